@@ -2,7 +2,6 @@ package openmatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -20,31 +18,6 @@ import (
 
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// calls counts calls, over gRPC and over REST.
-type calls struct {
-	openCalls   *prometheus.GaugeVec     // by method
-	callSeconds *prometheus.HistogramVec // by method and code
-}
-
-func (s *Server) makeCalls() error {
-	s.callMetrics = &calls{
-		openCalls: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_openmatch_calls_open",
-			Help: "Running calls of Open Match clients, by method; streams of watchers included.",
-		}, []string{"method"}),
-		callSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "director_openmatch_call_seconds",
-			Help:    "Duration of Open Match clients' calls, by method and status code.",
-			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30},
-		}, []string{"method", "code"}),
-	}
-	if s.options.Metrics == nil {
-		return nil
-	}
-	return errors.Join(s.options.Metrics.Register(s.callMetrics.openCalls),
-		s.options.Metrics.Register(s.callMetrics.callSeconds))
-}
 
 // maxProbes bounds the streams that watch the health: they need no credentials.
 const maxProbes = 64
@@ -89,10 +62,6 @@ func (s *Server) takeProbe(ctx context.Context) error {
 func (s *Server) isLasting(method string) bool {
 	return s.methodsByName[method].IsServerStream && serviceOf(method) != "query"
 }
-
-// cutKey is the context key of the function that cancels a lasting call: when this replica stops, or when the caller
-// does not take what is sent.
-type cutKey struct{}
 
 // sendLasting sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take
 // occupy this replica's memory.

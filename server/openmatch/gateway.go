@@ -138,31 +138,34 @@ func takeBody(c *gin.Context) error {
 // streamWriter replaces the server's write deadline, which is for short calls: a stream may be silent for any time, but
 // each write must end within sendTimeout.
 type streamWriter struct {
-	gin.ResponseWriter
+	writer  gin.ResponseWriter
 	control *http.ResponseController
 }
-
-// sendTimeout is how long a client may leave unread what is sent to it.
-const sendTimeout = 30 * time.Second
 
 // clearSendDeadline removes the deadline. An error means that the connection has none, in tests.
 func (w streamWriter) clearSendDeadline() { _ = w.control.SetWriteDeadline(time.Time{}) }
 
 func (w streamWriter) setSendDeadline() { _ = w.control.SetWriteDeadline(time.Now().Add(sendTimeout)) }
 
+// Header implements http.ResponseWriter.
+func (w streamWriter) Header() http.Header { return w.writer.Header() }
+
+// WriteHeader implements http.ResponseWriter.
+func (w streamWriter) WriteHeader(status int) { w.writer.WriteHeader(status) }
+
 // Write implements http.ResponseWriter.
 func (w streamWriter) Write(b []byte) (int, error) {
 	w.setSendDeadline()
 	defer w.clearSendDeadline()
-	return w.ResponseWriter.Write(b)
+	return w.writer.Write(b)
 }
 
 // Flush implements http.Flusher.
 func (w streamWriter) Flush() {
 	w.setSendDeadline()
 	defer w.clearSendDeadline()
-	w.ResponseWriter.Flush()
+	w.writer.Flush()
 }
 
 // Unwrap is for http.ResponseController.
-func (w streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w streamWriter) Unwrap() http.ResponseWriter { return w.writer }

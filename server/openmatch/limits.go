@@ -1,5 +1,11 @@
 package openmatch
 
+import (
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
 const (
 	// maxMessage bounds, in bytes, a message that a caller sends. gRPC's clients have the same limit by default.
 	maxMessage = 4 << 20
@@ -14,4 +20,19 @@ const (
 	maxHeaders = 32 << 10
 	// maxPlayer bounds, in bytes, a player's name: an index of Postgres holds it.
 	maxPlayer = 512
+)
+
+// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic
+// window costs a ping in both directions for nearly every call.
+const window = 1 << 20
+
+// sendTimeout is how long a client may leave unread what is sent to it.
+const sendTimeout = 30 * time.Second
+
+const (
+	// readingBytes is the share of QueryMemory that a query holds while it reads: the rows, and the pages made from
+	// them.
+	readingBytes = 2 * db.QueryBytes
+	// memoryWait bounds how long a query waits for that share.
+	memoryWait = 2 * time.Second
 )

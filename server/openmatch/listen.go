@@ -22,10 +22,6 @@ import (
 // serverPings find clients whose machine is gone; a watcher may be silent for ever.
 var serverPings = keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}
 
-// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic
-// window costs a ping in both directions for nearly every call.
-const window = 1 << 20
-
 func (s *Server) makeGRPC() error {
 	config, err := s.options.ClientTLS(s.options.TLS)
 	if err != nil {

@@ -7,10 +7,11 @@
 // (its commit.go and db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes
 // the assignments.
 //
-// frontend.go, several.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go
-// errors. internal/openmatch/functions calls match functions and the evaluator. listen.go is the gRPC server, calls.go
-// its interceptors, auth.go authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is
-// REST.
+// frontend.go, several.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and
+// status.go errors. internal/openmatch/functions calls match functions and the evaluator. setup.go makes a server of its
+// parts, listen.go is the gRPC server, calls.go its interceptors. access.go says which credentials open which service,
+// and auth.go reads them from calls and connections. sendqueue.go and codec.go bound the memory of unread answers,
+// gateway.go is REST.
 package openmatch
 
 import (
@@ -18,7 +19,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -30,7 +30,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
-	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/openmatch/functions"
@@ -155,7 +154,7 @@ type Server struct {
 	access        *access
 	watchHub      *watch.Hub
 	matchmaker    *functions.Matchmaker
-	callMetrics   *calls
+	callMetrics   *callMetrics
 	methodsByName map[string]grpc.MethodInfo // by full name
 	healthStreams atomic.Int64               // streams that watch the health
 	sendQueues    *sendQueues
@@ -168,64 +167,4 @@ type Server struct {
 
 	streamsContext context.Context // ends lasting streams
 	endStreams     context.CancelFunc
-}
-
-// New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need
-// no credentials though OpenToAll is not set; the metrics are already registered.
-func New(options Options) (*Server, error) {
-	o := options.withDefaults()
-	if err := o.checkRequired(); err != nil {
-		return nil, err
-	}
-	s := &Server{
-		options: o, health: health.NewServer(), sendQueues: newSendQueues(2*o.sendTimeout, o.QueueMemory),
-		queryMemory: semaphore.NewWeighted(int64(o.QueryMemory)),
-	}
-	s.streamsContext, s.endStreams = context.WithCancel(context.Background())
-	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeCalls, s.makeGRPC,
-		s.makeGateway} {
-		if err := part(); err != nil {
-			return nil, fmt.Errorf("openmatch: %w", err)
-		}
-	}
-	return s, nil
-}
-
-// makeGuard makes the guard that recovers panics of background goroutines; observe recovers those of calls.
-func (s *Server) makeGuard() error {
-	recovered := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "director_openmatch_panics_total",
-		Help: "Recovered panics of background goroutines of the Open Match server, by goroutine. Each is a defect: its stack is in the log.",
-	}, []string{"goroutine"})
-	s.options.guard = panics.New(s.options.Log, recovered)
-	if s.options.Metrics == nil {
-		return nil
-	}
-	return s.options.Metrics.Register(recovered)
-}
-
-// makeMatchmaker makes the engines of WatchAssignments and FetchMatches.
-func (s *Server) makeMatchmaker() (err error) {
-	o := s.options
-	if s.watchHub = o.Hub; s.watchHub == nil {
-		s.watchHub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
-	}
-	if s.matchmaker = o.Matchmaker; s.matchmaker != nil {
-		return nil
-	}
-	s.matchmaker, err = functions.New(functions.Options{
-		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
-		Evaluator: o.EvaluatorURL, Functions: o.FunctionHosts, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
-		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer,
-		Guard: o.guard,
-	})
-	return err
-}
-
-// Register adds the services to a gRPC server, without authentication, deadlines and metrics.
-func (s *Server) Register(r grpc.ServiceRegistrar) {
-	pb.RegisterFrontendServiceServer(r, frontend{server: s})
-	pb.RegisterBackendServiceServer(r, backend{server: s})
-	pb.RegisterQueryServiceServer(r, query{server: s})
-	pb.RegisterTicketsServer(r, tickets{server: s})
 }

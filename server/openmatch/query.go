@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,14 +12,6 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
-)
-
-const (
-	// readingBytes is the share of QueryMemory that a query holds while it reads: the rows, and the pages made from
-	// them.
-	readingBytes = 2 * db.QueryBytes
-	// memoryWait bounds how long a query waits for that share.
-	memoryWait = 2 * time.Second
 )
 
 // errQueryMemory ends a query that gets no share of the memory.

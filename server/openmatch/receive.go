@@ -53,3 +53,7 @@ func (s *receivingStream) RecvMsg(m any) error {
 	}
 	return err
 }
+
+// cutKey is the context key of the function that cancels a lasting call: when this replica stops, or when the caller
+// does not take what is sent.
+type cutKey struct{}

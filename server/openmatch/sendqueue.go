@@ -14,9 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/encoding"
-	protocodec "google.golang.org/grpc/encoding/proto"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -231,44 +228,14 @@ func (a *queuedAnswer) Put(*[]byte) { a.releaseMemory() }
 // Get implements [mem.BufferPool]; gRPC never calls it.
 func (a *queuedAnswer) Get(length int) *[]byte { return new(make([]byte, length)) }
 
-// queueingCodec is protobuf for messages and for queued answers.
-type queueingCodec struct{ encoding.CodecV2 }
-
-func newQueueingCodec() queueingCodec { return queueingCodec{encoding.GetCodecV2(protocodec.Name)} }
-
-// Marshal implements [encoding.CodecV2].
-func (c queueingCodec) Marshal(v any) (mem.BufferSlice, error) {
-	a, ok := v.(*queuedAnswer)
-	if !ok {
-		return c.CodecV2.Marshal(v)
-	}
-	if a.message != nil {
-		var err error
-		if a.encoded, err = encodedOf(a.message, int(a.byteCount)); err != nil {
-			return nil, err
-		}
-		a.message = nil // so that it is freed before its bytes
-	}
-	a.isSent = true
-	if mem.IsBelowBufferPoolingThreshold(cap(a.encoded)) {
-		a.releaseMemory() // gRPC does not report when it frees small buffers
-	}
-	return mem.BufferSlice{mem.NewBuffer(&a.encoded, a)}, nil
-}
-
-// encodedOf encodes a message of size bytes. A message made by ticketbody.Raw is already encoded.
-func encodedOf(m proto.Message, size int) ([]byte, error) {
-	if encoded := m.ProtoReflect().GetUnknown(); len(encoded) == size {
-		return encoded, nil
-	}
-	return proto.Marshal(m)
-}
-
 // knownConn is the AuthInfo of a connection, with the connection itself.
 type knownConn struct {
-	credentials.AuthInfo
+	auth credentials.AuthInfo
 	conn *queueingConn
 }
+
+// AuthType implements credentials.AuthInfo.
+func (k knownConn) AuthType() string { return k.auth.AuthType() }
 
 // connOf returns the connection of a call; nil on a gRPC server of another package.
 func connOf(ctx context.Context) *queueingConn {

@@ -66,7 +66,7 @@ func TestACallThatPanics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := &Server{options: Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry}.withDefaults(),
 		access: &access{isOpenToAll: true}}
-	require.NoError(t, s.makeCalls())
+	require.NoError(t, s.makeMetrics())
 	info := &grpc.UnaryServerInfo{FullMethod: "/openmatch.FrontendService/GetTicket"}
 	_, err := s.interceptUnary(t.Context(), nil, info, func(context.Context, any) (any, error) { panic("hunter2") })
 	require.Equal(t, errInternal, err)
