@@ -154,3 +154,15 @@ func (f face) forgetPlayer(ctx context.Context, in rest.In[rest.None]) (forgetAn
 	known, err := f.store.ForgetPlayer(ctx, f.region, rest.Caller(ctx), sub)
 	return forgetAnswer{sub, known}, err
 }
+
+// Store is the part of db.Store that this face calls.
+type Store interface {
+	StorePlayers(ctx context.Context, region, author string, players []db.StoredPlayer) (changed int, err error)
+	StoredPlayers(ctx context.Context, region string, subs []string) (map[string]db.StoredPlayer, error)
+	ForgetPlayer(ctx context.Context, region, author, sub string) (known bool, err error)
+}
+
+type face struct {
+	store  Store
+	region string // of the queue
+}

@@ -5,25 +5,13 @@ package infra
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/api"
 	"github.com/lattice-director/director/server/rest"
 )
-
-// Keys is the public side of the signing keys; keyring.Keeper implements it.
-type Keys interface {
-	JWKS() (document []byte, etag string, err error)
-	WebhookKeySet() (document []byte, etag string, err error)
-	MaxAge() time.Duration
-	Usable() error
-}
 
 // Mount adds the routes of this face. The routes of the contract answer GET and HEAD.
 //
@@ -56,44 +44,4 @@ type healthAnswer struct {
 
 func answerHealth(context.Context, rest.In[rest.None]) (healthAnswer, error) {
 	return healthAnswer{"ok"}, nil
-}
-
-// keySet serves a document that read returns with its entity tag.
-func keySet(read func() (document []byte, etag string, err error), maxAge time.Duration) gin.HandlerFunc {
-	cacheControl := fmt.Sprintf("public, max-age=%d", int(maxAge.Seconds()))
-	return func(c *gin.Context) {
-		set, etag, err := read()
-		if err != nil {
-			rest.Fail(c, err)
-			return
-		}
-		c.Header("Cache-Control", cacheControl)
-		c.Header("ETag", etag)
-		if matchesETag(c.GetHeader("If-None-Match"), etag) {
-			c.Status(http.StatusNotModified)
-			return
-		}
-		c.Data(http.StatusOK, "application/json", set)
-	}
-}
-
-// matchesETag reports whether an If-None-Match header lists the entity tag, by weak comparison (RFC 9110 section
-// 13.1.2). Splitting at commas is safe, because our entity tags hold none.
-func matchesETag(header, etag string) bool {
-	for tag := range strings.SplitSeq(header, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-			return true
-		}
-	}
-	return false
-}
-
-// serveDocument serves a file of this build. Caches must revalidate it, because a replica of another version may answer the
-// next request.
-func serveDocument(contentType string, content []byte) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		c.Header("Cache-Control", "no-cache")
-		c.Header("Content-Length", strconv.Itoa(len(content)))
-		c.Data(http.StatusOK, contentType, content)
-	}
 }

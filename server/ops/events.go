@@ -8,8 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
@@ -37,20 +35,6 @@ type Events struct {
 	EventKinds  []string      // those that there are
 	CallTimeout time.Duration // of a reading
 	Stopping    <-chan struct{}
-}
-
-// MountEvents adds the route of the event log. It belongs behind rest.AllowWaiting.
-func MountEvents(r gin.IRouter, o Events) {
-	f := &eventsFace{options: o, streamSlots: make(chan struct{}, maxStreams)}
-	follow, list := rest.HandleEvents(f.streamEvents), f.list
-	r.GET("/ops/events", func(c *gin.Context) {
-		// Browsers send it with an EventSource; everybody else gets a page.
-		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
-			follow(c)
-			return
-		}
-		list(c)
-	})
 }
 
 type eventsFace struct {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
@@ -27,20 +24,6 @@ type LobbyStore interface {
 
 // lobbyFace lets a backend, or an operator, moderate rooms of the realtime lobby.
 type lobbyFace struct{ store LobbyStore }
-
-// MountLobby adds the routes about rooms of the realtime lobby under /ops/lobby.
-func MountLobby(r gin.IRouter, store LobbyStore) {
-	f := lobbyFace{store}
-	r.GET("/ops/lobby/room", rest.Handle(http.StatusOK, f.showRoom))
-	r.POST("/ops/lobby/kick", rest.Handle(http.StatusOK, f.kickPlayer))
-	r.POST("/ops/lobby/ban", rest.Handle(http.StatusOK, f.banPlayer))
-	r.POST("/ops/lobby/mute", rest.Handle(http.StatusOK, f.mutePlayer))
-	r.POST("/ops/lobby/pardon", rest.Handle(http.StatusOK, f.pardonPlayer))
-	r.POST("/ops/lobby/change", rest.Handle(http.StatusOK, f.changeRoom))
-	r.POST("/ops/lobby/close", rest.Handle(http.StatusOK, f.closeRoom))
-	r.POST("/ops/lobby/message", rest.Handle(http.StatusOK, f.announceInRoom))
-	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.messagePlayer))
-}
 
 // roomName names a room in a request.
 type roomName struct {

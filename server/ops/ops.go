@@ -4,29 +4,13 @@
 package ops
 
 import (
-	"context"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/rest"
 )
-
-// Store is the part of db.Store that this face calls.
-type Store interface {
-	Profiles(ctx context.Context, region string, retired bool) ([]db.ProfileInfo, error)
-	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
-	ApplyProfile(ctx context.Context, edit db.ProfileEdit, document []byte, shadow bool) (db.ProfileChange, error)
-	RollbackProfile(ctx context.Context, edit db.ProfileEdit, version int) (db.ProfileChange, error)
-	RetireProfile(ctx context.Context, edit db.ProfileEdit) (db.ProfileChange, error)
-}
-
-type face struct {
-	store  Store
-	region string
-}
 
 // Mount adds the routes of this face under /ops. The profiles are those of a region of tickets.
 func Mount(r gin.IRouter, store Store, region string) {
@@ -39,4 +23,37 @@ func Mount(r gin.IRouter, store Store, region string) {
 	r.POST("/ops/profiles/:name/rollback", rest.Handle(http.StatusOK, f.rollBackProfile))
 }
 
-func serveSchema(c *gin.Context) { c.Data(http.StatusOK, "application/schema+json", profile.Schema()) }
+// MountEvents adds the route of the event log. It belongs behind rest.AllowWaiting.
+func MountEvents(r gin.IRouter, o Events) {
+	f := &eventsFace{options: o, streamSlots: make(chan struct{}, maxStreams)}
+	follow, list := rest.HandleEvents(f.streamEvents), f.list
+	r.GET("/ops/events", func(c *gin.Context) {
+		// Browsers send it with an EventSource; everybody else gets a page.
+		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
+			follow(c)
+			return
+		}
+		list(c)
+	})
+}
+
+// MountLobby adds the routes about rooms of the realtime lobby under /ops/lobby.
+func MountLobby(r gin.IRouter, store LobbyStore) {
+	f := lobbyFace{store}
+	r.GET("/ops/lobby/room", rest.Handle(http.StatusOK, f.showRoom))
+	r.POST("/ops/lobby/kick", rest.Handle(http.StatusOK, f.kickPlayer))
+	r.POST("/ops/lobby/ban", rest.Handle(http.StatusOK, f.banPlayer))
+	r.POST("/ops/lobby/mute", rest.Handle(http.StatusOK, f.mutePlayer))
+	r.POST("/ops/lobby/pardon", rest.Handle(http.StatusOK, f.pardonPlayer))
+	r.POST("/ops/lobby/change", rest.Handle(http.StatusOK, f.changeRoom))
+	r.POST("/ops/lobby/close", rest.Handle(http.StatusOK, f.closeRoom))
+	r.POST("/ops/lobby/message", rest.Handle(http.StatusOK, f.announceInRoom))
+	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.messagePlayer))
+}
+
+// MountPlayers adds the routes about players under /ops/players.
+func MountPlayers(r gin.IRouter, store PlayerStore) {
+	f := playerFace{store}
+	r.POST("/ops/players/:sub/erase", rest.Handle(http.StatusOK, f.erase))
+	r.GET("/ops/players/:sub/export", rest.Handle(http.StatusOK, f.export))
+}

@@ -2,10 +2,8 @@ package ops
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
@@ -20,13 +18,6 @@ type PlayerStore interface {
 
 // playerFace lets an operator answer players who ask for what is known of them, or that it be erased.
 type playerFace struct{ store PlayerStore }
-
-// MountPlayers adds the routes about players under /ops/players.
-func MountPlayers(r gin.IRouter, store PlayerStore) {
-	f := playerFace{store}
-	r.POST("/ops/players/:sub/erase", rest.Handle(http.StatusOK, f.erase))
-	r.GET("/ops/players/:sub/export", rest.Handle(http.StatusOK, f.export))
-}
 
 // erasureRequest says why a player is erased.
 type erasureRequest struct {

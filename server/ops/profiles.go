@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
@@ -202,3 +204,19 @@ func problemOf(err error) error {
 	}
 	return err
 }
+
+// Store is the part of db.Store that this face calls.
+type Store interface {
+	Profiles(ctx context.Context, region string, retired bool) ([]db.ProfileInfo, error)
+	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
+	ApplyProfile(ctx context.Context, edit db.ProfileEdit, document []byte, shadow bool) (db.ProfileChange, error)
+	RollbackProfile(ctx context.Context, edit db.ProfileEdit, version int) (db.ProfileChange, error)
+	RetireProfile(ctx context.Context, edit db.ProfileEdit) (db.ProfileChange, error)
+}
+
+type face struct {
+	store  Store
+	region string
+}
+
+func serveSchema(c *gin.Context) { c.Data(http.StatusOK, "application/schema+json", profile.Schema()) }
