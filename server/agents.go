@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/internal/rivalis/command"
+	"github.com/lattice-director/director/internal/rivalis/roomhost"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/orchestrator"
 )
 
@@ -45,4 +48,18 @@ func (a *agents) runAll(ctx context.Context) {
 func (a *agents) stopAll(ctx context.Context) error {
 	a.endStreams() // Stop waits for the calls that it ends
 	return a.connections.Stop(ctx)
+}
+
+// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
+// the calls that wait for commands, and the sessions that are rooms.
+type agents struct {
+	connections *orchestrator.Server
+
+	roster *roster.Roster
+	events *roster.Events
+	caller *command.Caller
+	hosts  *roomhost.Host
+	api    *orchestrator.REST
+
+	endStreams context.CancelFunc
 }

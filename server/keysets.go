@@ -30,16 +30,6 @@ func (s *Server) keySets() (all []keySet) {
 	return all
 }
 
-// keySetTroubles are what this replica reports of its key sets.
-func (s *Server) keySetTroubles() (all []db.Trouble) {
-	for _, k := range s.keySets() {
-		if t, found := k.findTrouble(); found {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 func (k keySet) findTrouble() (db.Trouble, bool) {
 	st := k.readStatus()
 	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused",

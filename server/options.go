@@ -218,3 +218,24 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 	}
 	return config, nil
 }
+
+// universeName returns the region of the queue.
+func (o Options) universeName() string {
+	if o.OpenMatch != nil {
+		return cmp.Or(o.OpenMatch.Region, o.Universe, "global")
+	}
+	return cmp.Or(o.Universe, "global")
+}
+
+// apiAddr returns the address of the API, as far as it is known before Listen.
+func (o Options) apiAddr() string {
+	if o.Listener != nil {
+		return o.Listener.Addr().String()
+	}
+	return o.Addr
+}
+
+// allowsOrigin reports whether pages of an origin may call the player routes.
+func (o Options) allowsOrigin(origin string) bool {
+	return slices.Contains(o.CORSOrigins, "*") || slices.Contains(o.CORSOrigins, origin)
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/rivalis/command"
+	"github.com/lattice-director/director/internal/rivalis/roomhost"
+	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/server/orchestrator"
+)
+
+// mountOrchestrator makes the orchestrator, if the options have it, with the settings that all faces share.
+func (s *Server) mountOrchestrator(config *tls.Config) (err error) {
+	if s.options.Orchestrator == nil {
+		return nil
+	}
+	o := s.options.Orchestrator.withDefaults()
+	o.Metrics = cmp.Or(o.Metrics, s.options.Metrics.Registerer())
+	if o.TrustedProxies == nil {
+		o.TrustedProxies = s.options.TrustedProxies
+	}
+	if s.agents, err = s.newAgents(o, config); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err error) {
+	store, log := s.options.Store, s.options.Log
+	guard := panics.New(log, nil)
+	a = &agents{}
+	copied := roster.Config{Log: log, Guard: guard, Metrics: o.Metrics}
+	if a.roster, err = roster.New(store, o.Region, copied); err != nil {
+		return nil, err
+	}
+	if a.events, err = roster.NewEvents(store, a.roster, o.MaxStreams, copied); err != nil {
+		return nil, err
+	}
+	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
+	// replica.
+	a.caller = command.New(store, o.Region, command.Options{
+		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.awaitRoster, NearestAgents: a.roster.NearestAgents,
+		Log: log, Guard: guard,
+	})
+	a.hosts = roomhost.New(roomhost.Options{
+		Store: store, Region: o.Region, Replica: a.Replica, Log: log, Guard: guard,
+		Destroy: func(ctx context.Context, room string) error {
+			_, err := store.DestroyRoom(ctx, o.Region, room, a.Replica(), "director", o.CommandTimeout)
+			return err
+		},
+	})
+	var streams context.Context
+	streams, a.endStreams = context.WithCancel(context.Background())
+	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
+		return nil, err
+	}
+	a.connections, err = orchestrator.New(s.connectionsOfAgents(o, config, a.api))
+	return a, err
+}
+
+// connectionsOfAgents returns the options of the listener. What it does not serve itself is answered by api.
+func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api http.Handler) orchestrator.Options {
+	c := o.Options
+	c.Store = cmp.Or[orchestrator.Store](c.Store, s.options.Store)
+	c.Log = cmp.Or(c.Log, s.options.Log)
+	c.TLS = cmp.Or(c.TLS, config.Clone())
+	c.CheckHere = s.options.Store.CheckHere
+	c.FailureRate = cmp.Or(c.FailureRate, s.options.FailureRate)
+	c.OtherHandler = api
+	return c
+}
+
+func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
+	return orchestrator.RESTOptions{
+		Region: o.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
+		Commander: a.caller, FollowEvents: a.followEvents,
+		CheckReady: s.checkReady,
+		AdminKeys:  o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
+		TrustedProxies: o.TrustedProxies,
+		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
+		Tracer: s.options.Tracer,
+	}
+}

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"cmp"
+	"net"
+	"time"
+
+	"github.com/lattice-director/director/server/console"
+	"github.com/lattice-director/director/server/orchestrator"
+	"github.com/lattice-director/director/server/projects"
+)
+
+// Projects configures the control API of the realtime lobby. Fields that are zero have the value of the replica.
+type Projects struct {
+	projects.Options
+
+	Addr     string // "" means 127.0.0.1:3000. Listener, if set, is used instead.
+	Listener net.Listener
+}
+
+// Console configures the operators' console. Fields that are zero have the value of the replica.
+type Console struct {
+	console.Options
+
+	Addr     string // "" means 127.0.0.1:8090. Listener, if set, is used instead.
+	Listener net.Listener
+}
+
+// ConsoleDefaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func ConsoleDefaults() Console {
+	return Console{Options: console.Options{SessionTTL: console.DefaultSessionTTL}}
+}
+
+// Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have
+// the value of the replica.
+type Orchestrator struct {
+	orchestrator.Options
+
+	AdminKeys []string // of callers of the API, of at least 16 bytes each; required unless NoAPI is set
+	// for an agent to acknowledge a command, on which all replicas must agree; 0 means 10 s
+	CommandTimeout time.Duration
+	CORSOrigins    []string // whose pages may call the API
+	SSEQueryAuth   bool     // accept ?key= on the stream of events
+	NoAPI          bool     // serve agents and probes only
+	MaxStreams     int      // streams of events at a time; 0 means 100
+}
+
+// OrchestratorDefaults returns what operators may change, with its defaults.
+func OrchestratorDefaults() Orchestrator {
+	return Orchestrator{Options: orchestrator.Defaults(), CommandTimeout: 10 * time.Second}
+}
+
+func (o Orchestrator) withDefaults() Orchestrator {
+	d := OrchestratorDefaults()
+	o.Region = cmp.Or(o.Region, d.Region)
+	o.CommandTimeout = cmp.Or(o.CommandTimeout, d.CommandTimeout)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 100)
+	return o
+}
