@@ -108,3 +108,21 @@ func readableCells(cells []any) table.Row {
 	}
 	return row
 }
+
+// writeTable prints a table. If it is too wide, it omits columns and says so. It does not truncate cells, because a
+// truncated id could not be pasted into the next command.
+func (o Output) writeTable(header []string, rows []table.Row) error {
+	left := 0
+	text := renderTable(header, rows, nil)
+	for ; o.maxWidth > 0 && widestLine(text) > o.maxWidth && left < len(o.spareColumns); left++ {
+		text = renderTable(header, rows, o.spareColumns[:left+1])
+	}
+	if _, err := fmt.Fprintln(o.Writer, text); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(o.notesWriter, "(omitted, the terminal is too narrow: %s; --wide shows all)\n",
+			strings.Join(o.spareColumns[:left], ", "))
+	}
+	return nil
+}

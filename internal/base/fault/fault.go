@@ -69,9 +69,30 @@ func Is(err error, k Kind) bool {
 	return errors.As(err, &e) && e.Kind == k
 }
 
+// AddOutlook adds an outlook to a refusal, and when to ask again.
+func (e *Error) AddOutlook(o Outlook) {
+	e.Outlook, e.RetryAfter = &o, o.retryAfter()
+}
+
 // New returns an error whose detail is formatted as by [fmt.Sprintf]; the detail may be shown to the caller.
 func New(k Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: k, Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// NewElsewhere returns an error of kind Elsewhere.
+func NewElsewhere(c *Cell) *Error {
+	e := New(Elsewhere, CodeElsewhere, "region %q is served by cell %q, at %s", c.Region, c.Name,
+		c.Addresses[ListenerAPI])
+	e.Cell = c
+	return e
+}
+
+// CellOf returns the cell to ask in place of this one, nil if err is of another kind.
+func CellOf(err error) *Cell {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Cell
+	}
+	return nil
 }
 
 // RetryAfter is the delay that callers get while Postgres is unavailable: long enough to prevent a storm of retries,

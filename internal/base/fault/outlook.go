@@ -32,8 +32,3 @@ func (o *Outlook) retryAfter() time.Duration {
 		return retryStarting
 	}
 }
-
-// AddOutlook adds an outlook to a refusal, and when to ask again.
-func (e *Error) AddOutlook(o Outlook) {
-	e.Outlook, e.RetryAfter = &o, o.retryAfter()
-}

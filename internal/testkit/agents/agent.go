@@ -8,7 +8,6 @@
 package agents
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
@@ -53,6 +52,12 @@ type Agent struct {
 	echoes     []echo
 }
 
+// echo waits for a poll that confirms status.
+type echo struct {
+	status string
+	done   chan error // has room for the one answer
+}
+
 // New makes a game server without rooms. It does nothing before Run.
 func New(cfg Config) *Agent {
 	return &Agent{cfg: cfg, game: newGame(wire.Snapshot{
@@ -77,6 +82,12 @@ func (a *Agent) InstanceID() string {
 	return a.instanceID
 }
 
+func (a *Agent) setInstanceID(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.instanceID = id
+}
+
 // Snapshot returns the state that the agent would report now. The caller must not change it.
 func (a *Agent) Snapshot() wire.Snapshot {
 	s, _ := a.game.currentState()
@@ -91,10 +102,3 @@ func (a *Agent) CloseRoom(id string) bool { return a.game.closeRoom(id) }
 
 // SetConnections sets how many players are in a room; without such a room it does nothing.
 func (a *Agent) SetConnections(id string, players uint32) { a.game.setConnections(id, players) }
-
-// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded it. Errors:
-// that of ctx; ErrDisconnected if the connection ends before; the game server stays marked in both cases.
-func (a *Agent) Drain(ctx context.Context) error { return a.setStatus(ctx, wire.Draining) }
-
-// Undrain is the reverse of Drain.
-func (a *Agent) Undrain(ctx context.Context) error { return a.setStatus(ctx, wire.Active) }

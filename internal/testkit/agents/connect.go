@@ -108,9 +108,3 @@ func (a *Agent) dialServer(ctx context.Context) (*websocket.Conn, error) {
 	ws.SetReadLimit(maxMessageBytes)
 	return ws, nil
 }
-
-func (a *Agent) setInstanceID(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.instanceID = id
-}

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // ErrDisconnected is returned by Drain and Undrain if the connection ends before a poll confirms the status.
 var ErrDisconnected = errors.New("disconnected from the orchestrator")
 
-// echo waits for a poll that confirms status.
-type echo struct {
-	status string
-	done   chan error // has room for the one answer
-}
+// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded it. Errors:
+// that of ctx; ErrDisconnected if the connection ends before; the game server stays marked in both cases.
+func (a *Agent) Drain(ctx context.Context) error { return a.setStatus(ctx, wire.Draining) }
+
+// Undrain is the reverse of Drain.
+func (a *Agent) Undrain(ctx context.Context) error { return a.setStatus(ctx, wire.Active) }
 
 func (a *Agent) setStatus(ctx context.Context, status string) error {
 	e := echo{status, make(chan error, 1)}

@@ -1,8 +1,6 @@
 package dbtest
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -34,20 +32,4 @@ func Connect(t testing.TB) *pgxpool.Pool {
 	}
 	t.Cleanup(pool.Close)
 	return pool
-}
-
-// theServer is chosen by the first test that needs it.
-var theServer = sync.OnceValues(func() (*server, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	return chooseServer(ctx)
-})
-
-func serverFor(t testing.TB) *server {
-	t.Helper()
-	s, err := theServer()
-	if err != nil {
-		t.Fatalf("dbtest: %v", err)
-	}
-	return s
 }

@@ -6,22 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lattice-director/director/internal/dev/pglocal"
-)
-
-const (
-	startTimeout = 2 * time.Minute // a container's image may have to be pulled
-	dropTimeout  = 30 * time.Second
-
-	testPrefix     = "director_test_"
-	templatePrefix = "director_template_"
 )
 
 // server is where the databases of this process's tests are made.
@@ -34,33 +23,6 @@ type server struct {
 
 // fileCopy is the faster way to copy a database where nothing is synced to disk, and the slower one elsewhere.
 const fileCopy = " strategy file_copy"
-
-// chooseServer finds a server as the package comment says.
-func chooseServer(ctx context.Context) (*server, error) {
-	address := os.Getenv("TEST_DATABASE_URL")
-	switch wanted := os.Getenv("DIRECTOR_TEST_PG"); {
-	case wanted == "url" && address == "":
-		return nil, errors.New("DIRECTOR_TEST_PG=url needs TEST_DATABASE_URL")
-	case wanted == "url", wanted == "" && address != "":
-		return newServer(address, "", true)
-	case wanted == "local":
-		return startLocal(ctx)
-	case wanted == "docker":
-		return startContainer(ctx)
-	case wanted != "":
-		return nil, fmt.Errorf("DIRECTOR_TEST_PG is url, local or docker, not %q", wanted)
-	}
-	local, err := startLocal(ctx)
-	if !errors.Is(err, pglocal.ErrNotInstalled) {
-		return local, err
-	}
-	container, noDocker := startContainer(ctx)
-	if noDocker != nil {
-		return nil, fmt.Errorf("the tests need a Postgres. Run ops/install-postgres.sh, or start Docker, or set "+
-			"TEST_DATABASE_URL.\n  local: %w\n  docker: %w", err, noDocker)
-	}
-	return container, nil
-}
 
 func newServer(address, strategy string, shared bool) (*server, error) {
 	u, err := url.Parse(address)
