@@ -12,6 +12,7 @@ import (
 
 // serveAgent serves the connection of an agent until it ends.
 func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
+	// The agents of a replica that has ended all come at once. One that gets 503 comes back after a pause.
 	if !s.handshakeSlots.Take() {
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		writeError(w, errNotReady)
@@ -19,6 +20,7 @@ func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
 	}
 	shake := &handshake{server: s, writer: w, request: r, offer: offerOf(r.Header)}
 	agent := shake.judgeRequest()
+	// Before the connection is served, which may last for days.
 	s.handshakeSlots.Release()
 	if agent != nil {
 		agent.serveConn()

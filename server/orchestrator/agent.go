@@ -75,9 +75,9 @@ type sentCommand struct {
 	sentAt time.Time
 }
 
-func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error,
+func newConversation(instanceID string, heartbeat time.Duration, checkKey func(*snapshot) error,
 	now func() time.Time) *conversation {
-	return &conversation{instanceID: instanceID, heartbeat: heartbeat, checkKey: admits, now: now,
+	return &conversation{instanceID: instanceID, heartbeat: heartbeat, checkKey: checkKey, now: now,
 		unackedCommands: map[string]sentCommand{}}
 }
 
@@ -145,12 +145,12 @@ func (c *conversation) closeWith(e *effects, code websocket.StatusCode, reason, 
 	e.closeFrame = &violation{closeCode: code, closeReason: reason, cause: cause}
 }
 
-// takeMessage handles a message of the agent, as the function receive has decoded it.
+// takeMessage handles a message of the agent, as decodeFrame has decoded it.
 func (c *conversation) takeMessage(message any, err error) (e effects) {
 	if c.hasEnded {
 		return e
 	}
-	switch err := err.(type) { //nolint:errorlint // receive returns these types, not wrapped
+	switch err := err.(type) { //nolint:errorlint // decodeFrame returns these types, not wrapped
 	case *violation:
 		c.closeWith(&e, err.closeCode, err.closeReason, err.cause)
 		return e
@@ -218,6 +218,7 @@ func (c *conversation) takeAck(e *effects, a ack) {
 		return
 	}
 	delete(c.unackedCommands, a.commandID)
+	// The list only has to outlive a read of pending commands that is under way, so the oldest ids may go.
 	if len(c.ackedIDs) == maxAcked {
 		c.ackedIDs = c.ackedIDs[1:]
 	}
@@ -268,6 +269,7 @@ func (c *conversation) takeApplied(at moment, hash string, r agentRecord) effect
 
 // takeUnchanged handles a full state that is equal to the last applied one.
 func (c *conversation) takeUnchanged(hash string) (e effects) {
+	// The hash is the agent's own and may differ for equal content: polls echo the last one.
 	c.knownHash = &hash
 	return e
 }

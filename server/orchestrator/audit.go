@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// auditChange logs each request that changes the fleet. The message has upstream's format, because operators search their
-// logs for it. The path is escaped, so a caller cannot insert a line break.
+// auditChange logs each request that changes the fleet. The message has upstream's format, because operators search
+// their logs for it. The path is escaped, so a caller cannot insert a line break.
 func (s *REST) auditChange(c *gin.Context) {
 	defer s.logChange(c) // also after a panic
 	c.Next()
@@ -21,6 +21,7 @@ func (s *REST) logChange(c *gin.Context) {
 	if c.Writer.Written() {
 		outcome = c.Writer.Status()
 	}
-	s.options.Log.InfoContext(ctx, fmt.Sprintf("audit route=%s %s key=%s ip=%s outcome=%d", //nolint:sloglint // operators search for this line
+	//nolint:sloglint // operators search for this line
+	s.options.Log.InfoContext(ctx, fmt.Sprintf("audit route=%s %s key=%s ip=%s outcome=%d",
 		c.Request.Method, c.Request.URL.EscapedPath(), rest.Caller(ctx), c.ClientIP(), outcome))
 }

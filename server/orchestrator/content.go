@@ -35,7 +35,8 @@ func newContent(j snapshotJob) *content {
 }
 
 // differencesFrom returns the differences from the content that was applied before. agent is nil if only rooms differ.
-func (c *content) differencesFrom(before *content) (agent *db.AgentContent, changed []db.ReportedRoom, removed []string) {
+func (c *content) differencesFrom(before *content) (agent *db.AgentContent, changed []db.ReportedRoom,
+	removed []string) {
 	if !sameAgent(c.agent, before.agent) {
 		agent = &c.agent
 	}

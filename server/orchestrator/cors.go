@@ -20,6 +20,7 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		allowed := "*"
 		origin := c.GetHeader("Origin")
 		if !anyOrigin {
+			// A cache must not give one origin the answer to another.
 			c.Writer.Header().Add("Vary", "Origin")
 			allowed = origin
 			if !slices.ContainsFunc(origins, func(o string) bool { return strings.EqualFold(o, origin) }) {

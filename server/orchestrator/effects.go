@@ -3,7 +3,7 @@ package orchestrator
 import "time"
 
 // effects is the result of an event. The connection sends the frames, passes the jobs to its lane, logs the notes, and
-// closes if end is set.
+// closes if closeFrame is set.
 type effects struct {
 	frames     [][]byte
 	jobs       []job
@@ -11,7 +11,7 @@ type effects struct {
 	closeFrame *violation // nil: the connection stays open
 }
 
-// job is a write to the database: a snapshotJob, confirmJob, ackJob or missJob.
+// job is a write to the database: a snapshotJob, confirmJob, ackJob, missJob or leaveJob.
 type job any
 
 // snapshotJob applies a full state.

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+// pingInterval keeps proxies from ending a stream that has no events.
 const pingInterval = 15 * time.Second
 
 // eventsFormat is upstream's, byte for byte.

@@ -8,7 +8,7 @@ import (
 )
 
 // fields reads a protobuf message field by field, in any order. It skips a field that the caller does not read.
-// After an error the getters return zero values and next returns false.
+// After an error the getters return zero values and nextField returns false.
 type fields struct {
 	unreadBytes []byte
 	err         error // quotes no value
@@ -38,7 +38,8 @@ func (f *fields) nextField() bool {
 	return true
 }
 
-// expectKind records an error if the current field has another wire type: skipping it would treat a sent field as absent.
+// expectKind records an error if the current field has another wire type: skipping it would treat a sent field as
+// absent.
 func (f *fields) expectKind(kind protowire.Type) bool {
 	if f.err == nil && f.kind != kind {
 		f.err = fmt.Errorf("field %d has wire type %d, not %d", f.number, f.kind, kind)
@@ -51,7 +52,7 @@ func (f *fields) bytes() []byte {
 	if !f.expectKind(protowire.BytesType) {
 		return nil
 	}
-	b, _ := protowire.ConsumeBytes(f.value) // next has checked it
+	b, _ := protowire.ConsumeBytes(f.value) // nextField has checked it
 	return b
 }
 
@@ -61,7 +62,7 @@ func (f *fields) varint() uint64 {
 	if !f.expectKind(protowire.VarintType) {
 		return 0
 	}
-	n, _ := protowire.ConsumeVarint(f.value) // next has checked it
+	n, _ := protowire.ConsumeVarint(f.value) // nextField has checked it
 	return n
 }
 

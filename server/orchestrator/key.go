@@ -22,14 +22,14 @@ const subprotocol = "rivalis-fleet.v1"
 // key describes an agent key, without the secret itself.
 type key struct {
 	secretDigest [sha256.Size]byte
-	fingerprint  string     // for logs and as the actor of events; set by find
+	fingerprint  string     // for logs and as the actor of events; set by findKey
 	rowID        *uuid.UUID // nil: the key comes from the configuration
 	boundName    *string    // the name that each snapshot must have; nil: any
 	boundLabels  map[string]string
 }
 
-// checkSnapshot returns an error if an agent with this key may not report a snapshot. The error contains no value of the
-// snapshot.
+// checkSnapshot returns an error if an agent with this key may not report a snapshot. The error contains no value of
+// the snapshot.
 func (k key) checkSnapshot(s *snapshot) error {
 	if k.boundName != nil && s.name != *k.boundName {
 		return refusalError("name is not the one that the key is bound to")
@@ -65,7 +65,8 @@ const minKeyBytes = 16
 const GoodKeyBytes = 32
 
 func isTokenChar(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
+		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
 // Keys is the part of db.Store that reads the keys of agents.
@@ -139,6 +140,7 @@ type offer struct {
 }
 
 func offerOf(h http.Header) offer {
+	// HTTP allows a list to be split over several headers.
 	entries := strings.Split(strings.Join(h.Values("Sec-WebSocket-Protocol"), ","), ",")
 	o := offer{secret: strings.TrimSpace(entries[0])}
 	for _, entry := range entries {

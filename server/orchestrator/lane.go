@@ -43,7 +43,7 @@ type lane struct {
 
 // laneHost is the connection of a lane. Its methods are safe for concurrent use.
 type laneHost interface {
-	nextJob() job // nil: there is no job, and run returns
+	nextJob() job // nil: there is no job, and runJobs returns
 	lastRecord() agentRecord
 	takeRecord(r agentRecord)
 	takeApplied(hash string, r agentRecord)
@@ -107,6 +107,7 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 	case ackJob:
 		return l.recordAck(ctx, j)
 	case missJob:
+		// By its age and not its time: the database counts by its own clock.
 		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.agentRef, MissedPolls: j.missedPolls,
 			ReplyAge: time.Since(j.heardAt)})
 	case leaveJob:
@@ -166,7 +167,11 @@ func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 		return nil // its first full state could not be applied
 	case was.isDoubted:
 		return l.joinAgent(ctx, l.appliedContent, j.receivedAt)
-	case !was.needsReply && !l.drainAcked, !j.isUnchanged:
+	// Nothing waits for this reply.
+	case !was.needsReply && !l.drainAcked:
+		return nil
+	// The reply had a full state that was refused, so it says nothing of the applied one.
+	case !j.isUnchanged:
 		return nil
 	}
 	is, err := l.store.ApplySnapshot(ctx,

@@ -17,7 +17,8 @@ func (s *Server) serveReplicas(ctx context.Context) {
 		Begin: s.beginReplica, Hold: func(ctx context.Context, r *replica) bool { return r.holdLease(ctx) },
 		Fence: (*replica).closeFenced,
 		End:   func(ctx context.Context, r *replica) { r.stopSockets(ctx) },
-		Retry: func() time.Duration { return retryDelay(4) }, Stopping: s.stopping,
+		// The longest delay at once: while the database is away, all replicas ask for an id.
+		Retry: func() time.Duration { return retryDelay(longestDelay) }, Stopping: s.stopping,
 		Report: s.outageLog.Call("begin").Report,
 	}.Run(ctx)
 }
@@ -30,13 +31,13 @@ func (s *Server) beginReplica(ctx context.Context) (*replica, error) {
 		return nil, err
 	}
 	r := s.newReplica(id)
-	s.currentReplica.Store(r)
+	s.currentReplica.Store(r) // From here on handshakes are accepted.
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "replica begins", slog.String("replica", id.String()))
 	return r, nil
 }
 
-// holdLease renews the lease and follows notifications. It returns true when others have ended this id, and false when the
-// server stops.
+// holdLease renews the lease and follows notifications. It returns true when others have ended this id, and false when
+// the server stops.
 func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

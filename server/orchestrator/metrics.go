@@ -24,7 +24,9 @@ func newMetrics() *metrics {
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	m := &metrics{
 		agents: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_agents", Help: "Connected Rivalis agents of this replica by state: joining (no full state yet), listed, stale (two polls without a reply).",
+			Name: "director_agents",
+			Help: "Connected Rivalis agents of this replica by state: joining (no full state yet), listed, " +
+				"stale (two polls without a reply).",
 		}, []string{"state"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_handshakes_refused_total",
@@ -32,7 +34,8 @@ func newMetrics() *metrics {
 		}, []string{"cause"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_polls_total",
-			Help: "Polls and messages of Rivalis agents by outcome: replied, missed; refused (outside the limits), old (seq does not grow), " +
+			Help: "Polls and messages of Rivalis agents by outcome: replied, missed; " +
+				"refused (outside the limits), old (seq does not grow), " +
 				"dropped (does not decode), lost (an ack dropped because too many acks waited for the database).",
 		}, []string{"outcome"}),
 		pollSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -54,7 +57,8 @@ func newMetrics() *metrics {
 		}, []string{"direction"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_panics_total",
-			Help: "Recovered panics on connections of Rivalis agents, by goroutine. Each is a defect: its stack is in the log.",
+			Help: "Recovered panics on connections of Rivalis agents, by goroutine. " +
+				"Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 	}
 	m.receivedBytes, m.sentBytes = m.bytes.WithLabelValues("received"), m.bytes.WithLabelValues("sent")

@@ -32,12 +32,14 @@ func commandError(a db.CommandAnswer, err error) error {
 	switch a.FinalState {
 	case db.CommandDone, db.CommandDoneLate:
 		return nil
+	// The agent has a room of this id already.
 	case db.CommandExists:
 		return rejection{http.StatusConflict, db.CodeRoomExists}
 	case db.CommandFailed:
 		return errCommandFailed
 	case db.CommandDisconnected:
 		return rejection{http.StatusBadGateway, db.CodeInstanceDisconnected}
+	// The agent may still do it, after the deadline.
 	default:
 		return errCommandTimeout
 	}

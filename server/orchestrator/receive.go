@@ -46,6 +46,8 @@ type ack struct {
 
 type roomRef struct{ rawID, roomType string }
 
+// The numbers below are those of the fields of upstream's messages.
+
 func readState(in *fields) state {
 	s := state{snapshot: snapshot{labels: map[string]string{}}}
 	for in.nextField() {
@@ -102,6 +104,7 @@ func appendUpTo[T any](limit int, list []T, element T) []T {
 }
 
 func (s *snapshot) addLabel(l roomLabel) {
+	// A known label is replaced, however many there are: of repeated ones the last counts.
 	if _, has := s.labels[l.key]; has || len(s.labels) <= maxLabels {
 		s.labels[l.key] = l.value
 	}

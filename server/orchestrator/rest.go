@@ -35,8 +35,8 @@ type Follower interface {
 	Close()
 }
 
-// RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, Follow and Ready are required
-// unless NoAPI is set, which leaves only Ready required.
+// RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, FollowEvents and CheckReady are
+// required unless NoAPI is set, which leaves only CheckReady required.
 type RESTOptions struct {
 	Region    string
 	CheckHere func(region string) error // refuses a Region that another cell serves

@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/server/ws"
 )
 
-// ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.OtherHandler answers all other requests.
+// ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.OtherHandler answers all other
+// requests.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ws.IsUpgrade(r) {
 		s.serveAgent(w, r)
@@ -62,6 +63,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	err := s.waitForRun(ctx)
 	err = errors.Join(err, s.http.Shutdown(ctx))
+	// After Shutdown, since a handshake that is under way may add one.
 	s.closingSockets.Wait()
 	return errors.Join(err, s.http.Close())
 }
@@ -104,8 +106,7 @@ func (s *Server) refreshKeysOnce(ctx context.Context) error {
 	for _, socket := range r.sockets.Conns() {
 		if s.agentKeys.isRevoked(socket.key) {
 			socket.handleEvent(func(c *conversation) effects {
-				return c.endConnection(closeKey, "",
-					"its key was revoked")
+				return c.endConnection(closeKey, "", "its key was revoked")
 			})
 		}
 	}

@@ -18,8 +18,8 @@ func (r *refusal) Error() string { return r.reason }
 
 func refusalError(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// checkLimits returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in
-// upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
+// checkLimits returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits
+// in upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
 func (s *state) checkLimits() error {
 	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels,
 		s.snapshot.checkRooms, s.checkShort, s.checkStorable}

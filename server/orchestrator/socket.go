@@ -57,10 +57,13 @@ func newSocket(r *replica, conn *ws.Conn, k key) *socket {
 	return s
 }
 
+// longestDelay is the attempt from which retryDelay does not grow.
+const longestDelay = 4
+
 // retryDelay grows from 0.1 s to 1 s. Half of it is random, so that the lanes of a replica do not retry at the same
 // time.
 func retryDelay(attempt int) time.Duration {
-	d := min(time.Second, 100*time.Millisecond<<min(attempt, 4))
+	d := min(time.Second, 100*time.Millisecond<<min(attempt, longestDelay))
 	return d/2 + time.Duration(float64(d/2)*randomFloat())
 }
 

@@ -14,6 +14,7 @@ func (s *socket) handleEvent(event func(*conversation) effects) {
 
 // carryOut is called with mu locked.
 func (s *socket) carryOut(e effects) {
+	// The leave job is queued, after which no write may follow, and nobody reads frames.
 	if s.hasEnded {
 		return
 	}
@@ -33,6 +34,7 @@ func (s *socket) carryOut(e effects) {
 	s.startLane()
 	if !s.isWriting && (len(s.outbox) > 0 || s.closeFrame != nil) {
 		s.isWriting = true
+		// In a goroutine of its own: an agent that does not read must not hold up the caller, which holds mu.
 		s.running.Go(s.runWriter)
 	}
 }
@@ -44,6 +46,7 @@ func (s *socket) countNotes(e effects) {
 		switch n.outcome {
 		case outcomeReplied:
 			s.replica.server.metrics.pollSeconds.Observe(n.took.Seconds())
+		// Not logged: the eviction that may follow is.
 		case outcomeMissed:
 		default:
 			s.log.LogAttrs(context.Background(), slog.LevelWarn, "message of an agent ignored",

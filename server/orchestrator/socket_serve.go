@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/server/ws"
 )
 
-// serveConn runs the connection until it ends. Jobs that still wait for the database continue after serve has returned.
+// serveConn runs the connection until it has ended and its lane has written the last job, or was stopped.
 func (s *socket) serveConn() {
 	r := s.replica
 	defer r.server.agentSlots.Release()
@@ -53,6 +53,7 @@ func (s *socket) greetAgent() {
 func (s *socket) startTicks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The connection ended while the hello was sent: nothing would stop a timer that starts now.
 	if s.hasEnded {
 		return
 	}

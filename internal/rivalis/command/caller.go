@@ -46,7 +46,7 @@ type Store interface {
 type Options struct {
 	Replica func() uuid.UUID // the current id of this replica
 	Timeout time.Duration    // time from the insertion of a command to its deadline
-	// for [db.NewRoom.Near]; nil: the whole fleet is read for each room
+	// for [db.NewRoom.NearestAgents]; nil: the whole fleet is read for each room
 	NearestAgents func(r db.NewRoom) []string
 	// returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
 	WaitFor    func(ctx context.Context, tx uint64)
@@ -146,9 +146,10 @@ func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, e
 	case <-ctx.Done():
 		return db.CommandAnswer{}, unavailableError("the command goes on: its outcome is not known yet", ctx.Err())
 	case <-c.stopped:
-		return db.CommandAnswer{}, unavailableError("this replica stops: the command goes on, its outcome is not known yet",
-			nil)
+		return db.CommandAnswer{}, unavailableError(
+			"this replica stops: the command goes on, its outcome is not known yet", nil)
 	}
+	// A caller that lists rooms next should find the change.
 	if w.err == nil && c.options.WaitFor != nil &&
 		(w.answer.FinalState == db.CommandDone || w.answer.FinalState == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)
@@ -177,8 +178,8 @@ func (c *Caller) Run(ctx context.Context) error {
 	return nil
 }
 
-// receiveWakes wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues
-// under another id, and therefore with another topic.
+// receiveWakes wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended
+// continues under another id, and therefore with another topic.
 func (c *Caller) receiveWakes(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.receiveFor(ctx, c.options.Replica())

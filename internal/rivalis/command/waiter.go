@@ -63,6 +63,7 @@ func (c *Caller) endWait(id uuid.UUID, a db.CommandAnswer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.waiterByID[id]
+	// A read and the deadline may both find the answer: the first one counts.
 	if w == nil {
 		return
 	}
@@ -73,13 +74,14 @@ func (c *Caller) endWait(id uuid.UUID, a db.CommandAnswer, err error) {
 	close(w.answered)
 }
 
-// expireCommand settles a command at its deadline and answers with the state of its row: the agent may have acked it and the
-// notification was lost.
+// expireCommand settles a command at its deadline and answers with the state of its row: the agent may have acked it and
+// the notification was lost.
 func (c *Caller) expireCommand(id uuid.UUID) {
 	if !c.beginExpiring() {
 		return
 	}
 	defer c.expiringCalls.Done()
+	// Not the caller's context: the command is settled also when its caller has left.
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var a db.CommandAnswer
@@ -87,6 +89,7 @@ func (c *Caller) expireCommand(id uuid.UUID) {
 		a, err = c.store.ExpireCommand(ctx, c.region, id)
 		return err
 	})
+	// This replica's clock is ahead of the database's, which decides when the deadline has passed.
 	if err == nil && a.FinalState == db.CommandPending {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -98,10 +101,11 @@ func (c *Caller) expireCommand(id uuid.UUID) {
 	c.endWait(id, a, err)
 }
 
-// beginExpiring registers a goroutine for which stop waits. It returns false once the Caller has stopped.
+// beginExpiring registers a goroutine for which stopWaiting waits. It returns false once the Caller has stopped.
 func (c *Caller) beginExpiring() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Under the lock under which stopWaiting closes the channel: no Add may follow its Wait.
 	if c.hasStopped() {
 		return false
 	}
@@ -122,6 +126,7 @@ func (c *Caller) hasStopped() bool {
 func (c *Caller) stopWaiting() {
 	c.mu.Lock()
 	close(c.stopped)
+	// Their callers return by the channel that was closed above.
 	for id, w := range c.waiterByID {
 		w.deadlineTimer.Stop()
 		delete(c.waiterByID, id)

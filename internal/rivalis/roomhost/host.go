@@ -86,6 +86,7 @@ func restAfter(took, beat time.Duration) time.Duration {
 // runOnce registers the processes and settles their rooms once. With beat it also renews their leases.
 func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	replica := h.options.Replica()
+	// The replica has lost its id. Its processes are those of the next one, or of other replicas.
 	if replica == uuid.Nil {
 		return nil
 	}
@@ -116,6 +117,7 @@ func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat
 		switch {
 		case p.IsReplaced || !ok:
 			h.logOnce(ctx, p)
+		// Neither registered nor renewed: the lease of an agent that does not answer runs out.
 		case p.IsSilent:
 		case mustRegister(p, r):
 			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
@@ -131,6 +133,7 @@ func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat
 	if err := calls.Wait(); err != nil {
 		return err
 	}
+	// In one statement, apart from the registrations: a limit changes with each room that the game itself makes.
 	if len(limits) == 0 {
 		return nil
 	}
@@ -147,8 +150,8 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 	return err
 }
 
-// renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the
-// instance stays in force.
+// renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of
+// the instance stays in force.
 func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	ref := db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &p.Instance.Incarnation}
 	_, err := h.options.Store.Heartbeat(ctx, ref, r.Load)

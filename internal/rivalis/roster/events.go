@@ -133,6 +133,7 @@ func (e *Events) stopWhenIdle() bool {
 	defer e.mu.Unlock()
 	if e.streamCount == 0 {
 		e.recent.stopLog()
+		// The next stream begins at the end of the log, or reads the database.
 		e.readState = reader{}
 	}
 	return e.streamCount == 0
@@ -153,6 +154,7 @@ func (e *Events) readNew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// After a restart, what this replica has read last may be lost.
 		if !page.ServerStartedAt.Equal(e.readState.serverStart) {
 			return e.resumeReading(ctx, page.ServerStartedAt)
 		}
@@ -197,6 +199,7 @@ func (e *Events) resumeReading(ctx context.Context, server time.Time) error {
 // takePage appends a page to the recent events.
 func (e *Events) takePage(page *db.AgentEventPage) {
 	r := &e.readState
+	// Nothing became readable: the older transaction may last, and each look costs a statement.
 	if r.nextPoint == page.NextPoint {
 		r.heldBackWait = min(max(2*r.heldBackWait, againAfter), againAtMost)
 	} else {
@@ -251,6 +254,7 @@ func (e *Events) trySync(now time.Time) {
 
 // nextIn returns the delay until the next read if nothing wakes the reader.
 func (r *reader) nextIn(poll time.Duration) time.Duration {
+	// A database that does not answer is not asked more often because events wait.
 	if r.isFailing || !r.isHeldBack && r.syncState.pendingSince.IsZero() {
 		return poll
 	}

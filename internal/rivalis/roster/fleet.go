@@ -19,7 +19,7 @@ type fleet struct {
 	runningTotals totals
 	// the listed instances by joining; the slice is never changed in place, because views share it
 	byJoining []*Instance
-	byRank    []*Instance // the same by rank, for [Roster.Near]
+	byRank    []*Instance // the same by rank, for [Roster.NearestAgents]
 	changedTx uint64
 
 	mu         sync.RWMutex // guards the indexes
@@ -100,6 +100,7 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
 	f.changedTx = max(f.changedTx, row.ChangedTx)
 	a := f.agentByID[row.InstanceInfo.ID]
+	// The old instance goes, also if the row has hardly changed: views share instances, which are immutable.
 	if a != nil {
 		f.hideAgent(a, d)
 	}
@@ -140,6 +141,7 @@ func (f *fleet) updateIndexes(d *diff) {
 	for i := range d.removedOnes {
 		delete(f.listedByID, i.ID)
 		for _, r := range i.Rooms {
+			// The room may already be on another instance, by an earlier page.
 			if f.roomByID[r.ID].instance == i {
 				delete(f.roomByID, r.ID)
 			}
@@ -200,8 +202,8 @@ func (d *diff) removeInstance(i *Instance) {
 	d.removedOnes[i] = struct{}{}
 }
 
-// mergeInto returns a list in an order after the change. It copies pointers, and compares instances only to find the places
-// of the added ones.
+// mergeInto returns a list in an order after the change. It copies pointers, and compares instances only to find the
+// places of the added ones.
 func (d *diff) mergeInto(list []*Instance, order func(a, b *Instance) int) []*Instance {
 	added := slices.SortedFunc(maps.Keys(d.addedOnes), order)
 	gone := make([]int, 0, len(d.removedOnes)+1)

@@ -42,7 +42,8 @@ func (m *eventMetrics) countSent(kind string) { m.eventsByType.WithLabelValues(k
 func (e *Events) registerMetrics(to prometheus.Registerer) (*eventMetrics, error) {
 	m := &eventMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "director_fleet_events_total",
-		Help: "Fleet events that this replica read for its streams, by type; sync and resync are also counted for each stream that resumes."},
+		Help: "Fleet events that this replica read for its streams, by type; " +
+			"sync and resync are also counted for each stream that resumes."},
 		[]string{"type"})}
 	return m, registerAll(to, m.eventsByType, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "director_fleet_event_streams", Help: "Open streams of fleet events on this replica."},

@@ -13,11 +13,12 @@ import (
 // nearCount is how many instances a room is compared on.
 const nearCount = 64
 
-// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.Near]. It returns none if
+// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.NearestAgents]. It returns none if
 // it cannot know: before the first read, for a room with a pin, or if some of the instances declare a maximum of
 // connections and others do not, since how they are compared then depends on all of them.
 func (r *Roster) NearestAgents(room db.NewRoom) []string {
 	view := r.View()
+	// A pin leaves no choice.
 	if view == nil || room.InstanceID != nil || room.ProcessUID != nil {
 		return nil
 	}
@@ -113,8 +114,7 @@ func yieldEqual(ranked []*Instance, yield func([]*Instance) bool) bool {
 	for len(ranked) > 0 {
 		load, rooms := ranked[0].connectionLoad, len(ranked[0].Rooms)
 		to := sort.Search(len(ranked), func(n int) bool {
-			return ranked[n].connectionLoad != load ||
-				len(ranked[n].Rooms) != rooms
+			return ranked[n].connectionLoad != load || len(ranked[n].Rooms) != rooms
 		})
 		if !yield(ranked[:to]) {
 			return false

@@ -56,6 +56,7 @@ func (l *recent) appendRead(added []entry, end position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.readUpTo = end
+	// The end is recorded all the same: a stream that begins now begins there.
 	if len(added) == 0 {
 		return
 	}
@@ -80,6 +81,7 @@ func (l *recent) trimEarliest() {
 		l.keptAfter = l.entries[drop-1].position
 	}
 	l.firstNumber += uint64(drop)
+	// A copy, because a part of the array would keep the dropped events in memory.
 	l.entries, l.dataBytes = slices.Clone(l.entries[drop:]), bytes
 }
 
@@ -88,8 +90,8 @@ func (l *recent) wakeStreams() {
 	l.changed = make(chan struct{})
 }
 
-// takeNext returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait
-// on. behind means that some of the next events were already dropped.
+// takeNext returns the next events of a stream, and its mark after them. If there are none, it returns the channel to
+// wait on. behind means that some of the next events were already dropped.
 func (l *recent) takeNext(m mark) (taken []entry, after mark, wait <-chan struct{}, behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,6 +104,7 @@ func (l *recent) takeNext(m mark) (taken []entry, after mark, wait <-chan struct
 		return nil, m, l.changed, false
 	}
 	m.nextNumber += uint64(len(rest))
+	// A copy: the caller encodes the events without the lock, while the reader trims the list.
 	return slices.Clone(rest), m, nil, false
 }
 
@@ -127,6 +130,7 @@ func (l *recent) findEvent(event position) (m mark, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.indexAfter(event)
+	// A Sync may have the same position, and has no id from which a stream could resume.
 	for i := at - 1; i >= 0 && l.entries[i].position == event; i-- {
 		if l.entries[i].event.ID != "" {
 			return mark{l.epoch, l.firstNumber + uint64(at)}, true

@@ -140,7 +140,7 @@ func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 		if s.readPoint.Includes(tx) {
 			return nil
 		}
-		wait.Wake(r.readNow)
+		wait.Wake(r.readNow) // the notification of the transaction may be late, or lost
 		select {
 		case <-s.replaced:
 		case <-ctx.Done():
@@ -153,6 +153,7 @@ func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 func (r *Roster) readChanges(ctx context.Context) error {
 	s := r.latestReading.Load()
 	begun := time.Now()
+	// Past that age, rows of agents that left may have been deleted, and no change would report them.
 	if s.fleet == nil || r.hasPanicked || begun.Sub(s.beganAt) > r.maxAge {
 		return r.readAll(ctx, begun)
 	}
@@ -172,8 +173,7 @@ var errServerChanged = errors.New("Postgres was restarted or replaced")
 func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint) (db.SettledPoint, error) {
 	for more := true; more; {
 		page, err := readWithin(ctx, func(ctx context.Context) (db.RosterPage, error) {
-			return r.store.RosterSince(ctx,
-				r.region, since)
+			return r.store.RosterSince(ctx, r.region, since)
 		})
 		if err != nil {
 			return since, err
@@ -189,6 +189,7 @@ func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint)
 
 // readAll makes a new copy. Lists are answered from the old copy until the new one is complete.
 func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
+	// Before the pages: a change that is committed while they are read is read again after them.
 	point, err := readWithin(ctx, r.store.FeedEnd)
 	if err != nil {
 		return err
@@ -207,7 +208,6 @@ func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
 			after = page.Agents[len(page.Agents)-1].InstanceInfo.ID
 		}
 	}
-	// Changes made while the pages were read come after the point.
 	if point, err = r.readSince(ctx, f, point); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Stream struct {
 	isLive        bool
 	nextMark      mark     // of the next event in the log, while live
 	lastPosition  position // after the last event that Next has returned
-	mustLookUp    bool     // pos is the position of an event whose row may contain further events
+	mustLookUp    bool     // lastPosition is that of an event whose row may contain further events
 	hasGap        bool     // events are missing: a Resync is next
 	replayedCount int      // events replayed since the stream was last live
 }
@@ -135,6 +135,7 @@ func (s *Stream) nextStep(ctx context.Context) ([]entry, error) {
 // followLog takes events from the log, or waits for them.
 func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
 	entries, after, wait, behind := s.events.recent.takeNext(s.nextMark)
+	// What the stream has not read is gone from memory. The database has it, unless the reader itself has a gap.
 	if behind {
 		s.isLive, s.hasGap = false, !s.events.recent.isContinuous(s.nextMark.logEpoch)
 		return nil, nil
@@ -169,8 +170,8 @@ func notBefore(pos position, entries []entry) []entry {
 	return nil
 }
 
-// resumeAtEvent finds the event at the stream's position, in memory or in the database, and returns the remaining events of
-// its row.
+// resumeAtEvent finds the event at the stream's position, in memory or in the database, and returns the remaining events
+// of its row.
 func (s *Stream) resumeAtEvent(ctx context.Context) ([]entry, error) {
 	if m, ok := s.events.recent.findEvent(s.lastPosition); ok {
 		return s.goLive(ctx, m)
@@ -208,6 +209,7 @@ func (s *Stream) replayPage(ctx context.Context) ([]entry, error) {
 // countReplayed counts replayed events. Beyond the limit it drops them and schedules a Resync.
 func (s *Stream) countReplayed(entries []entry) []entry {
 	s.replayedCount += len(entries)
+	// Reading the lists again costs the client and the database less than so many events.
 	if s.replayedCount > maxReplay {
 		s.hasGap = true
 		return nil
@@ -218,6 +220,7 @@ func (s *Stream) countReplayed(entries []entry) []entry {
 // goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut
 // before the one it was due.
 func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
+	// The reader has begun again since: events before its new beginning may be missing.
 	if m.logEpoch != s.nextMark.logEpoch {
 		s.hasGap = true
 		return nil, nil

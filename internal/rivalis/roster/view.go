@@ -46,7 +46,7 @@ func (v *View) AppendInstance(b []byte, i *Instance) []byte {
 	return i.appendJSON(b, v.heardAt[i.replicaID])
 }
 
-// AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty
+// AppendInstances appends a page of InstanceInfo as a JSON array. next is the Cursor of the following page; it is empty
 // on the last page.
 func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
 	from, _ := v.startAfter(p.Cursor)
@@ -145,9 +145,9 @@ func (w *roomWriter) appendRooms(rooms []byte) {
 
 // cursorAfter encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
 func (i *Instance) cursorAfter(room string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joinedAt.UnixMicro(), 10) + " " + i.ID +
-		" " +
-		room))
+	// By place and not by number: pages neither skip nor repeat instances when others join or leave between them.
+	text := strconv.FormatInt(i.joinedAt.UnixMicro(), 10) + " " + i.ID + " " + room
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
 // startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the
@@ -164,6 +164,7 @@ func (v *View) startAfter(cursor string) (from int, room string) {
 	}
 	place := Instance{joinedAt: time.UnixMicro(micros), ID: parts[1]}
 	from, found := slices.BinarySearchFunc(v.byJoining, &place, (*Instance).compareJoining)
+	// The instance has left: what followed it follows from here.
 	if !found {
 		return from, ""
 	}
