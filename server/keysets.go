@@ -40,6 +40,7 @@ func (k keySet) findTrouble() (db.Trouble, bool) {
 			st.InUse)
 	case st.Err != nil:
 		t.Says = fmt.Sprintf("%v; every token is refused", st.Err)
+	// Tokens of the other keys are accepted, hence no failure: issuers publish keys for other purposes, too.
 	case len(st.Ignored) > 0:
 		t.State = doctor.Warn
 		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored),
@@ -71,10 +72,10 @@ type keySetMetrics struct {
 }
 
 func newKeySetMetrics(sets []keySet) keySetMetrics {
-	return keySetMetrics{sets, prometheus.NewDesc("director_key_set_keys",
-		"Public keys of a set that others publish, as it was last read: of the login that signs players' access tokens (players), "+
-			"of the issuer of the console's logins (console). "+
-			"State: usable, or ignored because the director cannot use them. A set that could not be read yet has no value.", []string{"set", "state"}, nil)}
+	const help = "Public keys of a set that others publish, as it was last read: " +
+		"of the login that signs players' access tokens (players), of the issuer of the console's logins (console). " +
+		"State: usable, or ignored because the director cannot use them. A set that could not be read yet has no value."
+	return keySetMetrics{sets, prometheus.NewDesc("director_key_set_keys", help, []string{"set", "state"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -31,8 +31,9 @@ func (o Options) untimedMiddlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []
 	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{bodies.Read, gate.Enter})
 }
 
-// publicHandler removes the Origin header unless a listed page calls a player route. Other requests are then served without
-// CORS headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too.
+// publicHandler removes the Origin header unless a listed page calls a player route. Other requests are then served
+// without CORS headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients
+// too.
 // What bevygap's clients call keeps its Origin, because that face refuses pages that are not listed.
 func (s *Server) publicHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -50,12 +50,14 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	a.hosts = roomhost.New(roomhost.Options{
 		Store: store, Region: o.Region, Replica: a.Replica, Log: log, Guard: guard,
 		Destroy: func(ctx context.Context, room string) error {
+			// Without a wait for the ack: the host looks again with its next run.
 			_, err := store.DestroyRoom(ctx, o.Region, room, a.Replica(), "director", o.CommandTimeout)
 			return err
 		},
 	})
 	var streams context.Context
 	streams, a.endStreams = context.WithCancel(context.Background())
+	// Before the connections: the API answers what comes to their listener without a handshake.
 	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ func (s *Server) mountBackend(failures *rest.Limiter) error {
 		return err
 	}
 	gate := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
-	forPlayers, forTickets := rest.RequireBackend(tokens, rest.ScopePlayers, failures),
-		rest.RequireBackend(tokens, rest.ScopeTickets, failures)
+	forPlayers := rest.RequireBackend(tokens, rest.ScopePlayers, failures)
+	forTickets := rest.RequireBackend(tokens, rest.ScopeTickets, failures)
 	players := s.apiEngine.Group("", append(o.middlewares(gate, forPlayers), o.requireHere())...)
 	backend.Mount(players, o.Store, o.universeName())
 	play.MountBackendLoginQueue(players,

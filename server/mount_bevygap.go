@@ -46,8 +46,8 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	return nil
 }
 
-// mountNATS makes what game servers with bevygap's plugin connect to, if the options have it, with the settings that all
-// faces share.
+// mountNATS makes what game servers with bevygap's plugin connect to, if the options have it, with the settings that
+// all faces share.
 func (s *Server) mountNATS(config *tls.Config) (err error) {
 	o := s.options
 	if o.NATS == nil {

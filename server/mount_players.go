@@ -43,6 +43,7 @@ func (s *Server) mountTickets(short, lasting gin.IRouter) {
 // ticketRoutes configures the routes of tickets, and makes the hub that wakes calls which wait.
 func (s *Server) ticketRoutes() play.Tickets {
 	o := s.options
+	// Players and backends wait at one hub.
 	if s.ticketHub == nil {
 		s.ticketHub = watch.New(o.Store, o.universeName(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
 	}
@@ -73,8 +74,8 @@ func (r readyChecks) AnswerReadyCheck(ctx context.Context, region string, answer
 	return err
 }
 
-// accessVerifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes
-// it return fault.Unavailable, since the token may be valid.
+// accessVerifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read
+// makes it return fault.Unavailable, since the token may be valid.
 func (o Options) accessVerifier() (func(ctx context.Context, raw string) (string, error), error) {
 	// By the database's clock, so that all replicas judge alike.
 	o.Access.Now = o.Store.Now

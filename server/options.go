@@ -30,8 +30,8 @@ import (
 
 // Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
 //
-// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens. One
-// that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
+// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens.
+// One that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
 // neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
@@ -45,8 +45,8 @@ type Options struct {
 	FleetTokens []string
 	// OpenFleet accepts every game server when FleetTokens is empty.
 	OpenFleet bool
-	// ServerTokens makes and verifies the credentials that game servers have of their own: those of deployments, and those
-	// that register by an enrolment. Without it these are not served.
+	// ServerTokens makes and verifies the credentials that game servers have of their own: those of deployments, and
+	// those that register by an enrolment. Without it these are not served.
 	ServerTokens *token.ServerTokens
 	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens.
 	// Without them the routes of operators are not mounted.
@@ -189,8 +189,7 @@ func (o Options) checkRequired() error {
 // mayServeAlone reports whether there is a face beside players and game servers, so that neither has to be served.
 func (o Options) mayServeAlone() bool {
 	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.AllowsGuests ||
-		o.Realtime != nil ||
-		o.Projects != nil
+		o.Realtime != nil || o.Projects != nil
 }
 
 // servesFleet reports whether the routes of game servers are mounted.

@@ -85,7 +85,7 @@ func (s *Server) drainReplica(ctx context.Context) {
 func (s *Server) finishCalls(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
-	close(s.stopping) // Shutdown waits for the calls that it ends.
+	close(s.stopping) // Shutdown waits for the calls that this ends.
 	if s.openMatch != nil {
 		s.openMatch.EndStreams() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
@@ -109,8 +109,8 @@ func (s *Server) finishCalls(ctx context.Context) error {
 	return err
 }
 
-// stopFuncs returns what waits for calls in flight, and closes connections, when the replica stops. The metrics are served
-// until then.
+// stopFuncs returns what waits for calls in flight, and closes connections, when the replica stops. The metrics are
+// served until then.
 func (s *Server) stopFuncs() []func(context.Context) error {
 	all := []func(context.Context) error{s.api.Shutdown}
 	if s.agents != nil {

@@ -19,8 +19,8 @@
 // costs only memory. The hub and fleet bound how many there are, db bounds those that read at a time, and each reading
 // has a timeout.
 //
-// new.go makes a replica, and each mount_*.go the part of it that one audience calls; middlewares.go has what stands before
-// their calls. run.go runs and stops a replica, with the listeners of listen.go and the loops of loops.go.
+// new.go makes a replica, and each mount_*.go the part of it that one audience calls; middlewares.go has what stands
+// before their calls. run.go runs and stops a replica, with the listeners of listen.go and the loops of loops.go.
 //
 // Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these
 // times, and keyring keeps the rows in memory.
@@ -54,7 +54,7 @@ type Server struct {
 	openMatch     *openmatch.Server               // nil when Open Match is not served
 	agents        *agents                         // nil where Rivalis is not served
 	bevygap       *bevygap.Face                   // nil where bevygap's clients are not served
-	nats          *nats.Server                    // of game servers with bevygap's plugin; nil where they are not served
+	nats          *nats.Server                    // of servers with bevygap's plugin; nil where they are not served
 	realtime      *realtime.Server                // nil where the realtime lobby is not served
 	control       *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
 	console       *rest.HTTPServer                // of the operators; nil where it is not served

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Mount adds the routes of this face. They belong behind rest.RequireBackend, whose name of the backend the handlers read with
-// rest.Caller.
+// Mount adds the routes of this face. They belong behind rest.RequireBackend, whose name of the backend the handlers
+// read with rest.Caller.
 func Mount(r gin.IRouter, store Store, region string) {
 	f := face{store, region}
 	r.PUT("/backend/players", rest.Handle(http.StatusOK, f.putAll))

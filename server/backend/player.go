@@ -36,6 +36,7 @@ func (r *playerRequest) Validate(c *rest.Check) { r.checkFields(c, "") }
 func (r *playerRequest) checkFields(c *rest.Check, prefix string) {
 	c.Count(prefix+"attributes", len(r.Attributes), 0, maxAttributes)
 	size := 0
+	// Sorted, so that equal requests get equal problems.
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
 		v, problem := match.ParseAttribute(name, r.Attributes[name])
 		field := prefix + "attributes." + name
@@ -84,6 +85,7 @@ func (f face) storePlayer(ctx context.Context, in rest.In[playerRequest]) (playe
 	if err != nil {
 		return playerAnswer{}, err
 	}
+	// Read back: the time is the database's.
 	return f.readPlayer(ctx, sub)
 }
 

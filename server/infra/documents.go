@@ -15,8 +15,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// serveDocument serves a file of this build. Caches must revalidate it, because a replica of another version may answer the
-// next request.
+// serveDocument serves a file of this build. Caches must revalidate it, because a replica of another version may answer
+// the next request.
 func serveDocument(contentType string, content []byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Header("Cache-Control", "no-cache")
@@ -50,7 +50,8 @@ func manualPolicy(content []byte) string {
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// serveAsset serves a compressed file, unpacked for callers that do not accept gzip. Caches revalidate it by its entity tag.
+// serveAsset serves a compressed file, unpacked for callers that do not accept gzip. Caches revalidate it by its entity
+// tag.
 func serveAsset(contentType string, packed []byte) gin.HandlerFunc {
 	sum := sha256.Sum256(packed)
 	etag := `W/"` + hex.EncodeToString(sum[:8]) + `"` // weak, since both codings have it
@@ -59,6 +60,7 @@ func serveAsset(contentType string, packed []byte) gin.HandlerFunc {
 		c.Header("ETag", etag)
 		c.Header("Vary", "Accept-Encoding")
 		c.Header("X-Content-Type-Options", "nosniff")
+		// matchesETag compares weakly, and takes the tag without the prefix.
 		if matchesETag(c.GetHeader("If-None-Match"), strings.TrimPrefix(etag, "W/")) {
 			c.Status(http.StatusNotModified)
 			return
@@ -71,7 +73,8 @@ func serveAsset(contentType string, packed []byte) gin.HandlerFunc {
 		c.Header("Content-Type", contentType)
 		c.Status(http.StatusOK)
 		if plain, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
-			_, _ = io.Copy(c.Writer, plain) //nolint:gosec // the file is compiled in; the copy fails when the caller has gone
+			//nolint:gosec // the file is compiled in; the copy fails when the caller has gone
+			_, _ = io.Copy(c.Writer, plain)
 		}
 	}
 }

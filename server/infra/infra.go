@@ -1,6 +1,7 @@
 // Package infra is the face without authentication, as specified in api/openapi.yaml: the key sets that verify session
-// tokens and webhooks, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it.
-// Metrics and profiles have a listener of their own, in server.
+// tokens and webhooks (keyset.go), liveness, readiness (ready.go), and the API's contract (documents.go) as YAML, as a
+// manual, and in a reader that searches and tries it (reader.go). Metrics and profiles have a listener of their own, in
+// server.
 package infra
 
 import (
@@ -35,8 +36,10 @@ func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) 
 }
 
 // icon is the favicon: four points of a lattice.
-const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M4 1v14M12 1v14M1 4h14M1 12h14" stroke="#46b"/>` +
-	`<g fill="#46b"><circle cx="4" cy="4" r="2"/><circle cx="12" cy="4" r="2"/><circle cx="4" cy="12" r="2"/><circle cx="12" cy="12" r="2"/></g></svg>`
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">` +
+	`<path d="M4 1v14M12 1v14M1 4h14M1 12h14" stroke="#46b"/><g fill="#46b">` +
+	`<circle cx="4" cy="4" r="2"/><circle cx="12" cy="4" r="2"/>` +
+	`<circle cx="4" cy="12" r="2"/><circle cx="12" cy="12" r="2"/></g></svg>`
 
 type healthAnswer struct {
 	Status string `json:"status"`

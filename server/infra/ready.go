@@ -178,8 +178,8 @@ func (r Readiness) checkDatabase(ctx context.Context) []check {
 	return append(checks, r.checkRestored(ctx))
 }
 
-// checkRestored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate
-// up' has run. It comes last, because the query needs the schema that was checked before.
+// checkRestored fails for a database that was restored from a dump, in which event feeds hide rows until 'director
+// migrate up' has run. It comes last, because the query needs the schema that was checked before.
 func (r Readiness) checkRestored(ctx context.Context) check {
 	switch restored, err := r.Database.RestoredFromDump(ctx); {
 	case err != nil:
@@ -191,8 +191,8 @@ func (r Readiness) checkRestored(ctx context.Context) check {
 	return check{"restored", "the database was not restored from a dump, or was migrated since", false}
 }
 
-// checkWritable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a
-// commit waits for a standby that is gone.
+// checkWritable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full,
+// or a commit waits for a standby that is gone.
 func (r Readiness) checkWritable(ctx context.Context) check {
 	if err := r.CheckWrite(ctx); err != nil {
 		return check{"write", "the database does not take writes" + failureWords(err), true}
@@ -200,8 +200,8 @@ func (r Readiness) checkWritable(ctx context.Context) check {
 	return check{"write", "the database takes writes", false}
 }
 
-// failureWords are why the database failed, as Postgres or the network says it. They hold no address and no secret, since
-// anybody may call /readyz.
+// failureWords are why the database failed, as Postgres or the network says it. They hold no address and no secret,
+// since anybody may call /readyz.
 func failureWords(err error) string {
 	if c, _ := dbcause.FromError(err); c.Words != "" {
 		return ": " + c.Words
@@ -224,8 +224,8 @@ func (r Readiness) signingKey() check {
 	return check{"signing_key", "a signing key can be used", false}
 }
 
-// checkClock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a
-// wrong time.
+// checkClock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at
+// a wrong time.
 func (r Readiness) checkClock() check {
 	reading, ok := r.Database.ClockReading()
 	if !ok {

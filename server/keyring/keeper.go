@@ -69,6 +69,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	if err != nil || !k.runsOut() {
 		return err
 	}
+	// Not forced: of several replicas that notice it, RotateKeys lets one make the key.
 	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), false, k.mintKey); err != nil {
 		return err
 	}
@@ -76,6 +77,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 }
 
 func (k *Keeper) readRing(ctx context.Context) error {
+	// Before the call: databaseNow may be ahead by the time that it takes, but not behind, where a key would sign too long.
 	localAt := time.Now()
 	rows, readAt, err := k.store.Keys(ctx)
 	if err != nil {
@@ -86,6 +88,7 @@ func (k *Keeper) readRing(ctx context.Context) error {
 		keys[i] = inWholeSeconds(row)
 	}
 	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.tokenMargins().MaxStale)
+	// The keys of the last good reading stay: this replica still signs while an operator corrects its key-encryption key.
 	if err != nil {
 		k.openErr.Store(&err)
 		return err
@@ -145,7 +148,7 @@ var errNotRead = errors.New("the signing keys could not be read yet")
 func (k *Keeper) unusableError(err error) error {
 	select {
 	case k.refreshRequests <- struct{}{}:
-	default:
+	default: // One is pending, which serves this call as well.
 	}
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now",
 		RetryAfter: time.Second, Err: err}
@@ -167,13 +170,9 @@ func (k *Keeper) Usable() error {
 // JWKS returns the key set to publish now, and its entity tag, quoted for the ETag header. Once keys were read it needs
 // no database. Errors: fault.Unavailable when there is no key to publish, because verifiers would cache an empty set.
 func (k *Keeper) JWKS() (document []byte, etag string, err error) {
-	s := k.lastSnapshot.Load()
-	if s == nil {
-		return nil, "", k.unusableError(errNotRead)
-	}
-	now := s.databaseNow()
-	if s.publishedKeys(now) == 0 {
-		return nil, "", k.unusableError(token.ErrNoKey)
+	s, now, err := k.publishable()
+	if err != nil {
+		return nil, "", err
 	}
 	document, etag = s.ring.JWKS(now)
 	return document, etag, nil
@@ -181,15 +180,24 @@ func (k *Keeper) JWKS() (document []byte, etag string, err error) {
 
 // WebhookKeySet returns the keys that verify webhooks now, and its entity tag, as [Keeper.JWKS] does.
 func (k *Keeper) WebhookKeySet() (document []byte, etag string, err error) {
-	s := k.lastSnapshot.Load()
-	if s == nil {
-		return nil, "", k.unusableError(errNotRead)
-	}
-	now := s.databaseNow()
-	if s.publishedKeys(now) == 0 {
-		return nil, "", k.unusableError(token.ErrNoKey)
+	s, now, err := k.publishable()
+	if err != nil {
+		return nil, "", err
 	}
 	return s.ring.WebhookKeySet(now)
+}
+
+// publishable returns the last reading, if it has a key to publish now. Errors: fault.Unavailable.
+func (k *Keeper) publishable() (s *snapshot, now time.Time, err error) {
+	if s = k.lastSnapshot.Load(); s == nil {
+		return nil, now, k.unusableError(errNotRead)
+	}
+	// By the database's clock, so that all replicas publish the same keys at the same time.
+	now = s.databaseNow()
+	if s.publishedKeys(now) == 0 {
+		return nil, now, k.unusableError(token.ErrNoKey)
+	}
+	return s, now, nil
 }
 
 func (s *snapshot) publishedKeys(now time.Time) (n int) {

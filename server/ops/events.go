@@ -50,7 +50,8 @@ type eventsRequest struct {
 	maxEvents   int
 }
 
-// readRequest reads the parameters of a call. lastEventID is the header of that name, which counts more than after; "" is none.
+// readRequest reads the parameters of a call. lastEventID is the header of that name, which counts more than after; ""
+// is none.
 func (f *eventsFace) readRequest(query func(string) string, lastEventID string) (a eventsRequest, err error) {
 	var check rest.Check
 	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
@@ -85,6 +86,7 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 func (f *eventsFace) readPage(ctx context.Context, a eventsRequest, limit int) (opsview.FeedPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
+	// A time limit for each page: a filter that selects little may read far, and holds a connection while it does.
 	page, err := opsview.ReadFeed(ctx, f.options.EventLog, a.afterCursor, nil, a.selection, limit)
 	return page, unavailableError(err)
 }
@@ -94,6 +96,7 @@ func (f *eventsFace) checkCursor(ctx context.Context, a eventsRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	err := opsview.CheckCursor(ctx, f.options.EventLog, a.afterCursor)
+	// Events behind it may have been dropped with their day: a caller that went on would not notice the gap.
 	if errors.Is(err, opsview.ErrCursorGone) {
 		return fault.New(fault.Gone, "cursor_gone", "%s", err)
 	}

@@ -106,8 +106,8 @@ func (s *eventStream) sendPage(ctx context.Context) (more bool, err error) {
 	return page.IsFull, nil
 }
 
-// sendBeat keeps a silent stream open. It moves the caller's cursor over events that it did not ask for, so that it does not
-// make the log be read again from its last event, or find that dropped.
+// sendBeat keeps a silent stream open. It moves the caller's cursor over events that it did not ask for: otherwise a
+// reconnect would read the log from the caller's last event, or find that dropped.
 func (s *eventStream) sendBeat() error {
 	if s.sentCursor == s.request.afterCursor {
 		return s.out.Beat()

@@ -106,7 +106,7 @@ type roomChange struct {
 	Metadata   json.RawMessage `json:"metadata"`
 	Reason     string          `json:"reason"`
 
-	parsedMetadata json.RawMessage // that Validate has read; nil: it stays
+	parsedMetadata json.RawMessage // that Validate has read; nil: the room's stays as it is
 }
 
 // Validate implements rest.Validator.
@@ -122,7 +122,8 @@ func (r *roomChange) Validate(c *rest.Check) {
 	}
 	parsed, err := lobby.ParseMetadata("metadata", r.Metadata)
 	if refused, ok := errors.AsType[*lobby.Error](err); ok {
-		c.That(false, "metadata", refused.Text[len("metadata "):])
+		// The text begins with the name of the field, which the problem has apart.
+		c.That(false, "metadata", strings.TrimPrefix(refused.Text, "metadata "))
 	}
 	r.parsedMetadata = parsed
 }

@@ -27,6 +27,7 @@ type erasureRequest struct {
 // Validate implements rest.Validator.
 func (r *erasureRequest) Validate(c *rest.Check) {
 	checkReason(c, r.Reason)
+	// It is all that is left of the player in the log, and cannot be asked for afterwards.
 	c.That(strings.TrimSpace(r.Reason) != "", "reason", "must say why the player is erased")
 }
 

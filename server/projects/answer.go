@@ -80,6 +80,7 @@ func writeError(w http.ResponseWriter, err error) string {
 		if p.Status == http.StatusServiceUnavailable {
 			f.Error = "temporarily unavailable"
 		}
+	// The detail may quote the database.
 	case http.StatusInternalServerError:
 		f.Error = "internal error"
 	}

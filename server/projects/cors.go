@@ -14,6 +14,7 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 	anyOrigin := slices.Contains(origins, "*")
 	return func(c *gin.Context) {
 		origin, header := c.GetHeader("Origin"), c.Writer.Header()
+		// A cache must not give one origin the answer to another.
 		header.Add("Vary", "Origin")
 		allowed := origin != "" && (anyOrigin || slices.Contains(origins, origin))
 		if allowed {

@@ -34,7 +34,7 @@ const (
 	maxBodies   = 512 // read at a time; together at most 32 MiB
 	bodyTimeout = 5 * time.Second
 
-	headerToken = "X-Nexis-Internal-Token"
+	headerToken = "X-Nexis-Internal-Token" // Nexis' own: its scripts send it
 )
 
 // face is the API.

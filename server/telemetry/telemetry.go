@@ -65,6 +65,7 @@ func (m *Metrics) Panic(group string) { m.groups.panics.WithLabelValues(group).I
 
 // Handler serves /metrics and, under /debug/pprof/, profiles of the process. It must be reachable for operators only.
 func (m *Metrics) Handler() http.Handler {
+	// Not http.DefaultServeMux, in which any package may register what it likes.
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -50,20 +50,22 @@ func IsPostgres(err error) bool {
 
 // states are the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a whole class.
 var states = map[string]Cause{
-	"3D000": {Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, then 'director migrate up'", Section: unavailableSection},
+	"3D000": {Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, " +
+		"then 'director migrate up'", Section: unavailableSection},
 	"28P01": {Do: "correct the user and the password in DATABASE_URL, or ALTER ROLE … PASSWORD",
 		Section: unavailableSection},
-	"28000": {Do: "make the role of DATABASE_URL, and let pg_hba.conf admit it to this database from this host; where that line is hostssl, add sslmode=require to DATABASE_URL",
-		Section: unavailableSection},
+	"28000": {Do: "make the role of DATABASE_URL, and let pg_hba.conf admit it to this database from this host; " +
+		"where that line is hostssl, add sslmode=require to DATABASE_URL", Section: unavailableSection},
 	"3F000": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
 	"42P01": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
 	"42883": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
-	"42501": {Do: "GRANT the role what it needs (docs/operators.md, \"Postgres\"; ops/grants.sql for roles that only look)", Section: unavailableSection},
-	"53300": {Do: "end connections that nobody needs, raise max_connections, or lower DIRECTOR_MAX_CONNS: SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1",
-		Section: slowSection},
+	"42501": {Do: "GRANT the role what it needs (docs/operators.md, \"Postgres\"; " +
+		"ops/grants.sql for roles that only look)", Section: unavailableSection},
+	"53300": {Do: "end connections that nobody needs, raise max_connections, or lower DIRECTOR_MAX_CONNS: " +
+		"SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1", Section: slowSection},
 	"53100": {Do: "free space on the database's disk, or enlarge it", Section: diskSection},
 	"53200": {Do: "give the database more memory, or lower work_mem and max_connections", Section: slowSection},
 	"53400": {Do: "raise the limit that Postgres names", Section: slowSection},
@@ -75,15 +77,16 @@ var states = map[string]Cause{
 		Section: unavailableSection},
 	"57P04": {Do: "the database was dropped: restore it, or correct its name in DATABASE_URL",
 		Section: unavailableSection},
-	"25006": {Do: "let DATABASE_URL lead to the primary (several hosts with target_session_attrs=read-write, or the failover tool's address); " +
-		"or end default_transaction_read_only", Section: writesSection},
+	"25006": {Do: "let DATABASE_URL lead to the primary (several hosts with target_session_attrs=read-write, " +
+		"or the failover tool's address); or end default_transaction_read_only", Section: writesSection},
 	"55000": {Do: "ALTER DATABASE … ALLOW_CONNECTIONS true, or wait until the server is a primary",
 		Section: unavailableSection},
 	"26000": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
 		Section: unavailableSection},
 	"42P05": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
 		Section: unavailableSection},
-	"08": {Do: "check the pooler before Postgres: its log, its databases and users, and that DATABASE_URL has no parameters that it refuses", Section: unavailableSection},
+	"08": {Do: "check the pooler before Postgres: its log, its databases and users, " +
+		"and that DATABASE_URL has no parameters that it refuses", Section: unavailableSection},
 	"58": {Do: "check the database's disk: Postgres cannot read or write its files", Section: diskSection},
 	"XX": {Do: "look into Postgres's log: it found damaged data, or has a bug", Section: unavailableSection},
 }
@@ -104,20 +107,27 @@ func ofNetwork(err error) (Cause, bool) {
 	var words, do string
 	switch {
 	case errors.As(err, &dns):
-		words, do = "the host name cannot be resolved", "correct the host in DATABASE_URL, or repair DNS: "+
-			noSuchHost(dns)
+		words = "the host name cannot be resolved"
+		do = "correct the host in DATABASE_URL, or repair DNS: " + noSuchHost(dns)
+	// Before the errors of the connection: a handshake that fails may also close it.
 	case isTLS(err):
-		words, do = "TLS: "+tlsWords(err), "set sslmode and sslrootcert in DATABASE_URL to what the server has, or give the server a certificate for this name"
+		words = "TLS: " + tlsWords(err)
+		do = "set sslmode and sslrootcert in DATABASE_URL to what the server has, " +
+			"or give the server a certificate for this name"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		words, do = "connection refused", "start Postgres, or correct host and port in DATABASE_URL; listen_addresses must name an address that this host reaches"
+		words = "connection refused"
+		do = "start Postgres, or correct host and port in DATABASE_URL; " +
+			"listen_addresses must name an address that this host reaches"
+	// Of the file of a Unix socket.
 	case errors.Is(err, syscall.ENOENT):
 		words, do = "the socket does not exist", "start Postgres, or correct the directory of the socket in DATABASE_URL"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		words, do = "no route to the host", "repair the network to the host in DATABASE_URL"
 	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
-		words, do = "no answer in time", "check the network to Postgres (a firewall that drops packets?), and whether its host hangs"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err,
-		syscall.EPIPE):
+		words = "no answer in time"
+		do = "check the network to Postgres (a firewall that drops packets?), and whether its host hangs"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		words, do = "the connection was closed", "look into Postgres's log, or the pooler's: it closed the connection"
 	default:
 		return Cause{Do: "check DATABASE_URL, and whether Postgres runs and accepts connections from this host",
@@ -143,8 +153,7 @@ func isTLS(err error) bool {
 		invalid x509.CertificateInvalidError
 	)
 	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
-		errors.As(err, &host) ||
-		errors.As(err, &invalid) || strings.Contains(err.Error(), refusedTLS)
+		errors.As(err, &host) || errors.As(err, &invalid) || strings.Contains(err.Error(), refusedTLS)
 }
 
 // refusedTLS is what pgconn says of a server without TLS, in an error without a type.

@@ -14,9 +14,11 @@ import (
 const MaxBytes = 255
 
 // Allowed describes what [IsDialable] takes.
-const Allowed = "what players dial, not what the server binds: host:port ([host]:port for IPv6) or a URL, up to 255 characters, with a port from 1 to 65535"
+const Allowed = "what players dial, not what the server binds: host:port ([host]:port for IPv6) or a URL, " +
+	"up to 255 characters, with a port from 1 to 65535"
 
-var written = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
+var written = regexp.MustCompile(
+	`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
 
 // IsDialable reports whether a text is host:port or a URL that players could dial: its host is no address that stands
 // for all or many hosts, and its port exists.
@@ -24,6 +26,7 @@ func IsDialable(text string) bool {
 	if len(text) > MaxBytes || !written.MatchString(text) {
 		return false
 	}
+	// url.Parse needs a scheme to find host and port.
 	if !strings.Contains(text, "://") {
 		text = "udp://" + text
 	}
@@ -38,8 +41,8 @@ func isPort(text string) bool {
 
 // IsDialableHost reports whether a name or an address, without brackets, could be that of one host.
 func IsDialableHost(host string) bool {
-	if strings.Trim(host, "0123456789.") == "" ||
-		strings.Contains(host, ":") { // an address; systems read 0 and 127.1 as one, too
+	// An address: resolvers read 0 and 127.1 as one too, and ParseAddr, which does not, refuses them.
+	if strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
 		addr = addr.Unmap()
 		return err == nil && !addr.IsUnspecified() && !addr.IsMulticast() && addr != broadcast

@@ -13,7 +13,8 @@ func Parse(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at, nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+	layouts := []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
+	for _, layout := range layouts {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
@@ -26,7 +27,8 @@ func Parse(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 2026-11-27T21:03:07Z, 2026-11-27 21:03:07 or 21:03:07 in UTC, or 10m for ten minutes ago", text)
+	return time.Time{}, fmt.Errorf("%q is no time: write 2026-11-27T21:03:07Z, 2026-11-27 21:03:07 or 21:03:07 in UTC, "+
+		"or 10m for ten minutes ago", text)
 }
 
 // lastAt returns the last moment before now with a time of day.
