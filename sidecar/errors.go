@@ -52,6 +52,7 @@ var reasons = []struct {
 	{sdk.ErrDeploymentOver, "deployment_over", http.StatusConflict},
 	{sdk.ErrClosed, "closed", http.StatusConflict},
 	{sdk.ErrInvalid, "invalid", http.StatusBadRequest},
+	// The token is the sidecar's: 401 would ask the game server for credentials that it does not have.
 	{sdk.ErrUnauthorized, "fleet_token_refused", http.StatusBadGateway},
 	{sdk.ErrBusy, "busy", http.StatusServiceUnavailable},
 	{sdk.ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
@@ -97,7 +98,7 @@ func writeError(w http.ResponseWriter, err error) string {
 	body, _ := json.Marshal(refusal)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable { // the sidecar has tried until callTimeout already
 		w.Header().Set("Retry-After", "1")
 	}
 	w.WriteHeader(status)

@@ -16,7 +16,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// callTimeout bounds a call of the game server, also while the director cannot be reached.
+// callTimeout bounds a call of the game server, also while the director cannot be reached: the main loop of a game may
+// wait for the answer.
 const callTimeout = 10 * time.Second
 
 // State is where the game server is in its life.
@@ -57,9 +58,8 @@ type Player struct {
 }
 
 type admittedPlayer struct {
-	Player
-
-	seat *sdk.Admission
+	player Player
+	seat   *sdk.Admission
 }
 
 // game is the game server as its sidecar knows it. Safe for concurrent use.
@@ -69,7 +69,7 @@ type game struct {
 	events            *events
 	loadBits          atomic.Uint64 // the bits of a float64
 	startedAt         time.Time     // with a monotonic clock, which no correction of the machine's clock moves
-	lastCallAt        atomic.Int64  // when the game server called last, in nanoseconds since began
+	lastCallAt        atomic.Int64  // when the game server called last, in nanoseconds since startedAt
 	finalStateReached chan struct{} // closed in a final state
 
 	registerLock chan struct{} // a lock, held while the server registers; a channel, so that waiting for it can end
@@ -169,28 +169,28 @@ func (g *game) admitPlayer(ctx context.Context, sessionToken string) (Player, er
 	}
 	p := &admittedPlayer{Player{
 		ID: rand.Text(), Sub: seat.Sub, SessionID: seat.SessionID, Region: seat.Region, Mode: seat.Mode,
-		MaxPlayers: seat.MaxPlayers,
-		Party:      seat.Party, Match: seat.Match, Team: seat.Team,
+		MaxPlayers: seat.MaxPlayers, Party: seat.Party, Match: seat.Match, Team: seat.Team,
 	}, seat}
 	g.mu.Lock()
-	g.admittedPlayers[p.ID] = p
+	g.admittedPlayers[p.player.ID] = p
 	g.mu.Unlock()
+	// The director may end the seat at any time, and nothing else of this process would notice.
 	go func() {
 		<-seat.Done()
 		g.endAdmission(p)
 	}()
-	return p.Player, nil
+	return p.player, nil
 }
 
 // endAdmission forgets a player whose admission is over, and tells the game server if it has to disconnect the player.
 func (g *game) endAdmission(p *admittedPlayer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, here := g.admittedPlayers[p.ID]; !here {
+	if _, here := g.admittedPlayers[p.player.ID]; !here {
 		return // it left
 	}
-	delete(g.admittedPlayers, p.ID)
-	g.events.publishEvent("kick", kick{p.ID, p.Sub, p.SessionID, codeOf(p.seat.Err())})
+	delete(g.admittedPlayers, p.player.ID)
+	g.events.publishEvent("kick", kick{p.player.ID, p.player.Sub, p.player.SessionID, codeOf(p.seat.Err())})
 }
 
 type kick struct {
@@ -220,7 +220,7 @@ func (g *game) listPlayers() []Player {
 	defer g.mu.Unlock()
 	all := make([]Player, 0, len(g.admittedPlayers))
 	for _, id := range slices.Sorted(maps.Keys(g.admittedPlayers)) {
-		all = append(all, g.admittedPlayers[id].Player)
+		all = append(all, g.admittedPlayers[id].player)
 	}
 	return all
 }
@@ -234,7 +234,7 @@ func (g *game) listSessions() []sdk.SessionRoster {
 
 func (g *game) rosterLocked() []sdk.SessionRoster {
 	if g.openSessions == nil {
-		return []sdk.SessionRoster{}
+		return []sdk.SessionRoster{} // in JSON a list, where nil would be null
 	}
 	return g.openSessions
 }
@@ -259,6 +259,8 @@ func (g *game) setDraining(ctx context.Context, drain bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	// The state follows the director's answer: a game server that believes that it drains, while it still gets players,
+	// would end them.
 	if err := server.Drain(ctx, drain); err != nil {
 		return err
 	}

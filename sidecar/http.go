@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	maxGrace    = 24 * time.Hour
-	maxBodies   = 256 // bodies that are read at a time
-	bodyTimeout = 5 * time.Second
-	beatEvery   = 10 * time.Second
+	maxGrace    = 24 * time.Hour   // longer than a match: a mistyped unit does not keep a machine for weeks
+	maxBodies   = 256              // bodies that are read at a time
+	bodyTimeout = 5 * time.Second  // they come from this machine
+	beatEvery   = 10 * time.Second // so that a listener that has gone is noticed by a failed write
 )
 
 // httpRoutes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
@@ -86,13 +86,13 @@ func namesThisMachine(host string) bool {
 	return err == nil || host == "localhost"
 }
 
-// noteRequest notes that the game server lives.
+// noteRequest notes that the game server lives: any call is a sign of it, so that a busy one need not call health.
 func (g *game) noteRequest(c *gin.Context) {
 	g.noteCall()
 	c.Next()
 }
 
-// emptyBody makes a missing body an empty object.
+// emptyBody makes a missing body an empty object: a call with nothing to say needs no body and no content type.
 func emptyBody(c *gin.Context) {
 	if c.Request.ContentLength == 0 {
 		c.Request.Body = io.NopCloser(strings.NewReader("{}"))

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	maxLine      = 16 << 10
-	maxConns     = 16
-	writeTimeout = 5 * time.Second
+	maxLine      = 16 << 10        // an announcement with all its labels, and many times a session token
+	maxConns     = 16              // more than a game server needs: a mistake does not use up the descriptors
+	writeTimeout = 5 * time.Second // a game server that reads no answers for so long has frozen
 )
 
 // linesServer serves the game server in lines of text over TCP, for engines without an HTTP client: a command, a space

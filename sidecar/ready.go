@@ -37,7 +37,7 @@ func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	setField(&o.MaxSessions, a.MaxSessions)
 	setField(&o.Version, a.Version)
 	setField(&o.CertDigest, a.CertDigest)
-	if a.Modes != nil {
+	if a.Modes != nil { // an empty list is said, and refused later
 		o.Modes = a.Modes
 	}
 	if a.Labels != nil {
@@ -66,7 +66,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	}
 	// Under the lock of registering, so that two announcements at once do not each judge by what was before both.
 	before := g.lastAnnounced()
-	o := a.applyTo(before.ServerOptions)
+	o := a.applyTo(before.server)
 	if err := g.checkAnnouncement(a, o); err != nil {
 		return Status{}, err
 	}
@@ -79,7 +79,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 		err = errOver(state)
 	case before.isOtherProcess(a, o):
 		err = g.replaceProcess(ctx, o, a.BootID)
-	case !offersSame(before.ServerOptions, o):
+	case !offersSame(before.server, o):
 		err = g.offerAgain(ctx, o)
 	}
 	return g.currentStatus(), err
@@ -87,8 +87,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 
 // announcedOptions is what the game server has said about itself, or its sidecar was started with.
 type announcedOptions struct {
-	sdk.ServerOptions
-
+	server sdk.ServerOptions
 	bootID string
 }
 
@@ -101,8 +100,8 @@ func (g *game) lastAnnounced() announcedOptions {
 // isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the
 // former endpoint then.
 func (b announcedOptions) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
-	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID ||
-		o.Region != b.Region
+	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.server.Endpoint ||
+		o.InstanceID != b.server.InstanceID || o.Region != b.server.Region
 }
 
 // offersSame reports whether two registrations of a process are the same for the director.

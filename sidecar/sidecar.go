@@ -31,6 +31,7 @@ func New(o Options) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
+	// An answer may take callTimeout, for a call of the director; the rest is for writing it.
 	s.httpServer = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Listener: o.HTTPListener,
 		WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
 	if o.LinesListener != nil {
@@ -64,6 +65,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 
 // closeListeners lets calls in flight and the last events go out.
 func (s *Sidecar) closeListeners() {
+	// Clients are on this machine and read at once; one that does not must not keep a pod from ending.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if s.linesServer != nil {
