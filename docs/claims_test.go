@@ -108,7 +108,7 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 // Pins a claim about what starts game servers: pages that count or list the providers name those that there are.
 func TestProvidersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	known := named(t, `provider[A-Z]\w+ += "([a-z]+)"`, "cmd/director/provision.go")
+	known := named(t, `provider[A-Z]\w+ += "([a-z]+)"`, "cmd/director/provider_set.go")
 	all := pages(t)
 	listed := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| ").FindAllStringSubmatch(all["docs/how-to/providers.md"], -1) {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -13,22 +13,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 )
-
-// databaseRun is what a command does on the database, with its arguments.
-type databaseRun func(ctx context.Context, l operator, args []string) error
-
-// onDatabase completes a command on the database, which has its texts, its number of arguments and its own flags: it
-// adds --output and the flags of the settings that it uses, and runs the function with the store and the output.
-// Without settings for a database, the command is on that of a running `director dev`. What does not need the database
-// is checked by [checkFirst].
-func (p *program) onDatabase(cmd *cobra.Command, settings commandSet, run databaseRun) *cobra.Command {
-	addFlags(cmd.Flags(), settings)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, settings, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
-	}
-	return cmd
-}
 
 // checkFirst adds a check of a command's arguments and flags, which runs before the command and after earlier checks.
 func checkFirst(cmd *cobra.Command, check func(args []string) error) {
@@ -140,4 +124,11 @@ func writeDetails[T any](out cli.Output, details T, write func(T, cli.Output) er
 // writeFields prints one thing as a table of its fields and their values.
 func writeFields(out cli.Output, lines [][2]any) error {
 	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+}
+
+// program holds the inputs and outputs that all sub-commands share.
+type program struct {
+	environ        environment
+	stdin          io.Reader
+	stdout, stderr io.Writer
 }

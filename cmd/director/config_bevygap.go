@@ -12,13 +12,6 @@ import (
 	"github.com/lattice-director/director/server/bevygap/nats"
 )
 
-// The values of DIRECTOR_BEVYGAP: whose requests are served.
-const (
-	bevygapOff    = "off"
-	bevygapTokens = "tokens"
-	bevygapGuests = "guests"
-)
-
 // bevygapSettings returns the settings of what bevygap's clients call.
 func (c *Config) bevygapSettings() []setting {
 	return []setting{
@@ -74,19 +67,6 @@ func (c *Config) natsOptions() *nats.Options {
 		return nil
 	}
 	return &c.NATS
-}
-
-// natsURL returns where game servers with bevygap's plugin connect, "" if that is not known. Those of this machine use
-// the address at which this process serves them.
-func (c *Config) natsURL(listening net.Addr) string {
-	if c.NATSURL != "" || c.needsPublicURL() || c.NATS.Addr == "" {
-		return c.NATSURL
-	}
-	scheme := serverenv.PlainNATS
-	if c.Server.TLSCert != "" {
-		scheme = serverenv.SecureNATS
-	}
-	return scheme + localAddr(c.NATS.Addr, listening)
 }
 
 // trustingValue says whether a client is believed.

@@ -2,15 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"slices"
 	"time"
 
 	"github.com/lattice-director/director/server"
-	"github.com/lattice-director/director/server/orchestrator"
 )
 
 // orchestratorSettings returns the settings of the orchestrator of Rivalis game servers. They can also be set by the
@@ -106,22 +103,4 @@ func (c *Config) checkOrchestrator() error {
 			"or turn the API off with --orchestrator-api=false")
 	}
 	return nil
-}
-
-// warnOrchestrator logs settings of the orchestrator that may be mistakes.
-func (c *Config) warnOrchestrator(ctx context.Context, log *slog.Logger) {
-	if c.Orchestrator.Addr == "" && len(c.Orchestrator.AgentKeys)+len(c.Orchestrator.AdminKeys) > 0 {
-		log.LogAttrs(ctx, slog.LevelWarn, "Rivalis is not served: DIRECTOR_ORCHESTRATOR_ADDR is not set")
-	}
-	for _, set := range []struct {
-		name string
-		keys []string
-	}{{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS", c.Orchestrator.AgentKeys},
-		{"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS", c.Orchestrator.AdminKeys}} {
-		if slices.ContainsFunc(set.keys, func(key string) bool { return len(key) < orchestrator.GoodKeyBytes }) {
-			log.LogAttrs(ctx, slog.LevelWarn,
-				"a key has fewer than 32 characters: 'openssl rand -hex 24' makes a better one",
-				slog.String("setting", set.name))
-		}
-	}
 }

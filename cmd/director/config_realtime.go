@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -215,32 +212,4 @@ func (c *Config) checkRealtime() error {
 			"callers of the control API must not know what signs tokens"))
 	}
 	return errors.Join(missing...)
-}
-
-// warnRealtime logs settings of the realtime lobby that may be mistakes.
-func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
-	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.MasterSecret != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
-			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
-	}
-	if l.Realtime.Addr != "" && l.Realtime.AuthMode != realtime.AuthRequired {
-		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens",
-			slog.String("auth", string(l.Realtime.AuthMode)))
-	}
-	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
-		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here",
-			slog.String("variables", strings.Join(without, ",")))
-	}
-}
-
-// withoutEffect returns the variables with a prefix that are the name of no setting, sorted.
-func (e environment) withoutEffect(prefix string) []string {
-	known := map[string]bool{}
-	for _, s := range allSettings() {
-		for _, name := range slices.Concat(s.aliases, s.upstream.variableNames) {
-			known[name] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(e)),
-		func(name string) bool { return known[name] || !strings.HasPrefix(name, prefix) })
 }

@@ -2,17 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/dbcause"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -77,48 +70,18 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 	return db.Open(ctx, cfg)
 }
 
-// explainDatabaseError replaces errors of Postgres by errors that say what to do.
-func explainDatabaseError(err error) error {
-	var pg *pgconn.PgError
-	switch {
-	case err == nil:
-		return nil
-	case isRefusal(err):
-		errors.As(err, &pg)
-		if pg.Hint != "" {
-			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)
-		}
-		return errors.New(pg.Message)
-	case db.PoolerHint(err) != "":
-		return fmt.Errorf("%s (%w)", db.PoolerHint(err), err)
+// databaseRun is what a command does on the database, with its arguments.
+type databaseRun func(ctx context.Context, l operator, args []string) error
+
+// onDatabase completes a command on the database, which has its texts, its number of arguments and its own flags: it
+// adds --output and the flags of the settings that it uses, and runs the function with the store and the output.
+// Without settings for a database, the command is on that of a running `director dev`. What does not need the database
+// is checked by [checkFirst].
+func (p *program) onDatabase(cmd *cobra.Command, settings commandSet, run databaseRun) *cobra.Command {
+	addFlags(cmd.Flags(), settings)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, settings, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
 	}
-	cause, known := dbcause.FromError(err)
-	switch {
-	case dbcause.IsPostgres(err) && known:
-		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
-	case fault.Is(err, fault.Unavailable), isUnreachable(err):
-		return fmt.Errorf("the database cannot be reached: %s: %w", cause.Do, err)
-	}
-	return err
-}
-
-// isRefusal reports whether a function of schema ops refused its arguments.
-func isRefusal(err error) bool {
-	var pg *pgconn.PgError
-	// no_data_found, invalid_parameter_value and object_not_in_prerequisite_state: what those functions raise.
-	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
-}
-
-// concernsOne reports whether an error is about one thing, so that others may be changed.
-func concernsOne(err error) bool {
-	return isRefusal(err) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) ||
-		fault.Is(err, fault.Invalid)
-}
-
-// isUnreachable reports whether the database gave no answer.
-func isUnreachable(err error) bool {
-	var connect *pgconn.ConnectError
-	var network *net.OpError
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
+	return cmd
 }

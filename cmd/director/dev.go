@@ -13,7 +13,6 @@ import (
 
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/pglocal"
-	"github.com/lattice-director/director/internal/provisioning/poolfile"
 	"github.com/lattice-director/director/server"
 )
 
@@ -84,16 +83,6 @@ func (c *Config) checkOpenFleet() error {
 	}
 	c.Server.OpenFleet = true
 	return nil
-}
-
-// devRun is a running `director dev`.
-type devRun struct {
-	stdout         io.Writer
-	conf           *loaded
-	log            *slog.Logger
-	dataDir        dataDir
-	privateCluster *pglocal.Cluster // nil with a DATABASE_URL
-	poolFile       *poolfile.File   // nil without --pools
 }
 
 // runDevelopment runs everything until ctx ends, and calls started once the server listens.

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
-	"net/url"
-	"strings"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -62,9 +62,6 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	}
 	return d.conf.checkServe()
 }
-
-// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
-var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}
 
 // applyPools declares the pools of the settings.
 func (d *devRun) applyPools(ctx context.Context) error {
@@ -140,32 +137,6 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 	return err
 }
 
-// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs:
-// browsers do not send what follows #.
-func (d *devRun) consoleLink(addr net.Addr) string {
-	scheme := "http"
-	if d.conf.Server.TLSCert != "" {
-		scheme = "https"
-	}
-	link := scheme + "://" + addr.String() + "/"
-	for _, one := range d.conf.Server.OpsTokens {
-		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.sourceOf("ops-tokens") == fromDefault {
-			return link + "login#token=" + url.QueryEscape(secret)
-		}
-	}
-	return link
-}
-
-// The values with which Nexis runs for development, so that its scripts and examples work against `director dev` as
-// they are.
-const (
-	nexisMasterSecret  = "nexis-dev-master-secret"
-	nexisInternalToken = "nexis-dev-internal-token"
-	nexisDemoProject   = "demo-project"
-	nexisDemoSecret    = "demo-secret"
-	nexisDemoKey       = "demo-key"
-)
-
 // prepareRealtime fills in the addresses of the realtime lobby and the values of Nexis.
 func (d *devRun) prepareRealtime(ctx context.Context) {
 	if d.conf.Realtime.Addr == "" {
@@ -183,17 +154,6 @@ func (d *devRun) prepareRealtime(ctx context.Context) {
 	d.conf.useNexisSecrets()
 }
 
-// useNexisSecrets fills in the secrets that sign the tokens of projects.
-func (c *Config) useNexisSecrets() {
-	if c.Realtime.MasterSecret == "" {
-		c.Realtime.MasterSecret = nexisMasterSecret
-	}
-	// Over those of Nexis, so that a setting wins.
-	own := c.Realtime.ProjectSecrets
-	c.Realtime.ProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
-	maps.Copy(c.Realtime.ProjectSecrets, own)
-}
-
 // makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
 func (p *process) makeDemoProject(ctx context.Context) error {
 	_, err := p.store.CreateProject(ctx,
@@ -209,4 +169,22 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// arenaCommand returns the command of the example game, if it is installed beside this program or on PATH.
+func arenaCommand() map[string][]string {
+	found := map[string][]string{}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "arena")
+		if path, err := exec.LookPath(beside); err == nil {
+			found["arena"] = []string{path, "server"}
+			return found
+		}
+	}
+	if path, err := exec.LookPath("arena"); err == nil {
+		if path, err = filepath.Abs(path); err == nil {
+			found["arena"] = []string{path, "server"}
+		}
+	}
+	return found
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -54,43 +52,5 @@ func (p *program) fleetList() *cobra.Command {
 				i.OpenSessions, formatAgo(i.LeaseAge), i.Endpoint,
 			}
 		})
-	})
-}
-
-func orBlank[T any](p *T) any {
-	if p == nil {
-		return ""
-	}
-	return *p
-}
-
-// readableTime returns "" for nil.
-func readableTime(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
-// formatAgo formats elapsed seconds for people, such as "1m30s ago".
-func formatAgo(seconds *float64) string {
-	if seconds == nil {
-		return ""
-	}
-	d := time.Duration(*seconds * float64(time.Second))
-	if d > time.Minute {
-		return briefDuration(d.Round(time.Second)) + " ago"
-	}
-	return briefDuration(d.Round(100*time.Millisecond)) + " ago"
-}
-
-// changeRows calls a function of schema ops for each row that the arguments name. Completion offers the words.
-func (p *program) changeRows(
-	cmd *cobra.Command, noun string, w words, change func(by db.Act, ctx context.Context, id string) (bool, error),
-) *cobra.Command {
-	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completeArgs(w)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
-		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.store.As(""), ctx, id) })
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/keymint"
-	"github.com/lattice-director/director/token"
 )
 
 func (p *program) keysCommand() *cobra.Command {
@@ -116,39 +114,6 @@ func writeMade(out cli.Output, made []db.SigningKey) error {
 	})
 }
 
-// changeLine says whether a command changed anything.
-type changeLine struct {
-	ID      string `json:"id"`
-	Changed bool   `json:"changed"`
-}
-
-// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. An error that
-// does not concern one id, such as an unreachable database, ends the loop.
-func (l operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
-	var lines []changeLine
-	var refused []error
-	for _, id := range ids {
-		did, err := change(id)
-		if err == nil {
-			lines = append(lines, changeLine{id, did})
-			continue
-		}
-		refused = append(refused, explainDatabaseError(err))
-		// The others would fail for the same reason.
-		if !concernsOne(err) {
-			break
-		}
-	}
-	if len(lines) > 0 || l.out.JSON {
-		refused = append(refused, writeChanges(l.out, what, lines))
-	}
-	return errors.Join(refused...)
-}
-
-func writeChanges(out cli.Output, what string, lines []changeLine) error {
-	return cli.Write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
-}
-
 func (p *program) keysTaint() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:   "taint KID",
@@ -166,13 +131,4 @@ func (p *program) keysTaint() *cobra.Command {
 		}
 		return writeChanges(l.out, "kid", []changeLine{{args[0], did}})
 	})
-}
-
-// makeSealer returns the sealer of private keys with the key-encryption keys of the settings.
-func (c *Config) makeSealer() (*token.Sealer, error) {
-	if len(c.KEKs) == 0 {
-		return nil, cli.Usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
-			"the same in every replica and worker ('openssl rand -base64 32' makes one)"))
-	}
-	return token.NewSealer(c.KEKs...)
 }

@@ -1,8 +1,8 @@
 // Command director is the control plane in one binary: it serves the API, runs the workers, migrates the schema, and
 // has commands for operators. `director help` lists its sub-commands; each is in the file of its name.
 //
-// This package reads the settings (config.go) and connects the parts. Decisions belong to packages db, server, worker
-// and token.
+// This package reads the settings (config.go, and a config_*.go for each part) and connects the parts. Decisions belong
+// to packages db, server, worker and token.
 package main
 
 import (
@@ -50,13 +50,6 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 }
 
 var errInterrupted = errors.New("interrupted")
-
-// program holds the inputs and outputs that all sub-commands share.
-type program struct {
-	environ        environment
-	stdin          io.Reader
-	stdout, stderr io.Writer
-}
 
 func (p *program) rootCommand() *cobra.Command {
 	root := cli.Family(&cobra.Command{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -94,19 +93,6 @@ func (p *program) readPools(file string) (*poolfile.File, error) {
 	return declared, atFile(file, err)
 }
 
-// atFile prefixes problems with FILE:LINE:COLUMN, which editors understand. Other errors stay as they are.
-func atFile(file string, err error) error {
-	var refused *poolfile.Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	lines := make([]string, len(refused.Problems))
-	for i, p := range refused.Problems {
-		lines[i] = p.InFile(file)
-	}
-	return errors.New(strings.Join(lines, "\n"))
-}
-
 // warnProviders warns of providers of app versions that no running worker has.
 func (p *program) warnProviders(ctx context.Context, l operator, apps []provision.AppVersion) error {
 	found, err := opsview.Providers.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
@@ -148,4 +134,10 @@ func writeApplied(out cli.Output, done provision.PoolChanges) error {
 		func(l appliedLine) []any {
 			return []any{l.Kind, l.Region, l.App, l.Version, l.Change, l.Fields}
 		})
+}
+
+// noWorkerHas says that servers of a provider do not start.
+func noWorkerHas(provider string) string {
+	return "no running worker has the provider " + provider +
+		": set DIRECTOR_PROVIDERS of one, or its servers neither start nor stop"
 }

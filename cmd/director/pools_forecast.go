@@ -24,13 +24,6 @@ func nextMin(p opsview.Pool) string {
 	return change + ", by " + *p.NextMinCause
 }
 
-func onOff(isOn bool) string {
-	if isOn {
-		return "on: it raises min"
-	}
-	return "off"
-}
-
 // scheduleFacts returns a line for each schedule, for people.
 func scheduleFacts(schedules []opsview.PoolSchedule) (facts [][2]string) {
 	for _, s := range schedules {
@@ -115,12 +108,4 @@ func recordText(e opsview.ForecastError) string {
 	}
 	return fmt.Sprintf("of %d hours of the last four weeks: wrong by %.1f servers of %.1f in the mean; too low in %d hours, by %d servers at worst",
 		e.Hours, *e.MeanError, *e.MeanUsed, e.ShortHours, *e.WorstShort)
-}
-
-// countText is a number that may not be known.
-func countText(n *int32) string {
-	if n == nil {
-		return "–"
-	}
-	return fmt.Sprint(*n)
 }

@@ -64,10 +64,3 @@ func setLimit(flag, text string, to **int32) error {
 	*to = &limit
 	return nil
 }
-
-func limitText(limit *int32) string {
-	if limit == nil {
-		return "none"
-	}
-	return strconv.Itoa(int(*limit))
-}

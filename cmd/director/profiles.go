@@ -2,17 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -29,14 +24,6 @@ func (p *program) profilesCommand() *cobra.Command {
 	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(),
 		p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(), p.profilesEstimates(),
 		p.profilesCheck(), p.profilesSchema())
-}
-
-// byProfile are the settings of commands on the profiles of the database.
-const byProfile = byOperator | byProfiles
-
-// completeProfiles completes the first argument with the names of profiles.
-func (p *program) completeProfiles() cobra.CompletionFunc {
-	return p.completeArgs(firstOnly(wordsOf(opsview.Profiles, opsview.ProfileFilter{Live: true}, "profile")))
 }
 
 // profileLine is a profile in lists.
@@ -84,38 +71,6 @@ func (p *program) profilesList() *cobra.Command {
 	})
 }
 
-func versionOrBlank(version int) any {
-	if version == 0 {
-		return ""
-	}
-	return version
-}
-
-// versionDetails is the output of `profiles show`.
-type versionDetails struct {
-	Name      string     `json:"name"`
-	Version   int        `json:"version"`
-	State     string     `json:"state"` // live, shadow, retired or kept
-	Author    string     `json:"author"`
-	CreatedAt time.Time  `json:"created_at"`
-	Reason    string     `json:"reason"`
-	Document  string     `json:"document"`
-	RetiredAt *time.Time `json:"retired_at"`
-}
-
-func detailsOf(v db.ProfileVersion) versionDetails {
-	d := versionDetails{v.Name, v.Version, "kept", v.Author, v.CreatedAt, v.Reason, v.Document, v.RetiredAt}
-	switch {
-	case v.Version == v.LiveVersion && v.RetiredAt != nil:
-		d.State = "retired"
-	case v.Version == v.LiveVersion:
-		d.State = "live"
-	case v.Version == v.Shadow:
-		d.State = "shadow"
-	}
-	return d
-}
-
 func (p *program) profilesShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME[@VERSION]",
@@ -141,49 +96,6 @@ func (p *program) profilesShow() *cobra.Command {
 		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
 		return nil
 	})
-}
-
-func reasonPhrase(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-// namedVersion is a version of a profile, as NAME or NAME@VERSION names it.
-type namedVersion struct {
-	name   string
-	number int // 0: the command says which
-}
-
-func parseVersion(arg string) (v namedVersion, err error) {
-	name, text, given := strings.Cut(arg, "@")
-	if !given {
-		return namedVersion{name: name}, nil
-	}
-	number, err := strconv.Atoi(text)
-	if err != nil || number < 1 {
-		return v, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3", arg))
-	}
-	return namedVersion{name, number}, nil
-}
-
-// fieldText is refusalText with the name of the field.
-func fieldText(err error) error {
-	var refused *fault.Error
-	if errors.As(err, &refused) && refused.Field != "" {
-		return fmt.Errorf("%s: %s", refused.Field, refused.Detail)
-	}
-	return refusalText(err)
-}
-
-// refusalText returns the detail of a refusal of the store, which is for people, as an error.
-func refusalText(err error) error {
-	var refused *fault.Error
-	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
-		return errors.New(refused.Detail)
-	}
-	return err
 }
 
 func (p *program) profilesSchema() *cobra.Command {

@@ -114,39 +114,6 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 	return errors.Join(cli.WriteJSON(out.Writer, lines), refused)
 }
 
-// editFlags are the flags of commands that change a profile.
-type editFlags struct {
-	cmd             *cobra.Command
-	authorship      authorship
-	expectedVersion *int
-}
-
-func addEditFlags(cmd *cobra.Command) editFlags {
-	return editFlags{cmd, addAuthorship(cmd),
-		cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")}
-}
-
-// profileEdit returns the change of a profile that the flags describe.
-func (e editFlags) profileEdit(region, name string) db.ProfileEdit {
-	edit := db.ProfileEdit{Region: region, Name: name, Author: *e.authorship.author, Reason: *e.authorship.reason}
-	if e.cmd.Flags().Changed("expect") {
-		edit.Expected = e.expectedVersion
-	}
-	return edit
-}
-
-// profileChange is the output of commands that change a profile.
-type profileChange struct {
-	Name    string `json:"profile"`
-	Version int    `json:"version"`
-	Changed bool   `json:"changed"`
-}
-
-func writeProfileChanges(out cli.Output, changes []profileChange) error {
-	return cli.Write(out, changes, []string{"profile", "version", "changed"},
-		func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
-}
-
 // appliedProfile is what apply did with a file, or would do.
 type appliedProfile struct {
 	profileChange
@@ -239,4 +206,16 @@ func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile
 		}
 	}
 	return writeAppliedProfiles(l.out, changes)
+}
+
+// profileToTry reads a profile that decides by rules.
+func (p *program) profileToTry(file string) (*profile.Profile, error) {
+	if file == "" {
+		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
+	}
+	read, err := p.readProfiles([]string{file}, false)
+	if err != nil {
+		return nil, err
+	}
+	return read[0].Profile, reportRefusals(p.stderr, read)
 }

@@ -76,19 +76,3 @@ func (p *program) profilesRetire() *cobra.Command {
 		return l.store.RetireProfile(ctx, edit)
 	})
 }
-
-// changeProfile completes a command that changes the profile in its argument.
-func (p *program) changeProfile(cmd *cobra.Command,
-	change func(ctx context.Context, l operator, edit db.ProfileEdit,
-		version int) (db.ProfileChange, error)) *cobra.Command {
-	cmd.Args = cli.Exactly(1)
-	cmd.ValidArgsFunction = p.completeProfiles()
-	flags, named := addEditFlags(cmd), parseFirst(cmd, parseVersion)
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		done, err := change(ctx, l, flags.profileEdit(l.conf.Server.Universe, named.name), named.number)
-		if err != nil {
-			return refusalText(err)
-		}
-		return writeProfileChanges(l.out, []profileChange{profileChange(done)})
-	})
-}

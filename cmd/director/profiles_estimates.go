@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +31,3 @@ func (p *program) profilesEstimates() *cobra.Command {
 			})
 	})
 }
-
-// formatShare is a part of one, for people.
-func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }

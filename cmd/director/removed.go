@@ -1,11 +1,6 @@
 package main
 
-import (
-	"context"
-	"log/slog"
-
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // removedSetting is a setting of the last release that has no effect any more. For one release its flag and its
 // variables are accepted, so that a start with them succeeds and says what holds instead. The next release deletes its
@@ -79,36 +74,5 @@ func addRemovedFlags(flags *pflag.FlagSet, commands commandSet) {
 		if s.former.value.kindName == kindBool {
 			flag.NoOptDefVal = "true"
 		}
-	}
-}
-
-// warnRemoved logs a line for each removed setting that is set.
-func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
-	for _, s := range l.ignoredSettings {
-		log.LogAttrs(ctx, slog.LevelWarn, "this setting was removed and has no effect",
-			slog.String("set_by", string(s.setBy)), slog.String("instead", s.whatHolds))
-	}
-}
-
-// warnParties logs that players decide about each other. Development and tests of old clients need it; production should
-// not for long.
-func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
-	if l.Server.OpenParties {
-		log.LogAttrs(ctx, slog.LevelWarn, "players may take anybody into their party whom they name",
-			slog.String("set_by", "DIRECTOR_OPEN_PARTIES"),
-			slog.String("instead", "lobbies, or may_party_with of PUT /backend/players"))
-	}
-}
-
-// warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting,
-// such as a misspelt one.
-func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
-	l.warnRemoved(ctx, log)
-	for _, s := range l.environ.unknownVariables() {
-		attrs := []slog.Attr{slog.String("variable", s.name)}
-		if s.suggestion != "" {
-			attrs = append(attrs, slog.String("did_you_mean", s.suggestion))
-		}
-		log.LogAttrs(ctx, slog.LevelWarn, "this variable is no setting and has no effect", attrs...)
 	}
 }

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 )
-
-// byRoomCommands are the settings of the commands for rooms.
-const byRoomCommands = byOperator | byRooms
 
 func (p *program) roomsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
@@ -97,33 +92,4 @@ func writeRoom(d db.LobbyDetails, out cli.Output) error {
 	return cli.Write(out, lines, []string{"player", "is", "session", "until", "reason"}, func(l line) []any {
 		return []any{l.player, l.standing, l.session, l.until, l.reason}
 	})
-}
-
-// onRoom completes a command about the room args[1] of the project args[0].
-func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
-	cmd.ValidArgsFunction = p.completeArgs(roomWords)
-	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, args []string) error {
-		err := run(ctx, l, args)
-		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
-			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
-				args[0], quoteForShell(args[0]))
-		}
-		return err
-	})
-}
-
-// roomWords completes a project, one of its rooms, and then those who are in it.
-func roomWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	switch len(given) {
-	case 0:
-		return projectWords(ctx, l, begun, nil)
-	case 1:
-		return opsview.Lobbies.Words(ctx, l.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
-	}
-	room, err := l.store.LobbyDetails(ctx, given[0], given[1])
-	var players []string
-	for _, m := range room.Members {
-		players = append(players, m.Player)
-	}
-	return matchingWords(players, begun, given[2:]), err
 }

@@ -3,13 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/pflag"
-
-	"github.com/lattice-director/director/internal/cli"
 )
 
 // setting is a row of the table of settings.
@@ -63,71 +60,12 @@ const fromDefault source = "default"
 func fromFlag(name string) source { return source("flag --" + name) }
 func fromEnv(name string) source  { return source("environment " + name) }
 
-// loaded is a configuration with the source of each value, in the order of the table.
-type loaded struct {
-	Config
-
-	environ         environment
-	settings        []setting
-	sources         []source
-	ignoredSettings []ignoredSetting
-}
-
 // rawFlag keeps the text of the command line. load validates it together with the environment.
 type rawFlag struct{ givenText, valueKind string }
 
 func (f *rawFlag) String() string     { return f.givenText }
 func (f *rawFlag) Set(s string) error { f.givenText = s; return nil }
 func (f *rawFlag) Type() string       { return f.valueKind }
-
-// addFlags adds the flags of the settings that the commands read.
-func addFlags(flags *pflag.FlagSet, commands commandSet) {
-	flags.SortFlags = false // --help keeps the order of the table, which groups related settings
-	for _, s := range allSettings() {
-		if s.commands&commands == 0 {
-			continue
-		}
-		flag := flags.VarPF(&rawFlag{s.value.showText(), s.value.kindName}, s.flag, "",
-			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variableName()))
-		if s.value.kindName == kindBool {
-			flag.NoOptDefVal = "true"
-		}
-		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.allowedWords}
-		if s.start {
-			flag.Annotations[startAnnotation] = nil
-		}
-	}
-	addRemovedFlags(flags, commands)
-	addHelpAll(flags)
-}
-
-// allSettings returns the settings with their defaults.
-func allSettings() []setting {
-	c := defaultConfig()
-	return c.settingsTable()
-}
-
-// loadSettings reads the settings of a command from its flags, else the environment, else the defaults. The error names all
-// invalid values.
-func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
-	l := &loaded{Config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
-	var bad []error
-	for _, s := range l.Config.settingsTable() {
-		if s.commands&commands == 0 {
-			continue
-		}
-		text, from := s.givenValue(flags, environ)
-		if err := s.assignText(text, from); err != nil {
-			bad = append(bad, err)
-		}
-		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
-	}
-	// All at once, so that nobody mends one after the other.
-	if len(bad) > 0 {
-		return nil, cli.Usage(errors.Join(bad...))
-	}
-	return l, nil
-}
 
 // givenValue returns the text that the command line or the environment gives a setting, and its source. Without one the
 // text is empty, and the option keeps its default.
@@ -192,8 +130,54 @@ func (s setting) checkLines(text string) error {
 	return nil
 }
 
-// sourceOf returns the source of a setting's value.
-func (l *loaded) sourceOf(flag string) source {
-	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
-	return l.sources[i]
-}
+// commandSet is the commands that read a setting.
+type commandSet uint
+
+const (
+	byServe commandSet = 1 << iota
+	byWork
+	byDev
+	byMigrate
+	byKeys     // keys rotate, which makes keys as a worker does
+	byOperator // commands on the database: keys, fleet, sessions, events, invariants, doctor
+	byToken    // token mint
+	byDoctor
+	byProfiles // profiles, which are of a region of tickets
+	byCheck    // profiles check, which needs no database
+	byExplain  // explain, which decodes tickets
+	byReplay   // replay, which reads tickets as workers record them
+	byAgents   // agents key, whose keys are of a fleet
+	byProviders
+	byDeploy   // deployments start and env, which make keys and credentials of servers
+	byProjects // projects, which make keys and tokens of the realtime lobby
+	byApply    // apply, whose projects are in a region
+	byRooms    // rooms, whose types decide what a change does
+	bySidecar
+	byHints // dev hints
+
+	byServers = byServe | byDev
+	byLoops   = byServe | byWork | byDev
+	byCallers = byLoops | byProviders // what calls providers
+	byAll     = byLoops | byMigrate | byKeys | byOperator
+)
+
+// The sections of the settings, in the order of docs/configuration.md.
+const (
+	sectionDatabase  = "Database"
+	sectionListeners = "Listeners"
+	sectionAuth      = "Authentication"
+	sectionSessions  = "Instances, sessions and seats"
+	sectionTokens    = "Tokens and keys"
+	sectionOpenMatch = "Open Match"
+	sectionRivalis   = "Rivalis orchestrator"
+	sectionLoop      = "Matchmaking"
+	sectionProvision = "Provisioning"
+	sectionBevygap   = "bevygap"
+	sectionRealtime  = "Realtime lobby"
+	sectionConsole   = "Console"
+	sectionSidecar   = "Sidecar"
+	sectionLimits    = "Limits"
+	sectionWorkers   = "Workers"
+	sectionLogs      = "Logs and traces"
+	sectionDev       = "Local development"
+)

@@ -12,7 +12,6 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/match/decide"
-	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
 	"github.com/lattice-director/director/match/simulate"
 )
@@ -83,26 +82,6 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 		in.Regions = append(in.Regions, r.Name)
 	}
 	return p.printReplayed(cmd.Context(), "simulating", out, in, f.report)
-}
-
-// profileToTry reads a profile that decides by rules.
-func (p *program) profileToTry(file string) (*profile.Profile, error) {
-	if file == "" {
-		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
-	}
-	read, err := p.readProfiles([]string{file}, false)
-	if err != nil {
-		return nil, err
-	}
-	return read[0].Profile, reportRefusals(p.stderr, read)
-}
-
-// checkRate refuses a value of --accept-rate that is no probability.
-func checkRate(rate float64) error {
-	if rate >= 0 && rate <= 1 {
-		return nil
-	}
-	return fmt.Errorf("--accept-rate %g is not allowed: it must be from 0 to 1", rate)
 }
 
 // printReplayed runs a replay, whose progress has a word, and writes its report.

@@ -163,3 +163,11 @@ func parseShares(flag, text string) (shares []simulate.Share, err error) {
 	}
 	return shares, nil
 }
+
+// checkRate refuses a value of --accept-rate that is no probability.
+func checkRate(rate float64) error {
+	if rate >= 0 && rate <= 1 {
+		return nil
+	}
+	return fmt.Errorf("--accept-rate %g is not allowed: it must be from 0 to 1", rate)
+}

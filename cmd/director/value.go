@@ -341,3 +341,10 @@ func addSpellings(sizes play.Modes, variable string, n int) {
 		}
 	}
 }
+
+func redactURL(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,13 +99,6 @@ func keySet(p *string) value {
 		return redactURL(*p)
 	}
 	return v
-}
-
-func redactURL(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return text
 }
 
 // hiddenText is a secret of another system, which may be short.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -162,3 +164,22 @@ func quoteForShell(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs:
+// browsers do not send what follows #.
+func (d *devRun) consoleLink(addr net.Addr) string {
+	scheme := "http"
+	if d.conf.Server.TLSCert != "" {
+		scheme = "https"
+	}
+	link := scheme + "://" + addr.String() + "/"
+	for _, one := range d.conf.Server.OpsTokens {
+		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.sourceOf("ops-tokens") == fromDefault {
+			return link + "login#token=" + url.QueryEscape(secret)
+		}
+	}
+	return link
+}
+
+// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
+var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// checkCommon checks the settings that both replicas and workers need.
+func (c *Config) checkCommon() error {
+	var missing []error
+	if c.Database.URL == "" {
+		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as "+
+			"postgres://director@db.internal/director "+
+			"('director dev' starts its own)"))
+	} else if _, err := pgx.ParseConfig(c.Database.URL); err != nil {
+		missing = append(missing, err)
+	}
+	if _, err := c.makeSealer(); err != nil {
+		missing = append(missing, err)
+	}
+	if lead := c.keySchedule().Policy().Lead; c.KeySchedule.KeyPeriod < lead {
+		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is "+
+			"published for %s before it signs, "+
+			"which follows from DIRECTOR_JWKS_MAX_AGE", briefDuration(c.KeySchedule.KeyPeriod), briefDuration(lead)))
+	}
+	return errors.Join(append(missing, c.checkProvision())...)
+}
+
+// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis, the realtime lobby
+// or guests of bevygap need not serve anything else.
+func (c *Config) checkServe() error {
+	missing := []error{c.checkCommon()}
+	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests ||
+		c.Realtime.Addr != "" || c.Projects.Addr != ""
+	if !alone && c.JWKS == "" {
+		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set "+
+			"DIRECTOR_AUTH_JWKS "+
+			"to your login's JWKS, as an https URL, a file or JSON"))
+	}
+	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
+		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and "+
+			"DIRECTOR_TLS_KEY, or neither"))
+	}
+	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(),
+		c.checkConsole())
+	return errors.Join(missing...)
+}

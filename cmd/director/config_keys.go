@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/token"
+)
+
+// makeSealer returns the sealer of private keys with the key-encryption keys of the settings.
+func (c *Config) makeSealer() (*token.Sealer, error) {
+	if len(c.KEKs) == 0 {
+		return nil, cli.Usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
+			"the same in every replica and worker ('openssl rand -base64 32' makes one)"))
+	}
+	return token.NewSealer(c.KEKs...)
+}
+
+// keySchedule returns the rotation schedule of the signing keys.
+func (c *Config) keySchedule() keyring.Schedule {
+	schedule := c.KeySchedule
+	schedule.TokenTTL = c.Database.Timing.TokenTTL
+	return schedule
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// loaded is a configuration with the source of each value, in the order of the table.
+type loaded struct {
+	Config
+
+	environ         environment
+	settings        []setting
+	sources         []source
+	ignoredSettings []ignoredSetting
+}
+
+// addFlags adds the flags of the settings that the commands read.
+func addFlags(flags *pflag.FlagSet, commands commandSet) {
+	flags.SortFlags = false // --help keeps the order of the table, which groups related settings
+	for _, s := range allSettings() {
+		if s.commands&commands == 0 {
+			continue
+		}
+		flag := flags.VarPF(&rawFlag{s.value.showText(), s.value.kindName}, s.flag, "",
+			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variableName()))
+		if s.value.kindName == kindBool {
+			flag.NoOptDefVal = "true"
+		}
+		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.allowedWords}
+		if s.start {
+			flag.Annotations[startAnnotation] = nil
+		}
+	}
+	addRemovedFlags(flags, commands)
+	addHelpAll(flags)
+}
+
+// loadSettings reads the settings of a command from its flags, else the environment, else the defaults. The error names all
+// invalid values.
+func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
+	l := &loaded{Config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
+	var bad []error
+	for _, s := range l.Config.settingsTable() {
+		if s.commands&commands == 0 {
+			continue
+		}
+		text, from := s.givenValue(flags, environ)
+		if err := s.assignText(text, from); err != nil {
+			bad = append(bad, err)
+		}
+		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
+	}
+	// All at once, so that nobody mends one after the other.
+	if len(bad) > 0 {
+		return nil, cli.Usage(errors.Join(bad...))
+	}
+	return l, nil
+}
+
+// sourceOf returns the source of a setting's value.
+func (l *loaded) sourceOf(flag string) source {
+	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
+	return l.sources[i]
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/internal/provisioning/serverenv"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/agones"
+	"github.com/lattice-director/director/token"
+)
+
+// localOwner is the owner of servers that no other installation can list.
+const localOwner = "local"
+
+// deploymentOwner returns the owner of the deployments of this installation.
+func (c *Config) deploymentOwner() (provider.Owner, error) {
+	return provider.OwnerOf(cmp.Or(c.ProvisionOwner, localOwner))
+}
+
+// replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the
+// address of the API; listening is where this process serves it, if it does.
+func (c *Config) replicasURL(listening net.Addr) string {
+	if c.PublicURL != "" {
+		return strings.TrimRight(c.PublicURL, "/")
+	}
+	scheme := "http://"
+	if c.Server.TLSCert != "" {
+		scheme = "https://"
+	}
+	return scheme + localAddr(c.Server.Addr, listening)
+}
+
+// localAddr returns the address of a listener for programs of this machine. configured counts unless listening says
+// where this process really listens.
+func localAddr(configured string, listening net.Addr) string {
+	if listening != nil {
+		configured = listening.String()
+	}
+	host, port, _ := net.SplitHostPort(configured)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// natsURL returns where game servers with bevygap's plugin connect, "" if that is not known. Those of this machine use
+// the address at which this process serves them.
+func (c *Config) natsURL(listening net.Addr) string {
+	if c.NATSURL != "" || c.needsPublicURL() || c.NATS.Addr == "" {
+		return c.NATSURL
+	}
+	scheme := serverenv.PlainNATS
+	if c.Server.TLSCert != "" {
+		scheme = serverenv.SecureNATS
+	}
+	return scheme + localAddr(c.NATS.Addr, listening)
+}
+
+// serverSettings returns what the environments of all deployed servers share.
+func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) serverenv.Settings {
+	return serverenv.Settings{PublicURL: c.replicasURL(listening.api), NATSURL: c.natsURL(listening.nats),
+		Sealer: sealer}
+}
+
+func (c *Config) usesProvider(name string) bool { return slices.Contains(c.ProviderNames, name) }
+
+// needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this
+// machine.
+func (c *Config) needsPublicURL() bool {
+	return slices.ContainsFunc(c.ProviderNames, func(name string) bool {
+		return name != providerProcess && (name != providerManual || !c.isDevelopment)
+	})
+}
+
+// checkProvision refuses settings with which the providers could not work.
+func (c *Config) checkProvision() error {
+	remote := slices.ContainsFunc(c.ProviderNames,
+		func(name string) bool { return name != providerProcess && name != providerManual })
+	var missing []error
+	for _, need := range []struct {
+		absent bool
+		what   string
+	}{
+		{remote && c.ProvisionOwner == "", "its providers need DIRECTOR_PROVISION_OWNER, a name of this installation " +
+			"that no other one has"},
+		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach " +
+			"the replicas"},
+		{c.usesProvider(providerAgones) &&
+			slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA},
+				""),
+			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
+		{c.usesProvider(providerAgones) && c.Agones.Kube != (agones.Kube{}) &&
+			slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
+			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
+		{c.usesProvider(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
+		{c.usesProvider(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
+		{c.usesProvider(providerProcess) && c.Processes.Commands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
+	} {
+		if need.absent {
+			missing = append(missing, fmt.Errorf("DIRECTOR_PROVIDERS: %s", need.what))
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// listenAddrs are where this process listens; nil: it does not, or not yet.
+type listenAddrs struct{ api, nats net.Addr }

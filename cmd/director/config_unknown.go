@@ -1,0 +1,69 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// unknownVariable is a variable that begins with DIRECTOR_ and is no setting.
+type unknownVariable struct{ name, suggestion string } // suggestion may be ""
+
+// unknownVariables returns the variables that look like settings and have no effect.
+func (e environment) unknownVariables() []unknownVariable {
+	known := knownVariables()
+	var removed []string
+	for _, s := range removedSettings() {
+		removed = append(removed, s.former.variableName())
+	}
+	var all []unknownVariable
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) &&
+			!ofOthers(name) {
+			all = append(all, unknownVariable{name, closestName(name, known)})
+		}
+	}
+	return all
+}
+
+func knownVariables() []string {
+	var names []string
+	for _, s := range allSettings() {
+		names = append(append(names, s.variableName()), s.aliases...)
+	}
+	return names
+}
+
+// ofOthers returns whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of
+// pglocal, dbtest or the examples, or one that Kubernetes sets in the pods of a namespace with a Service named
+// "director".
+func ofOthers(name string) bool {
+	return strings.HasPrefix(name, modePrefix) && name != modePrefix ||
+		name == "DIRECTOR_PG_BINDIR" || name == "DIRECTOR_TEST_PG" || name == "DIRECTOR_URL" ||
+		strings.HasPrefix(name, "DIRECTOR_SERVICE_") || strings.HasPrefix(name, "DIRECTOR_PORT")
+}
+
+// closestName returns the known name that was probably meant, or "" if none is similar.
+func closestName(name string, known []string) string {
+	short := strings.TrimPrefix(name, "DIRECTOR_")
+	for _, k := range known {
+		if len(short) >= 4 && strings.HasSuffix(k, "_"+short) {
+			return k // a part of the name was left out
+		}
+	}
+	return cli.Nearest(name, known)
+}
+
+// withoutEffect returns the variables with a prefix that are the name of no setting, sorted.
+func (e environment) withoutEffect(prefix string) []string {
+	known := map[string]bool{}
+	for _, s := range allSettings() {
+		for _, name := range slices.Concat(s.aliases, s.upstream.variableNames) {
+			known[name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e)),
+		func(name string) bool { return known[name] || !strings.HasPrefix(name, prefix) })
+}

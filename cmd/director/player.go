@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// playerDetails is the output of `players show`.
+type playerDetails struct {
+	Player   string                 `json:"player"`
+	Seats    []heldSeat             `json:"seats"`
+	Tickets  []opsview.PlayerTicket `json:"tickets"`
+	Rooms    []opsview.LobbyMember  `json:"rooms"`
+	Refusals []opsview.Refusal      `json:"refusals"` // of the last 7 days
+	Stored   *opsview.StoredPlayer  `json:"stored"`   // null: no backend has stored anything
+	LastSeat *opsview.PastSeat      `json:"last_seat"`
+}
+
+// heldSeat is a seat with its session.
+type heldSeat struct {
+	opsview.Seat
+
+	Session  string `json:"session"`
+	Instance string `json:"instance"`
+	Mode     string `json:"mode"`
+}
+
+// playerWords completes players with a seat, a ticket or a refusal.
+func playerWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+	found, err := opsview.PlayersBeginning(ctx, l.store.Pool(), begun, l.conf.Server.Universe)
+	return matchingWords(found, begun, given), err
+}
+
+func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
+	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.Server.Universe, opsview.Page{Limit: 1})
+	if err != nil {
+		return d, err
+	}
+	if !known.IsKnown() {
+		return d, l.unknownPlayer(ctx, id)
+	}
+	d = playerDetails{
+		Player: id, Seats: []heldSeat{}, Tickets: append([]opsview.PlayerTicket{}, known.Tickets...),
+		Rooms:    append([]opsview.LobbyMember{}, known.Rooms...),
+		Refusals: append([]opsview.Refusal{}, known.Refusals...), Stored: known.StoredFacts,
+	}
+	for _, s := range known.Seats {
+		d.Seats = append(d.Seats, heldSeat{s, s.Session, s.Instance, s.Mode})
+	}
+	if len(known.Past) > 0 {
+		d.LastSeat = &known.Past[0]
+	}
+	return d, nil
+}
+
+// unknownPlayer is the error for a player of whom nothing is known, with those who may be meant.
+func (l operator) unknownPlayer(ctx context.Context, text string) error {
+	unknown := fmt.Sprintf("nothing is known of player %q: no seat, no ticket, and no refusal in the last 7 days", text)
+	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.Server.Universe)
+	if err != nil {
+		return err
+	}
+	called, err := opsview.PlayersCalled(ctx, l.store.Pool(), text, l.conf.Server.Universe)
+	if err != nil {
+		return err
+	}
+	if len(begin) > 0 {
+		unknown += "\nthese begin so: " + strings.Join(begin, ", ")
+	}
+	if len(called) > 0 {
+		unknown += "\nthese have an attribute with this text: " + strings.Join(called, ", ")
+	}
+	return errors.New(unknown)
+}
+
+func (d playerDetails) writeText(out cli.Output) error {
+	for _, fact := range d.factPairs() {
+		fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
+	}
+	for _, table := range []func(cli.Output) error{d.writeSeats, d.writeTickets, d.writeRooms, d.writeRefusals} {
+		if err := table(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factPairs returns pairs of name and value, for people.
+func (d playerDetails) factPairs() [][2]string {
+	last := "none that is remembered"
+	if s := d.LastSeat; s != nil {
+		last = s.Session + ", left " + readableTime(&s.LeftAt) + ": " + s.Reason
+	}
+	facts := [][2]string{
+		{"player", d.Player}, {"seats", fmt.Sprint(len(d.Seats))}, {"tickets", fmt.Sprint(len(d.Tickets))},
+		{"rooms", fmt.Sprint(len(d.Rooms))}, {"refusals", fmt.Sprintf("%d kinds in the last 7 days", len(d.Refusals))},
+		{"last seat", last},
+	}
+	if d.Stored != nil {
+		facts = append(facts, [2]string{"stored", string(d.Stored.Attributes)})
+	}
+	return facts
+}
+
+func (d playerDetails) writeSeats(out cli.Output) error {
+	header := []string{"session", "seat", "mode", "instance", "reserved at", "connected at"}
+	return writeTable(out, d.Seats, header, func(s heldSeat) []any {
+		return []any{s.Session, s.State, s.Mode, s.Instance, s.ReservedAt, s.ConnectedAt}
+	}, "reserved at", "mode")
+}
+
+func (d playerDetails) writeTickets(out cli.Output) error {
+	header := []string{"ticket", "state", "profile", "reason", "queued at", "state since"}
+	return writeTable(out, d.Tickets, header, func(t opsview.PlayerTicket) []any {
+		return []any{t.Ticket, t.State, t.Profile, t.Reason, t.JoinedAt, t.ChangedAt}
+	}, "queued at", "reason")
+}
+
+func (d playerDetails) writeRooms(out cli.Output) error {
+	header := []string{"room", "type", "state", "away", "project"}
+	return writeTable(out, d.Rooms, header, func(m opsview.LobbyMember) []any {
+		return []any{m.Room, m.Type, m.State, m.Away, m.Project}
+	}, "away")
+}
+
+func (d playerDetails) writeRefusals(out cli.Output) error {
+	header := []string{"last refused", "call", "code", "times", "region", "mode", "detail"}
+	return writeTable(out, d.Refusals, header, func(r opsview.Refusal) []any {
+		return []any{r.LastAt, r.Call, r.Code, r.Times, r.Region, r.Mode, r.Detail}
+	}, "region", "mode", "times")
+}

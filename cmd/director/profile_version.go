@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// namedVersion is a version of a profile, as NAME or NAME@VERSION names it.
+type namedVersion struct {
+	name   string
+	number int // 0: the command says which
+}
+
+func parseVersion(arg string) (v namedVersion, err error) {
+	name, text, given := strings.Cut(arg, "@")
+	if !given {
+		return namedVersion{name: name}, nil
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		return v, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3", arg))
+	}
+	return namedVersion{name, number}, nil
+}
+
+// versionDetails is the output of `profiles show`.
+type versionDetails struct {
+	Name      string     `json:"name"`
+	Version   int        `json:"version"`
+	State     string     `json:"state"` // live, shadow, retired or kept
+	Author    string     `json:"author"`
+	CreatedAt time.Time  `json:"created_at"`
+	Reason    string     `json:"reason"`
+	Document  string     `json:"document"`
+	RetiredAt *time.Time `json:"retired_at"`
+}
+
+func detailsOf(v db.ProfileVersion) versionDetails {
+	d := versionDetails{v.Name, v.Version, "kept", v.Author, v.CreatedAt, v.Reason, v.Document, v.RetiredAt}
+	switch {
+	case v.Version == v.LiveVersion && v.RetiredAt != nil:
+		d.State = "retired"
+	case v.Version == v.LiveVersion:
+		d.State = "live"
+	case v.Version == v.Shadow:
+		d.State = "shadow"
+	}
+	return d
+}
+
+func reasonPhrase(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func orBlank[T any](p *T) any {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// readableTime returns "" for nil.
+func readableTime(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// formatAgo formats elapsed seconds for people, such as "1m30s ago".
+func formatAgo(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	d := time.Duration(*seconds * float64(time.Second))
+	if d > time.Minute {
+		return briefDuration(d.Round(time.Second)) + " ago"
+	}
+	return briefDuration(d.Round(100*time.Millisecond)) + " ago"
+}
+
+func onOff(isOn bool) string {
+	if isOn {
+		return "on: it raises min"
+	}
+	return "off"
+}
+
+// countText is a number that may not be known.
+func countText(n *int32) string {
+	if n == nil {
+		return "–"
+	}
+	return fmt.Sprint(*n)
+}
+
+// writeTable writes a table behind an empty line; nothing without rows.
+func writeTable[T any](out cli.Output, rows []T, header []string, cells func(T) []any, sparing ...string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out.Writer)
+	return cli.Write(out.Sparing(sparing...), rows, header, cells)
+}
+
+// formatShare is a part of one, for people.
+func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }
+
+func limitText(limit *int32) string {
+	if limit == nil {
+		return "none"
+	}
+	return strconv.Itoa(int(*limit))
+}
+
+func versionOrBlank(version int) any {
+	if version == 0 {
+		return ""
+	}
+	return version
+}
