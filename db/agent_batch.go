@@ -3,10 +3,7 @@ package db
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/frame"
@@ -86,66 +83,10 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 	return errAgentRace
 }
 
-// lockMore is the error of a transaction that must lock further agents.
-type lockMore struct{ agentIDs []string }
-
 func (*lockMore) Error() string { return "further agents must be locked" }
 
 // errAgentRace restarts a batch after other transactions have repeatedly changed the rooms that it must rename.
 var errAgentRace = &pgconn.PgError{Code: "40001", Message: "rooms of other agents changed meanwhile"}
-
-// agentTx is one transaction on agents of a region: the rows that it has locked and read, and the changes to write.
-type agentTx struct {
-	store  *Store
-	q      *query.Queries
-	region string
-
-	agentsByID      map[string]*agentRow
-	roomsByKey      map[roomKey]*roomRow
-	ofID            map[string][]*roomRow // rooms by agent
-	keptDrains      []keptDrain
-	pendingCommands map[string][]query.PendingOfAgentsRow // pending commands by agent
-	keptActors      map[keptKey]string                    // actors
-	endedReplicas   map[uuid.UUID]bool                    // replicas that accept no agents
-	predecessorsOf  map[string][]predecessor              // by joining agent
-
-	latestJoin      time.Time // of the database; each joining agent gets a later time than the one before
-	furtherAgents   []string  // further agents to lock
-	newRooms        []*roomRow
-	agentEvents     eventLog
-	settledCommands []settledCommand
-	wokenReplicas   map[uuid.UUID]bool // replicas
-}
-
-type roomKey struct{ agentID, baseID string }
-
-type keptKey struct{ agentName, endpoint string }
-
-type predecessor struct {
-	agentID string
-	isGone  bool
-}
-
-type settledCommand struct {
-	id         uuid.UUID
-	finalState CommandState
-	agentID    string
-}
-
-type keptDrain struct {
-	agent *agentRow
-	actor string
-}
-
-func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
-	return &agentTx{
-		store: s, q: q, region: region, agentsByID: map[string]*agentRow{}, roomsByKey: map[roomKey]*roomRow{},
-		ofID:            map[string][]*roomRow{},
-		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{},
-		endedReplicas: map[uuid.UUID]bool{}, predecessorsOf: map[string][]predecessor{},
-		furtherAgents: further, wokenReplicas: map[uuid.UUID]bool{},
-	}
-}
 
 // change applies the calls to the rows, and gives the new rooms their public ids.
 func (t *agentTx) change(ctx context.Context, calls []*agentCall) error {
@@ -210,19 +151,4 @@ func (t *agentTx) hasChanges() bool {
 		}
 	}
 	return false
-}
-
-// lockedIDs returns the agents that the calls change and the further agents, in lock order.
-func (t *agentTx) lockedIDs(calls []*agentCall) []string {
-	ids := slices.Clone(t.furtherAgents)
-	for _, c := range calls {
-		ids = append(ids, c.Req.ref().ID)
-	}
-	for _, all := range t.predecessorsOf {
-		for _, p := range all {
-			ids = append(ids, p.agentID)
-		}
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

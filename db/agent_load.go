@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -215,4 +216,19 @@ func (t *agentTx) newAgent(j AgentJoin) *agentRow {
 func (t *agentTx) joinTime() time.Time {
 	t.latestJoin = t.latestJoin.Add(time.Microsecond)
 	return t.latestJoin
+}
+
+// lockedIDs returns the agents that the calls change and the further agents, in lock order.
+func (t *agentTx) lockedIDs(calls []*agentCall) []string {
+	ids := slices.Clone(t.furtherAgents)
+	for _, c := range calls {
+		ids = append(ids, c.Req.ref().ID)
+	}
+	for _, all := range t.predecessorsOf {
+		for _, p := range all {
+			ids = append(ids, p.agentID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -14,19 +14,6 @@ import (
 
 const actorDirector = "director"
 
-// eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an
-// id that moves to another room is destroyed before it is created again.
-type eventLog struct {
-	goneAgents, renamedRooms, come []loggedEvent
-}
-
-// loggedEvent is an event. Its detail is computed when it is written, unless it is set before.
-type loggedEvent struct {
-	kind, actor, agentID string
-	detail               any // InstanceInfo, RoomInfo, or nil
-	roomRow              *roomRow
-}
-
 // noteLeaving logs that an agent has left, with its current rooms.
 func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
 	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agentID: a.ref.ID,
@@ -77,23 +64,6 @@ func (t *agentTx) writeEvents() error {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).LogAgentEvents, p)
 	}
 	return nil
-}
-
-func (t *agentTx) detail(e loggedEvent) any {
-	switch {
-	case e.detail != nil:
-		return e.detail
-	case e.roomRow != nil:
-		return e.roomRow.info(t.agentsByID[e.agentID].content.EndpointURL)
-	}
-	return t.agentsByID[e.agentID].info(t.sortedRooms(e.agentID))
-}
-
-func (t *agentTx) sortedRooms(agent string) []*roomRow {
-	rooms := slices.Clone(t.ofID[agent])
-	rooms = slices.DeleteFunc(rooms, func(r *roomRow) bool { return r.agentID != agent })
-	slices.SortFunc(rooms, func(a, b *roomRow) int { return cmp.Compare(a.id, b.id) })
-	return rooms
 }
 
 // eventID returns the id of the nth event of a transaction, counted from 0. The ids order the events of one

@@ -2,8 +2,6 @@ package db
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db/internal/frame"
@@ -17,20 +15,6 @@ type Settled struct {
 	IsAssigned        bool // false: deleted
 	EncodedAssignment []byte
 	SettledAt         time.Time
-}
-
-// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is
-// valid in the process that read it only.
-//
-// Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that
-// is visible in it has been read. New rows come from transactions that the snapshot lists as in progress, and from
-// later ones. A transaction that stays open stays in that list, and does not delay the feed.
-type SettledPoint struct {
-	serverStartedAt time.Time // when the server started that numbers the transactions
-	readSnapshot    string    // the snapshot; "" before the first reading
-
-	targetSnapshot string // the snapshot up to which an unfinished reading reads; "" between readings
-	afterTx        uint64 // the last transaction that this reading has read
 }
 
 // IsZero reports whether nothing was read yet.
@@ -101,12 +85,4 @@ func settledOf(rows []query.SettledSinceRow) []Settled {
 			SettledAt: r.SettledAt})
 	}
 	return all
-}
-
-// snapshotEnd returns xmax of a snapshot (xmin:xmax:xip,…): the first transaction that had not begun to write.
-func snapshotEnd(snapshot string) uint64 {
-	_, rest, _ := strings.Cut(snapshot, ":")
-	end, _, _ := strings.Cut(rest, ":")
-	n, _ := strconv.ParseUint(end, 10, 64) // Postgres wrote it
-	return n
 }

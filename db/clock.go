@@ -1,12 +1,8 @@
 package db
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/lattice-director/director/db/internal/frame"
-	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // clock is this pod's clock, and its measured offset to the database's.
@@ -42,54 +38,4 @@ func (r ClockReading) with(next ClockReading) ClockReading {
 	}
 	r.MeasuredAt = next.MeasuredAt
 	return r
-}
-
-// Now returns the database's time as far as this pod knows: its own clock, corrected by the most exact offset of the
-// last minutes.
-func (s *Store) Now() time.Time {
-	now := s.clock.pod()
-	if r := s.clock.latestReading.Load(); r != nil {
-		now = now.Add(r.Offset)
-	}
-	return now
-}
-
-// ClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
-func (s *Store) ClockReading() (r ClockReading, ok bool) {
-	if p := s.clock.latestReading.Load(); p != nil {
-		return *p, true
-	}
-	return ClockReading{}, false
-}
-
-// ReadClock measures the offset. Of the measurements of the last minutes the most exact one counts. One that takes
-// longer than two seconds is dropped. It must not run twice at a time. Errors: Unavailable.
-func (s *Store) ReadClock(ctx context.Context) error {
-	before := s.clock.pod()
-	now, err := s.q.ClockReading(ctx)
-	if err != nil {
-		return frame.Classify(err)
-	}
-	after := s.clock.pod()
-	trip := after.Sub(before)
-	if trip > 2*time.Second {
-		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
-	}
-	// The database has read its clock between sending and receiving. Assumed in the middle, the error is at most half
-	// of the way.
-	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, OffsetMeasuredAt: after,
-		MeasuredAt: after}
-	if last := s.clock.latestReading.Load(); last != nil {
-		reading = last.with(reading)
-	}
-	s.clock.latestReading.Store(&reading)
-	return nil
-}
-
-// Pulse records that this replica can receive heartbeats. A serving replica calls it at least each tenth of a lease.
-// While no replica does, and for one lease afterwards, no lease expires (see fleet_clock in the migrations). Errors:
-// Unavailable.
-func (s *Store) Pulse(ctx context.Context) error {
-	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
-	return frame.Classify(err)
 }

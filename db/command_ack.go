@@ -78,24 +78,6 @@ func (a CommandAck) bytes() int {
 	return textBytes(a.AgentRef.Region, a.AgentRef.ID, a.FailureText, a.RoomType, a.RawID)
 }
 
-// ackTx is one transaction of acks: the rows that it has locked and read, and the changes to write.
-type ackTx struct {
-	q             *query.Queries
-	region        string
-	furtherAgents []string // further agents to lock
-
-	agentsByID   map[string]query.LockAgentStatesRow
-	commandsByID map[uuid.UUID]query.AcknowledgedCommandsRow
-
-	settleParams   query.SettleAcknowledgedParams
-	confirmedRooms []string // ids of rooms
-	deletedRooms   []string
-	lateArrivals   []lateRoom
-	roomRenames    query.RenameRoomsParams
-	agentEvents    query.LogAgentEventsParams
-	callerReplicas []uuid.UUID // replicas that wait for the commands
-}
-
 func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 	if err := t.load(ctx, calls); err != nil {
 		return err
@@ -141,14 +123,6 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 
 func isStateOf(r query.LockAgentStatesRow, ref AgentRef) bool {
 	return !r.HasLeft && r.Replica == ref.ReplicaID
-}
-
-// ackChange holds the changes that an ack makes to the counters and the status of its agent.
-type ackChange struct {
-	roomsDelta, reservedDelta int32
-	connectionsDelta          int64
-	statusOverride            string
-	owesReply                 bool // the agent's next reply shows whether the rooms exist
 }
 
 // apply settles a command that is pending or has timed out.
@@ -232,11 +206,6 @@ func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, s
 	}
 	t.event(event, cmd, struct{}{})
 	return ackChange{statusOverride: status}
-}
-
-func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
-	return RoomInfo{ID: r.RoomID, Type: r.RoomType, Connections: r.Connections, InstanceID: r.AgentID,
-		EndpointURL: r.Endpoint, Local: r.Local}
 }
 
 // maxFailure limits the stored error text of an agent that refuses a command, in bytes.

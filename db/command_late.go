@@ -10,13 +10,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// lateRoom is a room that an agent has created after its reservation had ended.
-type lateRoom struct {
-	ackedCommand query.AcknowledgedCommandsRow
-
-	publicID string
-}
-
 // nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A
 // late room takes its id from a local room, whose agent must be locked for that: see lockMore.
 func (t *ackTx) nameLateRooms(ctx context.Context) error {

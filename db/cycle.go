@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -202,4 +203,9 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 func (s *Store) ForgetCycles(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetCycles(ctx, region)
 	return int(n), frame.Classify(err)
+}
+
+// plainText replaces or removes the bytes of a text that Postgres's text rejects.
+func plainText(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }

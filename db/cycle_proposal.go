@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -183,9 +182,4 @@ func unpackBackfill(b []byte) (*MatchBackfill, error) {
 		return nil, errPacked
 	}
 	return &MatchBackfill{ID: id, Generation: generation, Body: b[size:]}, nil
-}
-
-// plainText replaces or removes the bytes of a text that Postgres's text rejects.
-func plainText(s string) string {
-	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }

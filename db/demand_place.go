@@ -3,8 +3,6 @@ package db
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/lattice-director/director/db/query"
@@ -61,18 +59,6 @@ func (p placing) endWaiting(seated []*request) {
 	}
 }
 
-// pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead
-// of being removed at once. Safe for concurrent use.
-type pooledModes struct {
-	mu           sync.Mutex
-	byRegionMode map[regionMode]bool // replaced, never changed
-	readAt       time.Time
-}
-
-type regionMode struct{ region, mode string }
-
-const pooledModesAge = time.Second
-
 func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
 	return s.pooledModes(ctx)[regionMode{region, mode}]
 }
@@ -97,24 +83,4 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 	defer s.poolModes.mu.Unlock()
 	s.poolModes.byRegionMode, s.poolModes.readAt = now, time.Now()
 	return now
-}
-
-func (p *pooledModes) current() (_ map[regionMode]bool, fresh bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.byRegionMode, time.Since(p.readAt) < pooledModesAge
-}
-
-// learn adds a mode to what is known until the next reading.
-func (p *pooledModes) learn(region, mode string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if key := (regionMode{region, mode}); !p.byRegionMode[key] {
-		// Cloned, since placements that are under way read the map without the lock.
-		p.byRegionMode = maps.Clone(p.byRegionMode)
-		if p.byRegionMode == nil {
-			p.byRegionMode = map[regionMode]bool{}
-		}
-		p.byRegionMode[key] = true
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,16 +16,6 @@ import (
 	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// Deployed is the part of an answer to a game server that is about its deployment.
-type Deployed struct {
-	IsReady  bool
-	Endpoint string     // that players dial; empty until it is ready
-	EndsAt   *time.Time // when its provider ends it; nil: not known
-	IsEnding bool       // it gets no more players, and should exit when its sessions have ended
-
-	hasFailed bool // it has started too often
-}
 
 // maxBoots is how often a server may start within ten minutes before its deployment has failed.
 const maxBoots = 5
@@ -145,14 +134,6 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 		return nil, err
 	}
 	return readDeployed(ctx, q, region, id)
-}
-
-// refused returns why a registration is refused although it was written: its server has started too often.
-func (r Registered) refused(of Registration) error {
-	if r.Deployed != nil && r.Deployed.hasFailed {
-		return provision.DeploymentOver(of.Joining.ID)
-	}
-	return nil
 }
 
 // readDeployed reads the deployment's part of the answer to a registration.

@@ -26,7 +26,8 @@
 //	webhooks                   webhook*.go: who delivers for one, and how far it has come; internal/webhooks sends
 //	what is known of players   erase*.go removes it from all tables, player_export.go returns it
 //	requests and refusals      idempotency.go, refusal.go, request.go
-//	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share
+//	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share. store.go is at the
+//	                           bottom, store_open.go, which makes the batches of all capabilities, at the top
 //	the statements             db/query, which sqlc generates from queries/; schema.sql is the schema after all migrations
 //
 // Why these are not packages of their own: a match that a profile makes seats its players (match_commit.go with

@@ -21,23 +21,6 @@ import (
 // away overnight, and no longer, since nobody may notice that one was copied from a server that has ended.
 const CredentialLife = 24 * time.Hour
 
-// Enrolling is who registers by an enrolment: whoever has its token, or an instance that registered by it before.
-type Enrolling struct {
-	Region       string
-	EnrolmentID  uuid.UUID
-	CredentialID uuid.UUID // of the instance; uuid.Nil: the request has the token of the enrolment
-	TokensBy     string    // fingerprint of the key-encryption key that will make the credential of the answer
-}
-
-// isInstance reports whether the request has the credential of an instance.
-func (e Enrolling) isInstance() bool { return e.CredentialID != uuid.Nil }
-
-// Enrolled is the credential that an instance gets by an enrolment.
-type Enrolled struct {
-	EnrolmentID, CredentialID uuid.UUID
-	ExpiresAt                 time.Time // by the database's clock
-}
-
 // EnrolmentID names an enrolment.
 type EnrolmentID struct {
 	Region string

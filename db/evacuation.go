@@ -10,28 +10,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// EvacuationStep counts what [Store.StepEvacuation] did.
-type EvacuationStep struct {
-	ClosedSessions  int // sessions
-	ReleasedPlayers int // players who lost their seats, or had lost them before
-	EmptiedServers  int // game servers without sessions
-	EndedServers    int // those of them that were ended
-	QueuedPlayers   int // players who got a ticket
-	SeatedPlayers   int // players who got a seat elsewhere
-	StrandedPlayers int // players who got neither
-}
-
 // IsIdle reports whether a step found nothing to do.
 func (s EvacuationStep) IsIdle() bool { return s == EvacuationStep{} }
-
-// The sizes of the transactions of an evacuation. Calls that wait for one of its rows wait for some 100 ms.
-const (
-	evacuatedSessions = 64
-	evacuatedPlayers  = 1000 // of these sessions
-	evacuatedServers  = 16
-	evacuatedTickets  = 1000
-	evacuatedParties  = 256
-)
 
 // Evacuations returns those that have not ended, the oldest first, at most 100. Errors: Unavailable.
 func (s *Store) Evacuations(ctx context.Context) ([]uuid.UUID, error) {
@@ -59,19 +39,6 @@ func (s *Store) StepEvacuation(ctx context.Context, id uuid.UUID, restore Restor
 		}
 	}
 	return EvacuationStep{}, frame.Classify(s.endEvacuation(ctx, id))
-}
-
-// inEvacuation runs fn in a transaction that holds the evacuation; it runs nothing if another transaction does, or the
-// evacuation has ended.
-func (s *Store) inEvacuation(ctx context.Context, id uuid.UUID,
-	fn func(q *query.Queries, e query.HoldEvacuationRow) error) error {
-	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		held, err := q.HoldEvacuation(ctx, id)
-		if err != nil || len(held) == 0 {
-			return err
-		}
-		return fn(q, held[0])
-	})
 }
 
 // closeEvacuated closes sessions of the game servers, and writes down who had a seat in them.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
@@ -49,4 +50,26 @@ func advanceFeed[R any](since SettledPoint, now query.CurrentSnapshotRow, late, 
 			afterTx: tx(rows[len(rows)-1])}, true
 	}
 	return rows, SettledPoint{serverStartedAt: now.Server, readSnapshot: target}, false
+}
+
+// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is
+// valid in the process that read it only.
+//
+// Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that
+// is visible in it has been read. New rows come from transactions that the snapshot lists as in progress, and from
+// later ones. A transaction that stays open stays in that list, and does not delay the feed.
+type SettledPoint struct {
+	serverStartedAt time.Time // when the server started that numbers the transactions
+	readSnapshot    string    // the snapshot; "" before the first reading
+
+	targetSnapshot string // the snapshot up to which an unfinished reading reads; "" between readings
+	afterTx        uint64 // the last transaction that this reading has read
+}
+
+// snapshotEnd returns xmax of a snapshot (xmin:xmax:xip,…): the first transaction that had not begun to write.
+func snapshotEnd(snapshot string) uint64 {
+	_, rest, _ := strings.Cut(snapshot, ":")
+	end, _, _ := strings.Cut(rest, ":")
+	n, _ := strconv.ParseUint(end, 10, 64) // Postgres wrote it
+	return n
 }

@@ -143,3 +143,25 @@ func (s *Store) Regions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.Regions(ctx)
 	return regions, frame.Classify(err)
 }
+
+func (r InstanceRef) bytes() int { return textBytes(r.InstanceID) }
+
+func endInstance(ctx context.Context, q *query.Queries, region, id, reason string) error {
+	_, err := q.EndInstance(ctx, query.EndInstanceParams{Region: region, ID: id, Reason: reason})
+	return err
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func toInt32(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	v := int32(*n)
+	return &v
+}

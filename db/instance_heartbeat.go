@@ -123,3 +123,5 @@ func addHeartbeat(p *query.HeartbeatsParams, h heartbeat) {
 	p.Loads = append(p.Loads, load)
 	p.Incarnations = append(p.Incarnations, incarnation)
 }
+
+func (h heartbeat) bytes() int { return textBytes(h.instanceRef.InstanceID) }

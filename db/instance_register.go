@@ -9,52 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/frame"
-	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// Registration is what an instance offers. Each registration replaces the one before as a whole.
-type Registration struct {
-	InstanceID   string
-	Endpoint     string
-	Region       string
-	Modes        []string
-	Capacity     int      // player seats
-	Load         *float64 // any measure that grows with the load, best the share in use (0 to 1); nil means 0
-	Labels       map[string]string
-	MaxSessions  *int // nil means as many as the capacity allows
-	Version      string
-	BootID       string // of the process; empty means a legacy server, identified by its id alone
-	CertDigest   string
-	ProviderRef  string // the provider's name of the server, if it knows it; only with Joining
-	ReportsSeats bool
-	// the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
-	CreatesRooms bool
-	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never
-	// registered. The registration is refused when another incarnation is current. nil, as legacy servers send, means
-	// no check.
-	Replaces *uuid.UUID
-	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its
-	// app version, its endpoint comes from the provider, and it gets players once it is ready. nil: somebody else
-	// started the server.
-	Joining *provision.Joining
-	// Enrolling is set when the server registers by an enrolment, which says its region, its modes and how many there
-	// may be, and gives it a credential of its own. nil: by another credential.
-	Enrolling *Enrolling
-
-	terms query.LockEnrolmentRow // of Enrolling, read under its lock
-}
-
-// Registered is the answer to a registration.
-type Registered struct {
-	InstanceID string
-	// sent with later calls, so that a process that was replaced while it was frozen changes nothing
-	Incarnation uuid.UUID
-	Available   int       // seats of its capacity that no open session has reserved
-	Deployed    *Deployed // nil without Registration.Joining
-	Enrolled    *Enrolled // nil without Registration.Enrolling
-}
 
 // Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while
 // its lease is live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the
@@ -252,24 +209,4 @@ func logRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 		return err
 	}
 	return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
-}
-
-func endInstance(ctx context.Context, q *query.Queries, region, id, reason string) error {
-	_, err := q.EndInstance(ctx, query.EndInstanceParams{Region: region, ID: id, Reason: reason})
-	return err
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func toInt32(n *int) *int32 {
-	if n == nil {
-		return nil
-	}
-	v := int32(*n)
-	return &v
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -47,4 +48,8 @@ type LobbyRow struct {
 	Patch     []lobby.Op     // sent first
 	Entries   []lobby.Entry  // sent after it, in order
 	Members   []lobby.Member // joined, after the row; nil where only the log is read
+}
+
+func lobbyUnknown() *fault.Error {
+	return fault.New(fault.NotFound, "lobby_unknown", "there is no such room, or you are not a member")
 }

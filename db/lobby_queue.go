@@ -11,22 +11,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/lobby"
 )
-
-// lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
-type lobbyQueueChange struct {
-	LobbyUID  uuid.UUID
-	ProjectID string
-	Members   []lobby.Member
-	Queue     *lobby.Queue // nil: they leave the queue
-	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
-	TicketRequest *roomTicketRequest
-	TicketID      string // with which they leave it; "": any
-	isCancelled   bool   // a member wants it
-	// Session waits in the place of Predecessor, a session of the same player, which has nothing else to change
-	PredecessorID, SessionID string
-}
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
 // room that may not queue stays as its action left it; a worker lets it know the reason afterwards. Call wake after the

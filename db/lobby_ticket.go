@@ -72,13 +72,6 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	return asked.answer, nil
 }
 
-// roomTicketRequest asks for a ticket of the members of a room.
-type roomTicketRequest struct {
-	universe string
-	ticket   PlayerTicketRequest
-	answer   PlayerTicketAnswer
-}
-
 // replayTicket locks the idempotency key of a request, and returns the ticket that it has got before; the zero value:
 // none. Errors: those of ticketKeys; Unavailable where another transaction has the key.
 func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) (a PlayerTicketAnswer, err error) {
@@ -136,10 +129,6 @@ func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name 
 		players += team.Max
 	}
 	return players, nil
-}
-
-func lobbyUnknown() *fault.Error {
-	return fault.New(fault.NotFound, "lobby_unknown", "there is no such room, or you are not a member")
 }
 
 // lobbyTicketError translates the errors of rooms.

@@ -14,52 +14,12 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked
-// it, or the director itself acts.
-type lobbyStep struct {
-	action LobbyAction
-
-	LobbyUID          uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
-	ticketRequest     *roomTicketRequest // with which the members queue; nil: one that the room asks for
-	cancellableTicket string             // the one that the action may cancel; "": any
-}
-
-// lobbyResult is what a step did, once the transaction is committed.
-type lobbyResult struct {
-	answer LobbyAnswer
-
-	invitedPlayers []string // players
-	cancelsTicket  bool     // a member wants to leave the queue
-	Err            error    // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
-}
-
 // maxRoomsOfSession bounds the rooms of a session: when it is resumed, it is sent all of them.
 const maxRoomsOfSession = 64
 
 // errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction
 // finds no such room.
 var errRoomEnds = errors.New("the room ends with this transaction")
-
-// lobbyTurn is one transaction on rooms of a region: the rows that it has locked and read, and the changes to write.
-type lobbyTurn struct {
-	region      string
-	stepResults []lobbyResult // of the steps, in their order; they hold after the commit
-
-	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
-	lockedSessions map[string]bool  // sessions that are locked
-	roomsBySession map[string]int   // of those that may join one
-	byUID          map[uuid.UUID]*lobbyRoom
-	byID           map[lobbyID]*lobbyRoom
-	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
-
-	queueChanges []lobbyQueueChange
-	queueTurn    *queueTurn               // of queue; nil: nothing of it changes
-	invitedRows  []query.InvitePlayersRow // after the commit, like matched
-	matchedRooms []uuid.UUID              // rooms that did not know of their match
-	noticeKeys   []string                 // of the notice
-}
-
-type lobbyID struct{ project, roomID string }
 
 // lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
 // runs again and locks them together with its own, since sessions are locked before rooms.

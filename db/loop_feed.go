@@ -126,9 +126,6 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	return page, nil
 }
 
-// readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
-var readyCheckMark = []byte("loop")
-
 func candidateOf(r query.CandidatesSinceRow) Candidate {
 	c := Candidate{TicketID: r.ID, CreatedAt: time.Unix(0, r.Created).UTC(), Body: r.Body, ChangedTx: r.Tx,
 		IsPaused: r.Paused}

@@ -186,3 +186,15 @@ func (m *NewMatch) bytes() int {
 
 // loopMark is what a ticket in a proposed match stores of it. Marks of cycles begin with the id of the cycle.
 func loopMark(match uuid.UUID) []byte { return append(slices.Clone(readyCheckMark), match[:]...) }
+
+// readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
+var readyCheckMark = []byte("loop")
+
+// LeftTicket is a ticket that left the queue in a match, as its history has it.
+type LeftTicket struct {
+	Ticket       MatchTicket
+	CreatedNanos int64 // Unix nanoseconds, as tickets.created
+	LeftAt       time.Time
+	ProfileName  string // that matched it
+	MatchID      uuid.UUID
+}

@@ -4,23 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// AssignMatch returns the assignment of a match's tickets, an openmatch.Assignment. The placement is zero for a match
-// without seats. It may be called more than once for a match.
-type AssignMatch func(m *NewMatch, p Placement) []byte
-
-// HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with
-// different shares do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A
-// match that finds no room in the share looks for it on all game servers.
-type HostShare struct{ Lane, LaneCount int }
 
 // CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game
 // region: sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in
@@ -63,72 +50,6 @@ func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 		}
 	}
 	return endpoints
-}
-
-// committer commits or proposes matches of a universe.
-type committer struct {
-	store            *Store
-	universe, region string
-	hostShare        HostShare
-	profileOwners    []MatchOwner
-	assign           AssignMatch
-}
-
-// matchCall is a match on its way through transactions, until it has an outcome.
-type matchCall struct {
-	match        *NewMatch
-	playerSubs   []string
-	rosterJSON   []byte // JSON
-	matchOutcome MatchOutcome
-	isDecided    bool
-}
-
-func (c *matchCall) decide(o MatchOutcome) { c.matchOutcome, c.isDecided = o, true }
-
-// makeCalls makes the calls of matches. One whose roster cannot be encoded is decided at once.
-func (c *committer) makeCalls(matches []NewMatch) []*matchCall {
-	calls := make([]*matchCall, len(matches))
-	for i := range matches {
-		m := &matches[i]
-		calls[i] = &matchCall{match: m, playerSubs: m.players()}
-		var err error
-		if calls[i].rosterJSON, err = rosterOf(m.Tickets); err != nil {
-			calls[i].decide(MatchOutcome{Kind: MatchBad, Err: err})
-		}
-	}
-	return calls
-}
-
-func outcomesOf(calls []*matchCall) []MatchOutcome {
-	outcomes := make([]MatchOutcome, len(calls))
-	for i, c := range calls {
-		outcomes[i] = c.matchOutcome
-	}
-	return outcomes
-}
-
-// matchBatches cuts undecided matches into batches of one transaction.
-func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
-	players, bytes := 0, 0
-	for _, c := range undecidedCalls(calls) {
-		players, bytes = players+len(c.playerSubs), bytes+c.match.bytes()
-		last := len(batches) - 1
-		if last < 0 || len(batches[last]) == maxBatchMatches || players > maxBatchPlayers || bytes > maxBatchBytes {
-			batches, players, bytes = append(batches, nil), len(c.playerSubs), c.match.bytes()
-			last++
-		}
-		batches[last] = append(batches[last], c)
-	}
-	return batches
-}
-
-func undecidedCalls(calls []*matchCall) (left []*matchCall) {
-	for _, c := range calls {
-		if !c.isDecided {
-			left = append(left, c)
-		}
-	}
-	return left
 }
 
 // waitsForHosts bounds how often a batch waits for hosts that other transactions hold. Each time it may find that these
@@ -208,35 +129,6 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 // errSomeStay rolls back a transaction that has deleted the tickets of all its matches and cannot commit all of them.
 var errSomeStay = errors.New("tickets of some matches stay in the queue")
 
-// mayStay reports whether a match is likely not to be committed: it waited for a server before.
-func (c *matchCall) mayStay() bool { return c.match.Demand != DemandKey{} }
-
-// matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
-type matchTx struct {
-	committer *committer
-	calls     []*matchCall
-	// deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
-	takesTickets   bool
-	waitForHosts   bool // for hosts that other transactions hold
-	mayGiveUpSeats bool // players may give up seats
-	// proposeFor is how long the players are asked; 0 commits the matches.
-	proposeFor time.Duration
-
-	q                *query.Queries
-	heldLocks        matchLocks
-	mustBeAlone      []*matchCall
-	seatedMatches    []seatedMatch // to be committed, oldest first
-	endedMatches     []*matchCall  // accepted matches that lost a ticket
-	unplacedMatches  []*matchCall
-	joinableMatches  map[string]*joinedMatch // by session
-	newSessions      opening
-	commandSenders   []uuid.UUID // see opening
-	placeableIndexes []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
-	proposedMatches  []*matchCall
-	lobbyRooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
-	isWritten        bool
-}
-
 // try runs the transaction and, once it is committed, gives the matches their outcomes.
 func (t *matchTx) try(ctx context.Context) error {
 	verdicts := map[*matchCall]MatchOutcome{}
@@ -314,41 +206,4 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 			m.decide(MatchOutcome{Kind: MatchNoHost})
 		}
 	}
-}
-
-func allOf(calls []*matchCall) (indexes []int32) {
-	for i := range calls {
-		indexes = append(indexes, int32(i))
-	}
-	return indexes
-}
-
-// ownerOf returns the owner of a match's profile.
-func (c *committer) ownerOf(m *matchCall) (o MatchOwner, ok bool) {
-	i := slices.IndexFunc(c.profileOwners, func(o MatchOwner) bool { return o.ProfileName == m.match.Profile })
-	if i < 0 {
-		return o, false
-	}
-	return c.profileOwners[i], true
-}
-
-func profileLost() error {
-	return fault.New(fault.Superseded, "profile_lost", "another worker decides for the profile now")
-}
-
-// seatedMatch is a match that is to be committed, with its session.
-type seatedMatch struct {
-	call      *matchCall
-	placement Placement
-	sessionID uuid.UUID // zero for a match without seats
-	mode      string
-	joined    *joinedMatch // nil: it has a session of its own
-}
-
-// playing returns the id of the match that plays in the session.
-func (s seatedMatch) playing() uuid.UUID {
-	if s.joined != nil {
-		return s.joined.id
-	}
-	return s.call.match.ID
 }

@@ -5,20 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
-
-// LeftTicket is a ticket that left the queue in a match, as its history has it.
-type LeftTicket struct {
-	Ticket       MatchTicket
-	CreatedNanos int64 // Unix nanoseconds, as tickets.created
-	LeftAt       time.Time
-	ProfileName  string // that matched it
-	MatchID      uuid.UUID
-}
 
 // leftTickets returns the tickets of a committed match whose history is kept.
 func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {

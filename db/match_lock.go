@@ -13,19 +13,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// matchLocks is what a transaction over matches has locked and read.
-type matchLocks struct {
-	heldProfiles    []string
-	lockedTickets   []query.LockMatchTicketsRow
-	waitingSessions []query.WaitingOfTicketsRow // with these tickets
-	acceptedMatches []uuid.UUID
-	grantedPlayers  []int32 // indexes of players
-	nearbySeats     []query.SeatsAroundRow
-	lockedSessions  []query.LockMatchSessionsRow
-	playingMatches  []query.PlayingMatchesRow
-	lockedHosts     []query.LockHostsRow
-}
-
 // lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails
 // where a profile is lost. A transaction that may give seats up locks sessions and hosts later.
 func (t *matchTx) lock(ctx context.Context) error {

@@ -12,15 +12,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// joinedMatch is a match that plays already, in a session that this transaction holds.
-type joinedMatch struct {
-	id          uuid.UUID
-	sessionRow  query.LockMatchSessionsRow
-	playerSubs  []string
-	rosterBytes int
-	isTaken     bool // by a match of this transaction
-}
-
 // sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks
 // sessions and hosts first; elsewhere they are locked already.
 func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall,

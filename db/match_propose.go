@@ -65,46 +65,6 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 	return nil
 }
 
-// proposeAll defers the rows of proposed matches, whose tickets it holds, and their marks.
-func (t *matchTx) proposeAll(open []*matchCall) error {
-	put := query.ProposeMatchesParams{Universe: t.committer.universe, Within: t.proposeFor}
-	mark := query.MarkProposedParams{Universe: t.committer.universe}
-	for _, m := range open {
-		if err := addMatchToPropose(&put, m); err != nil {
-			return err
-		}
-		for _, id := range m.match.ticketIDs() {
-			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches,
-				m.match.ID), append(mark.Marks,
-				loopMark(m.match.ID))
-		}
-	}
-	t.proposedMatches = open
-	if len(open) > 0 {
-		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
-		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
-		// Sessions of the realtime lobby are asked in the same transaction.
-		t.askSessions(mark.Ids)
-	}
-	t.isWritten = true
-	return nil
-}
-
-// addMatchToPropose adds a match with its decision, by which any worker can commit it later.
-func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
-	decision, err := json.Marshal(m.match)
-	if err != nil {
-		return err
-	}
-	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.match.ID), append(p.Profiles, m.match.Profile), append(p.Versions,
-		int32(m.match.Version))
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.match.Chosen)), append(p.Rosters,
-		string(m.rosterJSON)), append(p.Data, string(m.match.Data))
-	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.match.DecidedAt)
-	p.Tickets = append(p.Tickets, textArray(m.match.ticketIDs()))
-	return nil
-}
-
 // OpenReadyCheck is a match whose players are asked, or have accepted.
 type OpenReadyCheck struct {
 	Match    NewMatch  // Accepted is true once all of them have

@@ -12,19 +12,6 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
-type matchRooms struct {
-	roomsByRegion map[string]*madeRooms // by region
-	endedWaits    query.EndSessionsWaitingParams
-
-	otherSessions map[string][]string // further sessions whose replicas wake after the commit, by region
-}
-
-type madeRooms struct {
-	newLobbies     query.InsertMatchLobbiesParams
-	invitedMembers query.InviteParticipantsParams
-}
-
 func newMatchRooms(universe string) *matchRooms {
 	return &matchRooms{roomsByRegion: map[string]*madeRooms{}, otherSessions: map[string][]string{},
 		endedWaits: query.EndSessionsWaitingParams{TicketRegion: universe}}

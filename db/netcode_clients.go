@@ -5,34 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
-
-// ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its
-// number, Seq, grows with each list of a process.
-type ClientList struct {
-	InstanceRef InstanceRef
-	Seq         int64
-	ClientIDs   []uint64 // each once, 1 to 2^63 - 1
-}
-
-// RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made
-// for the server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if
-// its seat was freed and the session is full or over.
-type RefusedClient struct {
-	ClientID   uint64
-	SeatResult SeatResult
-}
-
-// ClientListResult is the answer to a list.
-type ClientListResult struct {
-	IsApplied      bool // false: a list with a higher number came first, so that this one says nothing
-	RefusedClients []RefusedClient
-}
-
-type clientsCall = batch.Call[ClientList, ClientListResult]
 
 // ReportClients seats the players of listed clients, and frees the seats of clients that are missing in the list, as
 // seat reports do. A list that changes nothing writes nothing. Lists that wait at the same time share their reads.

@@ -1,20 +1,12 @@
 package db
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/notify"
-	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // The topics of notifications between replicas.
@@ -78,50 +70,13 @@ func (s *Store) sendNotice(ctx context.Context, payload string) error {
 	return s.q.SendNotification(ctx, payload)
 }
 
-// answerCache caches answers of the database for a second, by region. Safe for concurrent use.
-type answerCache struct {
-	mu       sync.Mutex
-	byRegion map[string]cachedAnswer // of the regions of this replica's tickets
-}
-
-type cachedAnswer struct {
-	isYes  bool
-	readAt time.Time
-}
-
-func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
-	// Not asked under the lock: a database that is slow must not hold up notices of other regions.
-	r.mu.Lock()
-	last, ok := r.byRegion[region]
-	r.mu.Unlock()
-	if ok && time.Since(last.readAt) < time.Second {
-		return last.isYes, nil
+// notifyQueue wakes those that follow the queue, once it has changed.
+func (s *Store) notifyQueue(region string, joined, left bool) {
+	if joined {
+		s.Notify(TopicQueue, region)
 	}
-	yes, err := ask()
-	if err != nil {
-		return false, err
+	if left {
+		s.Notify(TopicTickets, region)
+		s.Notify(TopicTicketEvents, region)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byRegion == nil {
-		r.byRegion = map[string]cachedAnswer{}
-	}
-	r.byRegion[region] = cachedAnswer{yes, time.Now()}
-	return yes, nil
-}
-
-func (s *Store) newBus() (*notify.Bus, error) {
-	pc, err := pgxpool.ParseConfig(cmp.Or(s.cfg.DirectURL, s.cfg.URL))
-	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL_DIRECT: %w", err)
-	}
-	s.cfg.nameConn(pc.ConnConfig)
-	return notify.New(notify.Config{
-		SendPayload: s.sendNotice, UrgentTopics: []string{TopicQueue, TopicTicketEvents, TopicRealtime},
-		Listen:     pc.ConnConfig,
-		OnlyPooler: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
-		PrepareConn: func(ctx context.Context, conn *pgx.Conn) error {
-			return tx.InitSession(ctx, conn, frame.ListenerTimeouts())
-		},
-	}), nil
 }

@@ -2,43 +2,11 @@ package db
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 	"time"
 
-	"github.com/lattice-director/director/db/internal/batch"
-	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// PlaceRequest asks for seats for a party in one session.
-type PlaceRequest struct {
-	Caller         string
-	Region         string
-	Build          string // of the client, which a valve may be for; "": not known
-	Mode           string
-	Party          []string // includes the caller; no player twice
-	MaxPlayers     int      // at least the size of the party
-	IdempotencyKey string   // empty for none
-	RequestHash    []byte   // of the body, when there is a key
-
-	// WaitFor is how long a request that finds no capacity counts as waiting for a server of the pool that serves the
-	// mode; 0: not at all.
-	WaitFor time.Duration
-	Address netip.Addr // of the caller, a hint for where a server should start; the zero value: not known
-}
-
-// Placement is where players are seated.
-type Placement struct {
-	SessionID     string `json:"session_id"`
-	SessionHandle string `json:"session_handle"`
-	Endpoint      string `json:"endpoint"`
-	Region        string `json:"region"`
-	Mode          string `json:"mode"`
-	PlayerCount   int    `json:"player_count"`
-	MaxPlayers    int    `json:"max_players"`
-}
 
 // Place seats a party together in one session, or returns the seat that it already has. Requests that wait together
 // share one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
@@ -62,17 +30,6 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 		err = s.catalogue.explain(ctx, r, err)
 	}
 	return p, err
-}
-
-type placeCall = batch.Call[PlaceRequest, Placement]
-
-// request is a call in the transaction that decides it.
-type request struct {
-	call         *placeCall
-	placeRequest PlaceRequest
-	verdict      verdict
-	fillOnly     bool // this transaction may neither open a session for it nor refuse it
-	packedIndex  int  // index in candidates.packed, or -1
 }
 
 // placeBatch decides calls of one region without waiting for a lock, which is enough for most calls. It moves the
@@ -137,14 +94,3 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	}, nil)
 	return true, nil
 }
-
-func shapesOf(calls []*placeCall) (shapes []pack.Shape) {
-	for _, c := range calls {
-		if sh := c.Req.shape(); !slices.Contains(shapes, sh) {
-			shapes = append(shapes, sh)
-		}
-	}
-	return shapes
-}
-
-func (r PlaceRequest) shape() pack.Shape { return pack.Shape{Mode: r.Mode, MaxPlayers: r.MaxPlayers} }

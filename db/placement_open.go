@@ -175,21 +175,6 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	return c, vacated, nil
 }
 
-// vacatedSession is a session in which seats were given up.
-type vacatedSession struct {
-	id         uuid.UUID
-	instanceID string
-	isEmpty    bool
-}
-
-func vacatedIDs(sessions []vacatedSession) []uuid.UUID {
-	ids := make([]uuid.UUID, len(sessions))
-	for i, r := range sessions {
-		ids[i] = r.id
-	}
-	return ids
-}
-
 func seatsGivenUp(requests []*request) query.ReleaseSeatsParams {
 	var p query.ReleaseSeatsParams
 	for _, r := range requests {

@@ -11,20 +11,6 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// seatRef names a seat.
-type seatRef struct {
-	sessionID uuid.UUID
-	playerSub string
-}
-
-// verdict is what the seats around a request mean for it: an answer, or what to do before the request is placed.
-type verdict struct {
-	knownPlacement   *Placement
-	err              *fault.Error
-	giveUp           []seatRef   // seats superseded by this request
-	excludedSessions []uuid.UUID // sessions that the party may not join: a member is connected there, or they avoid somebody
-}
-
 // resumePlacement decides whether an earlier request has placed the players already. The rules, in order:
 //
 //   - An unused seat of the caller for the same party and size is the answer again.

@@ -12,20 +12,6 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// placing is one transaction of placement.
-type placing struct {
-	store       *Store
-	q           *query.Queries
-	region      string
-	pooledModes map[regionMode]bool // modes that pools serve
-
-	avoidedPlayers *avoidance
-	commandSenders *[]uuid.UUID // to notify after the commit; see opening
-
-	waitsForRows bool // for locked rows; false skips them
-	lastResort   bool // see placeWithoutWaiting
-}
-
 // placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has
 // locked. For a shape whose opener lock it gets, and of which no other transaction has locked a session with free
 // seats, it also opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have

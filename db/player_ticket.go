@@ -1,9 +1,11 @@
 package db
 
 import (
-	"context"
+	"bytes"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/match"
 )
@@ -39,20 +41,6 @@ type PlayerTicketAnswer struct {
 	ID        string
 	CreatedAt time.Time // of its creation; zero unless New
 	IsNew     bool      // it was created by this call; else it was there before
-}
-
-// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it
-// waits with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the
-// party's is then cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where
-// the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
-// or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
-// request; "not_admitted" and "login_queue_full", TooMany as well, where a valve limits who enters; Unavailable.
-func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
-	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
-	if err := s.admit(ctx, r.arrival(region)); err != nil {
-		return PlayerTicketAnswer{}, err
-	}
-	return s.batchGroups.playerTickets.Do(ctx, region, r)
 }
 
 // arrival is the party before the valve of its universe.
@@ -147,3 +135,23 @@ const (
 	reasonRetired   = "profile_retired"
 	reasonDeleted   = "deleted" // by a client of Open Match
 )
+
+// readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.
+func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
+	rest, ours := bytes.CutPrefix(mark, readyCheckMark)
+	if !ours || len(rest) != len(id) {
+		return id, false
+	}
+	return uuid.UUID(rest), true
+}
+
+// storedTicket is the answer that is kept with an idempotency key.
+type storedTicket struct {
+	ID string `json:"ticket_id"`
+}
+
+// TicketFacts are the fields of a ticket that the history keeps.
+type TicketFacts struct {
+	Party                 []string // its players, or pseudonyms of them
+	Attributes, Latencies []byte   // JSON; nil for nothing
+}

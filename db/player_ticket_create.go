@@ -92,7 +92,16 @@ func (k *ticketKeys) replay(r PlayerTicketRequest) (PlayerTicketAnswer, error) {
 	return PlayerTicketAnswer{ID: stored.ID}, err
 }
 
-// storedTicket is the answer that is kept with an idempotency key.
-type storedTicket struct {
-	ID string `json:"ticket_id"`
+// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it
+// waits with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the
+// party's is then cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where
+// the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
+// or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
+// request; "not_admitted" and "login_queue_full", TooMany as well, where a valve limits who enters; Unavailable.
+func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
+	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
+	if err := s.admit(ctx, r.arrival(region)); err != nil {
+		return PlayerTicketAnswer{}, err
+	}
+	return s.batchGroups.playerTickets.Do(ctx, region, r)
 }

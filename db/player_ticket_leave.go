@@ -1,11 +1,8 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,12 +11,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// TicketFacts are the fields of a ticket that the history keeps.
-type TicketFacts struct {
-	Party                 []string // its players, or pseudonyms of them
-	Attributes, Latencies []byte   // JSON; nil for nothing
-}
 
 // CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all
 // replicas: the ticket is in no match, or it has been before. The room of the realtime lobby that queued with it leaves
@@ -132,67 +123,6 @@ func checkMayLeave(ctx context.Context, q *query.Queries, region string,
 		return id, err
 	}
 	return uuid.Nil, err
-}
-
-// readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.
-func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
-	rest, ours := bytes.CutPrefix(mark, readyCheckMark)
-	if !ours || len(rest) != len(id) {
-		return id, false
-	}
-	return uuid.UUID(rest), true
-}
-
-// leaving is a ticket that leaves the queue.
-type leaving struct {
-	ticketID    string
-	finalState  TicketState
-	finalReason string
-	isForced    bool // even where it is in a match
-}
-
-// leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
-// ticket may be listed twice.
-func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
-	tickets []leaving) ([]query.LeaveQueueRow, error) {
-	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
-	for _, t := range tickets {
-		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.
-		if !slices.Contains(p.Ids, t.ticketID) {
-			p.Ids, p.States = append(p.Ids, t.ticketID), append(p.States, string(t.finalState))
-			p.Reasons, p.Forced = append(p.Reasons, t.finalReason), append(p.Forced, t.isForced)
-		}
-	}
-	if len(p.Ids) == 0 {
-		return nil, nil
-	}
-	rows, err := q.LeaveQueue(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	s.recordHistory(q, region, rows)
-	return rows, nil
-}
-
-// recordHistory defers the rows of history of tickets that have left.
-func (s *Store) recordHistory(q *query.Queries, region string, rows []query.LeaveQueueRow) {
-	if s.cfg.NoHistory || s.cfg.DescribeTicket == nil || len(rows) == 0 {
-		return
-	}
-	p := query.RecordHistoryParams{Region: region}
-	for _, r := range rows {
-		// A ticket of an Open Match client, of which no players are known.
-		if len(r.Party) == 0 {
-			continue
-		}
-		facts := s.cfg.DescribeTicket(r.Body, r.Party)
-		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
-		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties,
-			strings.Join(facts.Party, "\n"))
-		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies,
-			string(facts.Latencies))
-	}
-	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
 }
 
 // PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them

@@ -33,12 +33,3 @@ func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 		return next(conn, pg)
 	}
 }
-
-// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10
-// seconds; "" when none has. It does not query the database.
-func (s *Store) PoolerTrouble() string {
-	if e := s.poolerErrors.lastError.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
-		return e.hint
-	}
-	return ""
-}

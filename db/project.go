@@ -146,3 +146,26 @@ func logProject(ctx context.Context, q *query.Queries, region, kind, actor strin
 	}
 	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
 }
+
+// projectKeyName names a key.
+type projectKeyName struct{ projectID, id string }
+
+func (k projectKeyName) isValid() bool {
+	return lobby.ValidID(k.projectID) && lobby.ValidID(k.id)
+}
+
+func (k projectKeyName) bytes() int { return textBytes(k.projectID, k.id) }
+
+func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }
+
+// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the
+// key-encryption key.
+type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
+
+func projectKeyConflict(err error, id string) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
+		return fault.New(fault.Conflict, "key_exists", "the project has a key with the id %q", id)
+	}
+	return err
+}

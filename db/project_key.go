@@ -26,10 +26,6 @@ const (
 	MaxProjectGrace = 30 * 24 * time.Hour
 )
 
-// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the
-// key-encryption key.
-type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
-
 // NewProjectKey describes a key to create.
 type NewProjectKey struct {
 	ProjectID string
@@ -128,14 +124,3 @@ func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byt
 		return key.SealedSecret, err
 	})
 }
-
-// projectKeyName names a key.
-type projectKeyName struct{ projectID, id string }
-
-func (k projectKeyName) isValid() bool {
-	return lobby.ValidID(k.projectID) && lobby.ValidID(k.id)
-}
-
-func (k projectKeyName) bytes() int { return textBytes(k.projectID, k.id) }
-
-func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
@@ -99,12 +98,4 @@ func (s *Store) regionOfKey(ctx context.Context, project, id string) (string, er
 		return "", err
 	}
 	return s.ProjectRegion(ctx, project)
-}
-
-func projectKeyConflict(err error, id string) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
-		return fault.New(fault.Conflict, "key_exists", "the project has a key with the id %q", id)
-	}
-	return err
 }

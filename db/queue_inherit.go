@@ -9,14 +9,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// inheritance is the place of a session in the queue that another session of its player gets.
-type inheritance struct{ predecessorID, sessionID, ticketID string }
-
-// heir is a session that may wait in the place of another session of its player.
-type heir struct{ projectID, playerSub, sessionID string }
-
-func (r sessionTicketRequest) heir() heir { return heir{r.projectID, r.playerSub, r.sessionEpoch.ID} }
-
 // keptWait returns the row of the ticket that a session alone keeps, its own or that of an earlier session of its
 // player; nil: it gets a new one.
 func (t *queueTurn) keptWait(p *party) *query.WaitingSessionsRow {

@@ -120,28 +120,6 @@ func (t *queueTurn) wake() {
 	t.wakeHeirs()
 }
 
-// notifyQueue wakes those that follow the queue, once it has changed.
-func (s *Store) notifyQueue(region string, joined, left bool) {
-	if joined {
-		s.Notify(TopicQueue, region)
-	}
-	if left {
-		s.Notify(TopicTickets, region)
-		s.Notify(TopicTicketEvents, region)
-	}
-}
-
-// queueWrites are the parameters of the statements that a turn defers to its commit.
-type queueWrites struct {
-	keptTickets     []string
-	stalePlayers    query.ForgetPlayersParams
-	newTickets      query.QueuePlayerTicketsParams
-	queuedPlayers   query.JoinPlayersParams
-	storedAnswers   query.StoreAnswersParams
-	waitingSessions query.AddWaitingParams
-	knownLatencies  query.RememberLatenciesParams
-}
-
 // queue defers the statements that have rows, in the order of locks.
 func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswers time.Duration) {
 	w.stalePlayers.Region, w.newTickets.Region, w.queuedPlayers.Region = universe, universe, universe

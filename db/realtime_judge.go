@@ -23,17 +23,6 @@ const (
 	maxSessionsOfPlayer = 32
 )
 
-// openFacts is what a transaction has read to judge which sessions to open.
-type openFacts struct {
-	dbNow          time.Time // of the database
-	sessionsByID   map[string]query.LockRealtimeSessionsRow
-	keysByName     map[projectKeyName]query.JudgeRealtimeKeysRow
-	endedReplicas  []uuid.UUID // replicas
-	playerSessions []query.SessionsOfPlayersRow
-	openedByKey    map[projectKeyName]int // sessions that this transaction opens, by key
-	mostOfKey      int
-}
-
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	// Sessions of rooms to which the resumed ones return: see lockSessions.

@@ -2,12 +2,9 @@ package db
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"slices"
 	"unicode/utf8"
 
-	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
@@ -32,12 +29,6 @@ func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtim
 }
 
 const maxProjectID = 128
-
-type openCall = batch.Call[OpenRealtime, OpenedRealtime]
-
-func (o OpenRealtime) bytes() int {
-	return textBytes(o.Region, o.ProjectID, o.PlayerSub, o.KeyID, o.KeyScope, o.ResumedSession) + len(o.TokenDigest)
-}
 
 // openSessions opens sessions of one region in one transaction, and resumes each session at most once. Further calls
 // for a session stay for the next batch.
@@ -69,35 +60,6 @@ func onePerSession(calls []*openCall) (out []*openCall) {
 		}
 	}
 	return out
-}
-
-const sessionPrefix, sessionDigits = "s-", 16
-
-// resumes returns the session to resume, "" if there can be none.
-func (o OpenRealtime) resumes() string {
-	if len(o.ResumedSession) != len(sessionPrefix)+sessionDigits || !isStorable(o.ResumedSession) {
-		return ""
-	}
-	return o.ResumedSession
-}
-
-func newSessionID() string {
-	var b [sessionDigits / 2]byte
-	_, _ = rand.Read(b[:]) // never fails, by its contract
-	return sessionPrefix + hex.EncodeToString(b[:])
-}
-
-// realtimeOpening is one transaction that opens and resumes sessions.
-type realtimeOpening struct {
-	tx        *sessionTx
-	openFacts openFacts
-
-	openedSessions []OpenedRealtime // by call
-	refused        []error          // by call; nil: opened
-	sessionRooms   sessionRooms
-	invitationRows []query.RealtimeInvitationsRow
-	missedMessages []query.MissedMessagesRow
-	ticketRows     []query.TicketsOfSessionsRow
 }
 
 func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error) {

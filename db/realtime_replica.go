@@ -9,12 +9,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Faces whose replicas hold connections. Replicas of one face never affect the leases of the other.
-const (
-	faceOrchestrator = "orchestrator"
-	faceRealtime     = "realtime"
-)
-
 // BeginRealtimeReplica records that a process of the director accepts connections of a region's realtime lobby, and
 // returns the new replica's id. Errors: Unavailable.
 func (s *Store) BeginRealtimeReplica(ctx context.Context, region string) (uuid.UUID, error) {
@@ -51,12 +45,4 @@ func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int,
 func (s *Store) RealtimeRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.RealtimeRegions(ctx)
 	return regions, frame.Classify(err)
-}
-
-func (s *Store) beginReplica(ctx context.Context, region, face string) (uuid.UUID, error) {
-	id := uuid.New()
-	if err := s.q.BeginReplica(ctx, query.BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
-		return uuid.Nil, frame.Classify(err)
-	}
-	return id, nil
 }

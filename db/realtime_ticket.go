@@ -5,80 +5,14 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/lobby"
-	"github.com/lattice-director/director/match"
 )
-
-// Queueing says how sessions of the realtime lobby wait for a match.
-type Queueing struct {
-	Universe string // the region that is the queue
-	// LeaseTTL is how long a ticket stays in the queue after [Store.KeepAlive] was last called for it.
-	LeaseTTL  time.Duration
-	TicketTTL time.Duration // of a ticket; 0: it stays while its sessions live
-	// EncodeDraft makes the body of a ticket. Errors: Invalid for attributes or latencies outside their limits.
-	EncodeDraft func(d QueueDraft) (QueueBody, error)
-}
-
-// QueueDraft is a ticket of sessions that is to be encoded.
-type QueueDraft struct {
-	ProfileName string // whose queue it is for
-	Bucket      string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
-	Players     []string
-	LobbyQueue  lobby.Queue
-	// ClaimedLatencies are what the client said of regions for which the Queue has another latency; nil: none.
-	ClaimedLatencies map[string]uint16
-}
-
-// QueueBody is an encoded ticket.
-type QueueBody struct {
-	SearchFields match.Fields
-	EncodeBody   func(id string, created time.Time) []byte
-	Bytes        int // of the body, about
-	// JudgedTicket is what a profile judges. It is called for tickets of profiles that are not built in; nil: none is judged.
-	JudgedTicket func(created time.Time) (*match.Ticket, error)
-}
-
-// forEver is the TTL of tickets that stay while their sessions live.
-const forEver = 10 * 365 * 24 * time.Hour
-
-func (q *Queueing) ttl() time.Duration {
-	if q.TicketTTL > 0 {
-		return q.TicketTTL
-	}
-	return forEver
-}
-
-// EnqueueRealtime puts a session alone into the queue.
-type EnqueueRealtime struct {
-	Region, ProjectID string
-	Session           SessionEpoch
-	Player            string
-	Queue             lobby.Queue
-}
-
-// DequeueRealtime takes a session out of the queue.
-type DequeueRealtime struct {
-	Region, ProjectID string
-	Session           SessionEpoch
-	Player            string
-}
-
-// QueuedRealtime is the place of a session in the queue.
-type QueuedRealtime struct {
-	TicketID      string
-	PlayerSub     string // the player of the ticket: the session, or its player
-	MatchSize     int    // of the match
-	QueuePosition int    // among the sessions that wait for the same room type and size, from 1; counted up to 1,000
-}
 
 // EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
 // ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. A new
@@ -111,28 +45,6 @@ func (s *Store) DequeueRealtime(ctx context.Context, d DequeueRealtime) (removed
 	done, err := s.batchGroups.sessionTickets.Do(ctx, d.Region,
 		sessionTicketRequest{sessionEpoch: d.Session, projectID: d.ProjectID, playerSub: d.Player})
 	return done.wasRemoved, err
-}
-
-// sessionTicketRequest is a call of EnqueueRealtime, or without a party one of DequeueRealtime.
-type sessionTicketRequest struct {
-	sessionEpoch         SessionEpoch
-	projectID, playerSub string
-	party                *party
-}
-
-type sessionTicketAnswer struct {
-	queued     QueuedRealtime
-	wasRemoved bool
-}
-
-type sessionTicketCall = batch.Call[sessionTicketRequest, sessionTicketAnswer]
-
-func (r sessionTicketRequest) bytes() int {
-	n := textBytes(r.sessionEpoch.ID, r.projectID, r.playerSub)
-	if r.party != nil {
-		n += r.party.request.bytes()
-	}
-	return n
 }
 
 // changeSessionTickets decides calls of sessions of a region in one transaction. The second call of a player, also by

@@ -166,3 +166,17 @@ func echoedStatus(effective string) string {
 	}
 	return AgentActive
 }
+
+// Faces whose replicas hold connections. Replicas of one face never affect the leases of the other.
+const (
+	faceOrchestrator = "orchestrator"
+	faceRealtime     = "realtime"
+)
+
+func (s *Store) beginReplica(ctx context.Context, region, face string) (uuid.UUID, error) {
+	id := uuid.New()
+	if err := s.q.BeginReplica(ctx, query.BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
+		return uuid.Nil, frame.Classify(err)
+	}
+	return id, nil
+}

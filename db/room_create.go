@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -85,9 +84,4 @@ func (r NewRoom) bytes() int {
 		n += textBytes(k, v)
 	}
 	return n
-}
-
-// pendingOrders returns the orders that the transaction must decide.
-func pendingOrders(orders []*roomOrder) []*roomOrder {
-	return slices.DeleteFunc(slices.Clone(orders), func(o *roomOrder) bool { return o.isDeferred || o.err != nil })
 }

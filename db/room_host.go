@@ -1,12 +1,8 @@
 package db
 
 import (
-	"context"
 	"slices"
 
-	"github.com/google/uuid"
-
-	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -15,122 +11,6 @@ type roomHost struct {
 	row query.RoomHostsRow
 
 	agentLoad agentLoad
-}
-
-// roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before
-// agents in the lock order, so other transactions can use it to reserve rooms as well.
-type roomHosting struct {
-	q      *query.Queries
-	region string
-
-	madeRooms []query.ReserveRoomsRow // known once the transaction has committed
-}
-
-// openRooms decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms
-// with the commit. First it reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents
-// and checks them again. If another transaction has filled an order's agent in between, the order stays undecided.
-func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error {
-	look, err := h.look(ctx, pendingOrders(orders))
-	if err != nil {
-		return err
-	}
-	look.refuse(pendingOrders(orders))
-	look.deal(pendingOrders(orders))
-	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agentID == "" })
-	if err := h.lock(ctx, chosen); err != nil {
-		return err
-	}
-	h.reserve(chosen)
-	return nil
-}
-
-func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook, err error) {
-	var out tx.Pipeline
-	var ids []string
-	hosts := query.RoomHostsParams{Region: h.region}
-	for _, o := range orders {
-		ids = append(ids, o.newRoom.RoomID)
-		if o.newRoom.InstanceID != nil && isStorable(*o.newRoom.InstanceID) {
-			hosts.Ids = append(hosts.Ids, *o.newRoom.InstanceID)
-		}
-		if o.newRoom.ProcessUID != nil && isStorable(*o.newRoom.ProcessUID) {
-			hosts.Processes = append(hosts.Processes, *o.newRoom.ProcessUID)
-		}
-	}
-	near := nearbyHosts(orders)
-	hosts.Ids = append(hosts.Ids, near.agentIDs...)
-	query.Queue(&out, &l.takenIDs, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
-	if len(hosts.Ids)+len(hosts.Processes) > 0 {
-		query.Queue(&out, &l.pinnedHosts, (*query.Queries).RoomHosts, hosts)
-	}
-	l.candidatesByGroup = map[string][]query.RoomCandidatesRow{}
-	if len(near.agentIDs) == 0 {
-		err = h.lookEverywhere(ctx, &out, l.candidatesByGroup, orders)
-		return l, err
-	}
-	if err := h.q.Send(ctx, &out); err != nil {
-		return l, err
-	}
-	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
-		return l, nil
-	}
-	// They do not suffice, and may be the wrong ones to compare: all are read.
-	clear(l.candidatesByGroup)
-	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
-}
-
-// lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
-// fleet.
-func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline,
-	candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
-	groups, wanted := groupsOf(orders)
-	var rows []query.RoomCandidatesRow
-	if len(groups) > 0 {
-		wanted.Region = h.region
-		query.Queue(out, &rows, (*query.Queries).RoomCandidates, wanted)
-	}
-	if err := h.q.Send(ctx, out); err != nil {
-		return err
-	}
-	for _, r := range rows {
-		candidates[groups[r.Group]] = append(candidates[groups[r.Group]], r)
-	}
-	return nil
-}
-
-// lock locks the agents that deal chose, and checks the orders again. An order that still fits gets its host.
-func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
-	if len(orders) == 0 {
-		return nil
-	}
-	var ids []string
-	for _, o := range orders {
-		ids = append(ids, o.agentID)
-	}
-	var out tx.Pipeline
-	var rows []query.RoomHostsRow
-	var states []query.LockAgentStatesRow
-	// Before the hosts are read, so that the next statement sees the last holders' writes.
-	query.Queue(&out, &states, (*query.Queries).LockAgentStates,
-		query.LockAgentStatesParams{Region: h.region, Ids: ids})
-	query.Queue(&out, &rows, (*query.Queries).RoomHosts, query.RoomHostsParams{Region: h.region, Ids: ids})
-	if err := h.q.Send(ctx, &out); err != nil {
-		return err
-	}
-	hosts := map[string]*roomHost{}
-	for _, r := range rows {
-		hosts[r.ID] = &roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms,
-			int(r.InFlight)}}
-	}
-	for _, o := range orders {
-		if host := hosts[o.agentID]; host != nil && host.takes(o) {
-			// Counted, so that the orders behind this one find the agent as it will be.
-			host.agentLoad.roomCount++
-			host.agentLoad.inFlight++
-			o.host = host
-		}
-	}
-	return nil
 }
 
 // takes reports whether the agent may host the order in addition to the orders that it already got.
@@ -148,50 +28,4 @@ func (r *roomHost) takes(o *roomOrder) bool {
 	}
 	return r.row.Status == AgentActive && !r.row.Stale && r.row.AutoCreate && r.agentLoad.hasPlace() &&
 		slices.Contains(r.row.RoomTypes, o.newRoom.Type)
-}
-
-// reserve queues the statement that reserves the rooms of the orders with a host.
-func (h *roomHosting) reserve(orders []*roomOrder) {
-	p := query.ReserveRoomsParams{Region: h.region}
-	for _, o := range orders {
-		if o.host != nil {
-			p.Ids, p.Types, p.Agents = append(p.Ids, o.newRoom.RoomID), append(p.Types,
-				o.newRoom.Type), append(p.Agents,
-				o.host.row.ID)
-			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.row.Replica), append(p.Commands,
-				o.commandID), append(p.Callers, o.newRoom.CallerReplica)
-			p.Actors, p.Timeouts = append(p.Actors, o.newRoom.Actor), append(p.Timeouts, o.newRoom.Timeout.Seconds())
-		}
-	}
-	if len(p.Ids) > 0 {
-		query.Queue(h.q.Deferred(), &h.madeRooms, (*query.Queries).ReserveRooms, p)
-	}
-}
-
-// outcome returns the result of an order in a committed transaction: its command, its error, or neither if another
-// transaction must decide the order.
-func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
-	if o.err != nil || o.host == nil {
-		return Command{}, o.err
-	}
-	for _, m := range h.madeRooms {
-		if m.ID == o.commandID {
-			return Command{
-				ID: m.ID, Region: h.region, AgentID: o.host.row.ID, ReplicaID: o.host.row.Replica, Op: CommandCreate,
-				RoomID: o.newRoom.RoomID, RawID: o.newRoom.RoomID, RoomType: o.newRoom.Type, Deadline: m.Deadline,
-			}, nil
-		}
-	}
-	// ReserveRooms left it out: another transaction has taken the id since the snapshot was read.
-	return Command{}, roomExists(o.newRoom.RoomID)
-}
-
-// replicaIDs returns the replicas that must send commands.
-func (h *roomHosting) replicaIDs(orders []*roomOrder) (ids []uuid.UUID) {
-	for _, o := range orders {
-		if o.host != nil {
-			ids = append(ids, o.host.row.Replica)
-		}
-	}
-	return ids
 }

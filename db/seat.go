@@ -82,3 +82,16 @@ func (d directory) reportOnForeign(r SeatReport) (SeatReportResult, error) {
 	}
 	return res, nil
 }
+
+func (r SeatReport) entries() int { return 1 + len(r.JoinedPlayers) + len(r.LeftPlayers) }
+
+func (r SeatReport) bytes() int {
+	n := textBytes(r.InstanceRef.InstanceID, r.SessionID)
+	for _, j := range r.JoinedPlayers {
+		n += textBytes(j.PlayerSub, j.JTI, j.ConnectionName)
+	}
+	for _, l := range r.LeftPlayers {
+		n += textBytes(l.PlayerSub, l.ConnectionName)
+	}
+	return n
+}

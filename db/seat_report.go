@@ -8,15 +8,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
 
 // errTokenRace rolls back a transaction when another one redeemed a token id between its read and its write.
 var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redeemed meanwhile"}
-
-type reportCall = batch.Call[SeatReport, SeatReportResult]
 
 // reportBatch decides reports of one region in one transaction, those about one session in their order. A report after
 // one that closes its session, or about a player of an earlier report, stays for the next batch.

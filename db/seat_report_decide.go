@@ -3,6 +3,7 @@ package db
 import (
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -167,3 +168,5 @@ func (r *report) leave(l Left, k reported) {
 	}
 	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{l.PlayerSub, "", result})
 }
+
+type reportCall = batch.Call[SeatReport, SeatReportResult]

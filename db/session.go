@@ -211,3 +211,5 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 		PlayerCount: int(row.PlayerCount), MaxPlayers: int(row.MaxPlayers),
 	}, nil
 }
+
+func (r resolveRequest) bytes() int { return textBytes(r.sessionHandle, r.playerSub) }

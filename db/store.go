@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -41,25 +42,6 @@ type Store struct {
 // provisioning is embedded under this name.
 type provisioning = provision.Store
 
-// Open makes a Store. The database need not be up: connections are made when they are needed.
-func Open(ctx context.Context, cfg Config) (*Store, error) {
-	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, idMint: newIDMint(),
-		consoleReads: make(chan struct{}, consoleReads)}
-	if err := s.openPools(ctx); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.noticeBus, err = s.newBus(); err != nil {
-		return nil, err
-	}
-	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now,
-		CheckHere: s.CheckHere, VirtualClock: cfg.VirtualClock})
-	s.catalogue = newCatalogue(query.New(s.readerPool), cfg.Log)
-	s.batchGroups = s.newGroups()
-	return s, nil
-}
-
 // Close closes the connections. Running calls end as Unavailable.
 func (s *Store) Close() {
 	s.noticeBus.Close()
@@ -75,3 +57,12 @@ func (s *Store) Timing() Timing { return s.cfg.Timing }
 
 // Ping checks that the database answers. Errors: Unavailable.
 func (s *Store) Ping(ctx context.Context) error { return frame.Classify(s.pool.Ping(ctx)) }
+
+// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10
+// seconds; "" when none has. It does not query the database.
+func (s *Store) PoolerTrouble() string {
+	if e := s.poolerErrors.lastError.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
+		return e.hint
+	}
+	return ""
+}

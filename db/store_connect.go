@@ -10,33 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/db/internal/conn"
-	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
-	"github.com/lattice-director/director/db/query"
 )
-
-// openPools makes the pool of short transactions and the pool of large reads. Neither connects yet.
-func (s *Store) openPools(ctx context.Context) error {
-	pc, err := poolConfig(s.cfg)
-	if err != nil {
-		return err
-	}
-	pc.ConnConfig.OnPgError = s.poolerErrors.watch(pc.ConnConfig.OnPgError)
-	rc := pc.Copy()
-	rc.AfterConnect = s.cfg.prepareReader
-	// Large reads are few and long. A quarter of the connections is enough, and leaves Postgres to the short
-	// transactions.
-	rc.MaxConns = max(2, s.cfg.MaxConns/4)
-	if s.pool, err = conn.OpenPool(ctx, pc); err != nil {
-		return fmt.Errorf("database pool: %w", err)
-	}
-	if s.readerPool, err = conn.OpenPool(ctx, rc); err != nil {
-		return fmt.Errorf("database pool: %w", err)
-	}
-	s.q = query.New(s.pool)
-	s.frame = frame.Frame{Pool: s.pool, Queries: s.q, Hold: s.cfg.transactionHold()}
-	return nil
-}
 
 // poolConfig returns what the pool of the short transactions has.
 func poolConfig(cfg Config) (*pgxpool.Config, error) {

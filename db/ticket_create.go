@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -13,26 +12,6 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
-
-// NewTicket is a ticket to create.
-type NewTicket struct {
-	SearchFields match.Fields // that pools filter by; the store fills in Created
-	// EncodeBody returns the body. It is called again, with another id, when the first id is in use.
-	EncodeBody func(id string, created time.Time) []byte
-	TTL        time.Duration // how long after its creation it expires; 0: never
-	KeepAlive  bool          // [Store.KeepAlive] extends its life by another TTL
-	Player     string        // may have one live ticket; "" for no limit
-}
-
-// ticketDraft is a new ticket that is not stored yet.
-type ticketDraft struct {
-	newTicket NewTicket
-
-	id        string
-	createdAt time.Time
-	matchRow  match.Row
-	body      []byte
-}
 
 type createCall = batch.Call[*ticketDraft, Ticket]
 

@@ -1,0 +1,82 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// Declaration is what an operator's files declare together: profiles, app versions, pools and projects.
+type Declaration struct {
+	Region string // of the profiles: the universe of their tickets
+	Author string // "": the database login
+	Reason string // at most 500 characters; may be ""
+
+	Profiles    []DeclaredProfile
+	AppVersions []provision.AppVersion
+	Pools       []provision.Pool
+	Projects    []NewProject // with their ids; Actor is not read
+
+	Prune  Prune
+	DryRun bool // decides as otherwise, with all checks, and writes nothing
+}
+
+// DeclaredProfile is a document of a profile.
+type DeclaredProfile struct {
+	Document []byte
+	AsShadow bool // of the live version
+	// ExpectedVersion is the live version that the author has seen; see ProfileEdit.
+	ExpectedVersion *int
+}
+
+// Prune names the kinds of which everything is removed that is not declared, and that nobody uses: profiles are retired
+// unless tickets wait for them or they are built in, pools and app versions deleted unless they have servers. The
+// director deletes no project; those that are not declared are in the outcome.
+type Prune struct{ Profiles, Apps, Pools, Projects bool }
+
+// DeclarationOutcome is what became of a declaration: of each kind what it declares, in its order, then what was pruned
+// or kept.
+type DeclarationOutcome struct {
+	Profiles    []ProfileOutcome
+	Provisioned provision.PoolChanges // app versions and pools
+	Projects    []ProjectOutcome
+}
+
+// ProfileOutcome is what became of a profile.
+type ProfileOutcome struct {
+	ProfileChange
+
+	FormerDocument string // the document of the version that was live; "" if none was
+	FormerVersion  int    // that version; 0: none was live
+	Change         string // created, changed, unchanged, retired or kept
+	Reason         string // why it was kept
+}
+
+// ProjectOutcome is what became of a project.
+type ProjectOutcome struct {
+	ID, Name, Region string
+	FormerName       string // "" for a new one
+	Change           string // created, changed, unchanged or kept
+	Reason           string // why it was kept
+}
+
+func (d *Declaration) hasPools() bool {
+	return len(d.AppVersions)+len(d.Pools) > 0 || d.Prune.Apps || d.Prune.Pools
+}
+
+// atIndex prefixes the field of a refusal with the place of its value in the declaration.
+func atIndex(list string, i int, err error) error {
+	var refused *fault.Error
+	// A database that does not answer has nothing to do with the value.
+	if !errors.As(err, &refused) || refused.Kind == fault.Unavailable {
+		return err
+	}
+	placed := *refused
+	placed.Field = fmt.Sprintf("%s[%d]", list, i)
+	if refused.Field != "" {
+		placed.Field += "." + refused.Field
+	}
+	return &placed
+}

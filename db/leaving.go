@@ -1,0 +1,61 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/db/query"
+)
+
+// leaving is a ticket that leaves the queue.
+type leaving struct {
+	ticketID    string
+	finalState  TicketState
+	finalReason string
+	isForced    bool // even where it is in a match
+}
+
+// leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
+// ticket may be listed twice.
+func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
+	tickets []leaving) ([]query.LeaveQueueRow, error) {
+	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
+	for _, t := range tickets {
+		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.
+		if !slices.Contains(p.Ids, t.ticketID) {
+			p.Ids, p.States = append(p.Ids, t.ticketID), append(p.States, string(t.finalState))
+			p.Reasons, p.Forced = append(p.Reasons, t.finalReason), append(p.Forced, t.isForced)
+		}
+	}
+	if len(p.Ids) == 0 {
+		return nil, nil
+	}
+	rows, err := q.LeaveQueue(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	s.recordHistory(q, region, rows)
+	return rows, nil
+}
+
+// recordHistory defers the rows of history of tickets that have left.
+func (s *Store) recordHistory(q *query.Queries, region string, rows []query.LeaveQueueRow) {
+	if s.cfg.NoHistory || s.cfg.DescribeTicket == nil || len(rows) == 0 {
+		return
+	}
+	p := query.RecordHistoryParams{Region: region}
+	for _, r := range rows {
+		// A ticket of an Open Match client, of which no players are known.
+		if len(r.Party) == 0 {
+			continue
+		}
+		facts := s.cfg.DescribeTicket(r.Body, r.Party)
+		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
+		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties,
+			strings.Join(facts.Party, "\n"))
+		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies,
+			string(facts.Latencies))
+	}
+	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
+}
