@@ -22,7 +22,8 @@ func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err er
 		// agent that is joining elsewhere.
 		rows, err := t.q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: region, Most: endedAgents})
 		ids := withinRooms(rows)
-		if ended = len(ids); err != nil || ended == 0 {
+		ended = len(ids)
+		if err != nil || ended == 0 {
 			return err
 		}
 		if err := t.read(ctx, ids, ids, nil, query.ReadRoomsParams{}); err != nil {

@@ -30,7 +30,8 @@ func (r *backfillReader) read(ctx context.Context, q *query.Queries) (part []Bac
 		part = append(part, storedBackfill(row.ID, row.Body, row.Generation, row.Created))
 		bytes += QueryRowBytes + len(row.Body)
 	}
-	if over = bytes < partBytes; !over {
+	over = bytes < partBytes
+	if !over {
 		r.queryParams.After = part[len(part)-1].ID
 	}
 	return part, over, err

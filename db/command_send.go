@@ -123,7 +123,8 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	for i, c := range calls {
 		// A conflict rolls back the whole batch, which the group then decides again. Other errors are the answers of
 		// their calls.
-		if t.commandsOfCalls[i], t.errsOfCalls[i] = t.decide(c.Req); frame.IsConflict(t.errsOfCalls[i]) {
+		t.commandsOfCalls[i], t.errsOfCalls[i] = t.decide(c.Req)
+		if frame.IsConflict(t.errsOfCalls[i]) {
 			return t.errsOfCalls[i]
 		}
 	}

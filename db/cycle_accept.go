@@ -50,7 +50,8 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 			// decision would find them taken, and would drop the matches.
 			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
 			var done bool
-			if done, err = a.wasCommitted(ctx); done {
+			done, err = a.wasCommitted(ctx)
+			if done {
 				err = nil
 			} else if err == nil {
 				// It was not committed, and never will be: it is safe to decide again.

@@ -127,7 +127,8 @@ func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
 		c.Score = *row.Score
 	}
 	var err error
-	if c.TicketIDs, err = unpackTexts(row.Tickets); err == nil && row.Backfill != nil {
+	c.TicketIDs, err = unpackTexts(row.Tickets)
+	if err == nil && row.Backfill != nil {
 		c.Backfill, err = unpackBackfill(row.Backfill)
 	}
 	return c, err

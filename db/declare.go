@@ -18,7 +18,8 @@ func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOut
 		return done, err
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
-		if done, err = s.declare(ctx, q, d, texts); err == nil && d.DryRun {
+		done, err = s.declare(ctx, q, d, texts)
+		if err == nil && d.DryRun {
 			// Rolls back all that was written. The outcome says what a declaration without DryRun would do.
 			err = errDryRun
 		}
@@ -40,7 +41,8 @@ func (s *Store) declare(ctx context.Context, q *query.Queries, d Declaration,
 	if done.Profiles, err = d.declareProfiles(ctx, q, texts); err != nil {
 		return done, err
 	}
-	if done.Projects, err = d.declareProjects(ctx, q); err != nil || !d.hasPools() {
+	done.Projects, err = d.declareProjects(ctx, q)
+	if err != nil || !d.hasPools() {
 		return done, err
 	}
 	pools := provision.Declaration{Apps: d.AppVersions, Pools: d.Pools, PruneApps: d.Prune.Apps,

@@ -177,7 +177,8 @@ func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 	left := 0
 	err := p.pass.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
 		tickets, err := q.TicketsOfErased(ctx, query.TicketsOfErasedParams{Region: universe, Player: p.player})
-		if left = len(tickets); err != nil || left == 0 {
+		left = len(tickets)
+		if err != nil || left == 0 {
 			return err
 		}
 		leave := make([]leaving, left)

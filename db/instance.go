@@ -57,7 +57,8 @@ func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 // liveRegion is that of the directory, and refuses an instance whose region another cell serves by now: the caller
 // registers there. Errors: also Elsewhere.
 func (s *Store) liveRegion(known directory, ref InstanceRef) (region string, err error) {
-	if region, err = known.liveRegion(ref); err == nil {
+	region, err = known.liveRegion(ref)
+	if err == nil {
 		err = s.CheckHere(region)
 	}
 	return region, err

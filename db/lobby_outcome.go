@@ -20,7 +20,8 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 			// Of this attempt: an earlier one was rolled back.
 			turn = nil
 			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
-			if told = len(outcomes); err != nil || told == 0 {
+			told = len(outcomes)
+			if err != nil || told == 0 {
 				return err
 			}
 			turn, err = s.tellRooms(ctx, q, region, outcomes, further)
@@ -94,7 +95,8 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			turn = nil
 			ended, err := q.RoomsOfEndedSessions(ctx,
 				query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
-			if n = len(ended); err != nil || n == 0 {
+			n = len(ended)
+			if err != nil || n == 0 {
 				return err
 			}
 			forget := query.ForgetSessionOfRoomsParams{Region: region}

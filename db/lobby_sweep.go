@@ -22,7 +22,8 @@ func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
 func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		due, err := q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: region, Most: int32(batch)})
-		if seen, closed = len(due), 0; err != nil || seen == 0 {
+		seen, closed = len(due), 0
+		if err != nil || seen == 0 {
 			return err
 		}
 		closed, err = closeLobbies(ctx, q, region, due)
@@ -55,7 +56,8 @@ func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		uids, err := q.LobbiesWithExpiredInvitations(ctx,
 			query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
-		if n = len(uids); err != nil || n == 0 {
+		n = len(uids)
+		if err != nil || n == 0 {
 			return err
 		}
 		query.QueueExec(q.Deferred(), (*query.Queries).DeleteExpiredInvitations,

@@ -56,7 +56,8 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
 			// Begun anew by each attempt of the transaction.
 			asked, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
-			if asked.answer, err = replayTicket(ctx, q, r.Ticket); err != nil || asked.answer.ID != "" {
+			asked.answer, err = replayTicket(ctx, q, r.Ticket)
+			if err != nil || asked.answer.ID != "" {
 				return err
 			}
 			turn, err = s.askIn(ctx, q, region, r, asked, further)

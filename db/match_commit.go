@@ -174,7 +174,8 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 	}
 	// Rolled back: the players keep the seats that they would have given up for a session that does not exist.
 	if t.mayGiveUpSeats && len(t.unplacedMatches) > 0 {
-		if t.placeableIndexes, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
+		t.placeableIndexes, err = t.q.StillPlaceable(ctx, t.stillPlaceable())
+		if err == nil {
 			err = errKeepSeats
 		}
 		return err

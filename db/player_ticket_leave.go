@@ -24,12 +24,14 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 	c := cancelling{universe: region, ticketID: id, playerSub: sub}
 	for range frame.MaxConflictRetries {
 		// Without a room, the ticket has left by now. With one, nothing was changed yet.
-		if err = s.cancelTicket(ctx, &c); err != nil || c.lobbyUID == nil {
+		err = s.cancelTicket(ctx, &c)
+		if err != nil || c.lobbyUID == nil {
 			break
 		}
 		// In a conflict the room has changed since the ticket was read. With beside, the room knew nothing of the
 		// ticket: the next round takes it out alone.
-		if err = s.cancelInLobby(ctx, &c); !frame.IsConflict(err) && !c.leavesAlone {
+		err = s.cancelInLobby(ctx, &c)
+		if !frame.IsConflict(err) && !c.leavesAlone {
 			break
 		}
 	}
@@ -61,11 +63,13 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		if err != nil {
 			return err
 		}
-		if c.declinedMatch, err = checkMayLeave(ctx, q, c.universe, held); err != nil || c.declinedMatch != uuid.Nil {
+		c.declinedMatch, err = checkMayLeave(ctx, q, c.universe, held)
+		if err != nil || c.declinedMatch != uuid.Nil {
 			return err
 		}
 		c.region, c.sessionID = held.SessionRegion, held.Session
-		if c.lobbyUID = held.Lobby; c.lobbyUID != nil && !c.leavesAlone {
+		c.lobbyUID = held.Lobby
+		if c.lobbyUID != nil && !c.leavesAlone {
 			return nil
 		}
 		left, c.lobbyUID = true, nil

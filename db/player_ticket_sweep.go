@@ -37,7 +37,8 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})
-		if n = len(ids); err != nil || n == 0 {
+		n = len(ids)
+		if err != nil || n == 0 {
 			return err
 		}
 		rows, err := q.RecordLost(ctx, query.RecordLostParams{Region: region, Ids: ids})
@@ -79,7 +80,8 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.TicketsOfRetired(ctx,
 			query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
-		if n = len(ids); err != nil || n == 0 {
+		n = len(ids)
+		if err != nil || n == 0 {
 			return err
 		}
 		var leave []leaving

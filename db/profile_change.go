@@ -215,7 +215,8 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 	}
 	var done ProfileChange
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-		if done, err = edit.change(ctx, q, next, decide); err == nil && edit.DryRun {
+		done, err = edit.change(ctx, q, next, decide)
+		if err == nil && edit.DryRun {
 			// Rolls back all that was written. The outcome stays.
 			err = errDryRun
 		}

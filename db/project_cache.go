@@ -50,7 +50,8 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 func (c *foreverCache[K, V]) lookup(key K) (v V, err error, ok bool) { //nolint:revive // err is what was cached
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v, ok = c.knownValues[key]; ok {
+	v, ok = c.knownValues[key]
+	if ok {
 		return v, nil, true
 	}
 	last, ok := c.missingKeys[key]

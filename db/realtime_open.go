@@ -71,7 +71,8 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 	var named []string // new sessions of players with names
 	for i, c := range calls {
 		o := &t.openedSessions[i]
-		if *o, t.refused[i] = t.openFacts.judge(c.Req); t.refused[i] != nil {
+		*o, t.refused[i] = t.openFacts.judge(c.Req)
+		if t.refused[i] != nil {
 			continue
 		}
 		if !o.IsResumed {

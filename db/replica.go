@@ -44,7 +44,8 @@ func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, kee
 		if err != nil {
 			return err
 		}
-		if alone = noneLives(others, id); alone {
+		alone = noneLives(others, id)
+		if alone {
 			keep = 0
 		}
 		return q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id, Keep: keep, Alone: alone})

@@ -218,7 +218,8 @@ func (s *Store) resolveInRoom(ctx context.Context, region string, r resolveReque
 	defer look.Stop()
 	defer end.Stop()
 	for {
-		if resolved, err = s.batchGroups.seatResolves.Do(ctx, region, r); !isRoomPending(err) {
+		resolved, err = s.batchGroups.seatResolves.Do(ctx, region, r)
+		if !isRoomPending(err) {
 			return resolved, err
 		}
 		select {

@@ -35,7 +35,8 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string,
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		subs, err := q.StorePlayers(ctx, arg)
 		// Nothing is new: no event, and no rows of avoided players to replace.
-		if changed = len(subs); err != nil || changed == 0 {
+		changed = len(subs)
+		if err != nil || changed == 0 {
 			return err
 		}
 		// Replaced as a whole, from the stored lists of these players.
@@ -54,7 +55,8 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string,
 func (s *Store) ForgetPlayer(ctx context.Context, region, author, sub string) (known bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		n, err := q.ForgetStoredPlayer(ctx, query.ForgetStoredPlayerParams{Region: region, Sub: sub})
-		if known = n > 0; err != nil || !known {
+		known = n > 0
+		if err != nil || !known {
 			return err
 		}
 		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: []string{sub}}); err != nil {

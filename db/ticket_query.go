@@ -63,7 +63,8 @@ func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []Queri
 	rows, err := q.QueryInOrder(ctx, r.queryParams)
 	part, bytes := queriedTickets(rows)
 	r.leftToRead -= int64(len(part))
-	if over = bytes < partBytes || r.leftToRead == 0; !over {
+	over = bytes < partBytes || r.leftToRead == 0
+	if !over {
 		r.queryParams.After = part[len(part)-1].ID
 	}
 	return part, over, err

@@ -42,7 +42,8 @@ func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.ExpiredBackfills(ctx,
 			query.ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
-		if n = len(ids); err != nil || n == 0 {
+		n = len(ids)
+		if err != nil || n == 0 {
 			return err
 		}
 		return deleteBackfills(ctx, q, region, ids...)

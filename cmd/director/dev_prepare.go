@@ -182,7 +182,8 @@ func arenaCommand() map[string][]string {
 		}
 	}
 	if path, err := exec.LookPath("arena"); err == nil {
-		if path, err = filepath.Abs(path); err == nil {
+		path, err = filepath.Abs(path)
+		if err == nil {
 			found["arena"] = []string{path, "server"}
 		}
 	}

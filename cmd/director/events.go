@@ -136,7 +136,8 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 				return err
 			}
 		}
-		if r.afterCursor = page.Next; !page.IsFull {
+		r.afterCursor = page.Next
+		if !page.IsFull {
 			return nil
 		}
 	}

@@ -205,7 +205,8 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 		ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
 		defer cancel()
 		var all []provider.Observation
-		if all, err = provider.ListAll(ctx, p, owner); err == nil {
+		all, err = provider.ListAll(ctx, p, owner)
+		if err == nil {
 			n := len(all)
 			line.Servers = &n
 		}

@@ -194,7 +194,8 @@ func poolerValue(p *string) value {
 func splitList(text string) []string {
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
+		item = strings.TrimSpace(item)
+		if item != "" {
 			items = append(items, item)
 		}
 	}
