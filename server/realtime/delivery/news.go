@@ -10,8 +10,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/wait"
-	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 const (
@@ -23,25 +23,23 @@ const (
 	newsPage     = 1000
 )
 
-// The reasons with which the hub closes connections.
-const (
-	ReasonSuperseded = "session replaced"
-	reasonRevoked    = "key revoked"
-)
-
 // newsReader reads what a connection has to know about its session: that it has another connection, that its key was
 // revoked, and invitations.
 type newsReader struct {
-	hub  *Hub
-	wake chan struct{}
+	options  HubOptions
+	outages  *outage.Log
+	sessions *attachedSessions
+	wake     chan struct{}
 
 	mu         sync.Mutex
 	askedIDs   map[string]bool // of the sessions to read
 	asksForAll bool
 }
 
-func (n *newsReader) init(h *Hub) {
-	n.hub, n.wake, n.askedIDs = h, make(chan struct{}, 1), map[string]bool{}
+func newNewsReader(o HubOptions, outages *outage.Log, sessions *attachedSessions) *newsReader {
+	return &newsReader{
+		options: o, outages: outages, sessions: sessions, wake: make(chan struct{}, 1), askedIDs: map[string]bool{},
+	}
 }
 
 // askFor asks for the news of a session.
@@ -60,13 +58,20 @@ func (n *newsReader) askAll() {
 	wait.Wake(n.wake)
 }
 
+// askWaiting asks for the news of the sessions that wait for a match.
+func (n *newsReader) askWaiting() {
+	for _, id := range n.sessions.waitingIDs() {
+		n.askFor(id)
+	}
+}
+
 // followNews reads until ctx ends.
 func (n *newsReader) followNews(ctx context.Context) {
 	var readAll time.Time // when the news of all sessions was read last
 	follow.Loop{
 		Name: "session news", Every: waitingEvery, Retry: newsRetry, Wakes: follow.Wakes{n.wake},
-		Guard:  n.hub.options.Guard,
-		Report: n.hub.outageLog.Call("session news").Report,
+		Guard:  n.options.Guard,
+		Report: n.outages.Call("session news").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			switch { // asking wakes the loop once more, so not on a wake-up
 			case inFull && time.Since(readAll) >= newsEvery:
@@ -88,7 +93,7 @@ func (n *newsReader) followNews(ctx context.Context) {
 
 // readOnce reads the news of the sessions that were asked for, which may be all.
 func (n *newsReader) readOnce(ctx context.Context) (all bool, err error) {
-	replica := n.hub.options.Replica()
+	replica := n.options.Replica()
 	if replica == uuid.Nil {
 		return false, nil
 	}
@@ -107,45 +112,35 @@ func (n *newsReader) takeAsked() (asked []db.SessionEpoch, all bool) {
 	ids, all := n.askedIDs, n.asksForAll
 	n.askedIDs, n.asksForAll = map[string]bool{}, false
 	n.mu.Unlock()
-	n.hub.mu.RLock()
-	defer n.hub.mu.RUnlock()
 	if all {
-		for _, s := range n.hub.sessions {
-			asked = append(asked, s.Ref())
-		}
-		return asked, true
+		return n.sessions.allRefs(), true
 	}
-	for id := range ids {
-		if s := n.hub.sessions[id]; s != nil {
-			asked = append(asked, s.Ref())
-		}
-	}
-	return asked, false
+	return n.sessions.refsOf(ids), false
 }
 
 func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.SessionEpoch) error {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
-	asked := make(map[string]int, len(page))
+	enqueued := make(map[string]int, len(page))
 	for _, ref := range page {
-		if s := n.hub.currentSession(ref); s != nil {
+		if s := n.sessions.currentSession(ref); s != nil {
 			// Counted before the statement: if the client enqueues meanwhile, what was read is about its former ticket.
-			asked[ref.ID] = s.enqueueCount()
+			enqueued[ref.ID] = s.enqueueCount()
 		}
 	}
-	news, err := n.hub.options.Store.RealtimeNews(ctx, n.hub.options.Region, replica, page)
+	read, err := n.options.Store.RealtimeNews(ctx, n.options.Region, replica, page)
 	if err != nil {
 		return err
 	}
-	told := make(map[string]db.RealtimeNews, len(news))
-	for _, item := range news {
-		told[item.SessionID] = item
+	bySession := make(map[string]db.RealtimeNews, len(read))
+	for _, item := range read {
+		bySession[item.SessionID] = item
 	}
 	for _, ref := range page {
-		if s := n.hub.currentSession(ref); s != nil {
-			// Looked up again: the connection may have been replaced while the database was asked.
-			s.takeNews(told[ref.ID], asked[ref.ID])
-			if err := n.sendMessages(ctx, s, told[ref.ID]); err != nil {
+		if s := n.sessions.currentSession(ref); s != nil {
+			// Looked up again: the connection may have been replaced while the database was enqueued.
+			s.takeNews(bySession[ref.ID], enqueued[ref.ID])
+			if err := n.sendMessages(ctx, s, bySession[ref.ID]); err != nil {
 				return err
 			}
 		}
@@ -153,13 +148,18 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	return nil
 }
 
-// currentSession returns the session of a reference, nil if it has another connection by now.
-func (h *Hub) currentSession(ref db.SessionEpoch) *session {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if s := h.sessions[ref.ID]; s != nil && s.Ref() == ref {
-		return s
+// sendMessages sends a session the messages to its player that it has neither read nor been sent.
+func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.RealtimeNews) error {
+	after := s.sentMessage()
+	// A session whose connection was closed for its news gets the messages with its next connection.
+	if news.IsSuperseded || news.IsRevoked || news.LastMessage <= after {
+		return nil
 	}
+	messages, err := n.options.Store.PlayerMessages(ctx, n.options.Region, s.conn.Ref().ID, after, true)
+	if err != nil {
+		return err
+	}
+	s.sendMessages(messages)
 	return nil
 }
 
@@ -168,43 +168,11 @@ func (h *Hub) currentSession(ref db.SessionEpoch) *session {
 func (s *session) takeNews(news db.RealtimeNews, enqueued int) {
 	switch {
 	case news.IsSuperseded:
-		s.Close(CloseSuperseded, ReasonSuperseded)
+		s.conn.Close(CloseSuperseded, ReasonSuperseded)
 	case news.IsRevoked:
-		s.Close(CloseKey, reasonRevoked)
+		s.conn.Close(CloseKey, reasonRevoked)
 	default:
-		s.sendNewInvitations(news.Invitations)
+		s.replaceInvitations(news.Invitations)
 		s.takeQueueNews(news, enqueued)
 	}
-}
-
-// addInvitations sends invitations that the session was not sent before. Later ones may have been sent already.
-func (s *session) addInvitations(open []db.RealtimeInvitation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sendInvitations(open, s.sentInvitations)
-}
-
-// forgetInvitation forgets that an invitation was sent, because it was declined: the next one to the room is another.
-func (s *session) forgetInvitation(room uuid.UUID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sentInvitations, room)
-}
-
-func (s *session) sendInvitations(open []db.RealtimeInvitation, told map[uuid.UUID]bool) {
-	for _, i := range open {
-		if !told[i.LobbyUID] {
-			s.Push(PushEvent, i.RoomID, wire.NewSharedFrame(invitationMessage(i)))
-		}
-		s.sentInvitations[i.LobbyUID] = true
-	}
-}
-
-// sendNewInvitations sends the invitations that the session was not sent before. The others that it was sent are over.
-func (s *session) sendNewInvitations(open []db.RealtimeInvitation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.sentInvitations
-	s.sentInvitations = make(map[uuid.UUID]bool, len(open))
-	s.sendInvitations(open, before)
 }

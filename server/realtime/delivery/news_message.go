@@ -1,37 +1,27 @@
 package delivery
 
 import (
-	"context"
-
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// sendMessages sends a session the messages to its player that it has neither read nor been sent.
-func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.RealtimeNews) error {
-	after := s.sentMessage()
-	if news.IsSuperseded || news.IsRevoked || news.LastMessage <= after {
-		return nil
-	}
-	messages, err := n.hub.options.Store.PlayerMessages(ctx, n.hub.options.Region, s.Ref().ID, after, true)
-	if err != nil {
-		return err
-	}
+// sentMessage returns the number of the last message to its player that the session was sent.
+func (s *session) sentMessage() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastMessage
+}
+
+// sendMessages sends the session those messages to its player that it was not sent.
+func (s *session) sendMessages(messages []db.PlayerMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range messages {
 		if m.Number > s.lastMessage {
 			s.lastMessage = m.Number
-			s.Push(PushEvent, "", wire.NewSharedFrame(wire.Outgoing{Type: "player.message", P: PlayerMessage(m)}))
+			s.conn.Push(PushEvent, "", wire.NewSharedFrame(wire.Outgoing{Type: "player.message", P: PlayerMessage(m)}))
 		}
 	}
-	return nil
-}
-
-func (s *session) sentMessage() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lastMessage
 }
 
 // PlayerMessage returns the payload of player.message. A message of a backend has no sender.

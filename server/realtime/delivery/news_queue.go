@@ -15,58 +15,28 @@ type queueNews struct {
 	expiredTicket string    // the ticket of which the client was sent matchmaking.expired last
 }
 
-// CountEnqueue counts a call of matchmaking.enqueue, at its beginning and at its end: news that were read earlier are
-// about another ticket.
-func (h *Hub) CountEnqueue(c Receiver) {
-	if s := h.sessionOf(c); s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.queueNews.enqueueCalls++
-		s.queueNews.isWaiting = true
-		s.queueNews.expiredTicket = "" // it may get the same one again, from another session of its player
-	}
+func (q *queueNews) noteEnqueue() {
+	q.enqueueCalls++
+	q.isWaiting = true
+	q.expiredTicket = "" // it may get the same one again, from another session of its player
 }
 
-func (s *session) enqueueCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queueNews.enqueueCalls
-}
-
-// takeQueueNews sends match.pending for a ready check, and matchmaking.expired for a ticket that left the queue without
-// a match, once each.
-func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := &s.queueNews
+// messagesOf returns match.pending for a ready check, and matchmaking.expired for a ticket that left the queue without
+// a match, once each. enqueued is the value of enqueueCalls from before the news were read.
+func (q *queueNews) messagesOf(news db.RealtimeNews, enqueued int) (messages []wire.Outgoing) {
 	// What was read is about the ticket before the call. The call's own news is read with the next look.
 	if q.enqueueCalls != enqueued {
-		return
+		return nil
 	}
 	q.isWaiting = news.CurrentWait != nil
 	if w := news.CurrentWait; w != nil && w.AskedMatch != uuid.Nil && w.AskedMatch != q.pendingMatch {
 		q.pendingMatch = w.AskedMatch
-		s.Push(PushEvent, "", wire.NewSharedFrame(pendingMessage(*w)))
+		messages = append(messages, pendingMessage(*w))
 	}
+	// A session that waits again has replaced the expired ticket: what became of it is no news any more.
 	if e := news.ExpiredWait; e != nil && news.CurrentWait == nil && e.TicketID != q.expiredTicket {
 		q.expiredTicket = e.TicketID
-		s.Push(PushEvent, "", wire.NewSharedFrame(expiredMessage(*e)))
+		messages = append(messages, expiredMessage(*e))
 	}
-}
-
-// askWaiting asks for the news of the sessions that wait for a match.
-func (n *newsReader) askWaiting() {
-	n.hub.mu.RLock()
-	defer n.hub.mu.RUnlock()
-	for id, s := range n.hub.sessions {
-		if s.isWaiting() {
-			n.askFor(id)
-		}
-	}
-}
-
-func (s *session) isWaiting() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queueNews.isWaiting
+	return messages
 }

@@ -14,7 +14,7 @@ import (
 func TestNewsThatOvertakeAResumeAreToldOnce(t *testing.T) {
 	t.Parallel()
 	c := &listener{Session: db.SessionEpoch{ID: "s-1", Epoch: 2}}
-	s := &session{Receiver: c, membersByRoom: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
+	s := newSession(c)
 	match := db.RealtimeInvitation{LobbyUID: uuid.New(), RoomID: "x:match:1", RoomType: "x", MatchSize: 2,
 		Participants: []string{"s-1", "s-2"}}
 	news := db.RealtimeNews{SessionID: "s-1", Invitations: []db.RealtimeInvitation{match}}

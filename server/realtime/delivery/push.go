@@ -32,6 +32,12 @@ type Receiver interface {
 	Close(code websocket.StatusCode, reason string)
 }
 
+// The reasons with which the hub closes connections.
+const (
+	ReasonSuperseded = "session replaced"
+	reasonRevoked    = "key revoked"
+)
+
 // Close codes that the hub chooses.
 const (
 	CloseKey        websocket.StatusCode = 4403 // the session's key was revoked

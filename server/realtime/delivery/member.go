@@ -56,27 +56,6 @@ type clientAck struct {
 	checksum string
 }
 
-// addMember records that a session is in a room. It returns false if its connection is gone.
-func (s *session) addMember(room string, m *member) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.membersByRoom == nil {
-		return false
-	}
-	s.membersByRoom[room] = m
-	return true
-}
-
-// dropMember records that a session is no longer in a room.
-func (s *session) dropMember(room string, m *member) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.membersByRoom[room] == m {
-		delete(s.membersByRoom, room)
-	}
-	delete(s.sentInvitations, m.room.lobbyUID) // the next one is another
-}
-
 // deliverRow sends the frames of a row.
 func (m *member) deliverRow(b *batch, row *rowFrames) {
 	// Of the row with which it leaves, the session is sent only why it left, and nothing that was for the members.
@@ -97,7 +76,7 @@ func (m *member) deliverRow(b *batch, row *rowFrames) {
 func (m *member) queueFrames(b *batch, frames ...*wire.SharedFrame) {
 	// Nothing waits, so the frames of a row go out as one entry of the outbox.
 	if len(m.heldFrames) == 0 && len(frames) > 0 {
-		m.session.Push(PushEvent, m.room.id, frames...)
+		m.session.conn.Push(PushEvent, m.room.id, frames...)
 		return
 	}
 	for _, frame := range frames {
@@ -112,7 +91,7 @@ func (m *member) flushHeld(b *batch) {
 	if m.heldPatches > maxHeld {
 		m.dropPatches()
 		m.lacksPatch, m.snapshotDue = true, true
-		m.room.hub.options.Metrics.countSnapshot("held")
+		m.room.metrics.countSnapshot("held")
 	}
 	open, opens := m.snapshotPolicy.mayOpen(b.now)
 	if m.snapshotDue {
@@ -164,14 +143,14 @@ func (m *member) pushHeld(held []heldFrame) {
 	if held[0].seq > 0 {
 		m.sentSeq = held[0].seq
 		m.heldPatches--
-		m.session.Push(PushPatch, m.room.id, held[0].frame)
+		m.session.conn.Push(PushPatch, m.room.id, held[0].frame)
 		return
 	}
 	frames := make([]*wire.SharedFrame, len(held))
 	for i, f := range held {
 		frames[i] = f.frame
 	}
-	m.session.Push(PushEvent, m.room.id, frames...)
+	m.session.conn.Push(PushEvent, m.room.id, frames...)
 }
 
 // sentChecksum returns the checksum of the state that the member was sent last.
@@ -211,7 +190,7 @@ func (r *hubRoom) wakeMembers(b *batch) {
 func (m *member) sendSnapshot(b *batch, s *stateFrames) {
 	sum, kind := s.checksum()
 	frame := s.snapshotFrame(m.snapshotPolicy.noteSnapshot(b.now, s.seq, kind))
-	m.session.Push(PushSnapshot, m.room.id, frame)
+	m.session.conn.Push(PushSnapshot, m.room.id, frame)
 	m.sentSeq, m.lacksPatch, m.snapshotDue = s.seq, false, false
 	m.lastSnapshot.seq, m.lastSnapshot.sum, m.lastSnapshot.kind = s.seq, sum, kind
 	m.dropPatches()
@@ -230,7 +209,7 @@ func (m *member) requestSnapshot(resync bool) {
 	}
 	// One job at a time: a client that asks without end queues no more of them.
 	if m.answerQueued.CompareAndSwap(false, true) {
-		m.room.runSoon(m.answerRequests)
+		m.room.inbox.runSoon(m.answerRequests)
 	}
 }
 
@@ -239,11 +218,11 @@ func (m *member) answerRequests(b *batch) {
 	m.answerQueued.Store(false)
 	if m.patchesDropped.Swap(false) {
 		m.lacksPatch = true
-		m.room.hub.options.Metrics.countSnapshot("overflow")
+		m.room.metrics.countSnapshot("overflow")
 	}
 	if m.resyncAsked.Swap(false) {
 		m.snapshotPolicy.noteResync()
-		m.room.hub.options.Metrics.countSnapshot("resync")
+		m.room.metrics.countSnapshot("resync")
 	}
 	if m.isInRoom() {
 		m.snapshotDue = true
@@ -264,7 +243,7 @@ func (m *member) addAck(seq float64, checksum string) {
 	m.queuedAcks = append(m.queuedAcks, clientAck{seq, checksum})
 	// The acks before this one have queued a job that takes all of them.
 	if len(m.queuedAcks) == 1 {
-		m.room.runSoon(m.takeAcks)
+		m.room.inbox.runSoon(m.takeAcks)
 	}
 }
 
@@ -279,7 +258,7 @@ func (m *member) takeAcks(b *batch) {
 	for _, ack := range acks {
 		if m.snapshotPolicy.takeAck(b.now, ack.seq, ack.checksum, m.sentSeq, m.sentChecksum) {
 			m.snapshotDue = true
-			m.room.hub.options.Metrics.countSnapshot("ack")
+			m.room.metrics.countSnapshot("ack")
 		}
 	}
 	m.flushHeld(b)

@@ -1,0 +1,45 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+)
+
+// hubTimeout bounds a call of the database, each of which is repeated.
+const hubTimeout = 3 * time.Second
+
+// delivered is the part of db.Store from which a hub learns what its members are sent.
+type delivered interface {
+	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
+	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)
+	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
+	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
+		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
+	PlayerMessages(ctx context.Context, region, session string, after int64, unread bool) ([]db.PlayerMessage, error)
+}
+
+// notices is a db.RealtimeFeed. A key that is watched twice is unwatched once.
+type notices interface {
+	Watch(key string)
+	Unwatch(key string)
+	Wake() <-chan struct{}
+	Take() (keys []string, all bool)
+	Stop()
+}
+
+// HubOptions configure a hub. Only Metrics may be absent.
+type HubOptions struct {
+	Store   delivered
+	Feed    notices // The hub stops it.
+	Region  string
+	Replica func() uuid.UUID // the current id of this replica in the region; uuid.Nil while it has none
+	Log     *slog.Logger
+	Guard   *panics.Guard
+	Metrics *HubMetrics // nil: none
+}

@@ -1,0 +1,51 @@
+package delivery
+
+import (
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// resetTo sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
+func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
+	switch {
+	case r.mayHaveLostRows:
+		r.forgetLostRows(s.LogPosition)
+	case s.LogPosition < r.pos: // rows have been applied since it was read
+		return
+	}
+	r.adoptSnapshot(s)
+	for _, m := range r.localMembers {
+		switch {
+		// Its join was answered from a later state than the one that was read.
+		case m.joinPos > r.pos:
+		case !r.memberIDs[m.sessionID]:
+			m.session.conn.Push(PushEvent, r.id,
+				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID}, 0, 0)))
+			r.forgetMember(m)
+		default:
+			m.sendSnapshot(b, r.state)
+			m.listPos = r.pos
+			m.session.conn.Push(PushEvent, r.id, r.membersFrame()) // after older lists that were held
+			r.metrics.countSnapshot("gap")
+		}
+	}
+	r.applyPending(b)
+}
+
+// forgetLostRows forgets what depends on rows behind a position.
+func (r *hubRoom) forgetLostRows(pos int64) {
+	r.mayHaveLostRows, r.aheadState, r.lastList = false, nil, listFrame{}
+	clear(r.pendingRows)
+	for _, m := range r.localMembers {
+		m.joinPos, m.listPos = min(m.joinPos, pos), min(m.listPos, pos)
+	}
+}
+
+// endRoom takes all members out of a room that has ended. Those that its last rows did not take out are told so.
+func (r *hubRoom) endRoom() {
+	for _, m := range r.localMembers {
+		m.session.conn.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id,
+			lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID, Reason: "closed"}, 0, 0)))
+		r.forgetMember(m)
+	}
+}

@@ -1,0 +1,71 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// newHubRoom returns a room as it is after an answer. forget takes it out of the hub, once it has no members.
+func newHubRoom(o HubOptions, log *logRequests, a db.LobbyAnswer, forget func(*hubRoom)) *hubRoom {
+	r := &hubRoom{
+		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID, log: log, metrics: o.Metrics,
+		localMembers: map[string]*member{}, pendingRows: map[int64]rowOffer{}, lookAgain: map[*member]time.Time{},
+	}
+	r.adoptSnapshot(*a.RoomSnapshot)
+	if a.LogRow != nil {
+		r.tailRows = []*rowFrames{newRowFrames(r.id, *a.LogRow)}
+	}
+	r.wakeTimer = time.AfterFunc(time.Hour, func() { r.inbox.runSoon(func(*batch) {}) })
+	r.wakeTimer.Stop()
+	r.inbox = roomInbox{
+		runBatch: func(jobs []func(*batch)) {
+			if o.Guard.Do("room", func() error { r.runBatch(jobs); return nil }) != nil {
+				log.requestSnapshot(r) // what the room knows may be wrong
+			}
+		},
+		isUnused: func() bool { return len(r.localMembers) == 0 },
+		retire: func() {
+			r.wakeTimer.Stop()
+			forget(r)
+		},
+		queuedRows: map[int64]bool{}, appliedPos: r.pos,
+	}
+	return r
+}
+
+func (r *hubRoom) runBatch(jobs []func(*batch)) {
+	b := &batch{now: time.Now()}
+	for _, job := range jobs {
+		job(b)
+	}
+	r.wakeMembers(b)
+	r.sendList(b)
+	r.setTimer(b)
+	// Rows that were dropped or that wait behind a gap exist in the log, and are read from there.
+	target := r.inbox.publishPosition(r.pos)
+	for pos := range r.pendingRows {
+		target = max(target, pos)
+	}
+	if target > r.pos {
+		r.log.requestGap(r, target)
+	}
+}
+
+// setTimer has the room work again when the first of its waiting members may go on.
+func (r *hubRoom) setTimer(b *batch) {
+	first := time.Time{}
+	for _, at := range r.lookAgain {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if due := r.listSentAt.Add(r.listInterval()); r.listDue && (first.IsZero() || due.Before(first)) {
+		first = due
+	}
+	// A timer that is set for the same time is left alone: Reset would be called for each batch.
+	if !first.IsZero() && (!first.Equal(r.timerDue) || !r.timerDue.After(b.now)) {
+		r.timerDue = first
+		r.wakeTimer.Reset(max(first.Sub(b.now), time.Millisecond))
+	}
+}
