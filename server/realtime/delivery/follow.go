@@ -18,8 +18,8 @@ const (
 	// lost.
 	compareEvery = 2 * time.Second
 
-	positionsPage = 2000
-	logPage       = 500
+	positionsPage = 2000 // rooms of a comparison: one statement of two columns each
+	logPage       = 500  // rooms of a reading, each of which may have many rows
 )
 
 // logReader reads from the log what other processes have done in the rooms of a hub.

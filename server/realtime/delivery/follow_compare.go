@@ -36,9 +36,10 @@ func (f *logReader) readPositions(ctx context.Context, page []uuid.UUID) (db.Lob
 	return f.options.Store.LobbyPositions(ctx, f.options.Region, page)
 }
 
+// judgePosition asks to read what a room lacks by the positions of the database.
 func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64, isServerReplaced bool) {
 	r := f.rooms.roomOf(uid)
-	if r == nil {
+	if r == nil { // its last member left while the positions were read
 		return
 	}
 	pos, exists := positions[uid]

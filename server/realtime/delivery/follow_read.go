@@ -23,6 +23,8 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 		}
 	}
 	for _, r := range page {
+		// The log ends before a position that the database has named: its rows were pruned or lost in a crash, since
+		// the log is not written ahead.
 		if reached[r.lobbyUID] < targets[r] {
 			gone = append(gone, r)
 		}
@@ -81,11 +83,13 @@ func (f *logReader) readSnapshotPage(ctx context.Context, uids []uuid.UUID) erro
 		if r == nil {
 			continue
 		}
-		if i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.LobbyUID == uid }); i >= 0 {
-			r.inbox.runSoon(func(b *batch) { r.resetTo(b, snapshots[i].Snapshot) })
-		} else {
+		i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.LobbyUID == uid })
+		// The room has ended, and so did its log.
+		if i < 0 {
 			r.inbox.runSoon(func(*batch) { r.endRoom() })
+			continue
 		}
+		r.inbox.runSoon(func(b *batch) { r.resetTo(b, snapshots[i].Snapshot) })
 	}
 	return nil
 }

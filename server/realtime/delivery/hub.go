@@ -127,7 +127,8 @@ func (h *Hub) LeaveRoom(c Receiver, a db.LobbyAnswer) {
 		s.forgetInvitation(a.LobbyUID)
 	}
 	if a.RoomSnapshot != nil {
-		// Another room may have the id by now, and the session may be in that one.
+		// The client must get nothing of the room behind the answer, so this does not wait for the row of its leaving.
+	// Another room may have the id by now, and the session may be in that one.
 		if m := h.memberIn(c, a.RoomSnapshot.ID); m != nil && m.room.lobbyUID == a.LobbyUID {
 			m.room.inbox.runSoon(func(*batch) {
 				if m.joinPos < a.RoomSnapshot.LogPosition { // otherwise it has joined again since

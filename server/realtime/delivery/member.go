@@ -65,6 +65,7 @@ func (m *member) deliverRow(b *batch, row *rowFrames) {
 		}
 		return
 	}
+	// A patch behind one that is missing cannot be applied: a snapshot follows in its place.
 	if row.patch != nil && row.seq > m.sentSeq && !m.lacksPatch {
 		m.heldFrames = append(m.heldFrames, heldFrame{row.seq, row.patch})
 		m.heldPatches++
@@ -139,7 +140,9 @@ func (m *member) countSendable(open bool) int {
 	return n
 }
 
+// pushHeld pushes what countSendable has found.
 func (m *member) pushHeld(held []heldFrame) {
+	// By itself, so that the outbox can drop it without the messages beside it.
 	if held[0].seq > 0 {
 		m.sentSeq = held[0].seq
 		m.heldPatches--
@@ -164,6 +167,7 @@ func (m *member) sentChecksum() (string, lobby.ChecksumKind) {
 	return "", lobby.ChecksumNone
 }
 
+// dropPatches drops the patches that wait, which a snapshot covers.
 func (m *member) dropPatches() {
 	m.heldFrames = slices.DeleteFunc(m.heldFrames, func(f heldFrame) bool { return f.seq > 0 })
 	m.heldPatches = 0
@@ -213,6 +217,7 @@ func (m *member) requestSnapshot(resync bool) {
 	}
 }
 
+// answerRequests sends the snapshot that the client or its outbox has asked for, once for both.
 func (m *member) answerRequests(b *batch) {
 	// First: what is asked for from now on queues another job, so that no request is lost between the two.
 	m.answerQueued.Store(false)
@@ -224,6 +229,7 @@ func (m *member) answerRequests(b *batch) {
 		m.snapshotPolicy.noteResync()
 		m.room.metrics.countSnapshot("resync")
 	}
+	// It may have left while the job was queued.
 	if m.isInRoom() {
 		m.snapshotDue = true
 		m.flushHeld(b)

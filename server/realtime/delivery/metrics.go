@@ -35,7 +35,8 @@ func (m *HubMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.rows, m.snapshots, m.Delivery}
 }
 
-// countRow counts a row. An answer comes with the room after it, the log without.
+// countRow counts a row. An answer comes with the room after it, the log without: how many come from the log says how
+// much of what happens in rooms here is done by other replicas.
 func (m *HubMetrics) countRow(o rowOffer) {
 	if m == nil {
 		return

@@ -94,6 +94,7 @@ func (n *newsReader) followNews(ctx context.Context) {
 // readOnce reads the news of the sessions that were asked for, which may be all.
 func (n *newsReader) readOnce(ctx context.Context) (all bool, err error) {
 	replica := n.options.Replica()
+	// Without an id this replica owns no session, so every one of them would look superseded.
 	if replica == uuid.Nil {
 		return false, nil
 	}
@@ -167,6 +168,7 @@ func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.Realt
 // Without news it has no invitations.
 func (s *session) takeNews(news db.RealtimeNews, enqueued int) {
 	switch {
+	// First: what else the news say is for the connection that has the session now.
 	case news.IsSuperseded:
 		s.conn.Close(CloseSuperseded, ReasonSuperseded)
 	case news.IsRevoked:

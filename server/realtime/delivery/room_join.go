@@ -12,6 +12,7 @@ import (
 // the log is read first; the session misses the messages of rows that are not there.
 func (r *hubRoom) receiveJoin(b *batch, j *joining) {
 	r.extendTail(j.laterRows)
+	// Once: rows that the log does not have either are gone, and the session would wait for ever.
 	if !j.logWasRead && !r.hasRowsFrom(j.answer.RoomSnapshot.LogPosition) {
 		r.log.requestJoinRows(j)
 		return
@@ -74,6 +75,7 @@ func (r *hubRoom) hasRowsFrom(pos int64) bool { return r.pos-pos <= int64(len(r.
 // extendTail extends the tail to the front by rows of the log.
 func (r *hubRoom) extendTail(rows []db.LobbyRow) {
 	for _, row := range slices.Backward(rows) {
+		// The tail has no gaps: what lies before one is of no use.
 		if row.LogPos == r.pos-int64(len(r.tailRows)) {
 			r.tailRows = slices.Insert(r.tailRows, 0, newRowFrames(r.id, row))
 		}

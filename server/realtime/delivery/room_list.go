@@ -14,6 +14,7 @@ import (
 // names for each of n members.
 const smallRoom = 64
 
+// listInterval returns the least time between two lists to all members.
 func (r *hubRoom) listInterval() time.Duration {
 	if len(r.memberIDs) <= smallRoom {
 		return 0
@@ -45,11 +46,13 @@ func (r *hubRoom) membersFrameOf(s *lobby.Snapshot) *wire.SharedFrame {
 // sendList sends the members to all members that do not know them, once for all changes of a batch.
 func (r *hubRoom) sendList(b *batch) {
 	r.listDue = r.listDue || b.presenceChanged
+	// What is left out now is sent by the timer of the room.
 	if !r.listDue || b.now.Before(r.listSentAt.Add(r.listInterval())) {
 		return
 	}
 	r.listDue, r.listSentAt = false, b.now
 	for _, m := range r.localMembers {
+		// A session that has just joined got the list with its join.
 		if m.listPos < r.pos {
 			m.listPos = r.pos
 			m.queueFrames(b, r.membersFrame())

@@ -8,6 +8,7 @@ import (
 // resetTo sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
 func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 	switch {
+	// The new server's positions count anew from where it has lost rows, so that r.pos says nothing about them.
 	case r.mayHaveLostRows:
 		r.forgetLostRows(s.LogPosition)
 	case s.LogPosition < r.pos: // rows have been applied since it was read
@@ -18,6 +19,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 		switch {
 		// Its join was answered from a later state than the one that was read.
 		case m.joinPos > r.pos:
+		// It left with a row that is gone, and would otherwise believe that it is a member.
 		case !r.memberIDs[m.sessionID]:
 			m.session.conn.Push(PushEvent, r.id,
 				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID}, 0, 0)))
@@ -29,6 +31,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 			r.metrics.countSnapshot("gap")
 		}
 	}
+	// Rows behind the snapshot may have arrived before it was read.
 	r.applyPending(b)
 }
 
@@ -36,6 +39,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 func (r *hubRoom) forgetLostRows(pos int64) {
 	r.mayHaveLostRows, r.aheadState, r.lastList = false, nil, listFrame{}
 	clear(r.pendingRows)
+	// Otherwise rows of the new server up to the old position would count as delivered.
 	for _, m := range r.localMembers {
 		m.joinPos, m.listPos = min(m.joinPos, pos), min(m.listPos, pos)
 	}

@@ -25,7 +25,7 @@ func (r *hubRoom) applyInOrder(b *batch, o rowOffer) {
 	case o.row.LogPos <= r.pos:
 		return
 	case o.row.LogPos > r.pos+1:
-		// Others come from the log, which is read for the gap anyway.
+		// Those beyond the bound come from the log, which is read for the gap anyway.
 		if len(r.pendingRows) < maxAhead {
 			r.pendingRows[o.row.LogPos] = o
 		}
@@ -35,6 +35,7 @@ func (r *hubRoom) applyInOrder(b *batch, o rowOffer) {
 	r.applyPending(b)
 }
 
+// applyPending applies the rows that waited for the one before them.
 func (r *hubRoom) applyPending(b *batch) {
 	for {
 		next, known := r.pendingRows[r.pos+1]
@@ -50,12 +51,14 @@ func (r *hubRoom) applyPending(b *batch) {
 func (r *hubRoom) applyRow(b *batch, o rowOffer) {
 	r.pos = o.row.LogPos
 	r.metrics.countRow(o)
+	// A row without a patch, such as a message, keeps the frames that were made of the state.
 	if len(o.row.Patch) > 0 {
 		r.state = r.state.stateAfter(o)
 	}
 	frames := newRowFrames(r.id, o.row)
-	// Members first, the count of members afterwards: who leaves with the row is still told so.
+	// Members first, the count of members afterwards: a session that leaves with the row is still sent why.
 	for _, m := range r.localMembers {
+		// A member that joined behind this row has its effect in its snapshot already.
 		if m.joinPos < r.pos {
 			m.deliverRow(b, frames)
 		}

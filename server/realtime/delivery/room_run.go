@@ -34,12 +34,15 @@ func newHubRoom(o HubOptions, log *logRequests, a db.LobbyAnswer, forget func(*h
 	return r
 }
 
+// runBatch does jobs, and once for all of them what follows: a room in which a hundred sessions join at once sends its
+// list of members once.
 func (r *hubRoom) runBatch(jobs []func(*batch)) {
 	b := &batch{now: time.Now()}
 	for _, job := range jobs {
 		job(b)
 	}
 	r.wakeMembers(b)
+	// After the members: what they are sent of the list stands behind what they waited for.
 	r.sendList(b)
 	r.setTimer(b)
 	// Rows that were dropped or that wait behind a gap exist in the log, and are read from there.

@@ -34,6 +34,7 @@ type rowOffer struct {
 
 // stateAfter returns the state after a row with a patch.
 func (s *stateFrames) stateAfter(o rowOffer) *stateFrames {
+	// An answer may carry the room after later actions of the same transaction.
 	if o.snapshot != nil && o.snapshot.LogPosition == o.row.LogPos {
 		return newStateFrames(s.room, o.snapshot.StateSeq, o.snapshot.State)
 	}
@@ -56,6 +57,7 @@ func patchState(s lobby.State, ops []lobby.Op) lobby.State {
 
 var unescapeKey = strings.NewReplacer("~1", "/", "~0", "~")
 
+// checksum returns the checksum of the state. It is made when it is first asked for: most states are replaced before.
 func (s *stateFrames) checksum() (string, lobby.ChecksumKind) {
 	if !s.isSummed {
 		s.checksumText, s.checksumKind = s.state.Checksum()
@@ -64,6 +66,7 @@ func (s *stateFrames) checksum() (string, lobby.ChecksumKind) {
 	return s.checksumText, s.checksumKind
 }
 
+// snapshotFrame returns the frame of the state, which all members share that get it with or without its checksum.
 func (s *stateFrames) snapshotFrame(withChecksum bool) *wire.SharedFrame {
 	i, sum := 0, ""
 	if withChecksum {

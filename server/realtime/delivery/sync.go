@@ -59,6 +59,7 @@ func (f *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.Check
 // mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It
 // is zero before the first snapshot.
 func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
+	// A patch that the client gets before the snapshot would make it ask for one more.
 	if f.owesSnapshot {
 		return false, now.Add(f.dueIn(now))
 	}
@@ -107,8 +108,10 @@ func (f *snapshotPolicy) isStorm(now time.Time) bool {
 // usesChecksum reports whether a checksum of that kind is sent and compared.
 func (f *snapshotPolicy) usesChecksum(now time.Time, kind lobby.ChecksumKind) bool {
 	switch {
+	// Whatever is wrong with this client, checksums do not mend it, and each costs another snapshot.
 	case f.isStorm(now):
 		return false
+	// The client orders keys as its locale does. Where that is not ours, every checksum would force a snapshot.
 	case kind == lobby.ChecksumLocal:
 		return !f.hasForeignLocale
 	}
