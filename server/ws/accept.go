@@ -3,6 +3,7 @@ package ws
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"net"
 	"net/http"
 	"strings"
@@ -87,4 +88,8 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	in := bufio.NewReaderSize(bytes.NewReader(bytes.Clone(early)), max(bufferBytes, len(early)))
 	_, _ = in.Peek(len(early)) // the library keeps what is buffered, and reads the rest from the connection
 	return network, bufio.NewReadWriter(in, bufio.NewWriterSize(h.corkedConn, bufferBytes)), nil
+}
+
+func newConn(socket *websocket.Conn, network *cork, o Options) *Conn {
+	return &Conn{socket: socket, corkedConn: network, writeTimeout: cmp.Or(o.WriteTimeout, defaultWriteTimeout)}
 }

@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,10 +23,6 @@ type Conn struct {
 
 	mu       sync.Mutex
 	isEnding bool // the deadlines are those of the end
-}
-
-func newConn(socket *websocket.Conn, network *cork, o Options) *Conn {
-	return &Conn{socket: socket, corkedConn: network, writeTimeout: cmp.Or(o.WriteTimeout, defaultWriteTimeout)}
 }
 
 // WriteMessage writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the

@@ -16,28 +16,6 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// Options say how a client connects. Only URL is required.
-type Options struct {
-	URL       string   // ws://host:port/any/path
-	Project   string   // "" means anonymous, as in the SDK
-	Token     string   // "": none
-	Session   string   // to resume; "": none
-	Codecs    []string // nil means msgpack and json, as in the SDK
-	NeverAcks bool     // the client acks nothing and asks for nothing, as scripts do
-	Foreign   bool     // the client orders keys by another locale: checksums of states with several keys differ
-
-	// Late: the client may read handshake.ok late, so that a frame right behind it is no violation. For servers that do
-	// not wait for a loaded machine.
-	Late bool
-	// Wrap replaces the TCP connection below the WebSocket, so that a test decides how it is read and written; nil: it
-	// is used as it is.
-	Wrap func(net.Conn) net.Conn
-}
-
-// deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners
-// then. The server holds its frames for 30 ms; a loaded machine may deliver handshake.ok later than what follows it.
-const deaf = 10 * time.Millisecond
-
 // readLimit bounds a frame of the server.
 const readLimit = 4 << 20
 

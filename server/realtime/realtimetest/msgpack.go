@@ -182,3 +182,8 @@ func (u *unpacker) readObject(n uint64) (any, error) {
 	}
 	return object, nil
 }
+
+// isWhole reports whether a number is an integer of 32 bits, which msgpackr packs as one.
+func isWhole(n float64) bool {
+	return n == math.Trunc(n) && n >= math.MinInt32 && n <= math.MaxUint32 && (n != 0 || !math.Signbit(n))
+}

@@ -94,3 +94,7 @@ func (c *Client) answered(e Event) {
 	}
 	waits.answer <- e.P
 }
+
+// deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners
+// then. The server holds its frames for 30 ms; a loaded machine may deliver handshake.ok later than what follows it.
+const deaf = 10 * time.Millisecond

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // wire is a codec of the client.
@@ -101,9 +100,4 @@ func eventOf(v any) (e Event, problems []string, err error) {
 		problems = append(problems, "p is no object")
 	}
 	return e, problems, nil
-}
-
-// isWhole reports whether a number is an integer of 32 bits, which msgpackr packs as one.
-func isWhole(n float64) bool {
-	return n == math.Trunc(n) && n >= math.MinInt32 && n <= math.MaxUint32 && (n != 0 || !math.Signbit(n))
 }

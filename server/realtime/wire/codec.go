@@ -11,23 +11,3 @@ type Codec interface {
 	// Encode writes a frame.
 	Encode(out Outgoing) []byte
 }
-
-// Outgoing is a message to a client. Its P is whatever esjson.Append accepts; nil: none. Empty fields are left out.
-type Outgoing struct {
-	Type, RID, Room string
-	P               any
-}
-
-// NegotiateCodec returns the codec that the director prefers of those that a client offers, or nil.
-func NegotiateCodec(offered []string) Codec {
-	var chosen Codec
-	for _, name := range offered {
-		switch name {
-		case msgpackCodec{}.Name():
-			return msgpackCodec{}
-		case JSONCodec{}.Name():
-			chosen = JSONCodec{}
-		}
-	}
-	return chosen
-}

@@ -42,7 +42,7 @@ func (msgpackCodec) Encode(out Outgoing) []byte {
 
 // unpacker decodes one frame.
 type unpacker struct {
-	*msgpack.Decoder
+	decoder *msgpack.Decoder
 
 	unreadBytes *bytes.Reader
 	valueBudget budget
@@ -67,13 +67,13 @@ var (
 
 // unpackValue decodes one element. If there is an error, it returns what it has decoded of an object before it.
 func (u *unpacker) unpackValue() (value, error) {
-	code, err := u.PeekCode()
+	code, err := u.decoder.PeekCode()
 	if err != nil {
 		return nil, errTruncated
 	}
 	switch {
 	case code == msgpcode.Uint64: // DecodeFloat64 would take it for an int64
-		n, err := u.DecodeUint64()
+		n, err := u.decoder.DecodeUint64()
 		return float64(n), err
 	case msgpcode.IsFixedNum(code), code >= msgpcode.Float && code <= msgpcode.Int64:
 		return u.unpackNumber()
@@ -84,9 +84,9 @@ func (u *unpacker) unpackValue() (value, error) {
 	case msgpcode.IsFixedMap(code), code == msgpcode.Map16, code == msgpcode.Map32:
 		return u.unpackObject()
 	case code == msgpcode.Nil:
-		return nil, u.DecodeNil()
+		return nil, u.decoder.DecodeNil()
 	case code == msgpcode.False, code == msgpcode.True:
-		return u.DecodeBool()
+		return u.decoder.DecodeBool()
 	case msgpcode.IsExt(code):
 		return u.unpackExtension()
 	}
@@ -95,7 +95,7 @@ func (u *unpacker) unpackValue() (value, error) {
 
 // unpackNumber decodes any number as JavaScript would have it.
 func (u *unpacker) unpackNumber() (value, error) {
-	n, err := u.DecodeFloat64()
+	n, err := u.decoder.DecodeFloat64()
 	if err != nil {
 		return nil, errTruncated
 	}
@@ -106,13 +106,13 @@ func (u *unpacker) unpackNumber() (value, error) {
 }
 
 func (u *unpacker) unpackText() (value, error) {
-	size, err := u.DecodeBytesLen()
+	size, err := u.decoder.DecodeBytesLen()
 	// Before the memory is made: a header of five bytes may claim 4 GiB.
 	if err != nil || size > u.unreadBytes.Len() {
 		return nil, errTruncated
 	}
 	text := make([]byte, size)
-	if err := u.ReadFull(text); err != nil {
+	if err := u.decoder.ReadFull(text); err != nil {
 		return nil, errTruncated
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
@@ -127,7 +127,7 @@ func (u *unpacker) checkCount(n int, err error) (int, error) {
 }
 
 func (u *unpacker) unpackArray() (value, error) {
-	n, err := u.checkCount(u.DecodeArrayLen())
+	n, err := u.checkCount(u.decoder.DecodeArrayLen())
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (u *unpacker) unpackArray() (value, error) {
 }
 
 func (u *unpacker) unpackObject() (value, error) {
-	n, err := u.checkCount(u.DecodeMapLen())
+	n, err := u.checkCount(u.decoder.DecodeMapLen())
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (u *unpacker) unpackObject() (value, error) {
 }
 
 func (u *unpacker) unpackEntry() (key string, v value, err error) {
-	code, err := u.PeekCode()
+	code, err := u.decoder.PeekCode()
 	if err != nil {
 		return "", nil, errTruncated
 	}
@@ -182,25 +182,25 @@ func (u *unpacker) unpackEntry() (key string, v value, err error) {
 }
 
 func (u *unpacker) unpackExtension() (value, error) {
-	id, size, err := u.DecodeExtHeader()
+	id, size, err := u.decoder.DecodeExtHeader()
 	if err != nil || size > u.unreadBytes.Len() {
 		return nil, errTruncated
 	}
 	if id != extUndefined || size != 1 {
 		return nil, errUnknown
 	}
-	return undefined{}, u.ReadFull(make([]byte, size))
+	return undefined{}, u.decoder.ReadFull(make([]byte, size))
 }
 
 // packer encodes one frame. Writing to memory never fails.
-type packer struct{ *msgpack.Encoder }
+type packer struct{ encoder *msgpack.Encoder }
 
 func (p packer) packValue(v any) {
 	switch v := v.(type) {
 	case nil:
-		_ = p.EncodeNil()
+		_ = p.encoder.EncodeNil()
 	case bool:
-		_ = p.EncodeBool(v)
+		_ = p.encoder.EncodeBool(v)
 	case float64:
 		p.packNumber(v)
 	case int:
@@ -208,7 +208,7 @@ func (p packer) packValue(v any) {
 	case int64:
 		p.packNumber(float64(v))
 	case string:
-		_ = p.EncodeString(strings.ToValidUTF8(v, "\uFFFD"))
+		_ = p.encoder.EncodeString(strings.ToValidUTF8(v, "\uFFFD"))
 	case json.RawMessage:
 		p.packJSON(v)
 	case []any:
@@ -232,16 +232,16 @@ func (p packer) packJSON(text []byte) {
 func (p packer) packNumber(n float64) {
 	switch {
 	case math.IsNaN(n) || math.IsInf(n, 0):
-		_ = p.EncodeNil()
+		_ = p.encoder.EncodeNil()
 	case n == math.Trunc(n) && n >= math.MinInt32 && n <= math.MaxUint32:
-		_ = p.EncodeInt(int64(n))
+		_ = p.encoder.EncodeInt(int64(n))
 	default:
-		_ = p.EncodeFloat64(n)
+		_ = p.encoder.EncodeFloat64(n)
 	}
 }
 
 func packArray[T any](p packer, values []T) {
-	_ = p.EncodeArrayLen(len(values))
+	_ = p.encoder.EncodeArrayLen(len(values))
 	for _, v := range values {
 		p.packValue(v)
 	}
@@ -254,7 +254,7 @@ func (p packer) packObject(object map[string]any) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	_ = p.EncodeMapLen(len(keys))
+	_ = p.encoder.EncodeMapLen(len(keys))
 	for _, key := range keys {
 		p.packValue(key)
 		p.packValue(object[key])

@@ -9,20 +9,6 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// The codes of failures, beside those of lobby.
-const (
-	CodeBadFrame     = "bad_frame"
-	CodeVersion      = "unsupported_version"
-	codeTypeRequired = "type_required"
-	CodeTooLarge     = "too_large"
-	CodeUnknownType  = "unknown_type"
-	codeRoomRequired = "room_required"
-	CodeRateLimited  = "rate_limited"
-	CodeRefused      = "refused"
-	CodeUnavailable  = "unavailable"
-	CodeInvalid      = "invalid"
-)
-
 // The failures that are the same everywhere. Texts are those that clients of Nexis know, where it has them.
 var (
 	FailUnknownType = &Failure{Code: CodeUnknownType, Text: "unknown message type"}
