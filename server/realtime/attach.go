@@ -125,3 +125,27 @@ func (c *conn) isDisowned() bool {
 	defer c.mu.Unlock()
 	return c.sessionTaken
 }
+
+func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
+	c := &conn{
+		server: h.server, replica: r, hub: r.region.hub, socket: h.socket, codec: chosen, region: r.region.name,
+		project: who.project, player: opened.PlayerSub, clientAddress: h.clientAddress,
+		sessionEpoch: db.SessionEpoch{ID: opened.SessionID, Epoch: opened.OwnerEpoch}, holdsPushes: true,
+		actionSlots: make(chan struct{}, maxActions),
+	}
+	c.spaceFreed.L = &c.mu
+	c.frameRates = h.server.playerRates.enter(c.playerName())
+	return c
+}
+
+// openRequest returns what the store is asked for.
+func (h *handshake) openRequest(who identity, r *replica, resume string) db.OpenRealtime {
+	return db.OpenRealtime{
+		Region: r.region.name, ProjectID: who.project, PlayerSub: who.player, IsAuthenticated: who.isAuthenticated,
+		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: h.server.options.KeyScope,
+		TokenDigest: who.tokenDigest, TokenExpires: who.tokenExpires,
+		ResumeTTL: h.server.options.SessionTTL, ResumedSession: resume, ResumeByKey: h.server.options.ResumeByKey,
+		ReplicaID:  r.id,
+		BackAction: h.server.options.RoomTypes.MarkBack,
+	}
+}

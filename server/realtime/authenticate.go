@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/token"
 )
 
@@ -67,16 +66,6 @@ func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 	}
 	h.server.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what),
 		slog.Any("error", err))
-}
-
-func refuseToken(why string) *refusal {
-	return &refusal{closeCode: closeToken, code: "token_refused", reason: "token verification failed: " + why,
-		hint: tokenHints[token.ProjectRefusal(why)], isCharged: true}
-}
-
-func refuseKey(why string) *refusal {
-	return &refusal{closeCode: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why,
-		isCharged: true}
 }
 
 func digestText(text string) []byte {

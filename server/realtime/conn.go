@@ -53,18 +53,6 @@ type conn struct {
 	lastError, lastRefused time.Time // when error events were sent
 }
 
-func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
-	c := &conn{
-		server: h.server, replica: r, hub: r.region.hub, socket: h.socket, codec: chosen, region: r.region.name,
-		project: who.project, player: opened.PlayerSub, clientAddress: h.clientAddress,
-		sessionEpoch: db.SessionEpoch{ID: opened.SessionID, Epoch: opened.OwnerEpoch}, holdsPushes: true,
-		actionSlots: make(chan struct{}, maxActions),
-	}
-	c.spaceFreed.L = &c.mu
-	c.frameRates = h.server.playerRates.enter(c.playerName())
-	return c
-}
-
 func (c *conn) playerName() playerName { return playerName{c.project, c.player} }
 
 // Ref implements delivery.Receiver.

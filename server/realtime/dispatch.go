@@ -1,47 +1,14 @@
 package realtime
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
-	"maps"
 	"time"
 
-	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/panics"
-	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-const (
-	maxGarbage = 20 // frames in a row that cannot be decoded, until the connection is closed
-	// Between two error events for frames without a rid, and between two for messages that are never served here.
-	errorEvery   = time.Second
-	refusedEvery = time.Minute
-)
-
-// rpc begins the action of a frame. It is called in the order of frames, and must not block. finish waits for the
-// action's end, in a goroutine of its own; it is nil if there is nothing to wait for. ctx ends when the action may take
-// no longer.
-type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (sendable, error), err error)
-
-// sendable is what a client gets for a frame that had an effect.
-type sendable struct {
-	P           map[string]any // of the rpc.response, beside ok
-	Room        string         // of the rpc.response, also of a failure; "": as asked
-	EventType   string         // the type of the event with the same P that a client gets that sent no rid; "": none
-	AfterQueued func()         // what follows when the answer is queued; may be nil
-}
-
-// allRPCs returns the RPCs by message type.
-func (s *Server) allRPCs() map[string]rpc {
-	all := map[string]rpc{}
-	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs(), blockRPCs(), messageRPCs()} {
-		maps.Copy(all, some)
-	}
-	return all
-}
+const maxGarbage = 20 // frames in a row that cannot be decoded, until the connection is closed
 
 // receiveFrame handles a frame. It blocks while too many actions are under way, or too many answers wait to be written.
 func (c *conn) receiveFrame(frame []byte) {
@@ -163,98 +130,4 @@ func (c *conn) waitForSpace() {
 		c.spaceFreed.Wait()
 	}
 	c.isPaused = false
-}
-
-// answerFrame queues the one rpc.response of a frame with a rid.
-func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
-	switch {
-	case fault.Is(err, fault.Superseded):
-		// Another connection has the session. The answer is queued before the close frame, which ends the outbox.
-		c.answerFailure(e, wire.FailUnavailable)
-		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
-		return
-	case err != nil:
-		e.Room = cmp.Or(a.Room, e.Room)
-		c.answerFailure(e, err)
-		return
-	case e.RID != "":
-		c.sendFrame(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
-	case a.EventType != "":
-		c.sendFrame(delivery.PushAnswer, wire.Outgoing{Type: a.EventType, P: addField(a.P, "ok", true)})
-	}
-	if a.AfterQueued != nil {
-		a.AfterQueued()
-	}
-}
-
-// answerFailure answers a frame that had no effect: by its rid, or by an event, of which a connection gets one a
-// second.
-func (c *conn) answerFailure(e wire.Envelope, err error) {
-	why, known := wire.FailureOf(err)
-	if !known && !errors.Is(err, panics.ErrInternal) { // the guard has logged a panic
-		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed",
-			slog.String("type", e.Type), slog.Any("error", err))
-	}
-	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
-	c.recordRefusal(e, why)
-	if e.RID != "" {
-		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
-		return
-	}
-	if c.mayReport(why) {
-		c.sendFrame(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
-	}
-}
-
-// recordRefusal tells why a message of a named player had no effect. Types that are not known would be as many as a
-// client likes.
-func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
-	// Nobody looks for a player without a name.
-	if c.player == c.sessionEpoch.ID {
-		return
-	}
-	call := "lobby"
-	if _, known := c.server.rpcs[e.Type]; known {
-		call += " " + e.Type
-	}
-	c.server.options.OnRefusal(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region,
-		Detail: why.Text})
-}
-
-// mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.
-func (c *conn) mayReport(why *wire.Failure) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	last, every := &c.lastError, errorEvery
-	if why.Code == wire.CodeRefused {
-		last, every = &c.lastRefused, refusedEvery
-	}
-	if now.Sub(*last) < every {
-		return false
-	}
-	*last = now
-	return true
-}
-
-// runInOrder returns an RPC whose calls run one after the other within a connection, in the order of frames.
-func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
-	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
-		// A chain: each call waits for the one before, so no queue and no goroutine of a queue is needed. begin alone
-		// touches lastSerial, and runs in the goroutine that reads.
-		before, ended := c.lastSerial, make(chan struct{})
-		c.lastSerial = ended
-		return func() (sendable, error) {
-			defer close(ended)
-			if before != nil {
-				select {
-				case <-before:
-				// It has had no effect. ended is closed all the same: the next call does not wait for one that gave up.
-				case <-ctx.Done():
-					return sendable{}, wire.FailUnavailable
-				}
-			}
-			return call(ctx, c, e)
-		}, nil
-	}
 }

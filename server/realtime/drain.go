@@ -14,22 +14,6 @@ import (
 // close, so they arrive at the other replicas as evenly as they are closed here.
 const maxSpread = 10 * time.Second
 
-// Close codes of this file and others; delivery/push.go has those that the hub chooses.
-const (
-	closeRestart    = websocket.StatusServiceRestart // 1012
-	closeTryLater   = websocket.StatusTryAgainLater  // 1013
-	closeHandshake  = websocket.StatusCode(4400)
-	closeToken      = websocket.StatusCode(4401)
-	closeTimeout    = websocket.StatusCode(4408)
-	closeRateLimits = websocket.StatusCode(4429)
-
-	reasonStopping = "the server restarts"
-	reasonFenced   = "the server lost its lease"
-	reasonOverflow = "the client reads too slowly"
-	reasonRates    = "too many messages"
-	reasonGarbage  = "too many frames that cannot be decoded"
-)
-
 // Drain refuses upgrades with 503 from now on. Connections stay open. Safe to call more than once.
 func (s *Server) Drain() {
 	s.mu.Lock()

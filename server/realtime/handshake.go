@@ -13,9 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/lattice-director/director/server/ws"
 )
@@ -31,50 +29,6 @@ type handshake struct {
 	server        *Server
 	socket        *ws.Conn
 	clientAddress string // under which failures are counted
-}
-
-// serveClient runs a connection from its first frame to its end.
-func (h *handshake) serveClient() error {
-	c, refused := h.judgeClient()
-	if refused != nil {
-		h.server.metrics.handshakes.WithLabelValues(refused.code).Inc()
-		h.refuseClient(refused)
-		return nil
-	}
-	if c == nil {
-		h.server.metrics.handshakes.WithLabelValues("gone").Inc()
-		h.socket.Cut()
-		return nil
-	}
-	h.server.metrics.handshakes.WithLabelValues("ok").Inc()
-	c.serveSession()
-	return nil
-}
-
-// refusal is why a client gets no session.
-type refusal struct {
-	closeCode websocket.StatusCode
-	code      string
-	reason    string // with which connect of the SDK rejects
-	hint      string // "": that of the code
-
-	otherCell *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
-	isCharged bool        // to the client's address
-}
-
-var (
-	refuseSilence = &refusal{closeCode: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
-	refuseVersion = &refusal{closeCode: closeHandshake, code: wire.CodeVersion,
-		reason: "unsupported handshake protocol version"}
-	refuseCodec     = &refusal{closeCode: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
-	refuseTakeovers = &refusal{closeCode: delivery.CloseSuperseded, code: wire.CodeRateLimited,
-		reason: "the session was taken over too often"}
-	refuseUnavailable = &refusal{closeCode: closeTryLater, code: wire.CodeUnavailable,
-		reason: "temporarily unavailable"}
-)
-
-func refuseFrame(why string) *refusal {
-	return &refusal{closeCode: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
 // refuseClient sends the reason as text, which every client reads, and a close frame: scripts count only a close as
@@ -99,35 +53,6 @@ func (h *handshake) refuseClient(r *refusal) {
 	frame := wire.JSONCodec{}.Encode(wire.Outgoing{Type: "error", P: p})
 	_ = h.socket.WriteMessage(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
 	h.socket.Close(r.closeCode, r.code, refusalClose)       // a reason may be longer than a close frame
-}
-
-// judgeClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
-// codec, session. It returns neither if the client is gone.
-func (h *handshake) judgeClient() (*conn, *refusal) {
-	frame, refused, err := h.readFirst()
-	if refused != nil || err != nil {
-		return nil, refused
-	}
-	asked, refused := parseHandshake(frame)
-	if refused != nil {
-		return nil, refused
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.server.options.timing.callTimeout)
-	defer cancel()
-	who, refused := h.judgeToken(ctx, asked)
-	if refused != nil {
-		return nil, refused
-	}
-	chosen := wire.NegotiateCodec(asked.Codecs)
-	if chosen == nil {
-		// The key comes before the codec in the order of refusals, and the statement that would judge it is not going
-		// to run.
-		if refused := h.judgeKey(ctx, who); refused != nil {
-			return nil, refused
-		}
-		return nil, refuseCodec
-	}
-	return h.attachSession(ctx, who, chosen, asked.SessionID)
 }
 
 // readFirst reads the first frame. An error means that the client is gone.
@@ -185,15 +110,3 @@ func parseHandshake(frame []byte) (requestedSession, *refusal) {
 
 // isObject reports whether JSON begins an object; json.Unmarshal accepts null for one, too.
 func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) }
-
-// openRequest returns what the store is asked for.
-func (h *handshake) openRequest(who identity, r *replica, resume string) db.OpenRealtime {
-	return db.OpenRealtime{
-		Region: r.region.name, ProjectID: who.project, PlayerSub: who.player, IsAuthenticated: who.isAuthenticated,
-		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: h.server.options.KeyScope,
-		TokenDigest: who.tokenDigest, TokenExpires: who.tokenExpires,
-		ResumeTTL: h.server.options.SessionTTL, ResumedSession: resume, ResumeByKey: h.server.options.ResumeByKey,
-		ReplicaID:  r.id,
-		BackAction: h.server.options.RoomTypes.MarkBack,
-	}
-}

@@ -7,13 +7,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/realtime/wire"
-	"github.com/lattice-director/director/token"
 )
-
-// Signer signs session tokens; keyring.Keeper implements it.
-type Signer interface {
-	Sign(c token.SessionClaims) (string, error)
-}
 
 // resolveMatchSeat exchanges the seat of a member of a match's room for the way to its game server.
 func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {

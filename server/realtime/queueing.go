@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/realtime/wire"
@@ -25,24 +23,6 @@ const maxAttributes = 64
 // ticketTTL if that is not 0.
 func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
 	return &db.Queueing{Universe: universe, TicketTTL: ticketTTL, EncodeDraft: encodeTicket}
-}
-
-// ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
-func (s *Server) ensureProfiles(ctx context.Context) {
-	ctx, done := context.WithCancel(ctx)
-	defer done()
-	follow.Loop{
-		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.callTimeout, Guard: s.guard,
-		Do: func(ctx context.Context, _ bool) error {
-			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
-			s.outageLog.Report(ctx, "make the built-in profiles", err)
-			// One success is enough: the profiles stay in the database.
-			if err == nil {
-				done()
-			}
-			return err
-		},
-	}.Run(ctx)
 }
 
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {

@@ -2,13 +2,12 @@ package realtime
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
@@ -21,47 +20,6 @@ type region struct {
 	currentReplica atomic.Pointer[replica] // nil before the database was reached
 	hasReplica     chan struct{}           // closed when current is set
 	hasEnded       chan struct{}           // closed when the last replica has ended
-}
-
-// regionOf returns a region, which it begins with the first call. It returns nil while the server does not run.
-func (s *Server) regionOf(name string) *region {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.regionsByName[name]; r != nil {
-		return r
-	}
-	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
-		return nil
-	}
-	r := &region{server: s, name: name, hasReplica: make(chan struct{}), hasEnded: make(chan struct{})}
-	r.hub = delivery.NewHub(delivery.HubOptions{
-		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replicaID, Log: s.options.Log,
-		Guard: s.guard, Metrics: s.metrics.hub,
-	})
-	s.regionsByName[name] = r
-	hub, stop := context.WithCancel(s.runContext)
-	s.regionLoops.Go(func() { r.hub.Run(hub) })
-	s.regionLoops.Go(func() {
-		defer stop()
-		defer close(r.hasEnded)
-		r.serveReplicas(s.runContext)
-	})
-	return r
-}
-
-// startLoop runs a loop until the server stops, or stop is called. It returns nil while the server does not run.
-func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
-		return nil
-	}
-	ctx, stop := context.WithCancel(s.runContext)
-	s.regionLoops.Go(func() {
-		defer stop()
-		run(ctx)
-	})
-	return stop
 }
 
 func (s *Server) allRegions() []*region {
@@ -92,30 +50,22 @@ func (r *region) awaitReplica(ctx context.Context) *replica {
 	}
 }
 
-// serveReplicas begins one id after the other until the server stops. It returns after the last one has ended.
-func (r *region) serveReplicas(ctx context.Context) {
-	tenure.Series[*replica]{
-		Begin: r.beginReplica, Hold: func(ctx context.Context, current *replica) bool { return current.holdLease(ctx) },
-		Fence: (*replica).closeFenced, End: func(ctx context.Context, current *replica) { current.recordEnd(ctx) },
-		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.connsClosed,
-		Report: r.server.outageLog.Call("begin replica").Report,
-	}.Run(ctx)
-}
-
 const retryEvery = time.Second
 
-func (r *region) beginReplica(ctx context.Context) (*replica, error) {
-	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
-	defer cancel()
-	id, err := r.server.store.BeginRealtimeReplica(ctx, r.name)
-	if err != nil {
-		return nil, err
-	}
-	next := newReplica(r, id)
-	if r.currentReplica.Swap(next) == nil {
-		close(r.hasReplica)
-	}
-	r.server.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name),
-		slog.String("replica", id.String()))
-	return next, nil
+// ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
+func (s *Server) ensureProfiles(ctx context.Context) {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	follow.Loop{
+		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.callTimeout, Guard: s.guard,
+		Do: func(ctx context.Context, _ bool) error {
+			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
+			s.outageLog.Report(ctx, "make the built-in profiles", err)
+			// One success is enough: the profiles stay in the database.
+			if err == nil {
+				done()
+			}
+			return err
+		},
+	}.Run(ctx)
 }

@@ -2,8 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
@@ -15,24 +13,6 @@ const (
 	maxMessageBytes = 8 << 10 // of a room.message.bytes
 	maxMessageType  = 128     // bytes
 )
-
-// roomRPCs returns the RPCs of rooms.
-func (s *Server) roomRPCs() map[string]rpc {
-	return map[string]rpc{
-		"room.join_or_create": joinRoom,
-		"room.leave":          leaveRoom,
-		"room.join":           joinByCode,
-		"room.code":           shareCode,
-		"room.update":         updateRoom,
-		"room.list":           listRooms,
-		"room.unlist":         unlistRooms,
-		"room.history":        roomHistory,
-		"room.message":        sendMessage,
-		"room.plugin.call":    sendMessage,
-		"room.message.bytes":  sendRoomBytes,
-		"state.resync":        resyncRoom,
-	}
-}
 
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
 func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
@@ -74,24 +54,6 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 	}, nil
 }
 
-// rawFields returns the fields of an object as JSON, and how many bytes they have.
-func rawFields(object map[string]any) (fields map[string]json.RawMessage, size int) {
-	fields = make(map[string]json.RawMessage, len(object))
-	for name, v := range object {
-		fields[name] = wire.RawJSON(v)
-		size += len(name) + len(fields[name])
-	}
-	return fields, size
-}
-
-func addField(p map[string]any, name string, v any) map[string]any {
-	if p == nil {
-		p = map[string]any{}
-	}
-	p[name] = v
-	return p
-}
-
 func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
@@ -99,57 +61,6 @@ func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	}
 	action := db.LobbyAction{Act: c.server.options.RoomTypes.LeaveRoom(c.sessionEpoch.ID, c.player)}
 	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.LeaveRoom(c, did) }), nil
-}
-
-func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
-	room, failed := e.NeededRoom()
-	if failed != nil {
-		return nil, failed
-	}
-	kind, failed := messageType(e)
-	if failed != nil {
-		return nil, failed
-	}
-	m := lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}
-	if kind == lobby.MessageSay && c.server.textHook != nil {
-		// One after the other: the hook may answer a later text first.
-		return sayChecked(room, m)(ctx, c, e)
-	}
-	return c.sayInRoom(ctx, room, m), nil
-}
-
-// messageType returns the type of a message; a number becomes text.
-func messageType(e wire.Envelope) (string, *wire.Failure) {
-	kind := e.PayloadFields()["type"]
-	text, is := kind.(string)
-	if _, number := kind.(float64); number {
-		// 7 is the same type as "7".
-		text, is = string(wire.RawJSON(kind)), true
-	}
-	if !is || text == "" || len(text) > maxMessageType {
-		return "", wire.InvalidField("type", "has to be a number or a string of 1 to 128 bytes")
-	}
-	return text, nil
-}
-
-func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
-	room, failed := e.NeededRoom()
-	if failed != nil {
-		return nil, failed
-	}
-	kind, failed := messageType(e)
-	if failed != nil {
-		return nil, failed
-	}
-	encoded, is := e.PayloadFields()["data_b64"].(string)
-	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	switch {
-	case !is || err != nil:
-		return nil, wire.InvalidField("data_b64", "has to be padded standard base64")
-	case len(raw) > maxMessageBytes:
-		return nil, &wire.Failure{Code: wire.CodeTooLarge, Text: "payload exceeds maximum size", Field: "data_b64"}
-	}
-	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(encoded), IsBytes: true}), nil
 }
 
 func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {

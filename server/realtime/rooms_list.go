@@ -76,16 +76,3 @@ func unlistRooms(_ context.Context, c *conn, _ wire.Envelope) (func() (sendable,
 	c.server.roomLists.forgetConn(c)
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
-
-func listedRooms(rooms []lobby.Listed) []any {
-	all := make([]any, 0, len(rooms))
-	for _, r := range rooms {
-		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.MemberCount, "max_members": r.MaxMembers,
-			"locked": r.IsLocked}
-		if r.Metadata != nil {
-			one["metadata"] = r.Metadata
-		}
-		all = append(all, one)
-	}
-	return all
-}

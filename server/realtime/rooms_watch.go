@@ -212,3 +212,16 @@ func listChange(roomType string, known, now []lobby.Listed) *wire.SharedFrame {
 		"room_type": roomType, "rooms": listedRooms(changed), "removed": append([]string{}, removed...),
 	}})
 }
+
+func listedRooms(rooms []lobby.Listed) []any {
+	all := make([]any, 0, len(rooms))
+	for _, r := range rooms {
+		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.MemberCount, "max_members": r.MaxMembers,
+			"locked": r.IsLocked}
+		if r.Metadata != nil {
+			one["metadata"] = r.Metadata
+		}
+		all = append(all, one)
+	}
+	return all
+}

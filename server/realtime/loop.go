@@ -2,6 +2,21 @@ package realtime
 
 import "context"
 
+// startLoop runs a loop until the server stops, or stop is called. It returns nil while the server does not run.
+func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
+		return nil
+	}
+	ctx, stop := context.WithCancel(s.runContext)
+	s.regionLoops.Go(func() {
+		defer stop()
+		run(ctx)
+	})
+	return stop
+}
+
 // watchLoop is a loop that runs while connections of this replica watch something: the first one starts it, the last
 // one stops it. The lock of what they watch guards it.
 type watchLoop struct{ stop context.CancelFunc } // nil: it does not run

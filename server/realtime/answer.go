@@ -1,0 +1,92 @@
+package realtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// Between two error events for frames without a rid, and between two for messages that are never served here.
+const (
+	errorEvery   = time.Second
+	refusedEvery = time.Minute
+)
+
+// answerFrame queues the one rpc.response of a frame with a rid.
+func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
+	switch {
+	case fault.Is(err, fault.Superseded):
+		// Another connection has the session. The answer is queued before the close frame, which ends the outbox.
+		c.answerFailure(e, wire.FailUnavailable)
+		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
+		return
+	case err != nil:
+		e.Room = cmp.Or(a.Room, e.Room)
+		c.answerFailure(e, err)
+		return
+	case e.RID != "":
+		c.sendFrame(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
+	case a.EventType != "":
+		c.sendFrame(delivery.PushAnswer, wire.Outgoing{Type: a.EventType, P: addField(a.P, "ok", true)})
+	}
+	if a.AfterQueued != nil {
+		a.AfterQueued()
+	}
+}
+
+// answerFailure answers a frame that had no effect: by its rid, or by an event, of which a connection gets one a
+// second.
+func (c *conn) answerFailure(e wire.Envelope, err error) {
+	why, known := wire.FailureOf(err)
+	if !known && !errors.Is(err, panics.ErrInternal) { // the guard has logged a panic
+		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed",
+			slog.String("type", e.Type), slog.Any("error", err))
+	}
+	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
+	c.recordRefusal(e, why)
+	if e.RID != "" {
+		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
+		return
+	}
+	if c.mayReport(why) {
+		c.sendFrame(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
+	}
+}
+
+// recordRefusal tells why a message of a named player had no effect. Types that are not known would be as many as a
+// client likes.
+func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
+	// Nobody looks for a player without a name.
+	if c.player == c.sessionEpoch.ID {
+		return
+	}
+	call := "lobby"
+	if _, known := c.server.rpcs[e.Type]; known {
+		call += " " + e.Type
+	}
+	c.server.options.OnRefusal(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region,
+		Detail: why.Text})
+}
+
+// mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.
+func (c *conn) mayReport(why *wire.Failure) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	last, every := &c.lastError, errorEvery
+	if why.Code == wire.CodeRefused {
+		last, every = &c.lastRefused, refusedEvery
+	}
+	if now.Sub(*last) < every {
+		return false
+	}
+	*last = now
+	return true
+}

@@ -1,0 +1,46 @@
+package realtime
+
+import (
+	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/token"
+)
+
+// refusal is why a client gets no session.
+type refusal struct {
+	closeCode websocket.StatusCode
+	code      string
+	reason    string // with which connect of the SDK rejects
+	hint      string // "": that of the code
+
+	otherCell *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
+	isCharged bool        // to the client's address
+}
+
+var (
+	refuseSilence = &refusal{closeCode: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
+	refuseVersion = &refusal{closeCode: closeHandshake, code: wire.CodeVersion,
+		reason: "unsupported handshake protocol version"}
+	refuseCodec     = &refusal{closeCode: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
+	refuseTakeovers = &refusal{closeCode: delivery.CloseSuperseded, code: wire.CodeRateLimited,
+		reason: "the session was taken over too often"}
+	refuseUnavailable = &refusal{closeCode: closeTryLater, code: wire.CodeUnavailable,
+		reason: "temporarily unavailable"}
+)
+
+func refuseFrame(why string) *refusal {
+	return &refusal{closeCode: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
+}
+
+func refuseToken(why string) *refusal {
+	return &refusal{closeCode: closeToken, code: "token_refused", reason: "token verification failed: " + why,
+		hint: tokenHints[token.ProjectRefusal(why)], isCharged: true}
+}
+
+func refuseKey(why string) *refusal {
+	return &refusal{closeCode: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why,
+		isCharged: true}
+}

@@ -1,0 +1,54 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// serveClient runs a connection from its first frame to its end.
+func (h *handshake) serveClient() error {
+	c, refused := h.judgeClient()
+	if refused != nil {
+		h.server.metrics.handshakes.WithLabelValues(refused.code).Inc()
+		h.refuseClient(refused)
+		return nil
+	}
+	if c == nil {
+		h.server.metrics.handshakes.WithLabelValues("gone").Inc()
+		h.socket.Cut()
+		return nil
+	}
+	h.server.metrics.handshakes.WithLabelValues("ok").Inc()
+	c.serveSession()
+	return nil
+}
+
+// judgeClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
+// codec, session. It returns neither if the client is gone.
+func (h *handshake) judgeClient() (*conn, *refusal) {
+	frame, refused, err := h.readFirst()
+	if refused != nil || err != nil {
+		return nil, refused
+	}
+	asked, refused := parseHandshake(frame)
+	if refused != nil {
+		return nil, refused
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.server.options.timing.callTimeout)
+	defer cancel()
+	who, refused := h.judgeToken(ctx, asked)
+	if refused != nil {
+		return nil, refused
+	}
+	chosen := wire.NegotiateCodec(asked.Codecs)
+	if chosen == nil {
+		// The key comes before the codec in the order of refusals, and the statement that would judge it is not going
+		// to run.
+		if refused := h.judgeKey(ctx, who); refused != nil {
+			return nil, refused
+		}
+		return nil, refuseCodec
+	}
+	return h.attachSession(ctx, who, chosen, asked.SessionID)
+}
