@@ -2,11 +2,8 @@ package play
 
 import (
 	"context"
-	"net/http"
 	"sync/atomic"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -54,26 +51,6 @@ func defaultTo[T int | time.Duration](v, fallback T) T {
 		return fallback
 	}
 	return v
-}
-
-// MountLoginQueue adds the routes of the login queue. short is for calls that answer at once, lasting for those that
-// may wait; both belong behind rest.RequireBearer, and lasting behind rest.AllowWaiting.
-func MountLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
-	f := newLoginFace(q)
-	short.POST("/login-queue", rest.Handle(http.StatusOK, f.enterQueue))
-	short.DELETE("/login-queue", rest.Handle(http.StatusOK, f.leaveQueue))
-	lasting.GET("/login-queue", rest.Handle(http.StatusOK, f.showPlace))
-	lasting.GET("/login-queue/events", rest.HandleEvents(f.streamPlace))
-}
-
-// MountBackendLoginQueue adds the routes with which a backend, such as a studio's login, asks for players. They belong
-// behind rest.RequireBackend, and lasting behind rest.AllowWaiting as well.
-func MountBackendLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
-	f := newLoginFace(q)
-	f.isBackend = true
-	short.POST("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.enterQueue))
-	short.DELETE("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.leaveQueue))
-	lasting.GET("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.showPlace))
 }
 
 // loginRequest says which valve a player passes.

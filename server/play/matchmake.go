@@ -104,17 +104,6 @@ func (r *matchmakeRequest) hashFor(party []string) []byte {
 	return sum[:]
 }
 
-// placement is the answer about a session.
-type placement struct {
-	SessionID     string `json:"session_id"`
-	SessionHandle string `json:"session_handle"`
-	Endpoint      string `json:"endpoint"`
-	Region        string `json:"region"`
-	Mode          string `json:"mode"`
-	PlayerCount   int    `json:"player_count"`
-	MaxPlayers    int    `json:"max_players"`
-}
-
 // publicAddr returns the address of a player if it says where they are.
 func publicAddr(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap()

@@ -134,9 +134,6 @@ func (f ticketFace) checkTakers(takers []*profile.Profile, t *match.Ticket) erro
 	return cannotMatch(strings.Join(all[:min(len(all), maxReasons)], "; "))
 }
 
-// maxReasons bounds the profiles of which an answer says why they cannot match a ticket.
-const maxReasons = 3
-
 func cannotMatch(detail string) error {
 	return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "cannot_match", Title: "Cannot match",
 		Detail: detail}

@@ -2,26 +2,13 @@ package play
 
 import (
 	"context"
-	"net/http"
 	"slices"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
 )
-
-// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.RequireBackend,
-// and lasting behind rest.AllowWaiting as well.
-func MountBackendTickets(short, lasting gin.IRouter, t Tickets) {
-	f := newTicketFace(t)
-	f.isBackend = true
-	short.POST("/backend/tickets", rest.Handle(http.StatusOK, f.createByBackend))
-	short.DELETE("/backend/tickets/:id", rest.Handle(http.StatusOK, f.cancelByBackend))
-	lasting.GET("/backend/tickets/:id", rest.Handle(http.StatusOK, f.showTicket))
-}
 
 // createByBackend queues players for whom a backend vouches. The ticket is that of the first player of the party, who
 // counts as having posted it: a player with a ticket of its own for the profile keeps it. Nobody needs to wait for the

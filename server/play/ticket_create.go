@@ -107,18 +107,25 @@ func (f ticketFace) enterQueue(ctx context.Context, a admitted, lobby *ticketLob
 		return createdTicket{}, err
 	}
 	logTicket(ctx, answer.ID)
-	// What the store has just written: it need not be read again.
-	t := db.PlayerTicket{
-		ID: answer.ID, State: db.TicketQueued, StateVersion: 1, Party: r.Party, ProfileNames: r.ProfileNames,
-		CreatedAt: answer.CreatedAt, Body: a.body,
-	}
-	// A ticket that was there before may have any state.
-	if !answer.IsNew {
-		if t, err = f.read(ctx, answer.ID); err != nil {
-			return createdTicket{}, err
-		}
+	t, err := f.storedTicket(ctx, r, a.body, answer)
+	if err != nil {
+		return createdTicket{}, err
 	}
 	return createdTicket{f.describeTicket(ctx, t), answer.IsNew}, nil
+}
+
+// storedTicket returns the ticket that a request has got.
+func (f ticketFace) storedTicket(ctx context.Context, r db.PlayerTicketRequest, body []byte,
+	answer db.PlayerTicketAnswer) (db.PlayerTicket, error) {
+	// The ticket of an earlier request with the same key may have been matched since.
+	if !answer.IsNew {
+		return f.read(ctx, answer.ID)
+	}
+	// What the store has just written: a second statement for each request would double the cost of a launch.
+	return db.PlayerTicket{
+		ID: answer.ID, State: db.TicketQueued, StateVersion: 1, Party: r.Party, ProfileNames: r.ProfileNames,
+		CreatedAt: answer.CreatedAt, Body: body,
+	}, nil
 }
 
 func (f ticketFace) storeTicket(ctx context.Context, r db.PlayerTicketRequest,

@@ -44,13 +44,6 @@ type outlook struct {
 	Step     *step     `json:"step,omitempty"`
 }
 
-// estimate is how long tickets like this one waited of late, in seconds.
-type estimate struct {
-	P50     float64 `json:"p50"`
-	P90     float64 `json:"p90"`
-	Samples int     `json:"samples"`
-}
-
 // step is how far the first rule that widens has widened.
 type step struct {
 	Rule      string     `json:"rule"`
@@ -141,11 +134,13 @@ func stepAt(r profile.Rule, created, now time.Time) *step {
 	return s
 }
 
-// numberOf returns the mean of a number over the players of a ticket; 0 without one.
-func numberOf(body []byte, name string) float64 {
-	t, err := ticketbody.Decode("", time.Time{}, body, "")
-	if err != nil {
-		return 0
+// describeTicket returns the document of a ticket.
+func (f ticketFace) describeTicket(ctx context.Context, t db.PlayerTicket) ticket {
+	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
+	defer cancel()
+	d := f.documentOf(ctx, t, f.callerOf(ctx))
+	if f.isBackend && t.MatchSeat != nil {
+		d.Teams = t.MatchSeat.Teams
 	}
-	return t.Mean(name)
+	return d
 }

@@ -124,3 +124,19 @@ func (e *estimates) readTimes(ctx context.Context) map[string][]db.WaitingTime {
 	}
 	return e.byProfile
 }
+
+// estimate is how long tickets like this one waited of late, in seconds.
+type estimate struct {
+	P50     float64 `json:"p50"`
+	P90     float64 `json:"p90"`
+	Samples int     `json:"samples"`
+}
+
+// numberOf returns the mean of a number over the players of a ticket; 0 without one.
+func numberOf(body []byte, name string) float64 {
+	t, err := ticketbody.Decode("", time.Time{}, body, "")
+	if err != nil {
+		return 0
+	}
+	return t.Mean(name)
+}
