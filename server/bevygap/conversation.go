@@ -37,6 +37,9 @@ type ending struct {
 	failure    *failure
 }
 
+// clientLeft ends a request whose client reads no last frame.
+var clientLeft = ending{}
+
 // lastFrame returns the last frame.
 func (e ending) lastFrame() []byte {
 	if e.connection != nil {
@@ -76,11 +79,7 @@ type conversation struct {
 func (f *Face) serveConversation(ctx context.Context, c *conversation) {
 	c.face, c.begunAt, c.reportedAt = f, time.Now(), time.Now()
 	defer c.leaveRoom(ctx)
-	e := c.decideEnding(ctx)
-	if e.connection == nil && e.failure == nil || c.outlet.sendLast(e) != nil {
-		// The client is gone, and with it the server that it was to get: the seat is given back.
-		e = ending{}
-	}
+	e := c.sendEnding(c.decideEnding(ctx))
 	if e.connection != nil {
 		// After the last frame was sent: until then the seat is given back if something fails.
 		c.player.Use()
@@ -88,6 +87,15 @@ func (f *Face) serveConversation(ctx context.Context, c *conversation) {
 		f.metrics.readySeconds.Observe(time.Since(c.begunAt).Seconds())
 	}
 	f.countEnding(ctx, e)
+}
+
+// sendEnding sends the last frame, and returns how the request has ended: a client that has left before it read the
+// frame gets no server.
+func (c *conversation) sendEnding(e ending) ending {
+	if e == clientLeft || c.outlet.sendLast(e) != nil {
+		return clientLeft
+	}
+	return e
 }
 
 // leaveRoom gives back what the player of a request holds that has ended without a server.
@@ -118,7 +126,7 @@ func (f *Face) limitWait(ctx context.Context) (limited context.Context, stop fun
 
 func (c *conversation) decideEnding(ctx context.Context) ending {
 	if c.outlet.sendFrame(acknowledged) != nil {
-		return ending{}
+		return clientLeft
 	}
 	ctx, stop := c.face.limitWait(ctx)
 	defer stop()
@@ -129,12 +137,12 @@ func (c *conversation) decideEnding(ctx context.Context) ending {
 	rest.AddLogAttrs(ctx, slog.String("game", c.request.game), slog.String("version", c.request.version),
 		slog.String("player", sub))
 	for {
-		connection, failed, again := c.seatPlayer(ctx, sub)
-		if !again {
-			c.recordRefusal(sub, failed)
-			return ending{connection, failed}
+		e, isSeatLost := c.seatPlayer(ctx, sub)
+		if !isSeatLost {
+			c.recordRefusal(sub, e.failure)
+			return e
 		}
-		// The seat is lost, and the player joins the queue again for another one.
+		// The player joins the queue again for another seat.
 		c.leaveRoom(ctx)
 	}
 }
@@ -151,34 +159,45 @@ func (c *conversation) recordRefusal(sub string, failed *failure) {
 	})
 }
 
-// seatPlayer gets a seat and its connection. It is to be called again if the seat was lost in between, because its
-// server ended.
-func (c *conversation) seatPlayer(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
-	// Each time: the region may have moved to another cell while the request waited.
-	if check := c.face.options.CheckHere; check != nil {
-		if err := check(c.choice.region); err != nil {
-			return nil, failureOf(err), false
-		}
+// seatPlayer gets a seat and its connection, and returns how the request ends. It does not end if the seat was lost
+// before it was connected, because its server ended: then the caller tries once more.
+func (c *conversation) seatPlayer(ctx context.Context, sub string) (e ending, isSeatLost bool) {
+	request, failed := c.seekRequest(ctx, sub)
+	if request == nil {
+		return ending{failure: failed}, false
 	}
-	offer, failed := c.findOffer(ctx)
-	if offer == nil {
-		return nil, failed, false
-	}
-	region, mode, failed := chooseOffer(*offer, c.choice)
-	if failed != nil {
-		return nil, failed, false
-	}
-	player, err := c.face.waitingRoom.Join(seekRequest(*offer, region, mode, sub, c.choice.clientAddress))
+	player, err := c.face.waitingRoom.Join(*request)
 	if err != nil {
-		return nil, failureOf(err), false
+		return ending{failure: failureOf(err)}, false
 	}
 	c.player = player
 	seat, failed := c.awaitSeat(ctx)
 	if seat == nil {
-		return nil, failed, false
+		return ending{failure: failed}, false
 	}
 	rest.AddLogAttrs(ctx, slog.String("session_id", seat.SessionID))
 	return c.connectSeat(ctx, seat.SessionHandle, sub)
+}
+
+// seekRequest returns what the player asks the waiting room for. It returns neither a request nor a failure if the
+// client has left.
+func (c *conversation) seekRequest(ctx context.Context, sub string) (*waitingroom.Request, *failure) {
+	// For each seat: the region may have moved to another cell while the request waited for the one before.
+	if check := c.face.options.CheckHere; check != nil {
+		if err := check(c.choice.region); err != nil {
+			return nil, failureOf(err)
+		}
+	}
+	offer, failed := c.findOffer(ctx)
+	if offer == nil {
+		return nil, failed
+	}
+	region, mode, failed := chooseOffer(*offer, c.choice)
+	if failed != nil {
+		return nil, failed
+	}
+	r := seekRequest(*offer, region, mode, sub, c.choice.clientAddress)
+	return &r, nil
 }
 
 // findOffer reads the app version. It returns neither an offer nor a failure if the client has left.
@@ -214,10 +233,6 @@ func (c *conversation) internalFailure(ctx context.Context, err error) *failure 
 			slog.Any("error", err))
 	}
 	return f
-}
-
-func databaseAway() *failure {
-	return newFailure(http.StatusServiceUnavailable, "the director cannot decide now: ask again")
 }
 
 // awaitSeat waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has
@@ -326,33 +341,35 @@ func (c *conversation) overdueFailure(state waitingroom.State) *failure {
 	}
 }
 
-// connectSeat exchanges the seat for a connection. Its answer is that of play.
-func (c *conversation) connectSeat(ctx context.Context, handle, sub string) (_ *Connection, _ *failure, again bool) {
+// connectSeat exchanges the seat for a connection, and returns how the request ends, or that the seat is lost.
+func (c *conversation) connectSeat(ctx context.Context, handle, sub string) (e ending, isSeatLost bool) {
 	for {
 		call, cancel := context.WithTimeout(ctx, c.face.options.callTimeout)
 		connection, err := c.face.options.ConnectSeat(call, handle, sub)
 		cancel()
+		isSeatLost = fault.Is(err, fault.NotFound) || fault.Is(err, fault.Gone) || fault.Is(err, fault.Forbidden)
+		isAway := fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil
 		switch {
 		case err == nil:
-			return c.checkConnection(ctx, connection)
-		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Gone), fault.Is(err, fault.Forbidden):
-			if wait.For(ctx, retryEvery) { // a server that ends again and again must not make this a busy loop
-				return nil, nil, true
-			}
-		case !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			return nil, c.internalFailure(ctx, err), false
-		case wait.For(ctx, retryEvery):
-			continue
+			return c.checkConnection(ctx, connection), false
+		case !isSeatLost && !isAway:
+			return ending{failure: c.internalFailure(ctx, err)}, false
 		}
-		return nil, interruptionOf(ctx, databaseAway), false
+		// Before another seat, too: a server that ends again and again must not make this a busy loop.
+		if !wait.For(ctx, retryEvery) {
+			return ending{failure: interruptionOf(ctx, databaseAway)}, false
+		}
+		if isSeatLost {
+			return ending{}, true
+		}
 	}
 }
 
-// checkConnection refuses a connection that would make the client panic.
-func (c *conversation) checkConnection(ctx context.Context, n Connection) (_ *Connection, _ *failure, again bool) {
-	if len(n.Token) != tokenBytes || !n.IP.IsValid() || n.Port == 0 {
-		return nil, c.internalFailure(ctx, fmt.Errorf("a connection has %d bytes of token, address %s and port %d",
-			len(n.Token), n.IP, n.Port)), false
+// checkConnection returns the ending with a connection, unless it would make the client panic.
+func (c *conversation) checkConnection(ctx context.Context, n Connection) ending {
+	if len(n.Token) == tokenBytes && n.IP.IsValid() && n.Port != 0 {
+		return ending{connection: &n}
 	}
-	return &n, nil, false
+	return ending{failure: c.internalFailure(ctx, fmt.Errorf(
+		"a connection has %d bytes of token, address %s and port %d", len(n.Token), n.IP, n.Port))}
 }

@@ -5,12 +5,12 @@
 //
 // A request:
 //
-//   - bevygap.go: options, routes and the end of the face; origin.go and slots.go: what is refused before anything is
-//     read
+//   - bevygap.go: the face and its end; options.go: what configures it; mount.go: its routes; origin.go and slots.go:
+//     what is refused before anything is read
 //   - socket.go, stream.go, wannaplay.go: the three transports, the first over package ws; page.go: the page for
 //     browsers
 //   - conversation.go: one request of any transport; player.go: the player of a request; offers.go: the app version
-//     that it asks for
+//     that it asks for; failure.go: why there is no server
 //   - request.go, address.go, frame.go: the wire, which is pure
 //
 // The client never retries and waits forever if its socket closes without a final frame. So every conversation ends

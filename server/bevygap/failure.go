@@ -65,3 +65,7 @@ func interruptionOf(ctx context.Context, overdue func() *failure) *failure {
 
 // waitedFor formats the longest wait for people.
 func waitedFor(d time.Duration) string { return d.Round(time.Second).String() }
+
+func databaseAway() *failure {
+	return newFailure(http.StatusServiceUnavailable, "the director cannot decide now: ask again")
+}

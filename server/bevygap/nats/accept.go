@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/lattice-director/director/internal/base/wait"
@@ -88,20 +87,6 @@ func (s *Server) serveConn(c *conn) {
 	}
 }
 
-// refusal is why a connection is refused: the cause in the metrics, and the text for the client, as that of an ending.
-type refusal struct{ cause, text string }
-
-// Error implements error.
-func (r *refusal) Error() string { return r.cause }
-
-var (
-	errFull        = &refusal{"full", "maximum connections exceeded"}
-	errCrowded     = &refusal{"crowded", "maximum connections exceeded"}
-	errCredential  = &refusal{"credential", "Authorization Violation"}
-	errOver        = &refusal{"over", "Authorization Violation"}
-	errUnavailable = &refusal{"unavailable", ""}
-)
-
 // refuseConn says why, and closes the connection. An address that has sent too many wrong credentials gets no answer.
 func (s *Server) refuseConn(c *conn, err error) {
 	why, ok := errors.AsType[*refusal](err)
@@ -127,13 +112,4 @@ func (s *Server) refuseConn(c *conn, err error) {
 		_ = c.writeWhole(errorLine(why.text))
 	}
 	c.lingerThenClose()
-}
-
-// addressOf returns the address of the other side, without the zone.
-func addressOf(socket net.Conn) netip.Addr {
-	at, err := netip.ParseAddrPort(socket.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return at.Addr().Unmap().WithZone("")
 }

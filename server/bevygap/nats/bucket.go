@@ -9,8 +9,6 @@ import (
 
 // What the buckets and the queue of the plugin mean.
 
-func decimalText(n uint64) string { return strconv.FormatUint(n, 10) }
-
 // clientOf reads a client id: a number from 1 to 2^63 - 1 without leading zeros, so that each has one form.
 func clientOf(text string) (uint64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -270,3 +270,12 @@ func (c *conn) lingerThenClose() {
 	}
 	c.closeSocket()
 }
+
+// addressOf returns the address of the other side, without the zone.
+func addressOf(socket net.Conn) netip.Addr {
+	at, err := netip.ParseAddrPort(socket.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}

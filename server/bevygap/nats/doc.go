@@ -9,8 +9,8 @@
 //
 // A connection is a game server's registration and its lease. User is the id of a deployment, password its credential.
 //
-//   - server.go, accept.go, crowd.go: the listener, and how many connections there are
-//   - handshake.go: INFO, TLS, CONNECT, and who it is
+//   - server.go, accept.go, crowd.go: the listener, and how many connections there are; options.go: what configures it
+//   - handshake.go: INFO, TLS, CONNECT, and who it is; refusal.go: why it is refused
 //   - conn.go: one connection: reads operations, pings, writes
 //   - subscriptions.go: to whom a reply goes
 //   - request.go, bucket.go: the calls of JetStream, and what they mean

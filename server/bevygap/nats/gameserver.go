@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"context"
 	"log/slog"
 	"maps"
 	"slices"
@@ -12,18 +11,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 )
-
-// Store is the part of db.Store that this face calls.
-type Store interface {
-	DeployedServer(ctx context.Context, of provision.Joining) (db.DeployedServer, error)
-	Register(ctx context.Context, r db.Registration) (db.Registered, error)
-	NoteRefusedRegistration(ctx context.Context, of provision.Joining, why string) error
-	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
-	ConnectedClients(ctx context.Context, instanceID string) ([]uint64, error)
-	ClientSession(ctx context.Context, of provision.Joining, client uint64) (session string, err error)
-	ReportClients(ctx context.Context, l db.ClientList) (db.ClientListResult, error)
-	Timing() db.Timing
-}
 
 // maxClients of a game server, as in a list over HTTP.
 const maxClients = 1024

@@ -1,25 +1,18 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/hex"
-	"errors"
-	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/ws"
-	"github.com/lattice-director/director/token"
 )
 
 const (
@@ -28,41 +21,6 @@ const (
 	// closeSpread is the time over which a stopping replica ends its connections: its game servers connect elsewhere.
 	closeSpread = 2 * time.Second
 )
-
-// Options configure a [Server]. Store and Tokens are required; every other zero value is usable.
-type Options struct {
-	Store        Store               // The caller closes it.
-	ServerTokens *token.ServerTokens // verifies the credentials of deployments
-
-	Addr     string // where to listen; "" means 127.0.0.1:4222. Listener, if set, is used instead.
-	Listener net.Listener
-	TLS      *tls.Config // nil: plain text
-	// MaxServers limits the number of connections; 0 means 10,000.
-	MaxServers int
-	// FailureRate limits wrong credentials from one address; zero means rest.DefaultFailureRate, below zero no limit.
-	FailureRate rest.Rate
-
-	Log     *slog.Logger          // nil: no log
-	Metrics prometheus.Registerer // nil: none
-
-	shakeHandsWithin    time.Duration // from the connection to the credential
-	holdRead, holdWrite time.Duration // how long a request waits for the database
-}
-
-func (o Options) withDefaults() (Options, error) {
-	if o.Store == nil || o.ServerTokens == nil {
-		return o, errors.New("nats: a store and the credentials of game servers are required")
-	}
-	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4222")
-	o.MaxServers = cmp.Or(o.MaxServers, 10_000)
-	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.shakeHandsWithin = cmp.Or(o.shakeHandsWithin, 5*time.Second)
-	// The plugin panics when the look-up of a client has no answer for ten seconds, or a write none for five. A write
-	// is then acknowledged before it is stored: the connection has the whole list, and stores it when it can.
-	o.holdRead, o.holdWrite = cmp.Or(o.holdRead, 8*time.Second), cmp.Or(o.holdWrite, 4*time.Second)
-	return o, nil
-}
 
 // Server serves game servers on a listener of its own. Make it with [New]; then [Server.Listen] and [Server.Serve],
 // once each, and [Server.Stop].

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -142,3 +143,5 @@ func noEntry() message { return message{status: "404 Message Not Found"} }
 
 // noResponders answers a request that nobody serves.
 func noResponders() message { return message{status: "503"} }
+
+func decimalText(n uint64) string { return strconv.FormatUint(n, 10) }
