@@ -11,18 +11,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// pendingCall is a request without an answer.
-type pendingCall struct {
-	name        string // for errors
-	answerQueue chan reply
-}
-
-// reply is the body of an answer, or why there is none.
-type reply struct {
-	rawBody json.RawMessage
-	err     error
-}
-
 // Call makes a request, such as one that has no method here, and decodes its answer into answer, unless that is nil. It
 // waits while the client is not connected. room may be empty, body is the "p" of the frame. Errors: [*Error],
 // [ErrUncertain]; ctx ended; why the client has ended.

@@ -43,9 +43,6 @@ func cellAddress(err error, asked string) string {
 	return refused.Address
 }
 
-// schemes are those of the URLs of a lobby.
-var schemes = []string{"ws", "wss", "http", "https"}
-
 func isPlain(u *url.URL) bool { return u.Scheme == "ws" || u.Scheme == "http" }
 
 func isPlainText(raw string) bool {

@@ -3,6 +3,7 @@ package lobby
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,43 +99,6 @@ type Status struct {
 	Resyncs   int   // how often it has missed a change of a room and asked for the whole state
 }
 
-// Connect opens a session, or resumes Options.Session. It tries all replicas until ctx ends. The caller closes the
-// client. Errors: [*Error] for a token that is refused; invalid options; ctx ended, with the last failure.
-func Connect(ctx context.Context, options Options) (*Client, error) {
-	options, err := options.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{options: options, status: Status{Session: options.Session}, memberships: map[string]*membership{},
-		pendingByID: map[string]*pendingCall{}, watchByEvent: map[string]*watch{}}
-	c.lifeContext, c.endLife = context.WithCancel(context.WithoutCancel(ctx))
-	pauses := newPauses(options)
-	if err := c.openAny(ctx, pauses); err != nil {
-		c.endLife()
-		return nil, err
-	}
-	c.goroutines.Go(func() { c.runConnections(pauses) })
-	return c, nil
-}
-
-// Close ends the connection and waits until no callback runs. The session ends when its time to live is over, 30
-// seconds by default: until then another client can resume it, so leave rooms that the player shall be out of at once.
-func (c *Client) Close() {
-	c.endLife()
-	c.goroutines.Wait()
-}
-
-// Reconnect ends the connection, and the client connects to the next replica: such as when the system says that the
-// network has changed, which the client would find out a minute later.
-func (c *Client) Reconnect() {
-	c.mu.Lock()
-	link := c.currentLink
-	c.mu.Unlock()
-	if link != nil {
-		_ = link.ws.CloseNow()
-	}
-}
-
 // Status returns how the client is connected now.
 func (c *Client) Status() Status {
 	c.mu.Lock()
@@ -207,3 +171,18 @@ func withoutQuery(raw string) string {
 func unreachableError(url string, err error) error {
 	return fmt.Errorf("lobby: %s: %w", withoutQuery(url), err)
 }
+
+// pendingCall is a request without an answer.
+type pendingCall struct {
+	name        string // for errors
+	answerQueue chan reply
+}
+
+// reply is the body of an answer, or why there is none.
+type reply struct {
+	rawBody json.RawMessage
+	err     error
+}
+
+// schemes are those of the URLs of a lobby.
+var schemes = []string{"ws", "wss", "http", "https"}

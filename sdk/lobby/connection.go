@@ -1,7 +1,6 @@
 package lobby
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,60 +112,4 @@ func (l *connection) writeFrame(ctx context.Context, f frame) {
 	if raw, err := json.Marshal(f); err == nil {
 		_ = l.ws.Write(ctx, websocket.MessageText, raw)
 	}
-}
-
-// readFrames takes the frames of a connection until it ends, and returns why.
-func (c *Client) readFrames(l *connection) error {
-	defer l.silenceTimer.Stop()
-	defer context.AfterFunc(c.lifeContext, func() { _ = l.ws.CloseNow() })()
-	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library
-	// a callback for each frame.
-	ctx := context.Background()
-	for {
-		_, raw, err := l.ws.Read(ctx)
-		if err != nil {
-			_ = l.ws.CloseNow()
-			return err
-		}
-		l.silenceTimer.Reset(maxSilence)
-		if !c.isForNobody(raw) {
-			c.takeFrame(l, raw)
-		}
-		c.noteFrame()
-	}
-}
-
-// messageTail ends each message of a room, as the director writes it: with its keys in order.
-var messageTail = []byte(`,"t":"room.message","v":1}`)
-
-// isForNobody reports whether a frame is a message of a room that no caller would hear. Decoding the messages of a busy
-// room costs more than everything else that a client does.
-func (c *Client) isForNobody(raw []byte) bool {
-	return c.options.OnEvent == nil && bytes.HasSuffix(raw, messageTail)
-}
-
-// takeFrame handles a frame.
-func (c *Client) takeFrame(l *connection, raw []byte) {
-	var f frame
-	if json.Unmarshal(raw, &f) != nil || f.Type == "" {
-		return
-	}
-	switch f.Type {
-	case "rpc.response":
-		c.takeAnswer(f)
-	case "state.snapshot", "state.patch":
-		if reply, ok := c.takeState(f); ok {
-			l.writeFrame(context.Background(), reply) // what blocks it blocks the next read: the timer of silence runs
-		}
-	default:
-		c.takeEvent(f)
-	}
-}
-
-// noteFrame counts a frame, and wakes those who wait for what it changed.
-func (c *Client) noteFrame() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status.Frames++
-	c.signalChange()
 }

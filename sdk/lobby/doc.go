@@ -14,7 +14,8 @@
 // Methods that may be carried out twice are repeated until their context ends: joining, leaving, queueing. Others, such
 // as [Room.Say], return [ErrUncertain] when the connection ended before the answer.
 //
-// client.go has the options and the client, connection.go its connections, reconnect.go the replacement of those,
-// call.go requests and answers, room.go and group.go what is done in rooms, match.go the queue, state.go the states,
-// event.go the events.
+// client.go has the options and what a client is, connect.go how it begins and ends, connection.go a connection,
+// reconnect.go and cell.go its replacement, pause.go how long the client waits for that, receive*.go what arrives,
+// call.go requests and answers, room.go and group.go what is done in rooms, membership.go what is known of a room,
+// watch.go the lists that are kept up to date, match.go the queue, state.go the states, event.go the events.
 package lobby

@@ -5,50 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
-	"github.com/coder/websocket"
 )
-
-const (
-	closeSuperseded = websocket.StatusCode(4409)
-	// steadyFor is the life of a connection after which the next failure counts as the first.
-	steadyFor = 10 * time.Second
-	// maxTakeovers is how many connections in a row may be taken over soon: a replica that was frozen closes
-	// connections with the same code.
-	maxTakeovers = 3
-)
-
-// pauses says how long to wait before the next attempt.
-type pauses struct {
-	*backoff.ExponentialBackOff
-
-	quickTakeovers int // connections in a row that another client has taken over soon
-}
-
-func newPauses(o Options) *pauses {
-	return &pauses{ExponentialBackOff: &backoff.ExponentialBackOff{
-		InitialInterval: o.FirstBackoff, MaxInterval: o.MaxBackoff, Multiplier: 2, RandomizationFactor: 0.5,
-	}}
-}
-
-// noteEnd judges the life of a connection that has ended. Errors: [ErrSuperseded].
-func (p *pauses) noteEnd(l *connection, err error) error {
-	isSteady := time.Since(l.openedAt) >= steadyFor
-	if isSteady {
-		p.Reset()
-	}
-	if isSteady || websocket.CloseStatus(err) != closeSuperseded {
-		p.quickTakeovers = 0
-		return nil
-	}
-	p.quickTakeovers++
-	if p.quickTakeovers >= maxTakeovers {
-		return ErrSuperseded
-	}
-	return nil
-}
 
 // runConnections reads until the connection ends, and connects again, until the client is closed or a retry is useless.
 func (c *Client) runConnections(p *pauses) {
@@ -58,7 +15,7 @@ func (c *Client) runConnections(p *pauses) {
 		cause := c.readFrames(l)
 		c.dropConnection(cause)
 		err = p.noteEnd(l, cause)
-		if err == nil && pauseFor(c.lifeContext, p.NextBackOff()) { // with jitter: others have lost their replica, too
+		if err == nil && pauseFor(c.lifeContext, p.backOff.NextBackOff()) { // with jitter: others have lost their replica, too
 			err = c.openAny(c.lifeContext, p)
 		}
 		if c.lifeContext.Err() != nil {
@@ -110,7 +67,7 @@ func (c *Client) openAny(ctx context.Context, p *pauses) error {
 		}
 		c.options.Logger.LogAttrs(ctx, slog.LevelInfo, "no replica of the lobby accepts the client",
 			slog.Any("error", failed))
-		if !pauseFor(ctx, p.NextBackOff()) {
+		if !pauseFor(ctx, p.backOff.NextBackOff()) {
 			return errors.Join(ctx.Err(), failed)
 		}
 	}
@@ -152,17 +109,5 @@ func (c *Client) rejoinRoom(id string, m *membership) {
 	}
 	if _, err := c.Join(c.lifeContext, m.roomType, id, m.joinOptions); err != nil && c.lifeContext.Err() == nil {
 		c.publishEvent(Left{Room: id, Session: c.Status().Session, Reason: CodeOf(err), Self: true})
-	}
-}
-
-// pauseFor returns false if ctx ended first.
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -3,7 +3,6 @@ package lobby
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 )
@@ -56,81 +55,4 @@ func (s State) Members() map[string]Member {
 func (s State) Equal(other State) bool {
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 	return s.Seq == other.Seq && maps.EqualFunc(s.Values, other.Values, same)
-}
-
-// change is a snapshot or a patch of a state.
-type change struct {
-	Seq    int64                      `json:"seq"`
-	Values map[string]json.RawMessage `json:"state"` // of a snapshot
-	Ops    []struct {
-		Op    string          `json:"op"`   // set or del
-		Path  string          `json:"path"` // "/" and the key
-		Value json.RawMessage `json:"value"`
-	} `json:"ops"`
-}
-
-// takeState takes a snapshot or a patch, and returns what the director must get: the acknowledgement, or a request for
-// a snapshot where a patch is missing.
-func (c *Client) takeState(f frame) (answer frame, ok bool) {
-	var next change
-	if json.Unmarshal(f.Payload, &next) != nil {
-		return frame{}, false
-	}
-	resync := frame{Version: protocolVersion, Type: "state.resync", Room: f.Room, Payload: json.RawMessage("{}")}
-	m, known := c.replaceState(f, next)
-	switch {
-	case !known:
-		return resync, true
-	case m == nil:
-		return frame{}, false // a snapshot had it
-	}
-	c.publishEvent(StateChanged{f.Room})
-	seq := fmt.Appendf(nil, `{"seq":%d}`, next.Seq)
-	return frame{Version: protocolVersion, Type: "state.ack", Room: f.Room, Payload: seq}, true
-}
-
-// replaceState replaces the state of a room. known is false for a patch whose predecessor is missing; the membership is
-// nil for one that is old.
-func (c *Client) replaceState(f frame, next change) (m *membership, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m = c.memberships[f.Room]
-	if f.Type == "state.snapshot" {
-		if m == nil {
-			m = &membership{}
-			c.memberships[f.Room] = m
-		}
-		m.lastState.Seq, m.lastState.Values, m.hasState, m.isLent = next.Seq, next.Values, true, false
-		return m, true
-	}
-	if m == nil || !m.hasState || next.Seq > m.lastState.Seq+1 {
-		c.status.Resyncs++
-		return nil, false
-	}
-	if next.Seq <= m.lastState.Seq {
-		return nil, true
-	}
-	m.applyPatch(next)
-	return m, true
-}
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// applyPatch changes the values of a room in a map that no caller has.
-func (m *membership) applyPatch(next change) {
-	if m.isLent {
-		m.lastState.Values, m.isLent = maps.Clone(m.lastState.Values), false
-	}
-	if m.lastState.Values == nil {
-		m.lastState.Values = map[string]json.RawMessage{}
-	}
-	for _, op := range next.Ops {
-		key := unescape.Replace(strings.TrimPrefix(op.Path, "/"))
-		if op.Op == "del" {
-			delete(m.lastState.Values, key)
-		} else {
-			m.lastState.Values[key] = op.Value
-		}
-	}
-	m.lastState.Seq = next.Seq
 }
