@@ -31,6 +31,7 @@ func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 		e.Room = cmp.Or(a.Room, e.Room)
 		c.answerFailure(e, err)
 		return
+	// By rid a client finds the request; without one it wants no answer, unless it asked for data.
 	case e.RID != "":
 		c.sendFrame(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
 	case a.EventType != "":
@@ -80,6 +81,7 @@ func (c *conn) mayReport(why *wire.Failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	// Clients of Nexis go on sending positions whether they are served or not: once a minute says enough.
 	last, every := &c.lastError, errorEvery
 	if why.Code == wire.CodeRefused {
 		last, every = &c.lastRefused, refusedEvery

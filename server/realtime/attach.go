@@ -58,13 +58,14 @@ func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *ref
 		return nil, h.refusalOf(ctx, who, err)
 	}
 	in := h.server.regionOf(name)
-	if in == nil {
+	if in == nil { // the server stops
 		return nil, refuseUnavailable
 	}
-	if r := in.awaitReplica(ctx); r != nil {
-		return r, nil
+	r := in.awaitReplica(ctx)
+	if r == nil { // the database could not be reached in the time of a call
+		return nil, refuseUnavailable
 	}
-	return nil, refuseUnavailable
+	return r, nil
 }
 
 // greetClient queues handshake.ok, which goes out at once, and what the hub sends to a new connection, which waits: the
@@ -114,12 +115,14 @@ func (c *conn) serveSession() {
 func (c *conn) silenceAtEnd() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// It may have been gone for as long as a ping waits for its answer, and its time to live began then.
 	if c.wasSilent {
 		return c.server.options.timing.silenceLimit()
 	}
 	return 0
 }
 
+// isDisowned reports whether somebody else has the session: suspending it would cut it off there.
 func (c *conn) isDisowned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,8 +55,10 @@ func (h *handshake) judgeToken(ctx context.Context, a requestedSession) (identit
 		h.logUnexpected(ctx, "the secret of a key cannot be read", err)
 		return who, refuseUnavailable
 	}
-	who.project, who.player, who.keyID, who.tokenExpires, who.isAuthenticated = claims.ProjectID, claims.Subject, claims.KeyID, claims.Expires, true
-	return who, nil
+	return identity{
+		project: claims.ProjectID, player: claims.Subject, keyID: claims.KeyID, isAuthenticated: true,
+		tokenDigest: who.tokenDigest, tokenExpires: claims.Expires,
+	}, nil
 }
 
 // logUnexpected logs an error of the store, unless it is one that callers expect.
@@ -68,6 +70,7 @@ func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 		slog.Any("error", err))
 }
 
+// digestText returns by what the store knows a token again, so that no token is stored; nil without one.
 func digestText(text string) []byte {
 	if text == "" {
 		return nil
@@ -105,6 +108,7 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 		return refused
 	}
 	switch {
+	// Not charged, like the two below: the client has guessed nothing.
 	case e.Cell != nil:
 		return &refusal{closeCode: closeHandshake, code: e.Code, reason: e.Detail, otherCell: e.Cell}
 	case e.Code == "too_many_sessions":

@@ -81,7 +81,7 @@ func (c *conn) sendFrame(class delivery.PushClass, out wire.Outgoing) {
 func (c *conn) queueParcel(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosing {
+	if c.isClosing { // nobody writes it any more
 		return
 	}
 	dropped, ok := c.outbox.putParcel(p)

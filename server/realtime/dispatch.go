@@ -46,6 +46,7 @@ func (c *conn) isSpam(e wire.Envelope, err error) bool {
 	switch c.frameRates.judgeFrame(time.Now(), err == nil && e.Type == "state.ack") {
 	case frameAllowed:
 		return false
+	// With a close code instead of an answer: the client has not heeded those.
 	case frameFatal:
 		c.Close(closeRateLimits, reasonRates)
 	default:
@@ -65,6 +66,7 @@ func (c *conn) answerGarbage(err error) {
 		e.RID = broken.RID
 	}
 	c.answerFailure(e, err)
+	// A client that speaks another protocol would never stop.
 	if c.garbageFrames >= maxGarbage {
 		c.Close(closeHandshake, reasonGarbage)
 	}
@@ -83,6 +85,7 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 		finish, err = begin(ctx, c, e)
 		return err
 	})
+	// Refused at once, or without anything to wait for: no goroutine is needed, and the answer keeps its place.
 	if err != nil || finish == nil {
 		cancel()
 		<-c.actionSlots

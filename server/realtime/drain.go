@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -47,15 +48,14 @@ func (s *Server) Stop(ctx context.Context) error {
 		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
 	err := s.waitForRun(ctx)
-	if failed := s.http.Shutdown(ctx); err == nil {
-		err = failed
-	}
+	shutdownErr := s.http.Shutdown(ctx)
 	_ = s.http.Close() // of connections without a request, which Shutdown leaves open when ctx ends
-	return err
+	return cmp.Or(err, shutdownErr)
 }
 
 func (s *Server) closeEvenly(ctx context.Context) {
 	spread := maxSpread
+	// The other half of the time is for the clients' close frames, and for the sessions that are suspended.
 	if end, ok := ctx.Deadline(); ok {
 		spread = min(spread, time.Until(end)/2)
 	}

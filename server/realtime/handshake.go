@@ -93,8 +93,10 @@ func parseHandshake(frame []byte) (requestedSession, *refusal) {
 		return a, refuseFrame("the handshake is not a JSON object with v")
 	}
 	body := json.RawMessage(frame)
+	// Without t it is the bare object.
 	if envelope.T != "" {
-		if body = envelope.P; envelope.T != "handshake" || !isObject(body) {
+		body = envelope.P
+		if envelope.T != "handshake" || !isObject(body) {
 			return a, refuseFrame("the first frame is not a handshake")
 		}
 	}
@@ -102,8 +104,10 @@ func parseHandshake(frame []byte) (requestedSession, *refusal) {
 		return a, refuseVersion
 	}
 	if json.Unmarshal(body, &a) != nil {
-		return requestedSession{}, refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
+		return requestedSession{},
+			refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
 	}
+	// Tokens are often read from files and environment variables, with the end of their line.
 	a.ProjectID, a.Token = strings.TrimSpace(a.ProjectID), strings.TrimSpace(a.Token)
 	return a, nil
 }

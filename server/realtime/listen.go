@@ -23,6 +23,7 @@ func (s *Server) Serve() error { return s.http.Serve() }
 
 // ServeHTTP implements http.Handler. Clients connect to any path. A request that is no upgrade gets 426.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Before the limits: a health check or a browser's visit takes no slot, and shows that the port is right.
 	if r.Header.Get("Upgrade") == "" {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "websocket")
@@ -62,7 +63,7 @@ func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
 // upgradeConn upgrades a connection. The handler returns at once: the goroutine of the HTTP server, its stack and its
 // buffers are not kept.
 func (s *Server) upgradeConn(w http.ResponseWriter, r *http.Request) {
-	// admit has judged the Origin
+	// admitUpgrade has judged the Origin.
 	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.writeTimeout})
 	if err != nil { // The client has its answer. The error quotes headers, so it is not logged.
 		s.connSlots.Release()

@@ -6,6 +6,7 @@ import "context"
 func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Run may have begun to wait for the loops, and a group that is waited for must not grow from zero.
 	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
 		return nil
 	}

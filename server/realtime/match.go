@@ -73,6 +73,7 @@ func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (senda
 		if failed != nil {
 			return sendable{}, failed
 		}
+		// By the ticket's name of the player, which is not always the player of this connection.
 		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.sessionEpoch.ID)
 		if err != nil {
 			return sendable{}, err

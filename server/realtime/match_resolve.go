@@ -15,6 +15,7 @@ func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (sendable, 
 	if failed != nil {
 		return sendable{}, failed
 	}
+	// No game server would accept the player without a signed token.
 	if c.server.options.Signer == nil {
 		return sendable{}, wire.FailRefused
 	}

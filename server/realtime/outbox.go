@@ -32,7 +32,8 @@ func (p parcel) isDroppable() bool {
 type outbox struct {
 	queue       []parcel
 	queuedBytes int
-	// rooms whose patches were dropped; true: reported by hungry. No patch of them is queued until a snapshot is
+	// Rooms whose patches were dropped; true: takeStarving has returned it. No patch of them is queued until a snapshot
+	// is.
 	starvingRooms map[string]bool
 }
 
@@ -48,6 +49,7 @@ func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
 		o.dropRoom(p.roomID) // what the snapshot replaces
 		delete(o.starvingRooms, p.roomID)
 	}
+	// The room that takes most loses its patches first: a busy room must not cost a quiet one its state.
 	for !o.hasSpaceFor(p) {
 		room, found := o.largestRoom()
 		// The new patch itself does not fit: its own room starves, and other rooms keep what they have.
@@ -136,6 +138,7 @@ func (o *outbox) takeStarving() (rooms []string) {
 		return nil
 	}
 	for room, reported := range o.starvingRooms {
+		// A snapshot is on its way since then: it is asked for once, whatever is written meanwhile.
 		if !reported {
 			rooms = append(rooms, room)
 			o.starvingRooms[room] = true

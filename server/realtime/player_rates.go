@@ -47,7 +47,9 @@ func (p *playerRates) leave(name playerName) {
 	defer p.mu.Unlock()
 	shared := p.byPlayer[name]
 	shared.leftAt = time.Now()
-	if shared.connCount--; shared.connCount == 0 {
+	shared.connCount--
+	// Not at once: a client that connects again would begin with full buckets each time.
+	if shared.connCount == 0 {
 		time.AfterFunc(ratesKept, func() { p.forget(name) })
 	}
 }

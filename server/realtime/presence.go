@@ -69,6 +69,7 @@ func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 	told := make(map[string]db.PlayerPresence, len(found))
 	list := make([]any, len(found))
 	for i, p := range found {
+		// A player that has blocked this one is offline to it, as in every later change.
 		p = p.SeenBy(c.player)
 		told[p.Player], list[i] = p, presenceMessage(p)
 	}
@@ -146,6 +147,7 @@ func (l *presences) forgetConn(c *conn) {
 			delete(w.watchersByPlayer, player)
 		}
 	}
+	// The last one: the loop would read nobody's presence until the replica stops.
 	if len(w.watchersByPlayer) > 0 {
 		return
 	}
@@ -172,12 +174,14 @@ func (l *presences) followPlayers(ctx context.Context, w *watchedPlayers) {
 	}.Run(ctx)
 }
 
+// playersOf returns whom connections of this replica watch in a project.
 func (l *presences) playersOf(w *watchedPlayers) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(w.watchersByPlayer))
 }
 
+// sendChanges sends each connection what is new about the players that it watches, in one message.
 func (l *presences) sendChanges(w *watchedPlayers, found []db.PlayerPresence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,12 +55,12 @@ func (c *conn) pingOptions() ws.Pings {
 // pauses an answer cannot be read. A client that reads slowly has the time limit of the writer.
 func (c *conn) onSilence(heard bool) (goOn bool) {
 	c.mu.Lock()
-	patient := heard || c.isWriting || c.isPaused
-	c.wasSilent = !patient
+	isAlive := heard || c.isWriting || c.isPaused
+	c.wasSilent = !isAlive
 	c.mu.Unlock()
-	if !patient {
+	if !isAlive {
 		c.server.metrics.silentClients.Inc()
 		c.cutOff()
 	}
-	return patient
+	return isAlive
 }

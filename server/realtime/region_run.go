@@ -16,6 +16,7 @@ func (s *Server) regionOf(name string) *region {
 	if r := s.regionsByName[name]; r != nil {
 		return r
 	}
+	// A region that began now would not be among those that Run waits for.
 	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
 		return nil
 	}
@@ -25,6 +26,7 @@ func (s *Server) regionOf(name string) *region {
 		Guard: s.guard, Metrics: s.metrics.hub,
 	})
 	s.regionsByName[name] = r
+	// The hub outlives the replicas: what members are sent while their connections are being closed comes from it.
 	hub, stop := context.WithCancel(s.runContext)
 	s.regionLoops.Go(func() { r.hub.Run(hub) })
 	s.regionLoops.Go(func() {
@@ -53,6 +55,7 @@ func (r *region) beginReplica(ctx context.Context) (*replica, error) {
 		return nil, err
 	}
 	next := newReplica(r, id)
+	// The first one: handshakes wait for it. Later ones follow an id that others have ended.
 	if r.currentReplica.Swap(next) == nil {
 		close(r.hasReplica)
 	}

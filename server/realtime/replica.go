@@ -50,13 +50,14 @@ func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration)
 }
 
 func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, silence time.Duration) error {
-	// clients of a replica that restarts reconnect to another one at once
+	// Clients of a replica that restarts reconnect to another one at once: their rooms would be sent twice as many
+	// changes in the seconds in which all of them do.
 	announce := !r.region.server.isRestarting.Load()
 	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions,
-		r.region.server.options.RoomTypes.MarkAway,
-		announce, silence)
+		r.region.server.options.RoomTypes.MarkAway, announce, silence)
 }
 
+// suspendLate suspends the sessions that could not be suspended when their connections ended.
 func (r *replica) suspendLate(ctx context.Context) error {
 	for {
 		batch := r.someLate()
@@ -74,11 +75,14 @@ func (r *replica) suspendLate(ctx context.Context) error {
 	}
 }
 
+// someLate returns a batch of the sessions that are late, not all of them: after an outage there may be tens of
+// thousands, and the lease has to be renewed in between.
 func (r *replica) someLate() (batch []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, session := range r.unsuspended {
-		if batch = append(batch, session); len(batch) == lateBatch {
+		batch = append(batch, session)
+		if len(batch) == lateBatch {
 			break
 		}
 	}

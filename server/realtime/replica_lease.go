@@ -47,6 +47,7 @@ func (r *replica) renewAndSuspend(ctx context.Context) error {
 	if fault.Is(err, fault.Superseded) {
 		return err
 	}
+	// Also when the lease could not be renewed: each of them has a time limit of its own, and the next tick repeats it.
 	s.outageLog.Report(ctx, "find sessions without a connection", r.findUnattended(ctx, time.Now()))
 	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx))
 	return err
@@ -82,6 +83,7 @@ func (r *replica) cutConns() {
 
 // recordEnd records that the server has stopped.
 func (r *replica) recordEnd(ctx context.Context) {
+	// Run ended without Stop: nobody else closes these connections, and the goroutines would stay.
 	if ctx.Err() != nil {
 		r.cutConns()
 	}

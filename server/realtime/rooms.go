@@ -8,11 +8,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-const (
-	defaultRoomType = "echo_room"
-	maxMessageBytes = 8 << 10 // of a room.message.bytes
-	maxMessageType  = 128     // bytes
-)
+const defaultRoomType = "echo_room" // of a join that names no type, as in Nexis
 
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
 func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
@@ -54,6 +50,7 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 	}, nil
 }
 
+// leaveRoom takes the session out of a room, or declines an invitation to it.
 func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
@@ -63,11 +60,11 @@ func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.LeaveRoom(c, did) }), nil
 }
 
+// sayInRoom begins the action of a message in a room.
 func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {
 	m.Session, m.Player, m.SentAt = c.sessionEpoch.ID, c.player, c.server.store.Now()
-	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.RoomTypes.HandleMessage(m), RequestBytes: len(m.Data)},
-		room,
-		c.hub.DeliverAnswer)
+	action := db.LobbyAction{Act: c.server.options.RoomTypes.HandleMessage(m), RequestBytes: len(m.Data)}
+	return c.inRoom(ctx, action, room, c.hub.DeliverAnswer)
 }
 
 // resyncRoom asks for a snapshot. Without a rid it is ignored in a room that the session has left.

@@ -17,6 +17,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 		return nil, failed
 	}
 	p := e.PayloadFields()
+	// With none of them it is the request of Nexis, which lists in pages and has no search.
 	if p["filter"] != nil || p["joinable"] != nil || p["order"] != nil || p["subscribe"] != nil {
 		return searchRooms(ctx, c, roomType, p)
 	}
@@ -40,6 +41,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 
 // searchRooms lists the newest rooms of a type that a search selects.
 func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (sendable, error), error) {
+	// Otherwise every text that a client makes up would be a list that is kept and read.
 	if _, known := c.server.options.RoomTypes.LookupType(roomType); !known {
 		return nil, wire.InvalidField("room_type", "must be that of the rooms to search")
 	}
@@ -61,6 +63,8 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 		found := search.SelectRooms(rooms)
 		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, EventType: "room.list"}
 		if subscribe {
+			// Before the answer, since addWatcher cannot refuse any more. A client that comes in between may put the
+			// searches one above their bound.
 			if err := c.server.roomLists.mayWatch(list, search); err != nil {
 				return sendable{}, err
 			}

@@ -8,6 +8,11 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
+const (
+	maxMessageBytes = 8 << 10 // of a room.message.bytes
+	maxMessageType  = 128     // bytes
+)
+
 func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
@@ -49,6 +54,7 @@ func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (senda
 		return nil, failed
 	}
 	encoded, is := e.PayloadFields()["data_b64"].(string)
+	// Strict, since the text is passed on as it is: what decoders judge differently must not reach the members.
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	switch {
 	case !is || err != nil:

@@ -84,6 +84,7 @@ func (l *roomLists) listNamed(name listName) *roomList {
 	return found
 }
 
+// dropUnused drops the lists that nobody has asked for of late.
 func (l *roomLists) dropUnused(now time.Time) {
 	for name, list := range l.byName {
 		if len(list.searchesByKey) == 0 && now.Sub(list.usedAt) > listKept {
@@ -136,7 +137,9 @@ func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search, foun
 	if w == nil {
 		w = &watchedSearch{list: list, search: search, knownRooms: found, watchingConns: map[*conn]bool{}}
 		list.searchesByKey[search.Key] = w
-	} else if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
+	}
+	// The others that watch it may know a newer list than this one was sent: from here on all know the same.
+	if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
 		c.Push(delivery.PushEvent, "", frame)
 	}
 	w.watchingConns[c], l.searchByConn[c] = true, w
@@ -180,6 +183,7 @@ func (l *roomLists) followList(ctx context.Context, list *roomList) {
 	}.Run(ctx)
 }
 
+// searchesOf returns the searches of a list that are watched. A copy: sendChanges locks for each of them.
 func (l *roomLists) searchesOf(list *roomList) (all []*watchedSearch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,6 +193,7 @@ func (l *roomLists) searchesOf(list *roomList) (all []*watchedSearch) {
 	return all
 }
 
+// sendChanges sends those that watch a search what has changed, one frame for all of them.
 func (l *roomLists) sendChanges(w *watchedSearch, found []lobby.Listed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,6 +42,7 @@ func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (sendab
 	}
 }
 
+// addField sets a field of an answer that may have none yet.
 func addField(p map[string]any, name string, v any) map[string]any {
 	if p == nil {
 		p = map[string]any{}

@@ -34,7 +34,7 @@ func (s *secrets) forRequest(ctx context.Context) func(project, key string) ([]s
 
 // sealedSecret returns the sealed secret of a key, or nil if there is no such key. The store caches both.
 func (s *secrets) sealedSecret(ctx context.Context, project, key string) ([]byte, error) {
-	if key == "" {
+	if key == "" { // signed with the secret of the project
 		return nil, nil
 	}
 	sealed, err := s.store.ProjectKeySecret(ctx, project, key)

@@ -14,7 +14,7 @@ func (h *handshake) serveClient() error {
 		h.refuseClient(refused)
 		return nil
 	}
-	if c == nil {
+	if c == nil { // it closed before its first frame
 		h.server.metrics.handshakes.WithLabelValues("gone").Inc()
 		h.socket.Cut()
 		return nil

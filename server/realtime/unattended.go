@@ -37,9 +37,12 @@ func (u *unattended) suspectAfter(err error) {
 func (u *unattended) takeSuspicion() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	begins := u.isSuspicious && u.candidates == nil
-	u.isSuspicious = u.isSuspicious && !begins
-	return begins
+	// A search that is under way ends first: it may have read the sessions before that call, so another one follows.
+	if !u.isSuspicious || u.candidates != nil {
+		return false
+	}
+	u.isSuspicious = false
+	return true
 }
 
 // findUnattended marks sessions to suspend that had no connection at two looks, since one whose handshake is under way
@@ -64,7 +67,9 @@ func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
 			r.unsuspended[id] = session
 		}
 	}
-	if u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.lookEvery); len(found) == 0 {
+	u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.lookEvery)
+	// All sessions have a connection: nothing is read any more until another call fails.
+	if len(found) == 0 {
 		u.candidates = nil
 	}
 	return nil
@@ -95,6 +100,7 @@ func (r *replica) withoutConnection(ctx context.Context) (map[string]db.SessionE
 	return found, nil
 }
 
+// ownedPage returns the next sessions by id that the database says this replica owns.
 func (r *replica) ownedPage(ctx context.Context, after string) ([]db.SessionEpoch, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()

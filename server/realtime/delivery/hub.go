@@ -128,7 +128,7 @@ func (h *Hub) LeaveRoom(c Receiver, a db.LobbyAnswer) {
 	}
 	if a.RoomSnapshot != nil {
 		// The client must get nothing of the room behind the answer, so this does not wait for the row of its leaving.
-	// Another room may have the id by now, and the session may be in that one.
+		// Another room may have the id by now, and the session may be in that one.
 		if m := h.memberIn(c, a.RoomSnapshot.ID); m != nil && m.room.lobbyUID == a.LobbyUID {
 			m.room.inbox.runSoon(func(*batch) {
 				if m.joinPos < a.RoomSnapshot.LogPosition { // otherwise it has joined again since

@@ -12,7 +12,7 @@ type rowFrames struct {
 	patch       *wire.SharedFrame // nil: the row does not change the state
 	entries     []lobby.Entry
 	entryFrames []*wire.SharedFrame // of the entries
-	leavers     map[string]int // index of the entry by session; nil: nobody leaves with the row
+	leavers     map[string]int      // index of the entry by session; nil: nobody leaves with the row
 }
 
 func newRowFrames(room string, row db.LobbyRow) *rowFrames {
