@@ -80,6 +80,7 @@ func (r *Room) endInvitations(session, player string) bool {
 	if !slices.ContainsFunc(r.InvitedMembers, open) {
 		return false
 	}
+	// A copy, since the room of before an action that fails keeps its list.
 	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers), open)
 	return true
 }
@@ -102,7 +103,7 @@ func (r *Room) setAway(session string, away bool) (m Member, changed, ok bool) {
 	}
 	changed = r.Members[at].IsAway != away
 	if changed {
-		r.Members = slices.Clone(r.Members)
+		r.Members = slices.Clone(r.Members) // see addMember
 		r.Members[at].IsAway = away
 	}
 	return r.Members[at], changed, true
@@ -142,6 +143,7 @@ func encodeJSON(value any) json.RawMessage {
 	if !is {
 		raw = esjson.Encode(value)
 	}
+	// Once more for raw JSON, whose keys may be in any order: a state that is equal must not be a patch.
 	decoded, _ := esjson.ParseText(raw)
 	return esjson.Append(nil, decoded)
 }

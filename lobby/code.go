@@ -28,6 +28,7 @@ func CodeOf(random uint64) string {
 // ParseCode returns the code that a player has typed, in any case, with or without its dash. ok is false for a text
 // that is no code.
 func ParseCode(typed string) (code string, ok bool) {
+	// Before the text is copied: it may be as long as a frame.
 	if len(typed) > 4*codeLength {
 		return "", false
 	}
@@ -59,6 +60,7 @@ func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
 		switch {
 		case wish == CodeRemove:
 			t.setCode(r, "")
+		// Read gives a code to a room without one, so that a client needs one request for its button.
 		case wish == CodeRenew || r.JoinCode == "":
 			t.setCode(r, next)
 		}
@@ -67,12 +69,17 @@ func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
 	})
 }
 
+// mayShare decides whether a member may read or change the code.
 func (t *Types) mayShare(r *Room, session string, wish CodeWish) error {
 	owner, err := t.ownerFor(r, session)
 	switch {
 	case err != nil:
 		return err
-	case owner == session, owner == "" && wish == CodeRead, r.JoinCode != "" && wish == CodeRead:
+	case owner == session:
+		return nil
+	// The first member that asks makes the code of a room that nobody owns. No other changes it, because friends may
+	// have it already.
+	case wish == CodeRead && (owner == "" || r.JoinCode != ""):
 		return nil
 	}
 	return ErrNotOwner

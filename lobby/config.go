@@ -47,6 +47,8 @@ var (
 	maxMembersOf = map[string]int{"chat": maxChat, "lobby": maxGroup, "party": maxParty}
 )
 
+// readConfiguration adds the types of a configuration. It stops at the first mistake: a director that started with the
+// others would refuse everybody in the rooms of the type that is missing.
 func (t *Types) readConfiguration(config []byte) error {
 	if len(bytes.TrimSpace(config)) == 0 {
 		return nil
@@ -63,7 +65,8 @@ func (t *Types) readConfiguration(config []byte) error {
 	}
 	for _, e := range entries {
 		if !ValidType(e.key) {
-			return fmt.Errorf("room type %q: the name must have 1 to %d bytes without spaces, colons and control characters", e.key, maxTypeBytes)
+			return fmt.Errorf("room type %q: the name must have 1 to %d bytes without spaces, colons and control characters",
+				e.key, maxTypeBytes)
 		}
 		typ, err := t.readType(e.key, e.rawValue)
 		if err != nil {
@@ -84,6 +87,7 @@ func (t *Types) readType(name string, config json.RawMessage) (Type, error) {
 	if at < 0 {
 		return t.readTemplate(name, entries, config)
 	}
+	// Before the other keys: which of them there may be depends on it.
 	var logic string
 	if err := json.Unmarshal(entries[at].rawValue, &logic); err != nil || keysOf[logic] == nil {
 		return Type{}, errors.New(`key "logic" must be chat, lobby, party or match`)
@@ -134,6 +138,7 @@ func readMaxMembers(typ *Type, raw json.RawMessage) error {
 	return nil
 }
 
+// logicName returns the name of the logic by which a configured type was made.
 func logicName(l Logic) string {
 	switch l.(type) {
 	case lobby:
@@ -172,11 +177,11 @@ func readProfile(typ *Type, raw json.RawMessage) error {
 
 func readLink(typ *Type, raw json.RawMessage) error {
 	link := unquotedString(raw)
+	// With a code in its place: braces are not allowed in every part of a URL.
 	u, err := url.Parse(strings.ReplaceAll(link, linkCode, "code"))
 	if err != nil || u.Scheme == "" || len(link) > maxLink || !strings.Contains(link, linkCode) {
 		return fmt.Errorf("must be a URL of at most %d bytes with %s, such as \"https://game.example/join/%s\"",
-			maxLink,
-			linkCode, linkCode)
+			maxLink, linkCode, linkCode)
 	}
 	typ.LinkFormat = link
 	return nil
@@ -231,6 +236,7 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	if q.RoomType == "" {
 		return errors.New(`has no "room_type"`)
 	}
+	// A copy: the value of the built-in type is shared by all types of this logic.
 	if l, ok := typ.roomLogic.(lobby); ok {
 		l.defaultQueue = q
 		typ.roomLogic = l
@@ -238,6 +244,7 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	return nil
 }
 
+// isNumber tells a number from null, which json.Unmarshal takes for a zero.
 func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }

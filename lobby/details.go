@@ -62,6 +62,7 @@ func ParseMetadata(field string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	var values map[string]any
+	// null, and a number beyond a double, leave the map nil.
 	if json.Unmarshal(cleaned, &values) != nil || values == nil || len(values) > maxMetadataKeys {
 		return nil, Invalid(field, "must be an object of at most %d keys", maxMetadataKeys)
 	}
@@ -77,6 +78,7 @@ func ParseMetadata(field string, raw json.RawMessage) (json.RawMessage, error) {
 	return cleaned, nil
 }
 
+// validMetadata accepts what lists can filter by and show: no objects, and no characters that break a line of a list.
 func validMetadata(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -110,6 +112,7 @@ func (t *Types) ownerFor(r *Room, session string) (string, error) {
 		return "", ErrNotFound
 	case !isMember:
 		return "", ErrNotMember
+	// Who may be in it is the match's, and no member's.
 	case r.Participants != nil:
 		return "", ErrOfMatch
 	case !t.hasOwner(r):
@@ -126,6 +129,7 @@ func (t *Types) hasOwner(r *Room) bool {
 }
 
 func (t *Types) changeRoom(r *Room, c Change) error {
+	// First, because it alone can fail.
 	if c.MaxMembers != nil {
 		if err := t.setMaxMembers(r, *c.MaxMembers); err != nil {
 			return err
@@ -152,6 +156,7 @@ func (t *Types) setMaxMembers(r *Room, members int) error {
 		return ErrWrongType
 	case members < 1 || members > typ.MaxMembers:
 		return Invalid("max_members", "must be a whole number from 1 to %d", typ.MaxMembers)
+	// Nobody says which members would have to leave.
 	case members < len(r.Members):
 		return Invalid("max_members", "must be at least the number of members, %d", len(r.Members))
 	}
@@ -175,6 +180,7 @@ func (t *Types) setMetadata(r *Room, metadata json.RawMessage) {
 	}
 }
 
+// showDetail shows the members what has changed, where the state is the director's to write.
 func (t *Types) showDetail(r *Room, key string, value any) {
 	if t.hasOwner(r) {
 		r.SetKey(key, value)

@@ -15,6 +15,7 @@ func (t *Types) ForgetPlayer(player, key string) Action {
 		r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers), isOf)
 		r.Sanctions = slices.DeleteFunc(slices.Clone(r.Sanctions), func(s Sanction) bool { return s.Player == player })
 		for name, value := range r.State {
+			// A client may have made keys of players' names.
 			if name == player {
 				delete(r.State, name)
 				name = key
@@ -35,6 +36,7 @@ func withKey(value json.RawMessage, player, key string) json.RawMessage {
 	out.SetEscapeHTML(false)
 	_ = out.Encode(player)
 	now, _ := json.Marshal(key)
+	// Both ways in which JSON may write the id: with < > & escaped, as encoding/json does, and without.
 	value = bytes.ReplaceAll(value, escaped, now)
 	return bytes.ReplaceAll(value, bytes.TrimSuffix(plain.Bytes(), []byte{'\n'}), now)
 }

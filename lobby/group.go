@@ -47,7 +47,9 @@ func (group) succeedMember(r *Room, old, m Member, o Options) error {
 		return err
 	}
 	c := r.cardOf(old.Session)
-	if c.Away = false; name != "" {
+	c.Away = false
+	// A game that was restarted may join without the name that its player chose before.
+	if name != "" {
 		c.Name = name
 	}
 	if raw := o.fieldsOf().rawField("data"); raw != nil {
@@ -76,7 +78,8 @@ func (group) addCard(r *Room, m Member, o Options, c card) error {
 	if err != nil {
 		return err
 	}
-	if c.Name = name; name == "" {
+	c.Name = name
+	if name == "" {
 		c.Name = nameOf(m)
 	}
 	if c.Data, err = memberData(r, "options.data", o.fieldsOf().rawField("data")); err != nil {
@@ -100,6 +103,7 @@ func (group) OnAway(r *Room, m Member) error {
 	c := r.cardOf(m.Session)
 	c.Away = true
 	r.setCard(m.Session, c)
+	// The start that it announces would be refused: all members must be connected.
 	if r.textOf("phase") == phaseCountdown {
 		takeBack(r)
 	}
@@ -168,6 +172,7 @@ func byOwner(r *Room, m Member, f fields, act func(*Room, Member, fields) error)
 
 // cancelQueue takes the members out of the queue, and says if that comes too late.
 func cancelQueue(r *Room) error {
+	// The match has the members by now. Leaving the queue would look like success, and the game would begin.
 	if r.textOf("phase") == phaseMatched {
 		return ErrMatched
 	}
@@ -183,6 +188,7 @@ func relaySaying(r *Room, msg Message, f fields) error {
 	if json.Unmarshal(f.rawField("text"), &text) != nil || text == "" || len(text) > maxSaid {
 		return Invalid("text", "must be a string of 1 to %d bytes", maxSaid)
 	}
+	// Only the text, which is what members read and hooks check.
 	msg.Data = encodeJSON(map[string]string{"text": text})
 	r.RelayMessage(msg)
 	return nil
@@ -194,6 +200,7 @@ func inviteMember(r *Room, m Member, f fields) error {
 		return err
 	}
 	switch {
+	// Its session has joined already, perhaps by the code.
 	case slices.ContainsFunc(r.Members, func(o Member) bool { return o.Player == name }):
 		return nil
 	case r.IsLocked && r.textOf("owner") != m.Session: // an invitation opens the lock, which is the owner's
@@ -243,6 +250,7 @@ func (g group) kickMember(r *Room, m Member, f fields) error {
 	}
 	// It is there: otherMember has found it.
 	kicked, _ := r.RemoveMember(session, "kicked")
+	// Without an end: it lasts as long as the room, whose owner it is that bans.
 	if ban {
 		if err := r.addSanction(Sanction{Player: kicked.Player, IsBan: true}, time.Time{}); err != nil {
 			return err
@@ -266,6 +274,7 @@ func otherMember(r *Room, m Member, f fields) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Nobody kicks itself: it leaves, and the ownership passes on.
 	if _, ok := r.Member(session); !ok || session == m.Session {
 		return "", Invalid("session", "must be that of another member")
 	}

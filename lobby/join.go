@@ -25,7 +25,7 @@ type heir interface {
 // JoinRoom returns the action by which a session becomes a member. For a member it changes nothing.
 func (t *Types) JoinRoom(j Join) Action {
 	return boundedAction(func(r *Room) error {
-		// New alone does not say so: an action before this one, in the same transaction, may have made it
+		// IsNew does not say so: an action before this one, in the same transaction, may have made it.
 		made := r.Type == ""
 		if made {
 			if err := t.openRoom(r, j); err != nil {
@@ -33,9 +33,11 @@ func (t *Types) JoinRoom(j Join) Action {
 			}
 		}
 		typ, known := t.typeOf(r)
+		// The id is taken by a room of another type, or this process is not configured for its type.
 		if !known || r.Type != j.RoomType {
 			return ErrWrongType
 		}
+		// A client joins again when the answer to its first request was lost.
 		if _, ok := r.Member(j.Session); ok {
 			return nil
 		}
@@ -125,6 +127,7 @@ const reasonReplaced = "replaced"
 func checkAdmission(r *Room, j Join, own bool) error {
 	invited := own || slices.ContainsFunc(r.InvitedMembers,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
+	// From what says most to what says least: a banned player learns that, and not that the room is full.
 	switch {
 	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
 		return ErrBanned

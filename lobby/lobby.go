@@ -70,6 +70,7 @@ func setReady(r *Room, m Member, f fields) error {
 		return err
 	}
 	c := r.cardOf(m.Session)
+	// A client that repeats a message whose answer was lost must not take the members out of the queue.
 	if c.Ready != nil && *c.Ready == is {
 		return nil
 	}
@@ -90,6 +91,7 @@ func setTeam(r *Room, m Member, f fields) error {
 	return nil
 }
 
+// validTeam accepts whole numbers that every client reads alike: JavaScript rounds those beyond maxSafe.
 func validTeam(raw json.RawMessage) bool {
 	var value any
 	_ = json.Unmarshal(raw, &value)
@@ -119,6 +121,7 @@ func changeSetting(r *Room, _ Member, f fields) error {
 	} else {
 		settings[key] = value
 	}
+	// After the change, so that a full lobby can still change and delete what it has.
 	if len(settings) > maxSettings {
 		return Invalid("key", "would be one of more than %d settings", maxSettings)
 	}
@@ -132,6 +135,7 @@ func (l lobby) beginCountdown(r *Room, _ Member, f fields) error {
 	if err != nil {
 		return err
 	}
+	// The phase would no longer say that they are queued, and nothing would take them out any more.
 	if r.textOf("phase") == phaseQueued {
 		return Invalid("type", "must not be countdown while the members are queued")
 	}
@@ -143,6 +147,7 @@ func (l lobby) beginCountdown(r *Room, _ Member, f fields) error {
 	return nil
 }
 
+// startMatch queues the members. It does not look at a countdown, which clients only show.
 func (l lobby) startMatch(r *Room, _ Member, f fields) error {
 	q, err := queueOf(r, f, l.defaultQueue)
 	if err != nil {
@@ -161,6 +166,7 @@ func (l lobby) checkEnqueue(r *Room, q Queue) error {
 	return l.checkQueueing(r, q)
 }
 
+// allReady refuses to begin while a member would not come along.
 func allReady(r *Room) error {
 	for _, m := range r.Members {
 		if c := r.cardOf(m.Session); m.IsAway || c.Ready == nil || !*c.Ready {

@@ -39,6 +39,7 @@ func (t *Types) MatchRoom(m Matched) func() *Room {
 		}
 		for i, p := range m.Participants {
 			place := Place{Player: p.Player, SeatPlayer: p.Player}
+			// In a match of a bucket the ticket names sessions, and the game server keeps the seats for these.
 			if m.Seats != nil {
 				place.SeatPlayer = m.Seats[i]
 			}
@@ -56,6 +57,7 @@ func (t *Types) MatchRoom(m Matched) func() *Room {
 // EndMatch returns the action by which a match ends. It changes nothing for other rooms, and nothing the second time.
 func (t *Types) EndMatch() Action {
 	return atomicAction(func(r *Room) error {
+		// Another logic, such as chat, owns the state of its rooms: the director sets no key there.
 		if _, ok := t.logicOf(r).(match); ok && r.textOf("phase") != phaseEnded {
 			r.SetKey("phase", phaseEnded)
 		}
@@ -138,6 +140,7 @@ func (match) OnAway(r *Room, m Member) error { return notePresence(r, m) }
 
 func (match) OnBack(r *Room, m Member) error { return notePresence(r, m) }
 
+// notePresence shows whether a member has a socket.
 func notePresence(r *Room, m Member) error {
 	var p player
 	_ = json.Unmarshal(r.State[memberKey(m.Session)], &p)

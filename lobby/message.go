@@ -24,6 +24,7 @@ func (t *Types) HandleMessage(m Message) Action {
 		if logic == nil {
 			return ErrWrongType
 		}
+		// Behind the others: a client that is in no room learns that first.
 		if invalid != nil {
 			return invalid
 		}
@@ -35,7 +36,8 @@ func (t *Types) HandleMessage(m Message) Action {
 }
 
 func (m Message) checkForm() (Message, error) {
-	if m.Type = strings.ToValidUTF8(m.Type, "\uFFFD"); m.Type == "" || len(m.Type) > maxMessageType {
+	m.Type = strings.ToValidUTF8(m.Type, "\uFFFD")
+	if m.Type == "" || len(m.Type) > maxMessageType {
 		return m, Invalid("type", "must have 1 to %d bytes", maxMessageType)
 	}
 	if len(m.Data) > maxDataBytes {
@@ -50,6 +52,7 @@ func (m Message) checkForm() (Message, error) {
 	return m, err
 }
 
+// checkBytes accepts the one form in which bytes are written, so that equal bytes are equal texts.
 func checkBytes(data json.RawMessage) (json.RawMessage, error) {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
@@ -57,6 +60,7 @@ func checkBytes(data json.RawMessage) (json.RawMessage, error) {
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	switch {
+	// The decoder skips line breaks, which some clients' decoders refuse.
 	case err != nil || strings.ContainsAny(text, "\r\n"):
 		return nil, Invalid("data_b64", "must be padded standard base64")
 	case len(raw) > maxBytesMessage:

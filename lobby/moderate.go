@@ -38,6 +38,7 @@ func (t *Types) ExpelPlayer(player, reason string) Action {
 	})
 }
 
+// expelPlayer removes all sessions and invitations of a player: one that is left would be a way back in.
 func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err error) {
 	invited := len(r.InvitedMembers)
 	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers),

@@ -92,6 +92,7 @@ func (f fields) requiredText(name string, maxBytes int) (string, error) {
 	return s, err
 }
 
+// flagField returns true or false; absent has its own value.
 func (f fields) flagField(name string, absent bool) (bool, error) {
 	raw, value := f.rawField(name), absent
 	if raw != nil && json.Unmarshal(raw, &value) != nil {

@@ -84,10 +84,12 @@ func (g group) checkEnqueue(r *Room, q Queue) error { return g.checkQueueing(r, 
 func (g group) checkQueueing(r *Room, q Queue) error {
 	typ, _ := g.roomTypes.LookupType(q.RoomType)
 	switch {
+	// Their ticket would be paused at once, and the others would wait without a match in sight.
 	case slices.ContainsFunc(r.Members, func(m Member) bool { return m.IsAway }):
 		return Invalid("members", "must all be connected")
 	case len(r.Members) > maxMatch:
 		return Invalid("members", "must be at most %d to queue", maxMatch)
+	// A profile has sizes of its own, and its rules judge the party.
 	case typ.ProfileName == "" && q.MatchSize < len(r.Members):
 		return Invalid("size", "must be at least the number of members")
 	}
@@ -136,6 +138,7 @@ func attributesOf(f fields) (json.RawMessage, error) {
 	if len(raw) > maxAttributes {
 		return nil, Invalid("attributes", "must have at most %d bytes", maxAttributes)
 	}
+	// A copy: the effect outlives the frame whose bytes these are.
 	return slices.Clone(raw), nil
 }
 
@@ -166,6 +169,7 @@ func (t *Types) MarkQueued(q Queue) Action {
 // explained in words. It changes nothing in another phase.
 func (t *Types) MarkUnqueued(reason, detail string) Action {
 	return t.queuingAction(func(r *Room, _ queuing) {
+		// The members have queued again or started since: what became of the former ticket is no news to them.
 		if r.textOf("phase") != phaseQueued {
 			return
 		}
@@ -185,6 +189,7 @@ func (t *Types) MatchedTo(matchID, room string) Action {
 	return t.queuingAction(func(r *Room, logic queuing) {
 		var last lastMatch
 		_ = json.Unmarshal(r.State["match"], &last)
+		// The director calls again when the answer to its first call was lost.
 		if last.ID == matchID {
 			return
 		}

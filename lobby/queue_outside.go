@@ -16,6 +16,7 @@ func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
 		switch {
 		case at < 0:
 			return ErrNotMember
+		// As inside of the room, where the owner starts.
 		case r.Members[at].Session != r.textOf("owner"):
 			return ErrNotOwner
 		case !slices.Equal(playersOf(r), players):
@@ -61,6 +62,7 @@ func (t *Types) TypeOf(profile string) string {
 			named = append(named, name)
 		}
 	}
+	// Maps have no order: every replica must choose the same type for the room of a match.
 	if len(named) > 0 {
 		found = slices.Min(named)
 	}

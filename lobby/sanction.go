@@ -31,6 +31,7 @@ func (s Sanction) IsOver(now time.Time) bool {
 	return !s.EndsAt.IsZero() && !now.IsZero() && !s.EndsAt.After(now)
 }
 
+// isSanctioned reports whether a sanction of a kind is in force for a player.
 func (r *Room) isSanctioned(player string, now time.Time, kind func(Sanction) bool) bool {
 	return slices.ContainsFunc(r.Sanctions,
 		func(s Sanction) bool { return s.Player == player && kind(s) && !s.IsOver(now) })
@@ -50,6 +51,7 @@ func (r *Room) addSanction(added Sanction, now time.Time) error {
 	return nil
 }
 
+// sanctionsWithout returns a copy without those that are over, and without the player's of one kind.
 func (r *Room) sanctionsWithout(player string, isBan bool, now time.Time) []Sanction {
 	kept := make([]Sanction, 0, len(r.Sanctions)+1)
 	for _, s := range r.Sanctions {

@@ -29,10 +29,10 @@ func (l Listed) WithDecodedValues() Listed {
 	return l
 }
 
+// isEqual reports whether a client would be shown the same.
 func (l Listed) isEqual(other Listed) bool {
 	return l.ID == other.ID && l.Type == other.Type && l.MemberCount == other.MemberCount &&
-		l.MaxMembers == other.MaxMembers &&
-		l.IsLocked == other.IsLocked && bytes.Equal(l.Metadata, other.Metadata)
+		l.MaxMembers == other.MaxMembers && l.IsLocked == other.IsLocked && bytes.Equal(l.Metadata, other.Metadata)
 }
 
 // Orders of a [Search].
@@ -90,6 +90,7 @@ func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	return s, nil
 }
 
+// rawOrEmpty returns a field, and an empty object for none: both search for the same.
 func (f fields) rawOrEmpty(name string) json.RawMessage {
 	if raw := f.rawField(name); raw != nil {
 		return raw
@@ -131,6 +132,7 @@ func conditionOf(value any) (c condition, ok bool) {
 	return c, validMetadata(value)
 }
 
+// rangeOf reads {"min", "max"}, of which one may be missing.
 func rangeOf(bounds map[string]any) (c condition, ok bool) {
 	c = condition{isRange: true, minValue: math.Inf(-1), maxValue: math.Inf(1)}
 	for name, bound := range bounds {
@@ -144,6 +146,7 @@ func rangeOf(bounds map[string]any) (c condition, ok bool) {
 			return c, false
 		}
 	}
+	// An empty object would match every number, which nobody means.
 	return c, len(bounds) > 0
 }
 
@@ -172,6 +175,7 @@ func (s Search) SelectRooms(rooms []Listed) []Listed {
 			found = append(found, r)
 		}
 	}
+	// By id in the end, so that a page that is full has the same rooms the next time.
 	slices.SortFunc(found, func(a, b Listed) int {
 		return cmp.Or(orders[s.orderName](a, b), strings.Compare(a.ID, b.ID))
 	})

@@ -76,6 +76,7 @@ func (t *Types) LookupType(name string) (Type, bool) {
 // where no other does.
 func (t *Types) typeOf(r *Room) (Type, bool) {
 	typ, ok := t.LookupType(r.Type)
+	// Players may ask for matches of any name: the bucket of the queue is all that it means.
 	if !ok && r.Participants != nil {
 		return t.ofMatch(r.Type), true
 	}

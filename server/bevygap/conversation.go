@@ -228,6 +228,7 @@ func (c *conversation) internalFailure(ctx context.Context, err error) *failure 
 		return interruptionOf(ctx, databaseAway)
 	}
 	f := failureOf(err)
+	// The others are the caller's or the database's, which the metrics and its own log tell.
 	if f.code == http.StatusInternalServerError {
 		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed",
 			slog.Any("error", err))
@@ -272,6 +273,7 @@ func startsNone(ctx context.Context, o fault.Outlook) bool {
 	if o.PausedUntil.IsZero() || o.Starting > 0 {
 		return false
 	}
+	// An operator's pause has no end that anybody knows.
 	deadline, limited := ctx.Deadline()
 	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
@@ -302,6 +304,7 @@ func (c *conversation) reportProgress(ctx context.Context, state waitingroom.Sta
 func (c *conversation) untilReport(state waitingroom.State) time.Duration {
 	since := time.Since(c.reportedAt)
 	switch {
+	// At once: the first report shows the player that the game is not stuck.
 	case state.Recorded && c.lastReport == "":
 		return 0
 	case state.Recorded && c.lastReport != outlookText(state):
@@ -314,6 +317,7 @@ func (c *conversation) untilReport(state waitingroom.State) time.Duration {
 // outlookText says what a request waits for.
 func outlookText(state waitingroom.State) string {
 	switch n := state.Outlook.Starting; {
+	// First: what is known of servers may be old then.
 	case state.Trouble != nil:
 		return "waiting for the database"
 	case n == 0 && !state.Outlook.PausedUntil.IsZero():
@@ -331,6 +335,7 @@ func outlookText(state waitingroom.State) string {
 func (c *conversation) overdueFailure(state waitingroom.State) *failure {
 	waited := waitedFor(c.face.options.WaitLimit)
 	switch {
+	// Its request never reached the pools, so they are not to blame.
 	case state.Trouble != nil || !state.Recorded:
 		return databaseAway()
 	case state.Outlook.IsFull:

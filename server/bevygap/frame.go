@@ -43,16 +43,17 @@ func encodeFailure(f failure) []byte {
 
 // hostText returns an address as it stands before a port.
 func hostText(a netip.Addr) string {
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		return "[" + a.String() + "]"
+	plain := a.Unmap().WithZone("")
+	if plain.Is6() {
+		return "[" + plain.String() + "]"
 	}
-	return a.String()
+	return plain.String()
 }
 
 func encodeFrame(frame any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(frame) // strings and numbers always encode
+	enc.SetEscapeHTML(false) // serde_json escapes no HTML, and the frames are to be its bytes
+	_ = enc.Encode(frame)    // strings and numbers always encode
 	return bytes.TrimRight(out.Bytes(), "\n")
 }

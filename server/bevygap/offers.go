@@ -69,6 +69,7 @@ func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
 		return "", "", newFailure(http.StatusNotFound, "%s has no connect tokens: its app version names no dialect",
 			name)
 	}
+	// The version is still there for those who play it, and its pools start no servers any more.
 	if len(offer.Regions) == 0 {
 		return "", "", newFailure(http.StatusGone, "%s has been replaced by another version", name)
 	}
@@ -107,6 +108,7 @@ func longestPrefix(r db.OfferRegion, a netip.Addr) int {
 // seekRequest returns what a player asks the store for.
 func seekRequest(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
 	r := waitingroom.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
+	// A private address would place every player behind the same proxy at one spot.
 	if isPublic(from) {
 		r.Address = from
 	}

@@ -25,11 +25,13 @@ func decodeRequest(message []byte) (request, error) {
 		Version  *string `json:"version"`
 		ClientIP *string `json:"client_ip"`
 	}
+	// The socket reads one byte more, so that a message that is cut does not pass for a broken one.
 	if len(message) > maxFrame {
 		return request{}, fmt.Errorf("the request must not be longer than %d bytes", maxFrame)
 	}
 	if err := json.Unmarshal(message, &in); err != nil {
-		return request{}, errors.New(`the request must be JSON such as {"game":"my-game","version":"1","client_ip":null}`)
+		return request{},
+			errors.New(`the request must be JSON such as {"game":"my-game","version":"1","client_ip":null}`)
 	}
 	if in.Game == nil || in.Version == nil {
 		return request{}, errors.New("the request must have game and version")

@@ -23,6 +23,7 @@ func (s *slots) takeSlot(address string) (crowded, ok bool) {
 	if s.totalTaken >= s.totalLimit {
 		return false, false
 	}
+	// Counted although it is crowded: its error frame is sent on an open request, too, which gives the slot back.
 	s.totalTaken++
 	s.byAddress[address]++
 	return s.byAddress[address] > s.addressLimit, true
@@ -32,7 +33,8 @@ func (s *slots) releaseSlot(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.totalTaken--
-	if s.byAddress[address]--; s.byAddress[address] == 0 {
+	s.byAddress[address]--
+	if s.byAddress[address] == 0 { // players come and go: the map would keep every address
 		delete(s.byAddress, address)
 	}
 }

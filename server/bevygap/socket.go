@@ -77,6 +77,7 @@ func (f *Face) serveFirst(ctx context.Context, s *socket, who caller, c *gin.Con
 // refuseSocket ends a socket without a conversation. failed is nil if the client has left.
 func (f *Face) refuseSocket(ctx context.Context, s *socket, failed *failure) {
 	e := ending{failure: failed}
+	// bevygap's client waits for ever on a socket that closes without a last frame.
 	if failed != nil {
 		_ = s.sendLast(e) // nothing else is to be done for a client that is gone
 	}
@@ -130,7 +131,8 @@ func (f *Face) pingOptions() ws.Pings {
 	return ws.Pings{Every: f.options.pingEvery, Within: f.options.pongWithin, Guard: f.guard, Goroutine: "bevygap ping"}
 }
 
-// boundedConn fails when too much was received. One goroutine at a time reads.
+// boundedConn fails when too much was received. It counts bytes and not messages, so that pings and fragments count,
+// too. One goroutine at a time reads.
 type boundedConn struct {
 	net.Conn
 
@@ -142,7 +144,8 @@ var errFlood = errors.New("the client sends too much")
 // Read implements net.Conn.
 func (c *boundedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.bytesLeft -= n; c.bytesLeft < 0 {
+	c.bytesLeft -= n
+	if c.bytesLeft < 0 {
 		return 0, errFlood
 	}
 	return n, err

@@ -36,14 +36,20 @@ func (s *single) sendLast(e ending) error {
 	_ = http.NewResponseController(s.c.Writer).SetWriteDeadline(time.Now().Add(s.writeTimeout))
 	s.c.Header("Cache-Control", "no-store")
 	if e.failure != nil {
-		if e.failure.code == http.StatusTooManyRequests || e.failure.code == http.StatusServiceUnavailable {
-			s.c.Header("Retry-After", "1")
-		}
-		s.c.Data(int(e.failure.code), "text/plain; charset=utf-8", []byte(e.failure.text))
+		s.sendFailure(*e.failure)
 	} else {
 		s.c.Data(http.StatusOK, "text/json", connectionAnswer(*e.connection))
 	}
+	// A client that has left read nothing of it: its seat is given back.
 	return s.c.Request.Context().Err()
+}
+
+func (s *single) sendFailure(f failure) {
+	// Those that pass: another request may succeed a second later.
+	if f.code == http.StatusTooManyRequests || f.code == http.StatusServiceUnavailable {
+		s.c.Header("Retry-After", "1")
+	}
+	s.c.Data(int(f.code), "text/plain; charset=utf-8", []byte(f.text))
 }
 
 func connectionAnswer(n Connection) []byte {

@@ -19,6 +19,7 @@ type netcodeAnswer struct {
 	ExpiresAt  time.Time       `json:"expires_at"`
 }
 
+// netcodeOf returns the field of an answer; nil for a server that takes no connect tokens.
 func netcodeOf(t *connect.Ticket) *netcodeAnswer {
 	if t == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+// ticketFace serves tickets to players, or to backends that queue for them.
 type ticketFace struct {
 	tickets   Tickets
 	isBackend bool // the caller is a backend, which queues for players
@@ -49,6 +50,7 @@ func (f ticketFace) callerOf(ctx context.Context) string {
 	return rest.Caller(ctx)
 }
 
+// logTicket adds a ticket to the access log line.
 func logTicket(ctx context.Context, id string) {
 	rest.AddLogAttrs(ctx, slog.String("ticket_id", id))
 }

@@ -28,7 +28,7 @@ type admitted struct {
 // admitDraft returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles
 // again: the versions in memory may be a second old.
 func (f ticketFace) admitDraft(ctx context.Context, d ticketbody.Draft) (admitted, error) {
-	if f.tickets.Profiles == nil {
+	if f.tickets.Profiles == nil { // directors of Open Match alone decide what a ticket is good for
 		body, err := ticketbody.Prepare(d)
 		return admitted{draft: d, body: body, ttl: defaultTTL}, err
 	}
@@ -93,7 +93,8 @@ func (f ticketFace) profilesOf(ctx context.Context, d ticketbody.Draft) (all []*
 	// Without a pool a profile takes only tickets that name it.
 	takers := slices.DeleteFunc(live, func(p *profile.Profile) bool { return p.Pool == nil })
 	var c rest.Check
-	c.That(len(takers) > 0, "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
+	c.That(len(takers) > 0, "profiles",
+		"is required, because no profile has a pool: none takes tickets that name no profile")
 	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	return takers, c.Err()
 }

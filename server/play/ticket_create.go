@@ -69,7 +69,8 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	if in.Body.Lobby == nil { // a room is queued where it is
+	// A room is queued in the universe of its own region, wherever its members are near.
+	if in.Body.Lobby == nil {
 		if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
 			return createdTicket{}, err
 		}
@@ -128,6 +129,7 @@ func (f ticketFace) storedTicket(ctx context.Context, r db.PlayerTicketRequest, 
 	}, nil
 }
 
+// storeTicket stores a ticket; that of a lobby while its room is locked.
 func (f ticketFace) storeTicket(ctx context.Context, r db.PlayerTicketRequest,
 	lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
 	if lobby == nil {
@@ -137,6 +139,7 @@ func (f ticketFace) storeTicket(ctx context.Context, r db.PlayerTicketRequest,
 		db.LobbyTicketRequest{Ticket: r, ProjectID: lobby.Project, RoomID: lobby.Room})
 }
 
+// partyOf returns the players of a draft, sorted as the draft is.
 func partyOf(d ticketbody.Draft) (subs []string) {
 	for _, p := range d.Players {
 		subs = append(subs, p.Sub)
@@ -144,6 +147,8 @@ func partyOf(d ticketbody.Draft) (subs []string) {
 	return subs
 }
 
+// checkProfile refuses a party or attributes that a profile cannot take, in the words of the request's fields. Whether
+// the ticket fits its rules is asked afterwards, of the same code that matches.
 func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 	if most := largestParty(p); most > 0 && len(d.Players) > most {
 		return &rest.Problem{
@@ -168,7 +173,7 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 func checkTolerances(c *rest.Check, p *profile.Profile, rules []profile.Rule, d ticketbody.Draft) {
 	for i := range rules {
 		r := &rules[i]
-		checkTolerances(c, p, r.Rules, d)
+		checkTolerances(c, p, r.Rules, d) // of an any or a team
 		if r.Tolerance == "" {
 			continue
 		}

@@ -66,15 +66,16 @@ type readyCheck struct {
 func (f ticketFace) documentOf(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
 		TicketID: t.ID, State: t.State, Version: t.StateVersion, Profiles: t.ProfileNames, Party: t.Party,
-		MatchID: t.MatchID,
-		Reason:  t.FinalReason, Detail: match.EndingInWords(t.FinalReason), NextTicketID: t.NextTicket,
+		MatchID: t.MatchID, Reason: t.FinalReason, Detail: match.EndingInWords(t.FinalReason),
+		NextTicketID: t.NextTicket,
 	}
 	if c := t.ReadyCheck; c != nil {
 		d.Accept = &readyCheck{c.AnswerUntil.UTC(), c.PlayerCount, c.AcceptedCount, c.YouAccepted, c.IsDeclined}
 	}
 	switch {
 	case t.MatchSeat != nil:
-		d.SessionHandle, d.Endpoint, d.Region, d.Team = t.MatchSeat.SessionHandle, t.MatchSeat.Endpoint, t.MatchSeat.Region, t.MatchSeat.Teams[sub]
+		seat := t.MatchSeat
+		d.SessionHandle, d.Endpoint, d.Region, d.Team = seat.SessionHandle, seat.Endpoint, seat.Region, seat.Teams[sub]
 	case t.EncodedAssignment != nil:
 		d.Endpoint, _ = ticketbody.Connection(t.EncodedAssignment) // a client of Open Match may have stored anything
 	}
@@ -92,6 +93,7 @@ func (f ticketFace) outlookOf(ctx context.Context, t db.PlayerTicket) *outlook {
 	if len(t.ProfileNames) == 0 {
 		return o
 	}
+	// The first by name: a client shows one place, and the same one each time.
 	o.Place = f.places.placeIn(ctx, t.ProfileNames[0], t.CreatedAt)
 	if f.tickets.Profiles == nil {
 		return o
@@ -123,8 +125,9 @@ func stepAt(r profile.Rule, created, now time.Time) *step {
 		}
 		limits = w.Limits
 	}
-	switch s.Ended = limits.Ended; {
-	case s.Ended:
+	s.Ended = limits.Ended
+	switch {
+	case s.Ended: // the rule limits nothing any more
 	case r.Kind == profile.Near, r.Kind == profile.Balance, r.Kind == profile.Sizes, r.Kind == profile.PartySizes:
 		s.Within = &limits.Within
 	case r.Kind == profile.Latency:

@@ -25,16 +25,9 @@ type stream struct {
 // streamTicket streams the states of a ticket until it has left the queue.
 func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
 	s := &stream{face: f, out: out, ticketID: in.Param("id")}
-	if text := in.Header("Last-Event-ID"); text != "" {
-		var c rest.Check
-		n, err := strconv.Atoi(text)
-		c.That(err == nil && n >= 0, "Last-Event-ID", "must be the id of an event")
-		if err := c.Err(); err != nil {
-			return err
-		}
-		s.sentVersion = n
-	} else {
-		s.sentVersion = -1 // the states so far are no news
+	var err error
+	if s.sentVersion, err = lastEventOf(in); err != nil {
+		return err
 	}
 	// Before the first reading: a change between the two would be missed otherwise.
 	follower, err := f.tickets.Hub.Follow(s.ticketID)
@@ -54,6 +47,19 @@ func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out
 			return err
 		}
 	}
+}
+
+// lastEventOf returns the version of which a caller that connects again was sent the event; -1 for a new one, to which
+// the states so far are no news.
+func lastEventOf(in rest.In[rest.None]) (version int, err error) {
+	text := in.Header("Last-Event-ID")
+	if text == "" {
+		return -1, nil
+	}
+	var c rest.Check
+	version, err = strconv.Atoi(text)
+	c.That(err == nil && version >= 0, "Last-Event-ID", "must be the id of an event")
+	return version, c.Err()
 }
 
 // awaitChange waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the
@@ -90,6 +96,7 @@ func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct
 // sendUpdate sends what the caller does not know yet. While the database cannot be reached there is nothing to send.
 func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final bool, err error) {
 	t, err := s.face.read(ctx, s.ticketID)
+	// Before the first event the caller gets the error, and another replica may answer its next try.
 	if fault.Is(err, fault.Unavailable) && s.sentState != "" {
 		return 0, false, nil
 	}

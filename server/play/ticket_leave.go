@@ -25,6 +25,7 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 func (f ticketFace) cancelAs(ctx context.Context, sub, id string) (err error) {
 	for range maxCancels {
 		var declines uuid.UUID
+		// declines is the match whose ready check the ticket is in, which only an answer to the check leaves.
 		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, sub)
 		if err != nil || declines == uuid.Nil {
 			return err
@@ -101,6 +102,7 @@ func (f ticketFace) answerChange(ctx context.Context, id string, err error, refu
 	switch {
 	case isConflict:
 		return ticket{}, conflictOf(conflict.Code, conflict.Detail, d)
+	// A ticket that was assigned before the cancellation came is not an error of the store, which found nothing to do.
 	case refused != "" && t.State == refused:
 		return ticket{}, conflictOf("assigned", "the ticket is assigned", d)
 	}

@@ -46,6 +46,7 @@ func (p *places) placeIn(ctx context.Context, name string, created time.Time) in
 	defer entry.mu.Unlock()
 	if time.Since(entry.readAt) > placesFor {
 		read, err := p.tickets.Store.QueuedFor(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
+		// Without a place the document is still of use, and an old place would be a wrong one.
 		if err != nil {
 			return 0
 		}

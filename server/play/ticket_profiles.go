@@ -133,6 +133,7 @@ func (l *LiveProfiles) readVersions(ctx context.Context) error {
 			switch fresh, err := l.parseVersion(ctx, o); {
 			case fault.Is(err, fault.Unavailable):
 				return err
+			// There is no version before it that this process knows: tickets that name it are refused, others are not.
 			case err != nil && !ok:
 				continue
 			case err == nil:

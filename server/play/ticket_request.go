@@ -72,6 +72,7 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	c.Count("latencies", len(r.Latencies), 0, ticketbody.MaxRegions)
 	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
 		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Description)
+		// null: the client could not measure it, and the region is left out.
 		if ms := r.Latencies[region]; ms != nil {
 			_, ok := match.LatencyOf(*ms)
 			c.That(ok, "latencies."+region,
@@ -99,6 +100,7 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 	d.Profiles = slices.Sorted(slices.Values(r.Profiles))
 	d.Attributes = attributesOf(&c, "attributes", r.Attributes)
 	size := sizeOf(d.Attributes)
+	// Refused and not ignored: a misspelt name would queue the player without its attributes.
 	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
 		c.That(slices.Contains(party, sub), "players."+sub, "must be a member of the party")
 	}

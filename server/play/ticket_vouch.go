@@ -56,6 +56,7 @@ func (f ticketFace) vouchForDraft(ctx context.Context, d ticketbody.Draft,
 	return d, v.check.Err()
 }
 
+// hasAttribute reports whether a player has an attribute, of its own or of the ticket.
 func hasAttribute(d ticketbody.Draft, p match.Player, name string) bool {
 	_, own := p.Attributes[name]
 	_, shared := d.Attributes[name]
@@ -125,6 +126,7 @@ func (v *voucher) findValue(ctx context.Context, sub, name string,
 func (v *voucher) storedValue(p db.StoredPlayer, name string, asked askedAttribute) (match.Value, bool) {
 	plain, has := p.Attributes[name]
 	switch {
+	// Reported and not left out: a backend that stores texts for numbers would wonder why nobody is matched.
 	case has:
 		value := match.ValueOf(plain)
 		v.check.That(value.Kind == asked.declared.Kind, "players."+p.Sub+".attributes."+name,
@@ -145,6 +147,7 @@ func (v *voucher) readClaim(name string, declared profile.Attribute) (value matc
 		v.check.That(false, field, said+"is there twice, or is not in an object")
 		return value, false
 	}
+	// null says that the player has none, as in the attributes of a request.
 	if !found || text == "null" {
 		return value, false
 	}

@@ -60,10 +60,8 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 	if w.knownVersion != nil {
 		known = *w.knownVersion
 	}
-	for t := first; ; t, err = f.read(ctx, id) {
-		if err != nil {
-			return ticket{}, err
-		}
+	t := first
+	for err == nil {
 		// The state is compared as well, because a client may name a version that the ticket has not reached.
 		if t.StateVersion > known || t.State != first.State || t.State.Final() {
 			return f.describeTicket(ctx, t), nil
@@ -73,7 +71,9 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 		if !f.awaitChange(ctx, follower, over.C) {
 			return f.answerAtEnd(ctx, id, t)
 		}
+		t, err = f.read(ctx, id)
 	}
+	return ticket{}, err
 }
 
 // answerAtEnd answers a long poll whose time is over.
@@ -82,6 +82,7 @@ func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerT
 	if err := ctx.Err(); err != nil {
 		return ticket{}, err
 	}
+	// Once more: the notification of a change may have been lost, and this is the last chance to tell the caller.
 	t, err := f.read(ctx, id)
 	if fault.Is(err, fault.Unavailable) {
 		t, err = known, nil // nothing has changed as far as this replica knows

@@ -19,6 +19,7 @@ func clientOf(text string) (uint64, bool) {
 // several clients may be in a session.
 func connectionKey(session string, client uint64) string { return session + "." + decimalText(client) }
 
+// clientOfKey reads the client id behind the last dot: a session's id has one, too.
 func clientOfKey(key string) (uint64, bool) { return clientOf(key[strings.LastIndexByte(key, '.')+1:]) }
 
 // Instead of a session: the plugin panics without one, with everybody on it.

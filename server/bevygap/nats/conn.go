@@ -115,6 +115,7 @@ var (
 	errLeft          = errors.New("the game server is not registered any more")
 )
 
+// endOf returns how a connection ends whose reading has failed.
 func endOf(err error) ending {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -173,8 +174,9 @@ func (c *conn) addSubscription(op operation) error {
 
 func (c *conn) answerPublish(ctx context.Context, op operation) error {
 	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
+	// Before its inbox nobody gets an answer, and without the process nothing could be stored.
 	if !c.gameServer.hasBegun() {
-		return nil // nobody gets an answer
+		return nil
 	}
 	answer, err := c.gameServer.answerRequest(ctx, op, time.Now())
 	c.server.outageLog.Report(ctx, "request", err)
@@ -263,6 +265,7 @@ const (
 	lingerBytes = 2 * maxPayload
 )
 
+// lingerThenClose closes the side that writes, so that the client reads the reason and closes, too.
 func (c *conn) lingerThenClose() {
 	if half, ok := c.socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))

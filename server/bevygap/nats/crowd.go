@@ -32,7 +32,8 @@ func (c *crowd) enter(deployment uuid.UUID) bool {
 func (c *crowd) leave(deployment uuid.UUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.counts[deployment]--; c.counts[deployment] == 0 {
+	c.counts[deployment]--
+	if c.counts[deployment] == 0 { // deployments end: the map would keep all that ever were
 		delete(c.counts, deployment)
 	}
 }

@@ -53,6 +53,7 @@ func (g *gameServer) beginProcess(bootID string) bool {
 		return false
 	}
 	g.bootID, g.mustStore = bootID, pending{needsRegistration: true, needsList: true}
+	// Of this process, and not of one before it on the same machine, which had another certificate.
 	if g.storedFacts.BootID == bootID {
 		g.certDigest = g.storedFacts.CertDigest
 	}
@@ -72,6 +73,7 @@ func (g *gameServer) joinClient(client uint64) bool { return g.changeClient(clie
 // leaveClient removes a client.
 func (g *gameServer) leaveClient(client uint64) bool { return g.changeClient(client, false) }
 
+// changeClient notes that a client has joined or left. One that leaves is kept until the next list, see list.
 func (g *gameServer) changeClient(client uint64, isHere bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,12 +116,14 @@ func (g *gameServer) lastSequence() int64 {
 	return g.storedFacts.ReadAt + g.changeCount
 }
 
+// unstored returns what has to be stored now; more may follow while it is.
 func (g *gameServer) unstored() pending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mustStore
 }
 
+// mustRegister asks for a registration, such as after others have ended the incarnation.
 func (g *gameServer) mustRegister() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,6 +164,8 @@ func (g *gameServer) addEarlier(clients []uint64) {
 	g.hasEarlierClients = true
 }
 
+// lacksEarlierClients reports whether the clients of earlier connections are still to be read. A list without them
+// would free their seats.
 func (g *gameServer) lacksEarlierClients() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -35,6 +35,7 @@ func (c *conn) shakeHands() error {
 	if err != nil {
 		return err
 	}
+	// Clients of NATS send it first; whoever does not has no credential to show.
 	if op.verb != opConnect {
 		return errCredential
 	}

@@ -92,17 +92,14 @@ func parseSubscribe(fields []string) (operation, error) {
 func parseUnsubscribe(fields []string) (operation, error) {
 	op := operation{verb: opUnsub}
 	var err error
-	switch len(fields) {
-	case 2:
-		if op.atMost, err = parseCount(fields[1]); err != nil {
-			return operation{}, err
-		}
-		fallthrough
-	case 1:
-		op.sid = fields[0]
-		return op, nil
+	if len(fields) != 1 && len(fields) != 2 {
+		return operation{}, errParser
 	}
-	return operation{}, errParser
+	op.sid = fields[0]
+	if len(fields) == 2 {
+		op.atMost, err = parseCount(fields[1])
+	}
+	return op, err
 }
 
 // readPublish reads "<subject> [reply] [bytes of the headers] <bytes>" and then as many bytes.
@@ -130,6 +127,7 @@ func (r operationReader) readPublish(name string, fields []string) (operation, e
 		}
 	}
 	switch {
+	// Before anything of it is read: the client's next operation would begin within the payload.
 	case total > maxPayload:
 		return operation{}, errPayload
 	case ofHeaders > total, !isSubject(op.subject), op.replySubject != "" && !isSubject(op.replySubject):
@@ -150,9 +148,12 @@ func (r operationReader) readPayload(size int) ([]byte, error) {
 		return nil, err
 	}
 	for _, expected := range []byte("\r\n") {
-		if b, err := r.buffer.ReadByte(); err != nil {
+		b, err := r.buffer.ReadByte()
+		switch {
+		case err != nil:
 			return nil, err
-		} else if b != expected {
+		// The announced size was wrong: what follows cannot be told from another operation.
+		case b != expected:
 			return nil, errParser
 		}
 	}
@@ -162,6 +163,7 @@ func (r operationReader) readPayload(size int) ([]byte, error) {
 // parseCount reads a number of at most nine digits.
 func parseCount(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
+	// Nine digits fit an int of any size, so that sums of two do not overflow.
 	if err != nil || len(text) > 9 || text[0] == '+' {
 		return 0, errParser
 	}

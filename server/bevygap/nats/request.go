@@ -40,6 +40,7 @@ func (g *gameServer) answerRequest(ctx context.Context, op operation, now time.T
 	return noResponders(), nil
 }
 
+// describeStream answers the plugin that makes a stream or asks for it: all that it needs are there.
 func describeStream(name, kind string, absent apiError, now time.Time) message {
 	if _, ok := streamSubjects[name]; !ok {
 		return absent.message()
@@ -68,6 +69,7 @@ func (g *gameServer) answerWrite(ctx context.Context, op operation) (message, er
 		return noResponders(), nil
 	case key == "":
 		return errBadKey.message(), nil
+	// The writer wants to be the first or the only one, and without revisions every answer could be wrong.
 	case op.headerValue("Nats-Expected-Last-Subject-Sequence") != "":
 		return errRevision.message(), nil
 	}

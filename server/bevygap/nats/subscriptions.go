@@ -20,6 +20,7 @@ type subscription struct {
 
 // addPattern returns false if there are too many.
 func (s subscriptions) addPattern(sid, pattern string) bool {
+	// A sid that is there is replaced: clients subscribe again by the same one.
 	if s[sid] == nil && len(s) >= maxSubscriptions {
 		return false
 	}
