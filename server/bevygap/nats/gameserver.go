@@ -123,7 +123,7 @@ func (g *gameServer) unstored() pending {
 	return g.mustStore
 }
 
-// mustRegister asks for a registration, such as after others have ended the incarnation.
+// mustRegister asks for another registration: the lease of the last one has expired, or what follows it has failed.
 func (g *gameServer) mustRegister() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

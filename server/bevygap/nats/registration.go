@@ -62,6 +62,7 @@ func (g *gameServer) renewAndStore(ctx context.Context) error {
 	return g.inTurn(ctx, g.storePending)
 }
 
+// sendHeartbeat renews the lease of a process that is registered.
 func (g *gameServer) sendHeartbeat(ctx context.Context) error {
 	ref, isRegistered := g.leaseToRenew()
 	if !isRegistered { // the registration that follows is the heartbeat
@@ -75,13 +76,14 @@ func (g *gameServer) sendHeartbeat(ctx context.Context) error {
 	return err
 }
 
+// storePending stores what the game server has said and no row has. It is called in turn.
 func (g *gameServer) storePending(ctx context.Context) error {
 	if !g.hasBegun() {
 		return nil
 	}
 	// Before the list, which names the incarnation.
 	if g.unstored().needsRegistration {
-		if err := g.registerLocked(ctx); err != nil {
+		if err := g.registerProcess(ctx); err != nil {
 			return err
 		}
 	}
@@ -91,7 +93,9 @@ func (g *gameServer) storePending(ctx context.Context) error {
 	return nil
 }
 
-func (g *gameServer) registerLocked(ctx context.Context) error {
+// registerProcess registers the process, and reads then what its earlier connections have told: a list without those
+// clients would free their seats.
+func (g *gameServer) registerProcess(ctx context.Context) error {
 	r := g.registration()
 	out, err := g.store.Register(ctx, r)
 	g.metrics.countCall("register", err)

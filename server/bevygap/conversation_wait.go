@@ -1,0 +1,128 @@
+package bevygap
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/waitingroom"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	progressEvery = 5 * time.Second // between two reports of a request that waits
+	changeEvery   = time.Second     // between two reports that differ
+)
+
+// awaitSeat waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has
+// left.
+func (c *conversation) awaitSeat(ctx context.Context) (*db.Placement, *failure) {
+	next := time.NewTimer(progressEvery)
+	defer next.Stop()
+	for {
+		state := c.player.State()
+		switch {
+		case state.Err != nil:
+			return nil, c.internalFailure(ctx, state.Err)
+		case state.Seat != nil:
+			c.acceptOnce(state.Seat.SessionID)
+			return state.Seat, nil
+		// Only once the wish is stored: before that the pool has not been asked.
+		case state.Recorded && startsNone(ctx, state.Outlook):
+			return nil, newFailure(http.StatusServiceUnavailable, "no servers of this version are started now")
+		}
+		if c.reportProgress(ctx, state) != nil {
+			return nil, nil
+		}
+		// Changes may come faster than reports are allowed: the timer sends what is left out now.
+		next.Reset(c.untilReport(state))
+		select {
+		case <-c.player.Changed():
+		case <-next.C:
+		case <-ctx.Done():
+			return nil, interruptionOf(ctx, func() *failure { return c.overdueFailure(c.player.State()) })
+		}
+	}
+}
+
+// startsNone reports whether the pool starts no server before ctx ends. A pause that ends earlier, such as that after a
+// provider had no capacity for a moment, is no reason to end a request: bevygap's client never asks again.
+func startsNone(ctx context.Context, o fault.Outlook) bool {
+	if o.PausedUntil.IsZero() || o.Starting > 0 {
+		return false
+	}
+	// An operator's pause has no end that anybody knows.
+	deadline, limited := ctx.Deadline()
+	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
+}
+
+// acceptOnce tells the client, once, that its request is stored, under which id. A client that is gone is noticed at
+// the next frame.
+func (c *conversation) acceptOnce(id string) {
+	if !c.isAccepted {
+		c.isAccepted = true
+		_ = c.outlet.sendFrame(encodeAccepted(id)) // the next frame fails, too
+	}
+}
+
+// reportProgress sends what is new about a request that waits, and something every five seconds. Errors: the client is
+// gone.
+func (c *conversation) reportProgress(ctx context.Context, state waitingroom.State) error {
+	if state.Recorded {
+		c.acceptOnce(rest.RequestID(ctx))
+	}
+	if c.untilReport(state) > 0 {
+		return nil
+	}
+	c.lastReport, c.reportedAt = outlookText(state), time.Now()
+	return c.outlet.sendFrame(encodeProgress(c.lastReport))
+}
+
+// untilReport returns how long the report of a state has to wait.
+func (c *conversation) untilReport(state waitingroom.State) time.Duration {
+	since := time.Since(c.reportedAt)
+	switch {
+	// At once: the first report shows the player that the game is not stuck.
+	case state.Recorded && c.lastReport == "":
+		return 0
+	case state.Recorded && c.lastReport != outlookText(state):
+		return max(0, changeEvery-since)
+	default:
+		return max(0, progressEvery-since)
+	}
+}
+
+// outlookText says what a request waits for.
+func outlookText(state waitingroom.State) string {
+	switch n := state.Outlook.Starting; {
+	// First: what is known of servers may be old then.
+	case state.Trouble != nil:
+		return "waiting for the database"
+	case n == 0 && !state.Outlook.PausedUntil.IsZero():
+		return "no server can be started now: waiting for the next try"
+	case n == 0:
+		return "waiting for a server"
+	case n == 1:
+		return "a server is starting"
+	default:
+		return fmt.Sprintf("%d servers are starting", n)
+	}
+}
+
+// overdueFailure says why nobody could host the player in time.
+func (c *conversation) overdueFailure(state waitingroom.State) *failure {
+	waited := waitedFor(c.face.options.WaitLimit)
+	switch {
+	// Its request never reached the pools, so they are not to blame.
+	case state.Trouble != nil || !state.Recorded:
+		return databaseAway()
+	case state.Outlook.IsFull:
+		return newFailure(http.StatusConflict,
+			"all servers are full, and no more may be started: nobody could host you within %s", waited)
+	default:
+		return newFailure(http.StatusRequestTimeout, "no server could host you within %s", waited)
+	}
+}
