@@ -9,14 +9,6 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Case is a pool, the fields of a ticket or a backfill, and whether the pool holds them.
-type Case struct {
-	Name   string
-	Pool   match.Pool
-	Fields match.Fields
-	IsHeld bool
-}
-
 // Cases returns the edge cases of every filter. Names are unique, and all pools pass their Check.
 func Cases() []Case {
 	return slices.Concat(rangeCases(), doubleCases(), stringArgs(), tagCases(), timeCases(), combinedCases())

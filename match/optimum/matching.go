@@ -2,71 +2,6 @@ package optimum
 
 import "math"
 
-// none is no node and no vertex.
-const none = -1
-
-// edge joins a vertex of one node with a vertex of another. Weight 0: there is none.
-type edge struct {
-	source, target int
-	weight         int64
-}
-
-// label says where a node is in the forest of alternating paths that grow from the vertices without a mate.
-type label uint8
-
-const (
-	free  label = iota // in no tree
-	outer              // at an even distance from a root
-	inner              // at an odd distance
-)
-
-// graph is a graph and its matching. Nodes are vertices, below size, and blossoms, which contain nodes.
-type graph struct {
-	vertexCount     int
-	tightEdges      [][]edge // by two nodes: the one with the least slack of those that join them
-	dualValues      []int64
-	mateOf          []int // by node: the vertex at the other end of its matched edge
-	topNode         []int // by node: the outermost node that contains it; none: an unused blossom
-	parentOf        []int // by inner node: the outer vertex that it was reached from
-	nearestOuter    []int // by node: the outer vertex whose edge to it has the least slack
-	nodeLabels      []label
-	blossomMembers  [][]int // by blossom: its nodes, in the order of the cycle, that with the mate outside first
-	holdingMember   [][]int // by node and vertex: the member that contains the vertex
-	pendingVertices []int   // outer vertices whose edges have not been looked at
-	lastVisit       []int   // by node: the latest search for a common root that passed it
-	visitCount      int
-}
-
-func newGraph(size int) *graph {
-	// Blossoms are odd cycles of three or more nodes, one within the other or apart: half as many as vertices
-	// suffice.
-	nodes := size + size/2 + 1
-	g := &graph{
-		vertexCount: size, tightEdges: make([][]edge, nodes), dualValues: make([]int64, nodes),
-		mateOf:   make([]int, nodes),
-		topNode:  make([]int, nodes),
-		parentOf: make([]int, nodes), nearestOuter: make([]int, nodes), nodeLabels: make([]label, nodes),
-		blossomMembers: make([][]int, nodes),
-		holdingMember:  make([][]int, nodes), lastVisit: make([]int, nodes),
-	}
-	for node := range nodes {
-		g.tightEdges[node], g.holdingMember[node] = make([]edge, nodes), make([]int, size)
-		g.mateOf[node], g.topNode[node] = none, none
-		for vertex := range size {
-			g.holdingMember[node][vertex] = none
-		}
-		if node < size {
-			g.topNode[node], g.holdingMember[node][node] = node, node
-		}
-	}
-	return g
-}
-
-// addEdge adds an edge; its weight is positive.
-func (g *graph) addEdge(i, j int, weight int64) {
-	g.tightEdges[i][j], g.tightEdges[j][i] = edge{i, j, weight}, edge{j, i, weight}
-}
-
 // matchVertices returns the mate of each vertex in a matching of the greatest weight, or none.
 func (g *graph) matchVertices() []int {
 	highest := int64(0)
@@ -82,11 +17,6 @@ func (g *graph) matchVertices() []int {
 	for g.augmentOnce() {
 	}
 	return g.mateOf[:g.vertexCount]
-}
-
-// slackOf is how far an edge is from being allowed in the matching; 0: it is.
-func (g *graph) slackOf(e edge) int64 {
-	return g.dualValues[e.source] + g.dualValues[e.target] - 2*e.weight
 }
 
 // augmentOnce grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if
@@ -115,22 +45,6 @@ func (g *graph) augmentOnce() bool {
 	return true
 }
 
-// becomeOuter makes all vertices of a node outer.
-func (g *graph) becomeOuter(node int) {
-	g.nodeLabels[node] = outer
-	g.addPending(node)
-}
-
-func (g *graph) addPending(node int) {
-	if node < g.vertexCount {
-		g.pendingVertices = append(g.pendingVertices, node)
-		return
-	}
-	for _, member := range g.blossomMembers[node] {
-		g.addPending(member)
-	}
-}
-
 // growForest looks at the edges of all outer vertices. It reports whether a pair was added.
 func (g *graph) growForest() bool {
 	for len(g.pendingVertices) > 0 {
@@ -152,23 +66,6 @@ func (g *graph) growForest() bool {
 		}
 	}
 	return false
-}
-
-// comeNear remembers an outer vertex if none is nearer to a node.
-func (g *graph) comeNear(from, node int) {
-	if old := g.nearestOuter[node]; old == none ||
-		g.slackOf(g.tightEdges[from][node]) < g.slackOf(g.tightEdges[old][node]) {
-		g.nearestOuter[node] = from
-	}
-}
-
-func (g *graph) findNearest(node int) {
-	g.nearestOuter[node] = none
-	for from := range g.vertexCount {
-		if g.tightEdges[from][node].weight > 0 && g.topNode[from] != node && g.nodeLabels[g.topNode[from]] == outer {
-			g.comeNear(from, node)
-		}
-	}
 }
 
 // adjustDuals changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the
@@ -260,14 +157,6 @@ func (g *graph) followEdge(e edge) bool {
 	case inner:
 	}
 	return false
-}
-
-// outerAbove returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the root.
-func (g *graph) outerAbove(node int) int {
-	if g.mateOf[node] == none {
-		return none
-	}
-	return g.topNode[g.parentOf[g.topNode[g.mateOf[node]]]]
 }
 
 // meetingNode returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different

@@ -5,14 +5,6 @@ import (
 	"math/rand/v2"
 )
 
-// Accept decides how players answer ready checks.
-type Accept struct {
-	// Drawn: each ticket accepts with the probability Rate. Otherwise a ticket that declined a match in the history
-	// declines, and all others accept.
-	Drawn bool
-	Rate  float64
-}
-
 // acceptsMatch reports whether a ticket accepts its n-th match, counted from 0.
 func (a Accept) acceptsMatch(t *waiting, seed uint64) bool {
 	if !a.Drawn {

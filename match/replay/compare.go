@@ -34,10 +34,6 @@ func (r *run) expectMatch(a *Arrival) {
 	}
 }
 
-func (r *run) hasSameRules(version int) bool {
-	return r.input.HasSameRules != nil && r.input.HasSameRules(version)
-}
-
 // compareMatch counts a match that was also recorded, and notes a recorded one that it differs from.
 func (r *run) compareMatch(p *proposal) {
 	if !r.recordedAlike(p) {

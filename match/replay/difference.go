@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-// Difference is the first recorded match that a replay of the same rules did not make. Later ones may follow from it.
-type Difference struct {
-	Match   string    `json:"match_id"`
-	Decided time.Time `json:"decided_at"` // in the history
-	Ticket  string    `json:"ticket_id"`  // of the match, with another outcome in the replay
-	Why     string    `json:"why"`        // in words
-
-	since time.Time // when history and replay part
-}
-
 // noteDifference notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
 // others at a moment or, with nil, not at all.
 func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {

@@ -11,8 +11,8 @@
 // is why a replay of the version that was live repeats its matches.
 //
 //	input.go     what is replayed
-//	run.go       virtual time
-//	queue.go     the heap of future events
+//	run.go       virtual time; state.go: a replay under way
+//	queue.go     tickets and matches in the virtual queue, and the heap of future events
 //	compare.go   which recorded matches the replay makes; difference.go: the first that it does not
 //	accept.go    what players answer to a ready check
 //	capacity.go  whether a match finds a server

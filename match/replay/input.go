@@ -88,3 +88,11 @@ func (in *Input) checkBounds() error {
 	}
 	return nil
 }
+
+// Accept decides how players answer ready checks.
+type Accept struct {
+	// Drawn: each ticket accepts with the probability Rate. Otherwise a ticket that declined a match in the history
+	// declines, and all others accept.
+	Drawn bool
+	Rate  float64
+}

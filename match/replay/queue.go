@@ -3,6 +3,8 @@ package replay
 import (
 	"container/heap"
 	"time"
+
+	"github.com/lattice-director/director/match/decide"
 )
 
 // waiting is a ticket in the virtual queue.
@@ -67,4 +69,12 @@ func (h *eventHeap) Pop() any {
 	h.queue[len(h.queue)-1] = event{}
 	h.queue = h.queue[:len(h.queue)-1]
 	return last
+}
+
+// proposal is a match that the engine found, with its tickets.
+type proposal struct {
+	decision decide.Proposal
+
+	proposedAt time.Time
+	tickets    []*waiting
 }

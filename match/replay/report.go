@@ -167,3 +167,13 @@ type Point struct {
 	Matched     int       `json:"matched"`        // tickets
 	MeanWaiting float64   `json:"mean_waiting_s"` // of those that were matched in it
 }
+
+// Difference is the first recorded match that a replay of the same rules did not make. Later ones may follow from it.
+type Difference struct {
+	Match   string    `json:"match_id"`
+	Decided time.Time `json:"decided_at"` // in the history
+	Ticket  string    `json:"ticket_id"`  // of the match, with another outcome in the replay
+	Why     string    `json:"why"`        // in words
+
+	since time.Time // when history and replay part
+}

@@ -13,35 +13,6 @@ import (
 // between two readings of the clock, and the last seeds of a sweep depend on the number.
 const Effort = 16384
 
-// proposal is a match that the engine found, with its tickets.
-type proposal struct {
-	decision decide.Proposal
-
-	proposedAt time.Time
-	tickets    []*waiting
-}
-
-// run is a replay under way.
-type run struct {
-	input *Input
-
-	engine         *decide.Engine
-	waitingByID    map[string]*waiting
-	eventHeap      events
-	servers        *servers
-	nextArrival    func() (Arrival, error, bool)
-	pendingArrival *Arrival // the ticket that arrives next; nil: none
-
-	replayedSums, recordedSums *sums
-	reproducedCounts           Reproduced
-	recordedSeeds              map[uint64]bool
-	censoredCount              int
-	lackingCounts              lacking
-	pastCosts                  *pastTrades // nil: costs of the history are not known
-	singleTickets              *singles    // nil: matches are no pairs of tickets
-	progressAt                 time.Time   // the virtual time of the last call of Progress
-}
-
 // Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the
 // input cannot be replayed; those of Arrivals and Matches; ctx ended.
 func Run(ctx context.Context, in Input) (*Report, error) {
@@ -143,13 +114,6 @@ func (r *run) readArrival() error {
 		r.pendingArrival = &a
 	}
 	return nil
-}
-
-func laterTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 func (r *run) addArrival(a Arrival) {
@@ -284,14 +248,6 @@ func (r *run) countSeated(p *proposal, at time.Time) {
 		}
 	}
 	r.compareMatch(p)
-}
-
-// recordedInstant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
-func (r *run) recordedInstant(was *RecordedMatch) time.Time {
-	if r.input.Capacity.Recorded {
-		return was.SeatedAt
-	}
-	return was.DecidedAt
 }
 
 // countWaiting counts those that wait at the end.

@@ -9,16 +9,6 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// maker makes tickets one after the other.
-type maker struct {
-	options Options
-
-	random      *rand.Rand
-	sizeShares  []Share
-	drawnFields fields
-	ticketCount int
-}
-
 // Arrivals returns the tickets in the order in which they arrive: a Poisson process whose rate follows the day. The
 // result may be ranged over several times. Errors: an option is out of bounds.
 func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {

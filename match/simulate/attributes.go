@@ -1,10 +1,12 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
@@ -114,29 +116,6 @@ func drawWithin(d match.DoubleRange) float64 {
 // vocabulary is the number of words of an attribute for which the profile names none.
 const vocabulary = 5
 
-// fillAttributes draws the attributes of a player of a party.
-func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
-	for _, name := range f.sortedNames {
-		switch f.kindByName[name] {
-		case match.Number:
-			a[name] = match.Value{Kind: match.Number, Number: m.drawNumber(name, of)}
-		case match.Text:
-			a[name] = match.Value{Kind: match.Text, Text: f.drawText(m, name)}
-		case match.List:
-			a[name] = match.Value{Kind: match.List, List: f.drawList(m, name)}
-		}
-	}
-	if len(f.roles) == 0 {
-		return
-	}
-	roles := f.someRoles(m)
-	if f.declaredKinds[roleAttribute] == match.Text {
-		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
-		return
-	}
-	a[roleAttribute] = match.Value{Kind: match.List, List: roles}
-}
-
 func (f *fields) drawWord(name string, n int) string {
 	if words := f.wordsByName[name]; len(words) > 0 {
 		return words[n%len(words)]
@@ -144,48 +123,52 @@ func (f *fields) drawWord(name string, n int) string {
 	return fmt.Sprintf("%s-%d", name, n+1)
 }
 
-func (f *fields) drawText(m *maker, name string) string {
-	if shares := m.options.Texts[name]; len(shares) > 0 {
-		return m.drawShare(shares).Name
+// setDistributions replaces how attributes are drawn. Errors: tickets have no such attribute, or one of another type.
+func (f *fields) setDistributions(o *Options) error {
+	for name, d := range o.Numbers {
+		if kind, ok := f.declaredKinds[name]; ok && kind != numberKind || !slices.Contains(f.sortedNames, name) {
+			return fmt.Errorf("number %s: %s", name, f.unknownAttribute("number", name))
+		}
+		if err := d.checkBounds(); err != nil {
+			return fmt.Errorf("number %s: %w", name, err)
+		}
+		f.kindByName[name] = numberKind
 	}
-	return f.drawWord(name, m.random.IntN(vocabulary))
-}
-
-// drawList draws three words in an order of preference.
-func (f *fields) drawList(m *maker, name string) (list []string) {
-	if shares := m.options.Texts[name]; len(shares) > 0 {
-		return m.drawSome(shares, 3)
-	}
-	for _, n := range m.random.Perm(vocabulary)[:3] {
-		if word := f.drawWord(name, n); !slices.Contains(list, word) {
-			list = append(list, word)
+	for name, shares := range o.Texts {
+		if len(shares) == 0 {
+			return fmt.Errorf("text %s: at least one word is needed", name)
+		}
+		if err := f.checkText(name, shares); err != nil {
+			return fmt.Errorf("text %s: %w", name, err)
 		}
 	}
-	return list
+	return nil
 }
 
-// drawSome draws at most so many different words.
-func (m *maker) drawSome(shares []Share, most int) (list []string) {
-	for left := slices.Clone(shares); len(list) < most && len(left) > 0; {
-		word := m.drawShare(left).Name
-		list = append(list, word)
-		left = slices.DeleteFunc(left, func(s Share) bool { return s.Name == word })
-	}
-	return list
-}
-
-// someRoles draws which roles a player would take: one, and each other one with a probability of a quarter.
-func (f *fields) someRoles(m *maker) []string {
-	var roles []string
-	if shares := m.options.Texts[roleAttribute]; len(shares) > 0 {
-		roles = []string{m.drawShare(shares).Name}
-	} else {
-		roles = []string{f.roles[m.random.IntN(len(f.roles))]}
-	}
-	for _, r := range f.roles {
-		if r != roles[0] && m.random.IntN(4) == 0 {
-			roles = append(roles, r)
+func (f *fields) checkText(name string, shares []Share) error {
+	if name == roleAttribute && len(f.roles) > 0 {
+		if i := slices.IndexFunc(shares, func(s Share) bool { return !slices.Contains(f.roles, s.Name) }); i >= 0 {
+			return fmt.Errorf("no team has the role %q; they have %s", shares[i].Name, strings.Join(f.roles, ", "))
 		}
+		return nil
 	}
-	return roles
+	if !slices.Contains(f.sortedNames, name) || f.kindByName[name] == numberKind {
+		return errors.New(f.unknownAttribute("text or list", name))
+	}
+	return nil
+}
+
+// unknownAttribute says that tickets have no such attribute, and which they have.
+func (f *fields) unknownAttribute(what, name string) string {
+	var all []string
+	for _, n := range f.sortedNames {
+		all = append(all, fmt.Sprintf("%s (%s)", n, kindWords[f.kindByName[n]]))
+	}
+	if len(f.roles) > 0 {
+		all = append(all, "role (list)")
+	}
+	if len(all) == 0 {
+		all = []string{"none: the profile compares no attribute"}
+	}
+	return fmt.Sprintf("tickets of this profile have no %s named %q; they have %s", what, name, strings.Join(all, ", "))
 }

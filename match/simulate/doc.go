@@ -3,6 +3,7 @@
 //
 //	options.go     what is made, with the defaults
 //	arrivals.go    when tickets arrive
-//	ticket.go      one ticket; attributes.go: what the profile's rules compare
-//	distribution.go how one number is distributed
+//	ticket.go      one ticket; player.go: the attributes of one player
+//	maker.go       what is drawn by chance
+//	attributes.go  what the profile's rules compare; distribution.go: how one number is distributed
 package simulate

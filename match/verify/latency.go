@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -61,25 +60,3 @@ func (g *game) latencyEntries(r profile.Rule) (found []entry, missing []Violatio
 }
 
 func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// checkCompound: of or, one rule holds; of and, all; of not, they do not all hold.
-func (g *game) checkCompound(r profile.Rule) []Violation {
-	if hasEnded(g.limitsNow(r)) {
-		return nil
-	}
-	var broken []Violation
-	for _, child := range r.Rules {
-		found := g.checkRule(child)
-		if len(found) == 0 && r.Kind == profile.Or {
-			return nil
-		}
-		broken = append(broken, found...)
-	}
-	switch {
-	case r.Kind != profile.Not && len(broken) > 0:
-		return []Violation{newViolation(r.ID, "%s", fmt.Sprint("not satisfied: ", broken))}
-	case r.Kind == profile.Not && len(broken) == 0:
-		return []Violation{newViolation(r.ID, "what must not hold does")}
-	}
-	return nil
-}

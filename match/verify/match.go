@@ -53,20 +53,6 @@ type Violation struct {
 	Value, Limit float64
 }
 
-// Check returns the conditions of the profile that do not hold for the match at that time; nil: all hold. The profile
-// must be valid and must not be decided by a function.
-func Check(p *profile.Profile, m Match, now time.Time) []Violation {
-	g := newGame(p, m, now)
-	found := slices.Concat(g.checkCandidates(), g.checkParties(), g.checkOnce(), g.checkTeams(), g.checkSplitParties(),
-		g.checkRoles(), g.checkMode(),
-		g.checkJoining(), g.checkAbsent(p.Rules), g.checkChosen(), g.checkDue())
-	// The rules presume that players are seated as the profile says.
-	if len(found) > 0 {
-		return found
-	}
-	return g.rulesSomewhere()
-}
-
 // member is a player of a match: a newcomer, or of the roster.
 type member struct {
 	seat       Seat
@@ -125,72 +111,20 @@ func attributesOf(t match.Ticket, sub string) match.Attributes {
 	return nil
 }
 
-// rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the
-// fewest.
-func (g *game) rulesSomewhere() (fewest []Violation) {
-	for i, region := range g.regionNames() {
-		there := *g
-		there.matchRegion = region
-		if found := there.checkRules(g.p.Rules); i == 0 || len(found) < len(fewest) {
-			fewest = found
-		}
-	}
-	return fewest
-}
-
-func (g *game) regionNames() []string {
-	if g.match.Region != "" {
-		return []string{g.match.Region}
-	}
-	reported := map[string]bool{"": true}
-	for _, m := range g.members {
-		for region := range m.latencies {
-			reported[region] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(reported))
-}
-
-// checkRules returns the violations of the rules, in their order.
-func (g *game) checkRules(rules []profile.Rule) (found []Violation) {
-	for _, r := range rules {
-		found = append(found, g.checkRule(r)...)
-	}
-	return found
-}
-
-func (g *game) checkRule(r profile.Rule) []Violation {
-	switch r.Kind {
-	case profile.Near:
-		return g.checkNear(r)
-	case profile.Balance:
-		return g.checkBalance(r)
-	case profile.Sizes:
-		return g.checkSizes(r)
-	case profile.PartySizes:
-		return g.partySizes(r)
-	case profile.Comparison:
-		return g.checkCompare(r)
-	case profile.Same, profile.Different:
-		return g.checkEquality(r)
-	case profile.Common:
-		return g.checkCommon(r)
-	case profile.Count:
-		return g.checkCount(r)
-	case profile.Latency:
-		return g.checkLatency(r)
-	case profile.Avoid:
-		return g.checkAvoid(r)
-	case profile.Or, profile.And, profile.Not:
-		return g.checkCompound(r)
-	}
-	return []Violation{newViolation(r.ID, "has the unknown kind %d", r.Kind)}
-}
-
 func newViolation(rule, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 }
 
 func measuredViolation(rule string, value, limit float64, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
+}
+
+// membersIn returns the players of a team; of "" those of the match. The slice is the caller's.
+func (g *game) membersIn(team string) (found []member) {
+	for _, m := range g.members {
+		if team == "" || m.seat.Team == team {
+			found = append(found, m)
+		}
+	}
+	return found
 }

@@ -180,13 +180,3 @@ func (g *game) unevenBy(counts func(member) bool) int {
 	}
 	return slices.Max(free) - slices.Min(free)
 }
-
-// membersIn returns the players of a team; of "" those of the match. The slice is the caller's.
-func (g *game) membersIn(team string) (found []member) {
-	for _, m := range g.members {
-		if team == "" || m.seat.Team == team {
-			found = append(found, m)
-		}
-	}
-	return found
-}

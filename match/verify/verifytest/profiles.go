@@ -14,18 +14,6 @@ import (
 // Name is the name of each generated profile.
 const Name = "generated"
 
-// The names that profiles and tickets share. Each attribute has one kind.
-var (
-	numbers = []string{"skill", "level"}
-	words   = []string{"clan", "platform"}
-	lists   = []string{"maps", "languages"}
-	values  = []string{"a", "b", "c"}
-	roles   = []string{"tank", "healer"}
-	regions = []string{"ap", "eu", "us"}
-	// blocked lists the subs that a player avoids.
-	blocked = "blocked"
-)
-
 // Profiles generates valid profiles with 1 to 3 teams of up to 3 players each, and up to 4 rules of all kinds.
 func Profiles() *rapid.Generator[*profile.Profile] {
 	return rapid.Custom(func(t *rapid.T) *profile.Profile {
@@ -92,10 +80,6 @@ func drawTrade(t *rapid.T, p *profile.Profile) {
 	}
 }
 
-// ages prefers the default.
-var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean,
-	profile.Each})
-
 func drawTeams(t *rapid.T) (teams []profile.Team) {
 	split := rapid.IntRange(0, 5).Draw(t, "split") == 0
 	for i := range rapid.IntRange(1, 3).Draw(t, "teams") {
@@ -140,9 +124,3 @@ func drawFewer(t *rapid.T, teams []profile.Team) []profile.Fewer {
 	}
 	return []profile.Fewer{{AfterWait: later.Draw(t, "fewer after"), Players: least}}
 }
-
-// steps are the ages at which something widens. Tickets are as old as that to the nanosecond, or a nanosecond younger.
-var (
-	later = rapid.SampledFrom([]time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second})
-	ever  = rapid.OneOf(rapid.Just(time.Duration(0)), later)
-)

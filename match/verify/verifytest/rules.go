@@ -270,3 +270,13 @@ func (d drawer) widenLimits(r *profile.Rule, l *profile.Limits) {
 	default:
 	}
 }
+
+// ages prefers the default.
+var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean,
+	profile.Each})
+
+// steps are the ages at which something widens. Tickets are as old as that to the nanosecond, or a nanosecond younger.
+var (
+	later = rapid.SampledFrom([]time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second})
+	ever  = rapid.OneOf(rapid.Just(time.Duration(0)), later)
+)
