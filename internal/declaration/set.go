@@ -158,8 +158,8 @@ func (s *Set) locatedError(path string, err error) string {
 	return s.problemAt(path+"."+refused.Field, refused.Detail)
 }
 
-// Locate returns an error of [db.Store.Declare] that names a value with the place of the value in its file. Other errors
-// stay as they are.
+// Locate returns an error of [db.Store.Declare] that names a value with the place of the value in its file. Other
+// errors stay as they are.
 func (s *Set) Locate(err error) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) || !itemPath.MatchString(refused.Field) {

@@ -26,8 +26,8 @@ type Source struct {
 }
 
 // Sources reads files, and the files below directories whose names end in .yaml, .yml or .json, in the order of their
-// names. It leaves out what begins with a dot, such as .git. "-" is standard input. Errors: those of the file system, one
-// for a directory without such files, and one for more than 4,096 files or 32 MiB.
+// names. It leaves out what begins with a dot, such as .git. "-" is standard input. Errors: those of the file system,
+// one for a directory without such files, and one for more than 4,096 files or 32 MiB.
 func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
 	size := 0
 	for _, path := range paths {

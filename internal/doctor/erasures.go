@@ -16,7 +16,8 @@ func (d Doctor) checkErasures(ctx context.Context) (Finding, error) {
 	return judgeErasures(all, d.Store.Now()), nil
 }
 
-// longErasure is how long a player may take to be erased: longer than one with hundreds of thousands of past seats does.
+// longErasure is how long a player may take to be erased: longer than one with hundreds of thousands of past seats
+// does.
 const longErasure = 10 * time.Minute
 
 // judgeErasures takes the erasures that are not finished, the oldest first.

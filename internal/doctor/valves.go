@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// closedFor is how long players may wait at a closed valve before it is a finding: longer than a look at what failed.
+	// closedFor is how long players may wait at a closed valve before it is a finding: longer than a look at what
+	// failed.
 	closedFor = 15 * time.Minute
 	// standsFor is how long the first of a line may wait while its valve has room.
 	standsFor = 30 * time.Second

@@ -65,8 +65,8 @@ func New(store Store, metrics prometheus.Registerer) (*Book, error) {
 }
 
 // Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others
-// are lost and counted. Texts are cut, to 512 bytes the detail and to 256 the others. A player who waits in a login queue
-// is not refused: a crowd there would leave no room for others, and ops.admissions has its places.
+// are lost and counted. Texts are cut, to 512 bytes the detail and to 256 the others. A player who waits in a login
+// queue is not refused: a crowd there would leave no room for others, and ops.admissions has its places.
 func (b *Book) Record(r fault.Refusal) {
 	if r.Code == db.CodeNotAdmitted {
 		return

@@ -15,7 +15,7 @@
 //	keys.go      the keys that sign
 //
 // The log is read in its order, which is that in which transactions that changed one session committed. Letters of one
-// subject (a session, a ticket, a game server) are sent one after another, and one that fails holds up the later ones of
-// its subject only: it is stored, and tried again for three days before it is a dead letter. While nothing at all can be
-// delivered, the webhook fails: its place in the log does not move, and a few letters are tried now and then.
+// subject (a session, a ticket, a game server) are sent one after another, and one that fails holds up the later ones
+// of its subject only: it is stored, and tried again for three days before it is a dead letter. While nothing at all
+// can be delivered, the webhook fails: its place in the log does not move, and a few letters are tried now and then.
 package webhooks

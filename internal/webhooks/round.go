@@ -23,7 +23,8 @@ type round struct {
 	sentCount, failedCount atomic.Int64
 }
 
-// sendBatches returns when all letters were tried that are to be, or ctx has ended. Errors: ctx's, and those of the keys.
+// sendBatches returns when all letters were tried that are to be, or ctx has ended. Errors: ctx's, and those of the
+// keys.
 func (r *round) sendBatches(ctx context.Context, batches []*batch) error {
 	var running errgroup.Group
 	running.SetLimit(sideBySide)

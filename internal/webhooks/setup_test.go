@@ -198,7 +198,8 @@ func (r *receiver) awaits(n int) []received {
 	return r.all()
 }
 
-// requireEach asserts that events 1 to n of happen have arrived, each once by its id, and those of each session in order.
+// requireEach asserts that events 1 to n of happen have arrived, each once by its id, and those of each session in
+// order.
 func (r *receiver) requireEach(n int) {
 	r.t.Helper()
 	ids, numbers, last := map[string]bool{}, map[int]bool{}, map[string]int{}

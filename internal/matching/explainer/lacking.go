@@ -127,8 +127,8 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// countTicket adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one of its
-// profiles may match it.
+// countTicket adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one
+// of its profiles may match it.
 func (all surveyedProfiles) countTicket(t *match.Ticket, waited time.Duration,
 	groups map[string]*Lacking) (lacks string) {
 	names := t.Profiles

@@ -156,8 +156,8 @@ func (l *Loop) readDocuments(ctx context.Context, batch []db.ProfileOwner) (docu
 	return documents, err
 }
 
-// adoptProfile begins to decide for a profile by a version, without candidates. It returns false if this release cannot read
-// the version. Matches that were decided by the version before are committed as they are.
+// adoptProfile begins to decide for a profile by a version, without candidates. It returns false if this release cannot
+// read the version. Matches that were decided by the version before are committed as they are.
 func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
 	read, err := profile.ParseStored([]byte(document))
 	if err == nil && read.Function != nil && l.options.Matchmaker == nil {

@@ -38,8 +38,8 @@ func (l *Loop) keepKnown() {
 	}
 }
 
-// forgetAll forgets what was read and decided. Transactions that are under way end on their own; what they commit is found
-// in the queue that is read next.
+// forgetAll forgets what was read and decided. Transactions that are under way end on their own; what they commit is
+// found in the queue that is read next.
 func (l *Loop) forgetAll() {
 	l.freeAll("")
 	l.dropCalls()

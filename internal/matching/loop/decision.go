@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/match/decide"
 )
 
-// handleDecided handles a decided match: it begins the ready check of a profile that has one, else it commits the match.
-// marked are its tickets if a cycle has accepted the match, else nil.
+// handleDecided handles a decided match: it begins the ready check of a profile that has one, else it commits the
+// match. marked are its tickets if a cycle has accepted the match, else nil.
 func (l *Loop) handleDecided(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
 	if !l.isCurrent(d) {
 		l.metrics.droppedMatches.WithLabelValues("gone").Inc()

@@ -43,7 +43,8 @@ func newCalls(o Options) *calls {
 	return &calls{resultQueue: make(chan *functionCall, maxFunctionCalls), store: o.Store, log: o.Log, guard: o.Guard}
 }
 
-// runAndReport runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted matches.
+// runAndReport runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted
+// matches.
 func (c *calls) runAndReport(call *functionCall) {
 	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.loopContext) })
 	if c.loopContext.Err() == nil {
@@ -143,8 +144,8 @@ func (c *functionCall) markedTickets() (all []db.MarkedTickets) {
 	return all
 }
 
-// judgeProposals refuses the proposals that cannot be committed, so that they do not take tickets from other proposals in a
-// cycle.
+// judgeProposals refuses the proposals that cannot be committed, so that they do not take tickets from other proposals
+// in a cycle.
 func (c *functionCall) judgeProposals(ctx context.Context) error {
 	queued, err := c.readQueued(ctx)
 	if err != nil {

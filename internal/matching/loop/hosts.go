@@ -63,8 +63,8 @@ type budget map[place]int
 // place is a mode in a game region.
 type place struct{ region, mode string }
 
-// takeSeats finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts
-// the match's seats from the budget.
+// takeSeats finds the best game region that may have a server for a match, makes it the next that is tried, and
+// subtracts the match's seats from the budget.
 func (b budget) takeSeats(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {

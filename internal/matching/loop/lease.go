@@ -28,8 +28,8 @@ func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
 	return &lease{store: store, workerID: id, lastsFor: lasts}
 }
 
-// beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
-// could not be renewed in time: others may own the profiles by then.
+// beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called
+// when it could not be renewed in time: others may own the profiles by then.
 func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
 	if err := l.renewOnce(ctx); err != nil {
 		return err

@@ -37,10 +37,10 @@ type Loop struct {
 	sharedAt           time.Time         // when this worker last considered giving a profile up
 
 	// Deciding.
-	turns          *turns
-	holds          holds
-	calls          *calls
-	delayedFrees   []delayedFree
+	turns            *turns
+	holds            holds
+	calls            *calls
+	delayedFrees     []delayedFree
 	refusalsByAnchor map[string]int // by the ticket that the search began with: how often the database refused its match
 
 	// What becomes of a decision.
@@ -111,7 +111,8 @@ func (l *Loop) forgetProfile(name string) {
 	l.profilesByName = nil
 }
 
-// currentMoment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same moments.
+// currentMoment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same
+// moments.
 func (l *Loop) currentMoment() time.Time {
 	if now := l.options.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
 		l.lastMoment = now

@@ -271,8 +271,8 @@ func TestNewcomersJoinAnOpenMatch(t *testing.T) {
 	b.RequireInvariants()
 }
 
-// A player for whom nobody comes plays with bots, which the game server reads in the roster; a newcomer takes the place of
-// one.
+// A player for whom nobody comes plays with bots, which the game server reads in the roster; a newcomer takes the place
+// of one.
 func TestBotsFillAMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// lookAtOwners reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in
-// memory.
+// lookAtOwners reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no
+// ticket in memory.
 func (l *Loop) lookAtOwners(ctx context.Context) error {
 	var all []db.ProfileOwner
 	err := callDatabase(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
@@ -26,8 +26,8 @@ func (l *Loop) lookAtOwners(ctx context.Context) error {
 	return l.takeAndGive(ctx, all)
 }
 
-// takeAndGive finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
-// decides who owns a profile; a former owner's commits fail.
+// takeAndGive finds profiles to take, follows new versions and gives up what is beyond this worker's share. The
+// database decides who owns a profile; a former owner's commits fail.
 func (l *Loop) takeAndGive(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
 	// Found anew at each look, since other workers take profiles meanwhile.
@@ -101,8 +101,8 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
-// resumeOwned decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after
-// it took them.
+// resumeOwned decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed
+// after it took them.
 func (l *Loop) resumeOwned(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {
@@ -139,8 +139,8 @@ const shareEvery = time.Second
 // has taken them.
 const sharesMost = 8
 
-// giveSurplus gives up profiles to the worker with least to decide about, as long as both have less to decide about than this
-// one afterwards.
+// giveSurplus gives up profiles to the worker with least to decide about, as long as both have less to decide about
+// than this one afterwards.
 func (l *Loop) giveSurplus(ctx context.Context) error {
 	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
 		return nil
@@ -171,8 +171,8 @@ func (l *Loop) giveSurplus(ctx context.Context) error {
 	return nil
 }
 
-// surplusProfile returns the smallest profile that a worker with that weight could take and still have less than this worker
-// has now.
+// surplusProfile returns the smallest profile that a worker with that weight could take and still have less than this
+// worker has now.
 func (l *Loop) surplusProfile(least int) *owned {
 	var smallest *owned
 	for _, p := range l.profiles {

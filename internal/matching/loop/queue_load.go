@@ -25,9 +25,9 @@ func (q *queue) loadNewest(ctx context.Context) error {
 	})
 }
 
-// loadPage takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets that
-// are known stay as they are. One that leaves before its page is read is in no page, and one that leaves later is in
-// the changes.
+// loadPage takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets
+// that are known stay as they are. One that leaves before its page is read is in no page, and one that leaves later is
+// in the changes.
 func (q *queue) loadPage(ctx context.Context) error {
 	if q.nextPage == nil {
 		q.nextPage = q.readAhead(ctx)
@@ -126,7 +126,8 @@ func (q *queue) reconcileOn(ctx context.Context) error {
 	return nil
 }
 
-// differingIDs returns the tickets of a page that this worker knows otherwise, or not at all though it has room for them.
+// differingIDs returns the tickets of a page that this worker knows otherwise, or not at all though it has room for
+// them.
 func (q *queue) differingIDs(page []query.CandidateIDsAfterRow) (ids []string) {
 	for _, r := range page {
 		q.comparison.comparedIDs[r.ID] = true

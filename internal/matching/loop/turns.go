@@ -50,7 +50,8 @@ func (q *turns) runTurns() {
 	}
 }
 
-// nextTurn takes the result of a turn, nil for none, and returns the turn that runs next on this goroutine; nil: it ends.
+// nextTurn takes the result of a turn, nil for none, and returns the turn that runs next on this goroutine; nil: it
+// ends.
 func (q *turns) nextTurn(last *turn) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -42,7 +42,8 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 	return l.putDemand(ctx)
 }
 
-// showWaiting lets players see that their match waits for a server, or that they are back in the queue: a statement for each.
+// showWaiting lets players see that their match waits for a server, or that they are back in the queue: a statement for
+// each.
 func (l *Loop) showWaiting(ctx context.Context) error {
 	w := &l.waiting
 	var begin, end []string

@@ -98,7 +98,8 @@ func newWaits(stored []db.WaitingTime, now time.Time) *waits {
 	return &waits{storedTimes: stored, formerUntil: now.Add(formerFor)}
 }
 
-// publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
+// publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has
+// others.
 func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
 	for _, g := range w.estimator.Publish(now, waiting) {
 		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})

@@ -39,9 +39,9 @@ func (h *bySeen) Pop() any {
 	return last
 }
 
-// yieldArrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen
-// before it: tickets that were seen later than the next one was created wait in a heap. A ticket that waited when the
-// queue was read counts as one that waits.
+// yieldArrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is
+// seen before it: tickets that were seen later than the next one was created wait in a heap. A ticket that waited when
+// the queue was read counts as one that waits.
 func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
 	waiting, stopped := h.waitingArrivals, false

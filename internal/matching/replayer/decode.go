@@ -51,7 +51,8 @@ func laterTime(a, b time.Time) time.Time {
 	return a
 }
 
-// recordedMatch returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open match.
+// recordedMatch returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open
+// match.
 func (h *history) recordedMatch(row query.ReplayTicketsRow) *replay.RecordedMatch {
 	if row.MatchID == uuid.Nil || row.Profile != h.pastRange.ProfileName || row.Joined {
 		return nil

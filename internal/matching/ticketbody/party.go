@@ -53,7 +53,8 @@ func fieldValues(message []byte, number protowire.Number) func(yield func([]byte
 	}
 }
 
-// lastField returns the value of the last field with a number, as protobuf reads fields that come twice; nil without one.
+// lastField returns the value of the last field with a number, as protobuf reads fields that come twice; nil without
+// one.
 func lastField(message []byte, number protowire.Number) (value []byte) {
 	for v := range fieldValues(message, number) {
 		value = v

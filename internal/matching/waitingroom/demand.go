@@ -62,8 +62,8 @@ func (r *Room) putDemand(ctx context.Context) error {
 	return err
 }
 
-// takeUnserved returns the players whose demand must be written now: new players for whom there was no capacity, and those
-// that are due to be renewed, at most one part of all. So many players that joined together are renewed over five
+// takeUnserved returns the players whose demand must be written now: new players for whom there was no capacity, and
+// those that are due to be renewed, at most one part of all. So many players that joined together are renewed over five
 // seconds, not at one moment.
 func (r *Room) takeUnserved(now time.Time) (players []*Player, demand []db.Waiting) {
 	r.mu.Lock()

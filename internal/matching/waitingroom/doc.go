@@ -8,6 +8,6 @@
 // not use expire. db decides which players get seats (queries/placement.sql), and how many servers a mode needs
 // (db/provision/scale.go).
 //
-// room.go has the room, its queues and players, which one mutex guards; queue.go asks for their seats, demand.go records
-// them, run.go runs both. player.go is the interface of one caller, request.go what it says and learns.
+// room.go has the room, its queues and players, which one mutex guards; queue.go asks for their seats, demand.go
+// records them, run.go runs both. player.go is the interface of one caller, request.go what it says and learns.
 package waitingroom

@@ -37,8 +37,8 @@ func (q *queue) startAsking() {
 		return
 	}
 	q.isRunning = true
-	// No follow.Loop: the queue follows no feed, only a player or news of capacity is a reason to ask, and its goroutine
-	// ends with its last player.
+	// No follow.Loop: the queue follows no feed, only a player or news of capacity is a reason to ask, and its
+	// goroutine ends with its last player.
 	q.room.askingQueues.Go(func() {
 		for q.mustContinue(ctx) {
 			_ = q.room.guard.Do("waiting players",

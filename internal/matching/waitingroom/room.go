@@ -115,8 +115,8 @@ func (r *Room) Waiting() int {
 	return r.playerCount
 }
 
-// removePlayer returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the
-// seat back when the call returns.
+// removePlayer returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives
+// the seat back when the call returns.
 func (r *Room) removePlayer(p *Player) (seat *db.Placement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,8 +6,8 @@
 // most.
 //
 // hub.go has the calls of a replica, by ticket; feed.go reads what they wait for. watcher.go is one call of Watch,
-// follower.go wakes one that follows a ticket, keepalive.go extends the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses
-// are in server/openmatch.
+// follower.go wakes one that follows a ticket, keepalive.go extends the lives of tickets that are watched. db defines
+// the feed and tickets; the protocol's streams and statuses are in server/openmatch.
 package watch
 
 import (

@@ -35,8 +35,8 @@ type watcher struct {
 	lookDue        <-chan time.Time // when to read the ticket again
 }
 
-// notifyChange replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only
-// sender.
+// notifyChange replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the
+// only sender.
 func (w *watcher) notifyChange(s db.Settled) {
 	select {
 	// Only the latest change counts. The watcher may take the old one at the same time: then the channel is empty,
@@ -66,8 +66,8 @@ func (w *watcher) followTicket(ctx context.Context) error {
 	}
 }
 
-// handleChange handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than
-// the last one sent: that change may be outdated, or the database's clock went back in a failover.
+// handleChange handles a change from the feed. It reads the ticket where the change is not an assignment, or is older
+// than the last one sent: that change may be outdated, or the database's clock went back in a failover.
 func (w *watcher) handleChange(ctx context.Context, s db.Settled) error {
 	if !s.IsAssigned || s.SettledAt.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
@@ -101,8 +101,8 @@ func (w *watcher) updateFrom(t db.Ticket) error {
 	return w.sendUpdate(t.EncodedAssignment, t.SettledAt)
 }
 
-// sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time
-// is over: the ticket is deleted by then, or was assigned again.
+// sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's
+// time is over: the ticket is deleted by then, or was assigned again.
 func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
 	left := at.Add(w.store.Timing().AssignedFor).Sub(w.store.Now())
 	w.lookDue = time.After(max(left, minLookInterval))

@@ -60,8 +60,8 @@ func newCall(ctx context.Context, shared *resources, caller Caller) *call {
 	return c
 }
 
-// advanceTo moves the call to a later state. It returns false where the call is already in that state or a later one. The
-// match function is canceled in every state after proposing. The caller holds mu.
+// advanceTo moves the call to a later state. It returns false where the call is already in that state or a later one.
+// The match function is canceled in every state after proposing. The caller holds mu.
 func (c *call) advanceTo(to callState) bool {
 	if c.state >= to {
 		return false
@@ -126,8 +126,8 @@ func (c *call) resultOf(err error) error {
 	return nil
 }
 
-// fail ends the call by itself. Fetch does not return before endCall, because matches of the call may be committed right
-// now. The caller holds mu.
+// fail ends the call by itself. Fetch does not return before endCall, because matches of the call may be committed
+// right now. The caller holds mu.
 func (c *call) fail(err error) {
 	if c.advanceTo(failing) {
 		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}

@@ -53,8 +53,8 @@
 // round.go is a cycle as this replica takes part in it: one goroutine, which wakes up, takes a step of its role, and
 // waits; take_part.go chooses the role. One role is owner.go, whose steps are in owner_run.go (collect.go takes
 // proposals, evaluation.go runs the evaluator, queue.go and commit.go commit what it accepts, lease.go holds the row),
-// the other follower.go (report.go writes proposals for the owner, and takes calls out). A follower that takes the cycle
-// over becomes its owner.
+// the other follower.go (report.go writes proposals for the owner, and takes calls out). A follower that takes the
+// cycle over becomes its owner.
 //
 // A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after
 // PendingFor of [db.Timing].

@@ -42,8 +42,8 @@ func (r *round) startEvaluation(ctx context.Context) *evaluation {
 	return v
 }
 
-// feedEvaluator sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when
-// ctx ends: an evaluator may read and ignore its context.
+// feedEvaluator sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the
+// input when ctx ends: an evaluator may read and ignore its context.
 func (v *evaluation) feedEvaluator(ctx context.Context, in chan<- Proposal) {
 	defer close(in)
 	for complete := false; !complete; {

@@ -117,7 +117,8 @@ func (e *Engine) takeWaiting() (calls []*call) {
 	return calls
 }
 
-// assignCalls gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none yet.
+// assignCalls gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none
+// yet.
 func (e *Engine) assignCalls(ctx context.Context, c db.Cycle, calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

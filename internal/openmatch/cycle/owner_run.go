@@ -99,8 +99,8 @@ func (o *owner) closePhase(ctx context.Context) error {
 	return nil
 }
 
-// advancePhase moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when
-// no other replica reads it.
+// advancePhase moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged
+// when no other replica reads it.
 func (o *owner) advancePhase(ctx context.Context, phase string) error {
 	o.phase = phase
 	wait.Wake(o.round.changed) // this phase may be over, too

@@ -26,8 +26,8 @@ func (q *queue) addCandidate(c *candidate) {
 	q.matchCount++
 }
 
-// takeBatch takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one. They
-// are in the order of acceptance: of two that share a ticket the first is kept.
+// takeBatch takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one.
+// They are in the order of acceptance: of two that share a ticket the first is kept.
 func (q *queue) takeBatch(limit int) (batch []*candidate) {
 	for weight := 0; q.matchCount > 0; {
 		caller := q.callerTurns[0]

@@ -56,8 +56,9 @@ func (r *round) setTimes(c db.Cycle) {
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
 }
 
-// playRole takes steps until the role is over. It is no follow.Loop, because a step that fails ends the round, the role says
-// how long it may idle, and proposals wait for others to form a batch. Errors: those of a step; the cause of ctx's end.
+// playRole takes steps until the role is over. It is no follow.Loop, because a step that fails ends the round, the role
+// says how long it may idle, and proposals wait for others to form a batch. Errors: those of a step; the cause of ctx's
+// end.
 func (r *round) playRole(ctx context.Context, as role) error {
 	for ctx.Err() == nil {
 		over := false
@@ -108,8 +109,8 @@ func (r *round) endCalls(err error) {
 	}
 }
 
-// addCalls adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and
-// has found the round under it: a round leaves the engine's map before it ends its calls.
+// addCalls adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock
+// and has found the round under it: a round leaves the engine's map before it ends its calls.
 func (r *round) addCalls(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -93,9 +93,9 @@ func (c *connections) cacheConnection(conn *connection) {
 	}
 }
 
-// callAddress makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a
-// new connection: the match function may have restarted, perhaps at another address of the same name. some reports
-// whether try got an answer.
+// callAddress makes a call to an address. If the connection is lost before the first answer, it makes the call once
+// more on a new connection: the match function may have restarted, perhaps at another address of the same name. some
+// reports whether try got an answer.
 func (c *connections) callAddress(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
 	conn, err := c.useAddress(at)
 	if err != nil {
@@ -163,8 +163,8 @@ func (c *connection) closeUnused() {
 	}
 }
 
-// newConnection makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's
-// owner must not configure this client.
+// newConnection makes a connection, which connects when it is first used. Service configs in TXT records are ignored:
+// the name's owner must not configure this client.
 func (c *connections) newConnection(at address) (*connection, error) {
 	conn := &connection{address: at}
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),

@@ -93,7 +93,8 @@ func (x *evaluatorInput) sendOrCancel(stream pb.Evaluator_EvaluateClient, cancel
 	}
 }
 
-// sendAll sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's error.
+// sendAll sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's
+// error.
 func (x *evaluatorInput) sendAll(stream pb.Evaluator_EvaluateClient) {
 	for _, p := range x.sentProposals {
 		if stream.Send(asRequest(p)) != nil {

@@ -53,8 +53,8 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	return err
 }
 
-// writeProposals writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an
-// unknown type, is skipped and so not accepted: one caller's fault must not fail the cycle for all.
+// writeProposals writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any
+// of an unknown type, is skipped and so not accepted: one caller's fault must not fail the cycle for all.
 func (e *restEvaluator) writeProposals(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
 	for {
 		select {

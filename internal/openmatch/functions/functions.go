@@ -88,8 +88,8 @@ func (f *functions) closeIdle() {
 	}
 }
 
-// callFunction calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the
-// one that propose returned, or the cause of the context's end.
+// callFunction calls a match function for a profile, and propose with each match as it arrives. Errors: the function's
+// own, the one that propose returned, or the cause of the context's end.
 func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) error {
 	call := f.runGRPC // answered: a match function answered, not something else at its address
@@ -125,8 +125,8 @@ func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchPr
 	return answered, err
 }
 
-// runFunction reports whether there were proposals, and whether a match function answered: the errors that the client makes of
-// a failed connection, or of an answer that is not gRPC, have no headers.
+// runFunction reports whether there were proposals, and whether a match function answered: the errors that the client
+// makes of a failed connection, or of an answer that is not gRPC, have no headers.
 func (c *connection) runFunction(ctx context.Context, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call

@@ -115,7 +115,8 @@ func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile
 	return err
 }
 
-// callFunction calls a match function, and prepares each match. unreadable is how many have a score that cannot be decoded.
+// callFunction calls a match function, and prepares each match. unreadable is how many have a score that cannot be
+// decoded.
 func (m *Matchmaker) callFunction(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
 	prepare func(*pb.Match),
 	propose func(cycle.Proposal) error) (

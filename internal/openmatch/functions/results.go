@@ -29,9 +29,9 @@ func newRESTClient(d dialer) *restClient {
 	}
 }
 
-// readResults sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an
-// error. Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks
-// like such a stream.
+// readResults sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or
+// an error. Errors: one in the stream, or the one that each returned. answered is false if nothing in the response
+// looks like such a stream.
 func (c *restClient) readResults(request *http.Request, each func(result []byte) error) (answered bool, err error) {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)

@@ -15,8 +15,8 @@ const unknownAddress = "0.0.0.0"
 // edgegap is the provider that sets these variables by itself, but for the two of the context.
 const edgegap = "edgegap"
 
-// arbitriumVariables returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that
-// was built for Edgegap stops with an error when one is missing.
+// arbitriumVariables returns the variables that Edgegap's servers read, as far as the provider does not set them. A
+// server that was built for Edgegap stops with an error when one is missing.
 func (s Settings) arbitriumVariables(name token.Deployment, v provision.AppVersion) provider.Env {
 	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.ServerTokens().Token(token.ForContext, name))
 	env := provider.Env{"ARBITRIUM_CONTEXT_URL": url, "ARBITRIUM_CONTEXT_TOKEN": secret}
