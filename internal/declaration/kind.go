@@ -32,7 +32,8 @@ func kindOf(text []byte) fileKind {
 
 // keysOf returns which keys are at the top of a document; nil if it cannot be read.
 func keysOf(text []byte) (has func(key string) bool) {
-	if object := (map[string]json.RawMessage{}); json.Unmarshal(text, &object) == nil { // which YAML refuses where it has tabs
+	// JSON first, although YAML includes it: YAML refuses tabs, with which JSON may be indented.
+	if object := (map[string]json.RawMessage{}); json.Unmarshal(text, &object) == nil {
 		return func(key string) bool { _, found := object[key]; return found }
 	}
 	if positions := positionsOf(text); positions != nil {

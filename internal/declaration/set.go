@@ -25,9 +25,9 @@ type Set struct {
 	Profiles    []Profile
 	poolSources []poolSource
 
-	appPlaces, poolList, projectPlaces []place // of each item of the declaration
-	declaration                        db.Declaration
-	problems                           []string
+	appPlaces, poolPlaces, projectPlaces []place // of each item of the declaration
+	declaration                          db.Declaration
+	problems                             []string
 }
 
 // poolSource is a file with app versions, pools or projects.
@@ -86,6 +86,7 @@ func (s *Set) addProfile(p Profile) {
 	for _, problem := range p.Problems {
 		s.addProblem(p.File, problem)
 	}
+	// One with problems as well: profiles have the same indexes here and in the declaration.
 	s.Profiles = append(s.Profiles, p)
 	s.declaration.Profiles = append(s.declaration.Profiles, db.DeclaredProfile{Document: p.Text})
 }
@@ -101,11 +102,12 @@ func (s *Set) addPools(source Source, options Options) {
 	file := len(s.poolSources)
 	s.poolSources = append(s.poolSources, poolSource{f, source.File})
 	for i, v := range f.Apps {
-		s.appPlaces, s.declaration.AppVersions = append(s.appPlaces, place{file, i}), append(s.declaration.AppVersions,
-			v)
+		s.appPlaces = append(s.appPlaces, place{file, i})
+		s.declaration.AppVersions = append(s.declaration.AppVersions, v)
 	}
 	for i, p := range f.Pools {
-		s.poolList, s.declaration.Pools = append(s.poolList, place{file, i}), append(s.declaration.Pools, p)
+		s.poolPlaces = append(s.poolPlaces, place{file, i})
+		s.declaration.Pools = append(s.declaration.Pools, p)
 	}
 	for i, p := range f.Projects {
 		s.projectPlaces = append(s.projectPlaces, place{file, i})
@@ -195,7 +197,7 @@ func (s *Set) placesOf(list string) []place {
 	case "apps":
 		return s.appPlaces
 	case "pools":
-		return s.poolList
+		return s.poolPlaces
 	}
 	return s.projectPlaces
 }

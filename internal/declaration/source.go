@@ -42,7 +42,8 @@ func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
 			}
 			all, size = append(all, Source{file, text}), size+len(text)
 			if len(all) > maxFiles || size > maxBytes {
-				return nil, fmt.Errorf("these are too many files: %d and %d MiB are allowed in all", maxFiles, maxBytes>>20)
+				return nil, fmt.Errorf("these are too many files: %d and %d MiB are allowed in all", maxFiles,
+					maxBytes>>20)
 			}
 		}
 	}

@@ -24,13 +24,7 @@ func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
 
 // judgeAgents returns the Finding of the fleet in the worst state.
 func judgeAgents(fleets []agentSums) Finding {
-	worst := goodFinding("no replica serves Rivalis game servers")
-	for i, f := range fleets {
-		if found := f.judgeAgents(); i == 0 || severityOf(found.State) > severityOf(worst.State) {
-			worst = found
-		}
-	}
-	return worst
+	return worstOf(fleets, goodFinding("no replica serves Rivalis game servers"), agentSums.judgeAgents)
 }
 
 // judgeAgents uses the age of leases and not the state of replicas: without any replica no lease expires.

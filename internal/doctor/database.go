@@ -19,6 +19,7 @@ func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	}
 	c, known := dbcause.FromError(err)
 	switch {
+	// An answer: the server is there, and the network works.
 	case dbcause.IsPostgres(err):
 		return failureFinding("", "refuses the connection").fromCause(c), nil
 	case known:
@@ -44,9 +45,11 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	if !w.Allowed {
 		return w.judgeUntried(), nil
 	}
+	// Half of the time: a commit that waits for a standby leaves the other half for the question why.
 	trying, cancel := context.WithTimeout(ctx, checkTimeout/2)
 	defer cancel()
 	if failed := d.Store.TryWrite(trying); failed != nil {
+		// A commit that waits for a standby is seen only after it has waited for a while.
 		if again, err := d.readWritability(ctx); err == nil {
 			w = again
 		}

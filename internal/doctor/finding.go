@@ -55,6 +55,17 @@ func (f Finding) inSection(section string) Finding {
 // Severity returns 0 for ok, 1 for warn and 2 for fail, as in the metric of findings.
 func (f Finding) Severity() int { return severityOf(f.State) }
 
+// worstOf judges each of some things and returns the first finding in the worst state; none where there are no things.
+func worstOf[T any](all []T, none Finding, judge func(T) Finding) Finding {
+	worst := none
+	for i, one := range all {
+		if found := judge(one); i == 0 || severityOf(found.State) > severityOf(worst.State) {
+			worst = found
+		}
+	}
+	return worst
+}
+
 func severityOf(state string) int { return slices.Index([]string{OK, Warn, Fail}, state) }
 
 func goodFinding(says string, args ...any) Finding {

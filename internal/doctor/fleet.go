@@ -53,7 +53,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	const silent = "Dead servers stay in the fleet"
 	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
 	switch {
-	// also without an amnesty: the horizon of leases stands still while all are silent
+	// Also without an amnesty: the horizon of leases stands still while all are silent.
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
 		return failureFinding("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
@@ -66,6 +66,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	case died*2 >= f.Alive+died:
 		return failureFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
+	// None of them takes a session, though all are well.
 	case f.Alive == f.Draining:
 		return failureFinding("director fleet undrain ID…", "%s: no player can be placed",
 			says).inSection("Players get 409 no_capacity")
@@ -83,6 +84,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 // with it.
 func (f fleetSums) judgeEmpty() Finding {
 	switch {
+	// With pools, no server is what an installation without players looks like.
 	case f.Pools > 0:
 		return goodFinding("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Ended > 0:

@@ -25,13 +25,7 @@ func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {
 
 // judgeLobbies returns the Finding of the region in the worst state.
 func judgeLobbies(regions []lobbySums) Finding {
-	worst := goodFinding("no region has projects")
-	for i, r := range regions {
-		if found := r.judge(); i == 0 || severityOf(found.State) > severityOf(worst.State) {
-			worst = found
-		}
-	}
-	return worst
+	return worstOf(regions, goodFinding("no region has projects"), lobbySums.judge)
 }
 
 // sweptWithin is the time in seconds after which a worker has ended an expired session, with much to spare.

@@ -26,6 +26,7 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	for i, m := range moves {
 		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell serves the region again", m.Region)
 		switch {
+		// At once: until the flip goes on or is undone, both cells refuse the region.
 		case m.Refused > moveRefusedFor:
 			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the fence, before that cell served it",
 				m.Region, m.Refused.Round(time.Second), m.Cell)

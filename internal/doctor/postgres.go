@@ -57,6 +57,7 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 		return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
 			"a pooler that loses prepared statements: %s", oneLine(p.StatementError)), nil
 	}
+	// Goose's session lock and LISTEN need a connection that stays with one client.
 	if !d.Direct {
 		return warningFinding("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
 			"a pooler, and no direct connection"), nil
@@ -142,14 +143,15 @@ func (d Doctor) checkWriters(ctx context.Context) (Finding, error) {
 	return judgeWriters(v.Oldest, v.Owner, v.Sees), nil
 }
 
-func judgeWriters(oldest float64, who string, sees bool) Finding {
-	says := fmt.Sprintf("a transaction has been writing for %s: %s", formatSeconds(oldest), who)
+func judgeWriters(oldest float64, owner string, seesOthers bool) Finding {
+	says := fmt.Sprintf("a transaction has been writing for %s: %s", formatSeconds(oldest), owner)
 	switch {
 	case oldest > 60:
 		return failureFinding("SELECT pg_terminate_backend(pid)", "%s", says)
 	case oldest > 10:
 		return warningFinding("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
-	case !sees:
+	// Nothing was seen, which means little for a role that sees its own transactions alone.
+	case !seesOthers:
 		return warningFinding("GRANT pg_read_all_stats to this role and to the owner of schema ops",
 			"other roles' transactions cannot be seen")
 	}

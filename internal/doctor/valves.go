@@ -26,13 +26,7 @@ func (d Doctor) checkValves(ctx context.Context) (Finding, error) {
 
 // judgeValves returns the Finding of the first valve in the worst state.
 func judgeValves(all []opsview.Valve, now time.Time) Finding {
-	worst := goodFinding("there are none")
-	for i, v := range all {
-		if found := judgeValve(v, now); i == 0 || severityOf(found.State) > severityOf(worst.State) {
-			worst = found
-		}
-	}
-	return worst
+	return worstOf(all, goodFinding("there are none"), func(v opsview.Valve) Finding { return judgeValve(v, now) })
 }
 
 func judgeValve(v opsview.Valve, now time.Time) Finding {

@@ -25,13 +25,7 @@ func (d Doctor) checkWebhooks(ctx context.Context) (Finding, error) {
 
 // judgeWebhooks returns the Finding of the first webhook in the worst state.
 func judgeWebhooks(all []opsview.Webhook, now time.Time) Finding {
-	worst := goodFinding("there are none")
-	for i, w := range all {
-		if found := judgeWebhook(w, now); i == 0 || severityOf(found.State) > severityOf(worst.State) {
-			worst = found
-		}
-	}
-	return worst
+	return worstOf(all, goodFinding("there are none"), func(w opsview.Webhook) Finding { return judgeWebhook(w, now) })
 }
 
 func judgeWebhook(w opsview.Webhook, now time.Time) Finding {

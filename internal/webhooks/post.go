@@ -93,6 +93,7 @@ func retryAfterOf(response *http.Response) time.Duration {
 	if err != nil {
 		return 0
 	}
+	// The date is by the endpoint's clock, which may differ from ours.
 	sent, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
 		sent = time.Now()
@@ -122,7 +123,7 @@ func shortenText(text string) string {
 	const most = 200
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+		text = strings.ToValidUTF8(text[:most], "") + "…" // the cut may be within a character
 	}
 	return text
 }

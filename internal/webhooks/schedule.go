@@ -30,6 +30,7 @@ func roundPause(failures int, jitter float64) time.Duration {
 // growingPause returns first for one failure, factor times as much for each further one, and at most longest.
 func growingPause(first, longest time.Duration, factor, failures int) time.Duration {
 	pause := first
+	// It stops at longest: after some dozen failures the pause would overflow.
 	for n := 1; n < failures && pause < longest; n++ {
 		pause *= time.Duration(factor)
 	}

@@ -92,6 +92,7 @@ func (b *batch) firstUndelivered(l db.Letter, jitter float64) db.Undelivered {
 	if b.lastFailure == nil {
 		return db.Undelivered{Letter: l} // due at once
 	}
+	// A letter counts the attempts that failed, not those that were left out behind another one.
 	l.FailedAttempts++
 	return db.Undelivered{
 		Letter: l, AttemptError: b.lastFailure.operatorText, IsDead: l.TriedFor >= GiveUpAfter,

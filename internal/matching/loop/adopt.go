@@ -22,7 +22,7 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
 		switch {
-		case l.unreadableVersions[o.ProfileName] == o.LiveVersion:
+		case l.unreadableVersions[o.ProfileName] == o.LiveVersion: // left to workers of the release that wrote it
 		case !o.IsOwned:
 			l.looksWithoutOwner[o.ProfileName]++
 			free = append(free, o)
@@ -181,7 +181,11 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.ProfileName),
 			slog.Int64("epoch", epoch))
 	}
-	p.version, p.profile, p.lotSeed, p.openMatches, p.rostersRead, p.mayHaveChecks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
+	p.version, p.profile, p.lotSeed = o.LiveVersion, read, newSeed()
+	// The new engine knows no open match, so that all of them count as changed at the next reading.
+	p.openMatches, p.rostersRead = nil, time.Time{}
+	// Checks that the version before, or another worker, has begun go on although this version may begin none.
+	p.mayHaveChecks = true
 	p.decideBy(read)
 	return true
 }

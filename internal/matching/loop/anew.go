@@ -41,7 +41,7 @@ func (l *Loop) keepKnown() {
 // forgetAll forgets what was read and decided. Transactions that are under way end on their own; what they commit is
 // found in the queue that is read next.
 func (l *Loop) forgetAll() {
-	l.freeAll("")
+	l.freeAll()
 	l.dropCalls()
 	l.turns.dropAll()
 	l.turns = newTurns(l.turns.maxRunning, l.options.Guard)

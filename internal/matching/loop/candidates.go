@@ -19,7 +19,7 @@ func (l *Loop) ticketGone(e *entry) {
 	l.leaveCandidates(e)
 	delete(l.refusalsByAnchor, e.id)
 	if j := l.waiting.removeJobOf(e.id); j != nil {
-		l.giveBack(j, 0, "")
+		l.giveBack(j, 0)
 	}
 }
 

@@ -26,7 +26,9 @@ func (l *Loop) takeTurns(ctx context.Context) {
 		case p == nil: // another worker decides now
 		case t.isShadow:
 			l.endShadow(p, t)
-		case p.liveDecider != t.decider: // another version decides now, or this worker gave the profile up and took it again
+		// Another version decides now, or this worker gave the profile up and took it again: the matches are not of
+		// the engine that has the tickets.
+		case p.liveDecider != t.decider:
 		case t.err != nil:
 			l.decideAnew(ctx, p)
 		default:
@@ -55,6 +57,7 @@ func (l *Loop) beginTurns() {
 	now, room := l.currentMoment(), maxUnderWay-l.commits.len()
 	for _, p := range l.profilesInOrder() {
 		mayDecide := l.mayDecide(p, room)
+		// A function decides outside this worker: it has calls in place of turns.
 		if p.function != nil {
 			if mayDecide {
 				l.callFunction(p)
@@ -69,15 +72,16 @@ func (l *Loop) beginTurns() {
 // beginTurn begins a turn of a profile. One that may not decide learns of changes all the same.
 func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
 	d := p.liveDecider
-	if d.isRunning || len(d.queuedChanges) == 0 && !(mayDecide && d.mayFind(now)) {
+	hasWork := len(d.queuedChanges) > 0 || mayDecide && d.mayFind(now)
+	if d.isRunning || !hasWork {
 		return
 	}
 	t := &turn{profileName: p.name, beganAt: now, mayDecide: mayDecide, maxTime: l.turnTime, maxLate: l.maxLate,
-		searchEffort: turnEffort,
-		maxMatches:   min(turnMatches, room), playerArg: l.options.PlayerArg}
+		searchEffort: turnEffort, maxMatches: min(turnMatches, room), playerArg: l.options.PlayerArg}
 	if p.profile.Accept > 0 {
-		t.searchEffort, t.maxMatches = askEffort, min(t.maxMatches,
-			maxReadyChecks-p.openChecks-l.commits.askingByProfile[p.name])
+		// Matches beyond the bound of open checks would be given back at once, with the effort that found them.
+		t.searchEffort = askEffort
+		t.maxMatches = min(t.maxMatches, maxReadyChecks-p.openChecks-l.commits.askingByProfile[p.name])
 	}
 	l.turns.beginTurn(d.beginTurn(t))
 }

@@ -12,7 +12,7 @@ import (
 // match. marked are its tickets if a cycle has accepted the match, else nil.
 func (l *Loop) handleDecided(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
 	if !l.isCurrent(d) {
-		l.metrics.droppedMatches.WithLabelValues("gone").Inc()
+		l.metrics.droppedMatches.WithLabelValues(droppedGone).Inc()
 		l.putBack(p, d.proposal.Tickets, marked, 0)
 		return
 	}

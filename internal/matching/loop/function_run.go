@@ -91,7 +91,7 @@ func (l *Loop) takeAccepted(ctx context.Context, p *owned, m cycle.Accepted, tea
 		}
 	}
 	if len(tickets) < len(m.Proposal.Tickets) {
-		l.metrics.droppedMatches.WithLabelValues("gone").Inc()
+		l.metrics.droppedMatches.WithLabelValues(droppedGone).Inc()
 		l.freeTickets(marked, 0)
 		return
 	}

@@ -24,11 +24,16 @@ func (h holds) withoutProfile(name string) (rest holds) {
 	return rest
 }
 
-// giveBack drops a match: its tickets are candidates again, at their place, after a pause.
-func (l *Loop) giveBack(j *job, after time.Duration, why string) {
-	if why != "" {
-		l.metrics.droppedMatches.WithLabelValues(why).Inc()
-	}
+// dropMatch counts a match that could not be committed, and gives its tickets back.
+func (l *Loop) dropMatch(j *job, after time.Duration, why string) {
+	l.metrics.droppedMatches.WithLabelValues(why).Inc()
+	l.giveBack(j, after)
+}
+
+// giveBack makes the tickets of a match that is not committed candidates again, at their place, after a pause.
+func (l *Loop) giveBack(j *job, after time.Duration) {
+	// Tickets that a cycle has marked are pending in the database: no profile, here or elsewhere, may take them before
+	// their marks are removed there.
 	if m := j.markedTickets(); m != nil {
 		l.freeTickets(*m, after)
 		return

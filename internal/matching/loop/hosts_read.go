@@ -57,7 +57,7 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	for _, r := range now {
 		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
 			for _, j := range l.waiting.removeUnaccepted(p.name) {
-				l.giveBack(j, 0, "")
+				l.giveBack(j, 0)
 			}
 			return
 		}

@@ -19,10 +19,18 @@ func (l *Loop) freeTickets(tickets db.MarkedTickets, after time.Duration) {
 	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(after)})
 }
 
-// freeAll returns the tickets of all matches of a profile's function to the queue; "": of all profiles.
-func (l *Loop) freeAll(profile string) {
+// freeAll returns the tickets of all matches of functions to the queue.
+func (l *Loop) freeAll() { l.freeMatches(func(*job) bool { return true }) }
+
+// freeProfile returns the tickets of all matches of a profile's function to the queue.
+func (l *Loop) freeProfile(name string) {
+	l.freeMatches(func(j *job) bool { return j.match.Profile == name })
+}
+
+func (l *Loop) freeMatches(isWanted func(*job) bool) {
 	for _, j := range l.allJobs() {
-		if m := j.markedTickets(); m != nil && (profile == "" || profile == j.match.Profile) {
+		// Other matches have no marks: their tickets are free as soon as no worker has them.
+		if m := j.markedTickets(); m != nil && isWanted(j) {
 			l.freeTickets(*m, 0)
 		}
 	}

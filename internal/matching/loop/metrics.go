@@ -10,6 +10,15 @@ const (
 	anewFailed   = "panic"
 )
 
+// Why a decided match was not committed: the label of its counter.
+const (
+	droppedGone    = "gone"
+	droppedBusy    = "busy"
+	droppedRefused = "refused"
+	droppedBad     = "bad"
+	droppedError   = "error"
+)
+
 // metrics are what operators see of the loop of one worker.
 type metrics struct {
 	decideSeconds    prometheus.Histogram

@@ -17,62 +17,79 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// newJob turns what was decided into what is committed. Regions that are known to have room come first.
+// newJob turns what was decided into what is committed. Errors: a ticket has left the queue; something cannot be
+// encoded.
 func (l *Loop) newJob(p *owned, d decided) (*job, error) {
-	found := d.proposal
-	why, err := explain.EncodeWhy(found)
-	if err != nil {
+	j := &job{owner: l.matchOwner(p), anchorTicket: d.proposal.Anchor, answerWithin: p.profile.Accept,
+		decidedAt: time.Now(), maxWait: waitAtMost}
+	var err error
+	if j.match, err = l.newMatch(p, d); err != nil {
 		return nil, err
 	}
-	j := &job{owner: l.matchOwner(p), anchorTicket: found.Anchor, answerWithin: p.profile.Accept, decidedAt: time.Now(),
-		maxWait: waitAtMost}
-	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.lotSeed, DecidedAt: d.decidedAt,
-		Modes: found.Modes,
-		Size:  p.sessionSize(found),
-		Data:  p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.sessionSize(found)),
-	}
-	if open, ok := p.openMatches[found.Session]; ok {
-		j.match.Regions = []string{open.Region}
-		for _, player := range open.SeatedPlayers {
-			j.match.Beside = append(j.match.Beside, player.Sub)
-		}
-	}
-	if len(found.Chosen) > 0 {
-		if j.match.Chosen, err = json.Marshal(found.Chosen); err != nil {
-			return nil, err
-		}
-	}
-	if found.Session == "" {
-		if j.match.FillTo, err = fillTo(p.profile, found); err != nil {
-			return nil, err
-		}
-	}
-	seats := playersByTicket(found)
+	seats := playersByTicket(d.proposal)
 	var tickets []*match.Ticket
-	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
-		e := l.queue.entryByID[id]
-		if e == nil || !e.isPlayable() {
-			return nil, fmt.Errorf("ticket %s left the queue", id)
-		}
-		t, err := e.decodedTicket(l.options.PlayerArg)
-		if err != nil {
-			return nil, err
-		}
-		told, err := tellAttributes(seats[id], t, p.profile.Tell)
+	for _, id := range slices.Sorted(slices.Values(d.proposal.Tickets)) {
+		t, err := l.addTicket(j, p, id, seats[id])
 		if err != nil {
 			return nil, err
 		}
 		tickets = append(tickets, t)
-		j.waiters = append(j.waiters, waiter{e.createdAt, t.Mean(p.profile.Pivot())})
-		j.match.Tickets = append(j.match.Tickets,
-			db.MatchTicket{ID: id, Tx: e.lastTx, Players: told, History: l.historyOf(e, t)})
-		if j.oldestCreated.IsZero() || e.createdAt.Before(j.oldestCreated) {
-			j.oldestCreated = e.createdAt
-		}
 	}
 	j.nearestRegion = nearestRegion(tickets)
 	return j, nil
+}
+
+// newMatch returns the match without its tickets. Regions that are known to have room come first.
+func (l *Loop) newMatch(p *owned, d decided) (m db.NewMatch, err error) {
+	found, size := d.proposal, p.sessionSize(d.proposal)
+	m = db.NewMatch{
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.lotSeed, DecidedAt: d.decidedAt,
+		Modes: found.Modes, Size: size, Data: p.profile.Data, Join: found.Session,
+		Regions: l.hosts.roomFirst(found, size),
+	}
+	if m.Why, err = explain.EncodeWhy(found); err != nil {
+		return m, err
+	}
+	// Newcomers join where the match runs, beside the players that it has.
+	if open, ok := p.openMatches[found.Session]; ok {
+		m.Regions = []string{open.Region}
+		for _, player := range open.SeatedPlayers {
+			m.Beside = append(m.Beside, player.Sub)
+		}
+	}
+	if len(found.Chosen) > 0 {
+		if m.Chosen, err = json.Marshal(found.Chosen); err != nil {
+			return m, err
+		}
+	}
+	// An open match has its bots: newcomers take their places.
+	if found.Session == "" {
+		m.FillTo, err = fillTo(p.profile, found)
+	}
+	return m, err
+}
+
+// addTicket adds a ticket with its players' seats to the match of a job, and returns it.
+func (l *Loop) addTicket(j *job, p *owned, id string, seats []db.MatchPlayer) (*match.Ticket, error) {
+	e := l.queue.entryByID[id]
+	if e == nil || !e.isPlayable() {
+		return nil, fmt.Errorf("ticket %s left the queue", id)
+	}
+	t, err := e.decodedTicket(l.options.PlayerArg)
+	if err != nil {
+		return nil, err
+	}
+	told, err := tellAttributes(seats, t, p.profile.Tell)
+	if err != nil {
+		return nil, err
+	}
+	j.waiters = append(j.waiters, waiter{e.createdAt, t.Mean(p.profile.Pivot())})
+	j.match.Tickets = append(j.match.Tickets,
+		db.MatchTicket{ID: id, Tx: e.lastTx, Players: told, History: l.historyOf(e, t)})
+	if j.oldestCreated.IsZero() || e.createdAt.Before(j.oldestCreated) {
+		j.oldestCreated = e.createdAt
+	}
+	return t, nil
 }
 
 // historyOf returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
@@ -123,7 +140,7 @@ func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) (
 			continue
 		}
 		players[i].Told = text
-		// the bound is that of both; without its sources, a value counts as the client's word
+		// The bound is that of both; without its sources, a value counts as the client's word.
 		if vouched, err := json.Marshal(sources); err == nil && len(text)+len(vouched) <= tellBytes {
 			players[i].Sources = sources
 		}

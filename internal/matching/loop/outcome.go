@@ -41,7 +41,7 @@ func (l *Loop) handleOutcomes(ctx context.Context, o outcomes) {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
 			slog.Any("error", o.err))
 		for _, j := range o.jobs {
-			l.giveBack(j, retryPause, "error")
+			l.dropMatch(j, retryPause, droppedError)
 		}
 		return
 	}
@@ -61,23 +61,28 @@ func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome)
 			p.openChecks, p.mayHaveChecks = p.openChecks+1, true
 		}
 	case db.MatchNoHost:
-		l.nextRegion(ctx, j)
+		l.nextRegion(j)
 	case db.MatchTicketsGone:
 		l.handleLostTickets(ctx, j, outcome.GoneTickets)
 	case db.MatchPlayersBusy:
-		l.giveBack(j, busyPause, "busy")
+		l.dropMatch(j, busyPause, droppedBusy)
 	case db.MatchRefused:
-		if outcome.RefusalReason != db.RefusedSeated { // the open match is another now
-			l.giveBack(j, busyPause, "refused")
-			return
-		}
-		l.giveBack(j, refusedPause, "refused")
+		l.dropMatch(j, pauseAfterRefusal(outcome.RefusalReason), droppedRefused)
 	case db.MatchBad:
 		l.options.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match",
 			slog.String("profile", j.match.Profile),
 			slog.Any("tickets", j.ticketIDs()))
-		l.giveBack(j, l.badPause(j.anchorTicket), "bad")
+		l.dropMatch(j, l.badPause(j.anchorTicket), droppedBad)
 	}
+}
+
+// pauseAfterRefusal is longer where a player has a seat: until the player takes it or its time is over, the same match
+// is refused again. An open match that has changed is read anew within a second.
+func pauseAfterRefusal(reason string) time.Duration {
+	if reason == db.RefusedSeated {
+		return refusedPause
+	}
+	return busyPause
 }
 
 // handleCommitted forgets the tickets of a match. The feed of the queue says the same a moment later.
@@ -109,7 +114,7 @@ func (l *Loop) leaveProfiles(j *job) {
 }
 
 // nextRegion tries the next best game region, and after the last lets the match wait for a server.
-func (l *Loop) nextRegion(_ context.Context, j *job) {
+func (l *Loop) nextRegion(j *job) {
 	if !j.asksPlayers && j.regionIndex+1 < len(j.match.Regions) {
 		j.regionIndex++
 		l.commits.addJob(j)
@@ -117,7 +122,7 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 	}
 	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 &&
 		len(l.hosts.regionsOf(p.profile)) > 0 {
-		l.giveBack(j, 0, "") // the first game region appeared meanwhile
+		l.giveBack(j, 0) // the first game region appeared meanwhile
 		return
 	}
 	// No region has a server with room now. It begins at its best one again when there may be one.
@@ -135,7 +140,7 @@ func (l *Loop) badPause(anchor string) time.Duration {
 // handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after
 // a pause if that told nothing new, so that the same match is not decided and refused without end.
 func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
-	l.metrics.droppedMatches.WithLabelValues("gone").Inc()
+	l.metrics.droppedMatches.WithLabelValues(droppedGone).Inc()
 	known := l.queue.freeVersions(gone)
 	err := l.queue.refreshTickets(ctx, gone)
 	if err != nil {
@@ -153,5 +158,5 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	if unchanged := len(known) == len(gone) && maps.Equal(known, l.queue.freeVersions(gone)); err != nil || unchanged {
 		pause = l.badPause(j.anchorTicket)
 	}
-	l.giveBack(j, pause, "")
+	l.giveBack(j, pause)
 }

@@ -207,7 +207,7 @@ func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.byProfile.cou
 // dropProfile forgets a profile. Its tickets are candidates of other profiles all the same.
 func (l *Loop) dropProfile(name string) {
 	l.forgetProfile(name)
-	l.freeAll(name)
+	l.freeProfile(name)
 	l.waiting.dropProfile(name)
 	l.waiting.isDemandStale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)

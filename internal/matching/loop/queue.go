@@ -102,6 +102,7 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 		}
 		q.removeTicket(c.TicketID)
 	}
+	// A ticket with a SeenAt has been recorded, and is seen first only once.
 	if old == nil && e.isPlayable() && c.SeenAt.IsZero() {
 		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seenAt})
 	}
@@ -111,7 +112,7 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 	switch {
 	case e.isFree(at):
 		q.listener.ticketFree(e)
-	case !e.isPaused:
+	case !e.isPaused: // a paused one is free when another version of it is read, at no time that is known
 		q.inMatches[c.TicketID] = e
 		q.noteOverdue(e.pendingUntil)
 	}
@@ -195,10 +196,10 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(found))
+	stillQueued := make(map[string]bool, len(found))
 	at := q.listener.currentMoment()
 	for _, c := range found {
-		there[c.TicketID] = true
+		stillQueued[c.TicketID] = true
 		if old := q.entryByID[c.TicketID]; old != nil {
 			if old.lastTx == c.ChangedTx && old.isFree(at) && c.IsFree(at) {
 				continue // it is as it was: its match is given back
@@ -209,7 +210,7 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 		q.putTicket(c, at)
 	}
 	for _, id := range ids {
-		if !there[id] {
+		if !stillQueued[id] {
 			q.announceLeft(id)
 			q.removeTicket(id)
 		}

@@ -27,40 +27,45 @@ func (l *Loop) mayAsk(p *owned) bool {
 // readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that
 // did not accept leave the queue; the other tickets are candidates again, which the queue's changes say.
 func (l *Loop) readReadyChecks(ctx context.Context) error {
-	under := map[uuid.UUID]bool{}
+	known := map[uuid.UUID]bool{}
 	for _, j := range l.allJobs() {
-		under[j.match.ID] = true
+		known[j.match.ID] = true
 	}
 	for _, p := range l.profilesInOrder() {
+		// Most profiles have no ready checks: they cost no statement each second.
 		if !p.mayHaveChecks {
 			continue
 		}
-		var checks []db.OpenReadyCheck
-		err := callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
-			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{l.matchOwner(p)},
-				0,
-				judgeBatch)
-			if err != nil {
-				return err
-			}
-			l.metrics.readyChecks.WithLabelValues("failed").Add(float64(len(judged.EndedMatches)))
-			checks, err = l.options.Store.OpenReadyChecks(ctx, l.options.Universe, p.name)
-			return err
-		})
+		checks, err := l.judgeReadyChecks(ctx, p)
 		if err != nil {
 			return err
 		}
-		p.openChecks, p.mayHaveChecks = len(checks), p.profile.Accept > 0 ||
-			len(checks)+l.commits.askingByProfile[p.name] > 0
+		p.openChecks = len(checks)
+		p.mayHaveChecks = p.profile.Accept > 0 || len(checks)+l.commits.askingByProfile[p.name] > 0
 		for _, c := range checks {
 			// The matches under way are here already; another worker may have begun the check before it lost the
 			// profile.
-			if c.Match.Accepted && !under[c.Match.ID] {
+			if c.Match.Accepted && !known[c.Match.ID] {
 				l.commits.addJob(l.acceptedJob(p, c))
 			}
 		}
 	}
 	return l.renewAccepted(ctx)
+}
+
+// judgeReadyChecks ends the ready checks of a profile whose time is over, and returns those that are still open.
+func (l *Loop) judgeReadyChecks(ctx context.Context, p *owned) (open []db.OpenReadyCheck, err error) {
+	err = callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
+		judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{l.matchOwner(p)}, 0,
+			judgeBatch)
+		if err != nil {
+			return err
+		}
+		l.metrics.readyChecks.WithLabelValues("failed").Add(float64(len(judged.EndedMatches)))
+		open, err = l.options.Store.OpenReadyChecks(ctx, l.options.Universe, p.name)
+		return err
+	})
+	return open, err
 }
 
 // acceptedJob is the match of a ready check that all players accepted.
@@ -69,7 +74,7 @@ func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 	j.waiters = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
 		e := l.queue.entryByID[t.ID]
-		if e == nil {
+		if e == nil { // no place in memory, or not read yet: the match does not need it
 			continue
 		}
 		if e.createdAt.Before(j.oldestCreated) {

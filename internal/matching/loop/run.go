@@ -29,7 +29,7 @@ func (l *Loop) Run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	l.commits.waitForAll(ctx)
-	l.freeAll("")
+	l.freeAll()
 	l.dropCalls()
 	l.freeMarked(ctx)
 	_ = l.options.Store.EndLoopWorker(ctx, l.lease.workerID) // it expires by itself

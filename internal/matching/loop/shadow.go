@@ -70,8 +70,8 @@ func (s *shadow) recordMatch(side string, p *profile.Profile, found *decide.Prop
 	}
 	s.countBySide[side]++
 	measures, _ := json.Marshal(measuresOf(p, found)) // finite numbers always encode
-	s.matchCounts.Sides, s.matchCounts.DecidedAt = append(s.matchCounts.Sides, side), append(s.matchCounts.DecidedAt,
-		at)
+	s.matchCounts.Sides = append(s.matchCounts.Sides, side)
+	s.matchCounts.DecidedAt = append(s.matchCounts.DecidedAt, at)
 	s.matchCounts.Measures = append(s.matchCounts.Measures, string(measures))
 }
 

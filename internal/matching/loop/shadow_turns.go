@@ -61,9 +61,9 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 	if s.timeCredit < shadowLeast {
 		return
 	}
-	t := &turn{profileName: p.name, isShadow: true, beganAt: now, mayDecide: true, maxTime: s.timeCredit, maxLate: l.maxLate,
-		searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
-	s.decider.isHot = true
+	t := &turn{profileName: p.name, isShadow: true, beganAt: now, mayDecide: true, maxTime: s.timeCredit,
+		maxLate: l.maxLate, searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
+	s.decider.isHot = true // whatever it searches: players wait for the live versions only
 	l.turns.beginTurn(s.decider.beginTurn(t))
 }
 

@@ -39,6 +39,22 @@ func (w *waiting) addJob(j *job) {
 	}
 }
 
+// unshownChanges returns the tickets that began to wait for a server, and those that stopped, since players last saw
+// it.
+func (w *waiting) unshownChanges() (begin, end []string) {
+	for id := range w.jobByTicket {
+		if !w.shownTickets[id] {
+			begin = append(begin, id)
+		}
+	}
+	for id := range w.shownTickets {
+		if w.jobByTicket[id] == nil {
+			end = append(end, id)
+		}
+	}
+	return begin, end
+}
+
 // removeJobOf removes and returns the match that needs a ticket; nil: none does.
 func (w *waiting) removeJobOf(ticket string) *job {
 	needsIt := w.jobByTicket[ticket]

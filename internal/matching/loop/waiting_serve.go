@@ -25,7 +25,7 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 		switch {
 		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
 			l.waiting.forgetTickets(j)
-			l.giveBack(j, 0, "")
+			l.giveBack(j, 0)
 		case j.asksPlayers && !l.mayAsk(l.profiles[j.match.Profile]):
 			rest = append(rest, j)
 		case room.takeSeats(l.hosts, j):
@@ -46,17 +46,7 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 // each.
 func (l *Loop) showWaiting(ctx context.Context) error {
 	w := &l.waiting
-	var begin, end []string
-	for id := range w.jobByTicket {
-		if !w.shownTickets[id] {
-			begin = append(begin, id)
-		}
-	}
-	for id := range w.shownTickets {
-		if w.jobByTicket[id] == nil {
-			end = append(end, id)
-		}
-	}
+	begin, end := w.unshownChanges()
 	if len(begin)+len(end) == 0 {
 		return nil
 	}
@@ -110,12 +100,14 @@ func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
 	for _, j := range l.allJobs() {
 		region, row := j.demandRow(l.options.Universe)
+		// A match that has not waited yet may be committed at once: its demand would start a server that nobody needs.
 		if !j.waitedForServer || row == (db.DemandKey{}) {
 			continue
 		}
 		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
-		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key
+		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key // a NUL is in no name
 		if sums[key] == nil {
+			// In whole seconds, so that demand that does not change otherwise is written once a second at most.
 			d.LongestWait = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}

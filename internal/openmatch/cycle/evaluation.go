@@ -35,8 +35,10 @@ func (r *round) startEvaluation(ctx context.Context) *evaluation {
 	in := make(chan Proposal, 256)
 	r.resources.goroutines.Go(func() { v.feedEvaluator(ctx, in) })
 	r.resources.goroutines.Go(func() {
+		accept := func(id string) error { return v.acceptMatch(ctx, id) }
+		// A panic of the operator's evaluator fails this cycle, and no other.
 		v.end(r.resources.options.Guard.Do("evaluator", func() error {
-			return r.resources.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.acceptMatch(ctx, id) })
+			return r.resources.options.Evaluator.Evaluate(ctx, in, accept)
 		}))
 	})
 	return v

@@ -93,10 +93,10 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 }
 
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	phases := db.NewCycle{RegistrationTime: e.resources.options.Registration, CollectionTime: e.resources.options.Collection,
-		LeaseTTL: e.resources.options.Lease}
+	o := e.resources.options
+	phases := db.NewCycle{RegistrationTime: o.Registration, CollectionTime: o.Collection, LeaseTTL: o.Lease}
 	err = e.resources.doInStep(ctx, "cycles", func(ctx context.Context) (err error) {
-		c, joined, err = e.resources.options.Store.JoinCycle(ctx, e.resources.options.Region, e.resources.options.Replica, ids, phases)
+		c, joined, err = o.Store.JoinCycle(ctx, o.Region, o.Replica, ids, phases)
 		return err
 	})
 	return c, joined, err

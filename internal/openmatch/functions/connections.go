@@ -46,7 +46,7 @@ type connections struct {
 
 // connection is shared by the calls to an address.
 type connection struct {
-	*grpc.ClientConn
+	client     *grpc.ClientConn
 	address    address
 	wasRefused atomic.Bool // the allow-list refused the last address
 	wasReached atomic.Bool // a TCP connection was once accepted
@@ -64,7 +64,7 @@ func newConnections(d dialer, restartWait time.Duration) *connections {
 
 // useAddress returns the connection of an address. The caller must call done after its call.
 func (c *connections) useAddress(at address) (*connection, error) {
-	at.host = strings.ToLower(at.host)
+	at.host = strings.ToLower(at.host) // names of hosts are equal in any case, and share a connection
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.openConnections[at]
@@ -88,6 +88,7 @@ func (c *connections) cacheConnection(conn *connection) {
 	}
 	c.openConnections[conn.address] = conn
 	conn.cachePlace = c.recentlyUsed.PushFront(conn)
+	// Its running calls keep it: a caller that names many addresses ends no call of others.
 	if c.recentlyUsed.Len() > maxConnections {
 		c.dropCached(c.recentlyUsed.Back().Value.(*connection))
 	}
@@ -116,7 +117,8 @@ func (c *connections) callAddress(ctx context.Context, at address, try func(*con
 	}
 	defer c.releaseConnection(fresh)
 	fresh.wasTried.Store(true)
-	if conn.wasReached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
+	// Not for an address that never accepted a connection: the other callers of the cycle wait, too.
+	if conn.wasReached.Load() {
 		fresh.becomeReady(ctx, c.restartWait)
 	}
 	_, err = try(fresh)
@@ -159,7 +161,7 @@ func (c *connections) dropCached(conn *connection) {
 
 func (c *connection) closeUnused() {
 	if c.cachePlace == nil && c.callCount == 0 {
-		_ = c.Close() // the only error: it is closed already
+		_ = c.client.Close() // the only error: it is closed already
 	}
 }
 
@@ -191,7 +193,7 @@ func (c *connections) newConnection(at address) (*connection, error) {
 		// fixed: a dynamic window grows to 16 MiB
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 	)...)
-	conn.ClientConn = client
+	conn.client = client
 	return conn, err
 }
 
@@ -199,9 +201,9 @@ func (c *connections) newConnection(at address) (*connection, error) {
 func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for state := c.GetState(); state != connectivity.Ready && !c.wasRefused.Load(); state = c.GetState() {
-		c.Connect()
-		if !c.WaitForStateChange(ctx, state) {
+	for state := c.client.GetState(); state != connectivity.Ready && !c.wasRefused.Load(); state = c.client.GetState() {
+		c.client.Connect() // a connection that is idle stays idle until it is told
+		if !c.client.WaitForStateChange(ctx, state) {
 			return
 		}
 	}
@@ -209,6 +211,7 @@ func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
 
 // explainError returns the error of a call for its caller.
 func (c *connection) explainError(err error) error {
+	// gRPC wraps the refusal of the dialer in a text with the address, which the caller must not learn.
 	if status.Code(err) == codes.Unavailable && c.wasRefused.Load() {
 		return errNotAllowed
 	}

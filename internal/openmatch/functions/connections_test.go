@@ -29,7 +29,7 @@ func TestConnectionIsShared(t *testing.T) {
 	require.Same(t, a, b)
 	c.releaseConnection(a)
 	c.releaseConnection(b)
-	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
+	require.NotEqual(t, connectivity.Shutdown, a.client.GetState(), "kept for the next call")
 }
 
 // Pins a replica that reconnects each second for ever to a server that accepts connections and closes them.
@@ -61,7 +61,7 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 		<-accepted
 		conn, err := c.useAddress(at)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second,
+		require.Eventually(t, func() bool { return conn.client.GetState() == connectivity.Idle }, 20*time.Second,
 			time.Millisecond)
 		c.releaseConnection(conn)
 		for len(accepted) > 0 {
@@ -84,9 +84,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	require.Len(t, c.openConnections, maxConnections)
 	require.Equal(t, maxConnections, c.recentlyUsed.Len())
 	require.Nil(t, used.cachePlace, "the least recently used one")
-	require.NotEqual(t, connectivity.Shutdown, used.GetState())
+	require.NotEqual(t, connectivity.Shutdown, used.client.GetState())
 	c.releaseConnection(used)
-	require.Equal(t, connectivity.Shutdown, used.GetState())
+	require.Equal(t, connectivity.Shutdown, used.client.GetState())
 }
 
 func TestTheConnectionUsedLastStays(t *testing.T) {
@@ -120,8 +120,8 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 	require.Same(t, next, c.openConnections[at])
 	c.releaseConnection(next)
 	c.releaseConnection(broken)
-	require.Equal(t, connectivity.Shutdown, broken.GetState())
-	require.NotEqual(t, connectivity.Shutdown, next.GetState())
+	require.Equal(t, connectivity.Shutdown, broken.client.GetState())
+	require.NotEqual(t, connectivity.Shutdown, next.client.GetState())
 }
 
 func TestCloseLetsCallsFinish(t *testing.T) {
@@ -130,14 +130,14 @@ func TestCloseLetsCallsFinish(t *testing.T) {
 	conn, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	c.closeAll()
-	require.NotEqual(t, connectivity.Shutdown, conn.GetState())
+	require.NotEqual(t, connectivity.Shutdown, conn.client.GetState())
 	c.releaseConnection(conn)
-	require.Equal(t, connectivity.Shutdown, conn.GetState())
+	require.Equal(t, connectivity.Shutdown, conn.client.GetState())
 
 	late, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	c.releaseConnection(late)
-	require.Equal(t, connectivity.Shutdown, late.GetState(), "nothing would close it later")
+	require.Equal(t, connectivity.Shutdown, late.client.GetState(), "nothing would close it later")
 }
 
 func TestConnectionsOfManyCalls(t *testing.T) {
@@ -148,7 +148,7 @@ func TestConnectionsOfManyCalls(t *testing.T) {
 		calls.Go(func() {
 			for n := range 100 {
 				conn, err := c.useAddress(address{host: "localhost", port: 1 + (n*i)%40})
-				if err != nil || conn.GetState() == connectivity.Shutdown {
+				if err != nil || conn.client.GetState() == connectivity.Shutdown {
 					panic("a call got a closed connection")
 				}
 				if n%7 == 0 {
@@ -178,5 +178,5 @@ func TestBecomeReadyEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	conn.becomeReady(ctx, time.Hour)
-	require.NotEqual(t, connectivity.Ready, conn.GetState())
+	require.NotEqual(t, connectivity.Ready, conn.client.GetState())
 }

@@ -66,12 +66,13 @@ func (c *connection) evaluateOnce(ctx context.Context, proposals *evaluatorInput
 	defer sending.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stream, err := pb.NewEvaluatorClient(c).Evaluate(ctx)
+	stream, err := pb.NewEvaluatorClient(c.client).Evaluate(ctx)
 	if err != nil {
 		return false, err
 	}
 	sending.Go(func() { proposals.sendOrCancel(stream, cancel) })
 	some, err = receiveAll(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
+	// The stream reports only that its context was canceled; callers get the reason.
 	if errors.Is(context.Cause(ctx), panics.ErrInternal) {
 		err = panics.ErrInternal
 	}
@@ -96,6 +97,7 @@ func (x *evaluatorInput) sendOrCancel(stream pb.Evaluator_EvaluateClient, cancel
 // sendAll sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's
 // error.
 func (x *evaluatorInput) sendAll(stream pb.Evaluator_EvaluateClient) {
+	// An evaluator that was restarted has lost what it was sent.
 	for _, p := range x.sentProposals {
 		if stream.Send(asRequest(p)) != nil {
 			return

@@ -106,7 +106,7 @@ func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig,
 	}
 	answered, err := call(ctx, at, profile, propose)
 	switch {
-	// Unavailable says more than a timeout
+	// Unavailable says more than a timeout.
 	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable:
 		return context.Cause(ctx)
 	case err != nil && !answered:
@@ -131,7 +131,7 @@ func (c *connection) runFunction(ctx context.Context, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()
-	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})
+	stream, err := pb.NewMatchFunctionClient(c.client).Run(ctx, &pb.RunRequest{Profile: profile})
 	if err != nil {
 		return false, false, err
 	}

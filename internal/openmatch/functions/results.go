@@ -39,13 +39,14 @@ func (c *restClient) readResults(request *http.Request, each func(result []byte)
 		return false, httpError(err)
 	}
 	defer response.Body.Close()
-	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.maxAnswerBytes), memory: c.answerMemory}
+	body := &answerBody{source: http.MaxBytesReader(nil, response.Body, c.maxAnswerBytes), memory: c.answerMemory}
 	defer body.releaseAll()
 	objects := json.NewDecoder(body)
 	for {
 		var object answerObject
 		err := objects.Decode(&object)
 		switch {
+		// First: asError would take it for an answer that cannot be read.
 		case body.refusal != nil:
 			return true, body.refusal
 		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
@@ -81,9 +82,9 @@ const (
 
 // answerBody reads an answer, and counts the bytes of it that are in memory.
 type answerBody struct {
-	io.Reader
+	source        io.Reader
 	memory        memory
-	readBytes     int64 // bytes
+	readBytes     int64
 	decodedBytes  int64 // of those
 	bufferedBytes int
 	refusal       error // why nothing more is read
@@ -91,8 +92,9 @@ type answerBody struct {
 
 // Read implements [io.Reader].
 func (b *answerBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
+	n, err := b.source.Read(p)
 	b.readBytes += int64(n)
+	// Without this bound one object could take the whole answer's limit in memory before it is decoded.
 	if b.readBytes-b.decodedBytes > maxObject {
 		b.refusal = status.Errorf(codes.ResourceExhausted, "an object of the answer has more than %d bytes", maxObject)
 		return 0, b.refusal
@@ -152,6 +154,7 @@ func (o answerObject) asError(response *http.Response, unread error) error {
 	default:
 		failed.Message = "the answer has neither a result nor an error"
 	}
+	// User code chooses the number. OK would be no error, and gRPC knows no code above.
 	if failed.Code == codes.OK || failed.Code > codes.Unauthenticated {
 		failed.Code = codes.Internal
 	}

@@ -7,124 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/lattice-director/director/db/provision"
-	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
-
-// poolDocument is a file as YAML has it. Its keys are the paths of problems.
-type poolDocument struct {
-	Apps     []app     `yaml:"apps,omitempty"`
-	Pools    []pool    `yaml:"pools,omitempty"`
-	Projects []project `yaml:"projects,omitempty"`
-}
-
-type project struct {
-	ID     text `yaml:"id"`
-	Name   text `yaml:"name,omitempty"`
-	Region text `yaml:"region,omitempty"`
-}
-
-type app struct {
-	App            text            `yaml:"app"`
-	Version        text            `yaml:"version"`
-	Provider       text            `yaml:"provider"`
-	Launch         text            `yaml:"launch"`
-	LaunchVersion  text            `yaml:"launch_version,omitempty"`
-	Ports          []port          `yaml:"ports,omitempty"`
-	GamePort       text            `yaml:"game_port,omitempty"`
-	Endpoint       text            `yaml:"endpoint,omitempty"`
-	Modes          []text          `yaml:"modes"`
-	Capacity       whole           `yaml:"capacity,omitempty"`
-	MaxSessions    *whole          `yaml:"max_sessions,omitempty"`
-	MaxPlayers     whole           `yaml:"max_players,omitempty"`
-	Env            map[string]text `yaml:"env,omitempty"`
-	Resources      resources       `yaml:"resources,omitempty"`
-	StartWithin    text            `yaml:"start_within,omitempty"`
-	RegisterWithin text            `yaml:"register_within,omitempty"`
-	Grace          text            `yaml:"grace,omitempty"`
-	MaxLifetime    text            `yaml:"max_lifetime,omitempty"`
-	DrainAhead     text            `yaml:"drain_ahead,omitempty"`
-	Netcode        *connectTokens  `yaml:"netcode,omitempty"`
-	DigestRequired bool            `yaml:"digest_required,omitempty"`
-	Compat         text            `yaml:"compat,omitempty"`
-	Fallback       *fallback       `yaml:"fallback,omitempty"`
-}
-
-type fallback struct {
-	Provider      text `yaml:"provider"`
-	Launch        text `yaml:"launch"`
-	LaunchVersion text `yaml:"launch_version,omitempty"`
-}
-
-type port struct {
-	Name     text       `yaml:"name"`
-	Internal portNumber `yaml:"internal,omitempty"`
-	Protocol text       `yaml:"protocol"`
-}
-
-type resources struct {
-	CPUUnits  whole `yaml:"cpu_units,omitempty"`
-	MemoryMiB whole `yaml:"memory_mib,omitempty"`
-}
-
-type connectTokens struct {
-	Dialect    text       `yaml:"dialect"`
-	ProtocolID protocolID `yaml:"protocol_id"`
-}
-
-type pool struct {
-	Region      text       `yaml:"region"`
-	App         text       `yaml:"app"`
-	Version     text       `yaml:"version"`
-	Min         whole      `yaml:"min"`
-	Max         whole      `yaml:"max"`
-	Buffer      text       `yaml:"buffer,omitempty"`
-	MaxStarting whole      `yaml:"max_starting,omitempty"`
-	EmptyTTL    text       `yaml:"empty_ttl,omitempty"`
-	Coordinates *place     `yaml:"coordinates,omitempty"`
-	Networks    []text     `yaml:"networks,omitempty"`
-	Modes       *[]text    `yaml:"modes,omitempty"`
-	Zone        text       `yaml:"zone,omitempty"`
-	Schedule    []schedule `yaml:"schedule,omitempty"`
-	Forecast    bool       `yaml:"forecast,omitempty"`
-}
-
-type place struct {
-	Latitude  number `yaml:"latitude"`
-	Longitude number `yaml:"longitude"`
-}
-
-// text is a scalar as it is written: a version 1.10 is not 1.1.
-type text string
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (t *text) UnmarshalYAML(n ast.Node) error {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		*t = text(n.Value)
-	case *ast.LiteralNode:
-		*t = text(n.Value.Value)
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		*t = text(n.GetToken().Value)
-	case *ast.NullNode:
-		*t = ""
-	default:
-		return document.RefuseAt(n, "this must be text")
-	}
-	return nil
-}
-
-func plainTexts(list []text) []string {
-	var all []string
-	for _, t := range list {
-		all = append(all, string(t))
-	}
-	return all
-}
 
 // converter makes the types of the store, and collects what cannot be read.
 type converter struct {
@@ -171,6 +57,7 @@ func (c *converter) convertApp(path string, a app) provision.AppVersion {
 	}
 	if a.Netcode != nil {
 		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
+		// No dialect means no connect tokens at all: the mapping would be dropped in silence.
 		if v.Dialect == "" {
 			c.addProblemf(path+"netcode.dialect", "is missing")
 		}
@@ -211,6 +98,7 @@ func (c *converter) convertDuration(path string, text text) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(string(text))
+	// 0 stands for the default, and so cannot be asked for.
 	if err != nil || d <= 0 {
 		c.addProblemf(path, "%.40q must be a duration above 0, such as 90s, 5m or 24h", text)
 	}

@@ -30,6 +30,7 @@ func numberOf(n ast.Node, allowed string) (string, error) {
 		return "", document.RefuseAt(n, "this must be %s", allowed)
 	}
 	text := n.GetToken().Value
+	// In quotes it is text, also where all its characters are digits.
 	if isText(n) || !match.IsNumber(text) {
 		return "", document.RefuseAt(n, "%.40q must be %s", text, allowed)
 	}

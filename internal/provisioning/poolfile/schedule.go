@@ -7,14 +7,6 @@ import (
 	"github.com/lattice-director/director/db/provision"
 )
 
-// schedule is an entry of a pool's schedule: on weekdays, or once.
-type schedule struct {
-	At    text  `yaml:"at"`
-	Until text  `yaml:"until"`
-	Days  text  `yaml:"days,omitempty"`
-	Min   whole `yaml:"min"`
-}
-
 const (
 	atWords    = "must be a time such as 18:00, with a date before it for an event, and a time zone behind it, such as 2026-12-24 18:00 Europe/Berlin"
 	untilWords = "must be a time such as 23:30 or, of an event, a date and a time"
