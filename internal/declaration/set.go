@@ -51,7 +51,8 @@ func Parse(sources []Source, options Options) *Set {
 			s.addProfile(ParseProfile(source, options.RequireFrom))
 		case isNeither:
 			s.addProblem(source.File, document.Problem{Line: 1, Column: 1,
-				Text: "this is neither a profile, which has a name and teams, nor does it have apps, pools or projects"})
+				Text: "this is neither a profile, which has a name and teams, nor does it have apps, pools or " +
+					"projects"})
 		}
 	}
 	// What a file with problems declares is not known: others that refer to it are not at fault.

@@ -48,7 +48,8 @@ func (f agentSums) judgeAgents() Finding {
 	case f.Connected == f.Draining:
 		return failureFinding("director agents undrain AGENT…", "%s: no room can be placed", says)
 	case f.TimedOut > 0:
-		return warningFinding(`docs/runbook.md, "Commands to Rivalis game servers time out"`, "%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
+		return warningFinding(`docs/runbook.md, "Commands to Rivalis game servers time out"`,
+			"%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
 	}
 	return goodFinding("%s", says)
 }

@@ -25,8 +25,10 @@ func (d Doctor) checkCells(ctx context.Context) (Finding, error) {
 func judgeCells(cells []opsview.Cell, strays []query.DoctorCellsRow) Finding {
 	if len(strays) > 0 {
 		s := strays[0]
-		return warningFinding(fmt.Sprintf("if cell %s is right, wait for their heartbeats, or restart them with its address %s; if not: director cells set", s.Cell, s.Address),
-			"%d game servers of region %s are registered here, and cell %s serves it: their calls, and those of players, are answered 421",
+		return warningFinding(fmt.Sprintf("if cell %s is right, wait for their heartbeats, or restart them with "+
+			"its address %s; if not: director cells set", s.Cell, s.Address),
+			"%d game servers of region %s are registered here, and cell %s serves it: their calls, and those of "+
+				"players, are answered 421",
 			s.Servers, s.Region, s.Cell)
 	}
 	var others []string

@@ -68,7 +68,8 @@ func (w writability) judgeWrites(failed error) Finding {
 	case w.ReadOnly:
 		f := failureFinding("", "the database takes no writes: transactions are read-only by default, as set by: %s",
 			w.Source).fromCause(c)
-		f.Do = "find who set it, and why; then ALTER DATABASE (or ROLE, or SYSTEM) … RESET default_transaction_read_only"
+		f.Do = "find who set it, and why; then ALTER DATABASE (or ROLE, or SYSTEM) … RESET " +
+			"default_transaction_read_only"
 		return f
 	case w.Syncing > 0:
 		f := failureFinding(startStandby, "the database takes no writes: %d commits wait for a synchronous standby",

@@ -30,7 +30,8 @@ func judgeDrains(drains []opsview.Drain) Finding {
 	says := fmt.Sprintf("%d drains are kept; the oldest is of %s %s, by %s, %s ago, and %d game servers obey it",
 		len(drains), oldest.Target, oldest.Value, oldest.Actor, timetext.Brief(age), oldest.Instances)
 	if age >= oldDrain {
-		return warningFinding("director fleet drains; end those that nobody needs: director fleet undrain, director agents undrain", "%s", says)
+		return warningFinding("director fleet drains; end those that nobody needs: director fleet undrain, "+
+			"director agents undrain", "%s", says)
 	}
 	return goodFinding("%s", says)
 }

@@ -31,7 +31,8 @@ func judgeErasures(all []opsview.Erasure, now time.Time) Finding {
 	if oldest.ErasedAt != nil {
 		stage = "its last pass is not over"
 	}
-	says := fmt.Sprintf("%d players are being erased; the oldest erasure, %s by %s, was requested %s ago, has changed %d rows, and %s",
+	says := fmt.Sprintf("%d players are being erased; the oldest erasure, %s by %s, was requested %s ago, has "+
+		"changed %d rows, and %s",
 		len(all), oldest.Erasure, oldest.Actor, age, oldest.Rows, stage)
 	if age >= longErasure {
 		return warningFinding("see the logs of the workers (loop=erase), and whether an old transaction is open", "%s",

@@ -51,11 +51,13 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	died := f.Expired + f.Lost
 	const silent = "Dead servers stay in the fleet"
-	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
+	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind " +
+		"instance.ended"
 	switch {
 	// Also without an amnesty: the horizon of leases stands still while all are silent.
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
-		return failureFinding("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
+		return failureFinding("check the network between the game servers and the replicas, and whether replicas "+
+			"run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
 			formatSeconds(*f.Heartbeat)).inSection(silent)
 	case a.Amnesty && a.EndsIn == nil:
@@ -93,7 +95,8 @@ func (f fleetSums) judgeEmpty() Finding {
 	case f.Agents > 0:
 		return goodFinding("no game server is registered, and no Rivalis game server has the label matchmaking=true")
 	case f.Last != nil:
-		return warningFinding("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
+		return warningFinding("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the "+
+			"address",
 			"no game server is registered: the last one ended %s ago", formatSeconds(*f.Last))
 	}
 	return goodFinding("no game server has registered yet")

@@ -19,7 +19,8 @@ func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
 func judgeLimits(l opsview.PoolLimit) Finding {
 	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers,
 		ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
-	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; then director pools limit"
+	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; " +
+		"then director pools limit"
 	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
 	case share >= 1:
 		return failureFinding(do, "%s: no more start", says)

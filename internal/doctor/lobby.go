@@ -45,7 +45,8 @@ func (r lobbySums) judge() Finding {
 		return failureFinding("start 'director work', or check its log",
 			"%s; %d sessions expired up to %.0f s ago and were not ended", says, r.Expired, *r.Overdue)
 	case r.CutOff > r.Connected/2:
-		return warningFinding(`docs/runbook.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
+		return warningFinding(`docs/runbook.md, "Clients of the realtime lobby are refused or lose their connection"`,
+			"%s; the replica of %d of them has ended", says, r.CutOff)
 	}
 	return goodFinding("%s", says)
 }

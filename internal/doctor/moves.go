@@ -24,11 +24,13 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	var running []string
 	var idle *query.DoctorMovesRow
 	for i, m := range moves {
-		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell serves the region again", m.Region)
+		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell "+
+			"serves the region again", m.Region)
 		switch {
 		// At once: until the flip goes on or is undone, both cells refuse the region.
 		case m.Refused > moveRefusedFor:
-			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the fence, before that cell served it",
+			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the "+
+				"fence, before that cell served it",
 				m.Region, m.Refused.Round(time.Second), m.Cell)
 		case m.Direction == "leaves" && m.Idle > moveIdleFor && idle == nil:
 			idle = &moves[i]
@@ -38,7 +40,8 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	switch {
 	case idle != nil:
 		return warningFinding(fmt.Sprintf("director regions move %s --to …, as it was begun, goes on", idle.Region),
-			"the move of region %s to cell %s is at step %s, and no command has worked on it for %s: the log of Postgres is kept until it ends",
+			"the move of region %s to cell %s is at step %s, and no command has worked on it for %s: the log of "+
+				"Postgres is kept until it ends",
 			idle.Region, idle.Cell, idle.Step, idle.Idle.Round(time.Second))
 	case len(running) > 0:
 		return goodFinding("regions that move: %s", strings.Join(running, ", "))

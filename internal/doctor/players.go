@@ -55,7 +55,8 @@ func judgeRefusals(most []denialLine) Finding {
 	do := "SELECT * FROM ops.refusals ORDER BY last_at DESC LIMIT 50; then see the section of the code"
 	section := ""
 	if slices.Contains([]string{"no_capacity", "mode_unknown", "region_unknown"}, m.Code) {
-		do, section = "start game servers for it, or undrain some: SELECT * FROM ops.capacity", "Players get 409 no_capacity"
+		do = "start game servers for it, or undrain some: SELECT * FROM ops.capacity"
+		section = "Players get 409 no_capacity"
 	}
 	found := goodFinding("%s", says)
 	switch share := float64(m.Everyone) / float64(m.Everyone+m.Seated); {

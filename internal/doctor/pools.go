@@ -32,7 +32,8 @@ type poolTrouble struct {
 	describe       func(p *poolCheck) string
 }
 
-const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, or add it to that of a worker and restart it"
+const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, or add it to that of a worker and " +
+	"restart it"
 
 // The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it
 // without reporting it), no worker plans, pauses, errors of the provider, pools that are full.

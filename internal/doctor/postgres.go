@@ -54,12 +54,14 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 		return goodFinding("none: a direct connection to Postgres"), nil
 	case p.StatementError != nil:
 		//nolint:nilerr // the error is the finding
-		return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
+		return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or "+
+			"max_prepared_statements in PgBouncer 1.21 or newer",
 			"a pooler that loses prepared statements: %s", oneLine(p.StatementError)), nil
 	}
 	// Goose's session lock and LISTEN need a connection that stays with one client.
 	if !d.Direct {
-		return warningFinding("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
+		return warningFinding("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that "+
+			"serve Open Match",
 			"a pooler, and no direct connection"), nil
 	}
 	return goodFinding("a working one, which DATABASE_URL_DIRECT bypasses"), nil
@@ -84,7 +86,8 @@ func (d Doctor) checkConnections(ctx context.Context) (Finding, error) {
 }
 
 func judgeConnections(used, most int) Finding {
-	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 shows their programs"
+	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM " +
+		"pg_stat_activity GROUP BY 1 shows their programs"
 	says := fmt.Sprintf("%d of %d in use", used, most)
 	switch {
 	case used*100 >= most*95:

@@ -104,7 +104,8 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))
 	switch {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
-		return goodFinding("one or more are running, last sign %s ago; how many is not known, because their connections do not have the director's names", formatSeconds(*a.Pulse))
+		return goodFinding("one or more are running, last sign %s ago; how many is not known, because their "+
+			"connections do not have the director's names", formatSeconds(*a.Pulse))
 	// Nothing to compare with: no figure.
 	case running+frozen == 0 && a.Pulse == nil && len(lost) == 0:
 		return failureFinding("start 'director serve', or check its log and /readyz",

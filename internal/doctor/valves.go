@@ -38,13 +38,14 @@ func judgeValve(v opsview.Valve, now time.Time) Finding {
 	isFull := v.MaxPlayers != nil && float64(v.Players)+1 > float64(*v.MaxPlayers)*(1-v.StaffShare)
 	switch {
 	case v.Mode != "open" && v.Waiting >= v.MaxWaiting:
-		return failureFinding(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s --rate … "+
-			"--max-waiting …", v.Name), "%s, as many as the line holds", says)
+		return failureFinding(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s "+
+			"--rate … --max-waiting …", v.Name), "%s, as many as the line holds", says)
 	case v.Mode == "limited" && isStill && !isFull:
 		return failureFinding("see whether a worker runs: director doctor, director valves list",
 			"%s; the valve has room, and admits nobody", says)
 	case v.Mode == "closed" && v.Waiting > 0 && now.Sub(v.SetAt) > closedFor:
-		return warningFinding(fmt.Sprintf("director valves set %s limits again, director valves open %s lets everybody in",
+		return warningFinding(fmt.Sprintf("director valves set %s limits again, director valves open %s lets "+
+			"everybody in",
 			v.Name, v.Name),
 			"%s, for %s", says, now.Sub(v.SetAt).Round(time.Minute))
 	}

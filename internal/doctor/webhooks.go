@@ -39,7 +39,8 @@ func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
 	case w.State == "paused":
 		return warningFinding(fmt.Sprintf("director webhooks resume %s, or delete it", w.Name), "%s", says)
 	case w.DeadLetters > 0:
-		return warningFinding(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director webhooks replay %s", w.Name, w.Name),
+		return warningFinding(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director "+
+			"webhooks replay %s", w.Name, w.Name),
 			"%s", says)
 	case w.Lag > webhookLags && w.State == "active":
 		return warningFinding("see whether a worker delivers, and director webhooks deliveries "+w.Name,

@@ -56,7 +56,8 @@ type entry struct {
 func New(store Store, metrics prometheus.Registerer) (*Book, error) {
 	b := &Book{store: store, pendingByKey: map[key]*entry{}, lostRefusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "director_refusals_unrecorded_total",
-		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be recorded.",
+		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be " +
+			"recorded.",
 	})}
 	if metrics == nil {
 		return b, nil

@@ -58,7 +58,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Name: "director_loop_candidates", Help: "Tickets of the queue that this worker knows."}),
 		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_left_out_tickets",
-			Help: "Tickets of the queue that this worker has no place for in memory (a quarter of the memory limit, or 400,000 tickets), and so does not match; " +
+			Help: "Tickets of the queue that this worker has no place for in memory (a quarter of the memory " +
+				"limit, or 400,000 tickets), and so does not match; " +
 				"counted once a minute."}),
 		ownedProfiles: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),
@@ -81,18 +82,22 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			[]string{"profile"}),
 		droppedMatches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_dropped_total",
-			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
+			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy " +
+				"(another transaction decided about a player), " +
 				"refused (a player is about to take a seat), bad (the database refused the data), error."},
 			[]string{"why"}),
 		lostHistory: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_history_lost_total",
-			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not be reached for too long, or refused the data."}),
+			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not " +
+				"be reached for too long, or refused the data."}),
 		readyChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_accept_total",
-			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player declined or did not answer, or a ticket left)."}, []string{"outcome"}),
+			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player " +
+				"declined or did not answer, or a ticket left)."}, []string{"outcome"}),
 		beginningsAnew: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_restarts_total",
-			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it could not be renewed in time), " +
+			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it " +
+				"could not be renewed in time), " +
 				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."},
 			[]string{"why"}),
 		functionCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -101,7 +106,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			[]string{"profile", "result"}),
 		functionRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_refused_total",
-			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
+			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: " +
+				"unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
 				"teams, backfill."}, []string{"why"}),
 	}
 	for _, why := range []string{anewReading, anewLease, anewRestored, anewFailed} {

@@ -16,7 +16,8 @@ import (
 // arrivalOf makes a ticket from its history. Errors: it lacks attributes that the rules compare.
 func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) {
 	if row.Attributes == nil && len(h.neededAttributes) > 0 && row.Outcome == "assigned" {
-		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a replay needs %s=plain from before the time "+
+		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a "+
+			"replay needs %s=plain from before the time "+
 			"that it replays", attributesSetting)
 	}
 	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles},

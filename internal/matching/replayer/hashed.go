@@ -59,7 +59,8 @@ func (n needs) addRules(rules []profile.Rule) {
 			for _, attribute := range r.Measured() {
 				n[attribute] = "rule " + r.ID
 			}
-		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes, profile.Latency,
+		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes,
+			profile.Latency,
 			profile.Or, profile.And, profile.Not:
 		}
 		n.addRules(r.Rules)
@@ -73,7 +74,8 @@ func (n needs) refuseHashed(t *match.Ticket) error {
 			v := p.Attributes[name]
 			if v.Kind == match.Text && hash.MatchString(v.Text) ||
 				v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain) {
-				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain from before the time that it replays",
+				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain "+
+					"from before the time that it replays",
 					name, by, attributesSetting)
 			}
 		}

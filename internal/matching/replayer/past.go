@@ -93,7 +93,8 @@ func (h *history) checkTickets(rules decide.Version) error {
 	case err != nil:
 		return err
 	case begins.IsZero():
-		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and workers keep it, and 0 is not at all")
+		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and " +
+			"workers keep it, and 0 is not at all")
 	case slices.ContainsFunc(h.waitingArrivals, takes):
 		return nil
 	}

@@ -54,7 +54,8 @@ func Lines(r *replay.Report) []Line {
 		}
 		add("  waiting, mean", waitingCostOf)
 	}
-	add("latency ms, mean p50 p95 max", func(s *replay.Side) string { return qualityValues(replay.Quality{Values: s.Latency}) })
+	add("latency ms, mean p50 p95 max",
+		func(s *replay.Side) string { return qualityValues(replay.Quality{Values: s.Latency}) })
 	add("fill, mean", func(s *replay.Side) string { return fmt.Sprintf("%.1f %%", 100*s.Fill.Mean) })
 	return lines
 }
@@ -85,7 +86,8 @@ func Optimum(r *replay.Report) string {
 	if r.Optimum == nil {
 		return ""
 	}
-	return fmt.Sprintf("cost: %.4g s a ticket, at most %.2f times the least possible for somebody who knew all arrivals (%d tickets compared)",
+	return fmt.Sprintf("cost: %.4g s a ticket, at most %.2f times the least possible for somebody who knew all "+
+		"arrivals (%d tickets compared)",
 		r.Optimum.Paid, r.Optimum.Ratio, r.Optimum.Tickets)
 }
 

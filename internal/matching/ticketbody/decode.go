@@ -72,7 +72,8 @@ func checkDetails(d *pb.TicketDetails) error {
 	seen := make(map[string]bool, len(d.GetPlayers()))
 	for _, p := range d.GetPlayers() {
 		if !token.ValidSubject(p.GetSub()) || seen[p.GetSub()] {
-			return errors.New("a player's sub is 1 to 255 bytes of UTF-8 without control characters, and is in the party once")
+			return errors.New("a player's sub is 1 to 255 bytes of UTF-8 without control characters, and is in the " +
+				"party once")
 		}
 		seen[p.GetSub()] = true
 	}

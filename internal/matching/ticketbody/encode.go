@@ -86,7 +86,8 @@ func (p Prepared) Body(id string, created time.Time) []byte {
 }
 
 func detailsOf(d Draft) *pb.TicketDetails {
-	m := &pb.TicketDetails{Latencies: storedLatencies(d.Latencies), ClaimedLatencies: storedLatencies(d.ClaimedLatencies)}
+	m := &pb.TicketDetails{Latencies: storedLatencies(d.Latencies),
+		ClaimedLatencies: storedLatencies(d.ClaimedLatencies)}
 	players := slices.SortedFunc(slices.Values(d.Players),
 		func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	for _, p := range players {

@@ -174,7 +174,8 @@ func (h *Hub) Follow(id string) (*Follower, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.followerCount >= h.maxWatchers {
-		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may have room")
+		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may " +
+			"have room")
 	}
 	if h.followersByTicket[id] == nil {
 		h.followersByTicket[id] = map[*Follower]struct{}{}

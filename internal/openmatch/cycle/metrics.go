@@ -28,7 +28,8 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		cyclesByResult: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_cycles_total",
-			Help: "Cycles of FetchMatches that this replica owned, by result: ok, failed for all callers, deserted by them, or lost to another replica or an outage.",
+			Help: "Cycles of FetchMatches that this replica owned, by result: ok, failed for all callers, deserted " +
+				"by them, or lost to another replica or an outage.",
 		}, []string{"result"}),
 		cycleSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_match_cycle_seconds", Help: "Duration of the cycles of FetchMatches with result ok.",

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	atWords    = "must be a time such as 18:00, with a date before it for an event, and a time zone behind it, such as 2026-12-24 18:00 Europe/Berlin"
+	atWords = "must be a time such as 18:00, with a date before it for an event, and a time zone behind it, " +
+		"such as 2026-12-24 18:00 Europe/Berlin"
 	untilWords = "must be a time such as 23:30 or, of an event, a date and a time"
 )
 

@@ -20,7 +20,8 @@ func (s Settings) addNATS(env provider.Env, name token.Deployment) error {
 	if !plain {
 		var secure bool
 		if host, secure = strings.CutPrefix(s.NATSURL, SecureNATS); !secure {
-			return errors.New("compat: bevygap needs DIRECTOR_BEVYGAP_NATS_URL, where its game servers reach the director")
+			return errors.New("compat: bevygap needs DIRECTOR_BEVYGAP_NATS_URL, where its game servers reach the " +
+				"director")
 		}
 	}
 	env["NATS_HOST"], env["NATS_USER"] = host, name.ID
