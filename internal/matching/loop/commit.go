@@ -146,6 +146,7 @@ func (s *lineState) batchSize() (n int) {
 // takeBatch takes the next batch off the queue. Matches with and without a completed ready check may share it.
 func (s *lineState) takeBatch() []*job {
 	n := s.batchSize()
+	// A copy: the transaction reads it while the loop queues others in the same array.
 	batch := slices.Clone(s.queuedJobs[:n])
 	s.queuedJobs = slices.Delete(s.queuedJobs, 0, n)
 	return batch

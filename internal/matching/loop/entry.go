@@ -36,8 +36,8 @@ func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
 	if !c.SeenAt.IsZero() {
 		e.seenAt = c.SeenAt
 	}
-	if profiles, players := ticketbody.Requested(c.Body,
-		playerArg); players { // most tickets of Open Match name no player
+	// Most tickets of Open Match name no player: no profile can take them, and their bodies are not kept.
+	if profiles, hasPlayers := ticketbody.Requested(c.Body, playerArg); hasPlayers {
 		slices.Sort(profiles)
 		e.askedProfiles, e.body = slices.Compact(profiles), c.Body
 	}
@@ -61,7 +61,7 @@ func (e *entry) decodedTicket(playerArg string) (*match.Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.decodedOnce.CompareAndSwap(nil, t)
+	e.decodedOnce.CompareAndSwap(nil, t) // another goroutine may have been faster: then its ticket is the one
 	return e.decodedOnce.Load(), nil
 }
 

@@ -44,7 +44,7 @@ func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
 }
 
 func (l *lease) renewOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.lastsFor)
+	ctx, cancel := context.WithTimeout(ctx, l.lastsFor) // an answer after that would be too late
 	defer cancel()
 	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.workerID, Weight: int(l.ownWeight.Load())}, l.lastsFor)
 }

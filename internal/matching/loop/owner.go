@@ -59,6 +59,7 @@ func (l *Loop) followVersions(ctx context.Context, all []db.ProfileOwner) error 
 		if p == nil {
 			continue
 		}
+		// A version that this release cannot read leaves the profile with the one before: matches go on.
 		if p.version != o.LiveVersion && l.unreadableVersions[o.ProfileName] != o.LiveVersion {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}

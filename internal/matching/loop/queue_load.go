@@ -46,6 +46,7 @@ func (q *queue) loadPage(ctx context.Context) error {
 		_, old := overtaken[c.TicketID]
 		return old
 	}))
+	// With memory full, the rest is left to comparisons: they find tickets for which there is room again.
 	if q.isFullyRead = !page.hasNext || q.isFull(0); q.isFullyRead {
 		q.nextPage = nil
 	}

@@ -93,6 +93,6 @@ func (q *turns) takeEnded() (ended []*turn) {
 func (q *turns) dropAll() {
 	q.mu.Lock()
 	q.light, q.hot = nil, nil
-	q.mu.Unlock()
+	q.mu.Unlock() // before the wait: the goroutines need it to find that nothing is left
 	q.goroutines.Wait()
 }

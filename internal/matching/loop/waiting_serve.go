@@ -23,9 +23,11 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 	var rest []*job
 	for n, j := range l.waiting.jobs {
 		switch {
+		// An accepted match has no limit: its players have agreed to it, and its ready check keeps their tickets.
 		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
 			l.waiting.forgetTickets(j)
 			l.giveBack(j, 0)
+		// It may be asked when another check of its profile has ended, whatever servers there are.
 		case j.asksPlayers && !l.mayAsk(l.profiles[j.match.Profile]):
 			rest = append(rest, j)
 		case room.takeSeats(l.hosts, j):
