@@ -54,7 +54,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 		return s, err
 	}
 	now := r.Options.Store.Now()
-	groups := map[string]*Lacking{}
+	groups := lackGroups{}
 	s.Reasons = map[string]string{}
 	after := ""
 	for full := true; full; {
@@ -68,6 +68,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 				return s.sortedBy(groups), nil
 			}
 			after = c.TicketID
+			// One that is in a match or paused waits for something else.
 			if !c.IsFree(now) {
 				continue
 			}
@@ -76,8 +77,9 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 			s.Oldest = max(s.Oldest, waited)
 			// A body that cannot be decoded is no candidate of any worker, and not what a survey looks for.
 			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
-				if why := profiles.countTicket(t, waited, groups); why != "" {
-					s.Reasons[c.TicketID] = why
+				if lack := profiles.lackOf(t); lack.Why != "" {
+					groups.addTicket(lack, waited)
+					s.Reasons[c.TicketID] = lack.Why
 				}
 			}
 		}
@@ -86,7 +88,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	return s.sortedBy(groups), nil
 }
 
-func (s Survey) sortedBy(groups map[string]*Lacking) Survey {
+func (s Survey) sortedBy(groups lackGroups) Survey {
 	for _, g := range groups {
 		s.Lacking = append(s.Lacking, *g)
 	}
@@ -127,36 +129,40 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// countTicket adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one
-// of its profiles may match it.
-func (all surveyedProfiles) countTicket(t *match.Ticket, waited time.Duration,
-	groups map[string]*Lacking) (lacks string) {
-	names := t.Profiles
-	if len(names) == 0 {
+// lackOf returns the first profile of a ticket and what the ticket lacks there. Its Why is empty if one of the profiles
+// may match the ticket.
+func (all surveyedProfiles) lackOf(t *match.Ticket) (first Lacking) {
+	if len(t.Profiles) == 0 {
 		if all.anyHolds(t) {
-			return ""
+			return Lacking{}
 		}
-		names = []string{""}
+		return Lacking{Why: "it names no profile, and no pool of a profile admits it"}
 	}
-	first := Lacking{}
-	for i, name := range names {
+	for i, name := range t.Profiles {
 		why := all.lackText(name, t)
 		if why == "" {
-			return ""
+			return Lacking{}
 		}
 		if i == 0 {
 			first = Lacking{Profile: name, Why: why}
 		}
 	}
-	key := first.Profile + "\x00" + first.Why
+	return first
+}
+
+// lackGroups are the tickets that lack the same in the same profile, by both.
+type lackGroups map[string]*Lacking
+
+// addTicket adds a ticket that has waited for a time to the group of what it lacks.
+func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
+	key := lack.Profile + "\x00" + lack.Why
 	g := groups[key]
 	if g == nil {
-		g = &first
+		g = &lack
 		groups[key] = g
 	}
 	g.Tickets++
 	g.Oldest = max(g.Oldest, waited)
-	return first.Why
 }
 
 func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
@@ -173,9 +179,6 @@ func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
 
 // lackText says what a ticket lacks for a profile; empty: nothing, or it is not known.
 func (all surveyedProfiles) lackText(name string, t *match.Ticket) string {
-	if name == "" {
-		return "it names no profile, and no pool of a profile admits it"
-	}
 	p, found := all[name]
 	switch {
 	case !found:

@@ -24,6 +24,7 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 	}
 	defer leave()
 	known, err := r.Options.Store.AnyTicket(ctx, r.Options.Universe, id)
+	// The events of a ticket are deleted before its history.
 	if fault.Is(err, fault.NotFound) {
 		return r.explainRemembered(ctx, id)
 	}
@@ -163,6 +164,7 @@ func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 		}
 		for _, c := range page {
 			after = c.TicketID
+			// Tickets that are in a match cannot play with this one, whatever the rules say.
 			if c.TicketID == q.Ticket.ID || !c.IsFree(q.Now) {
 				continue
 			}
@@ -211,7 +213,7 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case a.Profile == nil || a.Profile.Pool == nil:
+		case a.Profile == nil || a.Profile.Pool == nil: // it takes only tickets that name it
 		case !holdsTicket(a.Profile, t):
 			others = append(others, a)
 		case len(asked) < maxProfiles:
