@@ -64,6 +64,7 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 }
 
 func checkDetails(d *pb.TicketDetails) error {
+	// Clients of Open Match can write any extension: what Encode makes sure of is checked again.
 	if len(d.GetPlayers()) > MaxPlayers || max(len(d.GetLatencies()), len(d.GetClaimedLatencies())) > MaxRegions ||
 		len(d.GetProfiles()) > MaxProfiles {
 		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
@@ -105,13 +106,14 @@ func profilesOf(tags, more []string) (names []string) {
 func latenciesOf(stored map[string]uint32) map[string]uint16 {
 	out := make(map[string]uint16, len(stored))
 	for region, ms := range stored {
-		out[region] = uint16(ms)
+		out[region] = uint16(ms) // at most MaxLatency: see checkDetails
 	}
 	return out
 }
 
 // playersOf returns the party, sorted. Players without attributes of their own share the ticket's.
 func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []match.Player {
+	// Who makes tickets of Open Match is a backend of the studio, which vouches for all that they say.
 	if d == nil && token.ValidSubject(player) {
 		return []match.Player{{Sub: player, Attributes: ticket, Source: match.FromBackend}}
 	}
@@ -145,9 +147,9 @@ func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 
 func overlayAttributes(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
 	if len(own) == 0 {
-		return ticket
+		return ticket // shared: a worker keeps hundreds of thousands of tickets
 	}
-	all := maps.Clone(ticket)
+	all := maps.Clone(ticket) // the other players share it
 	for name, m := range own {
 		if v, ok := attributeValue(m); ok && isStorable(name) {
 			all[name] = v

@@ -32,7 +32,7 @@ func (q *queue) addPlayer(p *Player) {
 
 // startAsking is called with the room's mutex locked.
 func (q *queue) startAsking() {
-	ctx := q.room.runContext
+	ctx := q.room.runContext // nil before Run, which starts the queues that it finds
 	if q.isRunning || ctx == nil || ctx.Err() != nil || len(q.players) == 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (p *Player) settleWait(seat *db.Placement, err error) {
 	p.state.Seat, p.state.Err = seat, err
 	p.queue.dropPlayer(p)
 	p.queue.lastTrouble = nil
-	r.mu.Unlock()
+	r.mu.Unlock() // before the call of the database: others do not wait for it
 	if unwanted && seat != nil {
 		if err := r.giveBack(context.Background(), seat.SessionID, p.request.Sub); err != nil {
 			r.log.Warn("the seat of a player that left was not given back: it expires", slog.Any("error", err))
