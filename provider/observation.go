@@ -44,3 +44,10 @@ func (o Observation) Exists() bool { return o.Phase != PhaseGone && o.Phase != P
 
 // MaxErrorBytes bounds Observation.Error.
 const MaxErrorBytes = 500
+
+// Limits of a provider's answers.
+const (
+	MaxRefBytes = 128
+	MaxFound    = 100 // deployments with one tag
+	MaxPorts    = 64  // of a deployment
+)

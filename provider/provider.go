@@ -59,16 +59,6 @@ func LastLines(text []byte, lines int) []byte {
 	return text[min(at+1, len(text)):]
 }
 
-// Ref is a provider's own name of a deployment, 1 to [MaxRefBytes] bytes. It is known after Deploy, and not before.
-type Ref string
-
-// Limits of a provider's answers.
-const (
-	MaxRefBytes = 128
-	MaxFound    = 100 // deployments with one tag
-	MaxPorts    = 64  // of a deployment
-)
-
 // Capabilities lists the abilities of a provider.
 type Capabilities struct {
 	NativeNames bool          // a tag names at most one deployment, so that Deploy may be repeated

@@ -14,6 +14,9 @@ type Tag string
 // leftover.
 type Owner string
 
+// Ref is a provider's own name of a deployment, 1 to [MaxRefBytes] bytes. It is known after Deploy, and not before.
+type Ref string
+
 // MaxTagBytes bounds tags and owners: the shortest bound that providers are known to have.
 const MaxTagBytes = 20
 

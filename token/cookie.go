@@ -40,9 +40,6 @@ func newCookieKey(kekID string, secret []byte) (cookieKey, error) {
 	return cookieKey{kekID: kekID, aead: aead}, err
 }
 
-// Cookies returns the seal of cookies under the sealer's key-encryption keys.
-func (s *Sealer) Cookies() *Cookies { return s.cookieSealer }
-
 // Seal encrypts a value for a purpose, as URL-safe text.
 func (c *Cookies) Seal(purpose string, value []byte) string {
 	//nolint:gosec // G407: this AEAD makes its own random nonces

@@ -39,25 +39,6 @@ type Key struct {
 	Tainted     bool      // neither signs nor is published at any time
 }
 
-// Mint makes and seals a new Ed25519 key.
-func (s *Sealer) Mint(alg string) (Material, error) {
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		return Material{}, err
-	}
-	kid, err := keyThumbprint(private)
-	if err != nil {
-		return Material{}, err
-	}
-	public, err := publicJWK(private, kid, alg)
-	if err != nil {
-		return Material{}, err
-	}
-	m := Material{KID: kid, Alg: alg, PublicJWK: public}
-	s.sealKey(&m, private)
-	return m, nil
-}
-
 func keyThumbprint(private ed25519.PrivateKey) (string, error) {
 	public, err := jwk.FromRaw(private.Public())
 	if err != nil {

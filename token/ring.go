@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,4 +137,19 @@ func (r *Ring) JWKS(now time.Time) (document []byte, etag string) {
 	document = append([]byte(`{"keys":[`), bytes.Join(published, []byte(","))...)
 	document = append(document, "]}"...)
 	return document, entityTag(document)
+}
+
+// publishedKeys returns the keys that verifiers know at now: the next one, the signing one and retiring ones.
+func (r *Ring) publishedKeys(now time.Time) (keys []ringKey) {
+	for _, k := range r.keys {
+		if !now.Before(k.key.PublishAt) && now.Before(k.key.VerifyUntil) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func entityTag(document []byte) string {
+	sum := sha256.Sum256(document)
+	return `"` + b64.EncodeToString(sum[:16]) + `"`
 }

@@ -1,33 +1,9 @@
 package token
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
-)
-
-// KEKBytes is the length of a key-encryption key: AES-256.
-const KEKBytes = 32
-
-// ErrSealed means that a sealed key cannot be opened: its key-encryption key is not configured, or the sealed bytes
-// were changed or belong to another row.
-var ErrSealed = errors.New("sealed key cannot be opened")
-
-// The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce,
-// and the secret, encrypted with AES-256-GCM, with its tag. Version 1 seals the 32-byte seed of a signing key; its
-// authenticated data is the kid. Version 2 seals any other secret; see secretData. So a sealed key that is copied to
-// another row does not open. Random nonces are safe for 2^32 secrets under one key-encryption key.
-const (
-	sealVersion   = 1
-	secretVersion = 2
-	kekIDBytes    = 8
-	sealHeader    = 1 + kekIDBytes
 )
 
 // Sealer encrypts secrets with key-encryption keys. The first of these seals, and all of them open. To rotate them,
@@ -37,11 +13,6 @@ type Sealer struct {
 	byID          map[string]kek
 	serverKeyList []serverKeys // in the order of the key-encryption keys
 	cookieSealer  *Cookies
-}
-
-type kek struct {
-	id   string
-	aead cipher.AEAD
 }
 
 // NewSealer makes a Sealer of one or more key-encryption keys of KEKBytes each.
@@ -75,38 +46,6 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 		s.cookieSealer.byID[k.id] = cookie
 	}
 	return s, nil
-}
-
-// ParseKEKs reads comma-separated key-encryption keys in base64, with the standard or the URL alphabet, padded or not.
-// Errors hold the position and never the value.
-func ParseKEKs(setting string) ([][]byte, error) {
-	var keks [][]byte
-	alphabet := strings.NewReplacer("-", "+", "_", "/")
-	for i, word := range strings.Split(setting, ",") {
-		plain := strings.TrimRight(alphabet.Replace(strings.TrimSpace(word)), "=")
-		secret, err := base64.RawStdEncoding.DecodeString(plain)
-		if err != nil || len(secret) != KEKBytes {
-			return nil, fmt.Errorf("key-encryption key %d is not %d bytes of base64", i+1, KEKBytes)
-		}
-		keks = append(keks, secret)
-	}
-	return keks, nil
-}
-
-func newKEK(secret []byte) (kek, error) {
-	if len(secret) != KEKBytes {
-		return kek{}, fmt.Errorf("has %d bytes, not %d", len(secret), KEKBytes)
-	}
-	block, err := aes.NewCipher(secret)
-	if err != nil {
-		return kek{}, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return kek{}, err
-	}
-	name := sha256.Sum256(append([]byte("lattice-director key-encryption key\x00"), secret...))
-	return kek{id: string(name[:kekIDBytes]), aead: aead}, nil
 }
 
 // Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its
@@ -144,8 +83,6 @@ func (s *Sealer) sealKey(m *Material, private ed25519.PrivateKey) {
 	m.Sealed, m.SealedBy = s.sealSecret(sealVersion, private.Seed(), []byte(m.KID)), s.firstKEK.hexFingerprint()
 }
 
-func (k kek) hexFingerprint() string { return hex.EncodeToString([]byte(k.id)) }
-
 // sealSecret encrypts with the first key-encryption key; data is authenticated and not stored.
 func (s *Sealer) sealSecret(version byte, secret, data []byte) []byte {
 	header := append([]byte{version}, s.firstKEK.id...)
@@ -172,3 +109,28 @@ func (s *Sealer) openVersion(version byte, sealed, data []byte) ([]byte, error) 
 func (s *Sealer) sealedByFirst(sealed []byte) bool {
 	return string(sealed[1:sealHeader]) == s.firstKEK.id
 }
+
+// Mint makes and seals a new Ed25519 key.
+func (s *Sealer) Mint(alg string) (Material, error) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return Material{}, err
+	}
+	kid, err := keyThumbprint(private)
+	if err != nil {
+		return Material{}, err
+	}
+	public, err := publicJWK(private, kid, alg)
+	if err != nil {
+		return Material{}, err
+	}
+	m := Material{KID: kid, Alg: alg, PublicJWK: public}
+	s.sealKey(&m, private)
+	return m, nil
+}
+
+// ServerTokens returns the credentials under the sealer's key-encryption keys.
+func (s *Sealer) ServerTokens() *ServerTokens { return &ServerTokens{keysByKEK: s.serverKeyList} }
+
+// Cookies returns the seal of cookies under the sealer's key-encryption keys.
+func (s *Sealer) Cookies() *Cookies { return s.cookieSealer }

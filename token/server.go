@@ -66,9 +66,6 @@ func newServerKeys(kekID string, secret []byte) (serverKeys, error) {
 	return k, nil
 }
 
-// ServerTokens returns the credentials under the sealer's key-encryption keys.
-func (s *Sealer) ServerTokens() *ServerTokens { return &ServerTokens{keysByKEK: s.serverKeyList} }
-
 // MadeBy returns the fingerprint of the key-encryption key that makes credentials now.
 func (t *ServerTokens) MadeBy() string { return t.keysByKEK[0].fingerprint }
 

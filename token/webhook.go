@@ -2,7 +2,6 @@ package token
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -57,19 +56,4 @@ func (r *Ring) WebhookKeys(now time.Time) []WebhookKey {
 func (r *Ring) WebhookKeySet(now time.Time) (document []byte, etag string, err error) {
 	document, err = json.Marshal(map[string][]WebhookKey{"keys": r.WebhookKeys(now)})
 	return document, entityTag(document), err
-}
-
-// publishedKeys returns the keys that verifiers know at now: the next one, the signing one and retiring ones.
-func (r *Ring) publishedKeys(now time.Time) (keys []ringKey) {
-	for _, k := range r.keys {
-		if !now.Before(k.key.PublishAt) && now.Before(k.key.VerifyUntil) {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
-func entityTag(document []byte) string {
-	sum := sha256.Sum256(document)
-	return `"` + b64.EncodeToString(sum[:16]) + `"`
 }

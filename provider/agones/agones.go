@@ -8,32 +8,15 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
 
-// Names of what the director adds to game servers.
-const (
-	LabelOwner = "lattice-director.dev/owner"
-	LabelTag   = "lattice-director.dev/tag"
-	// AnnotationEnvironment holds the variables of a server, as a JSON object.
-	AnnotationEnvironment = "lattice-director.dev/environment"
-	// EnvironmentTag is a variable in it: with the name of the game server it makes the ref, which the server may send
-	// when it registers.
-	EnvironmentTag = "LATTICE_PROVIDER_TAG"
-)
-
 // DefaultNamespace is the namespace of the fleets, unless [Config] has another.
 const DefaultNamespace = "default"
-
-// labelFleet is the label that Agones gives the servers of a fleet.
-const labelFleet = "agones.dev/fleet"
 
 // Config configures a [Provider].
 type Config struct {
@@ -60,13 +43,6 @@ type Provider struct {
 	kube        client // without a URL there is none
 	namespace   string
 	callTimeout time.Duration
-}
-
-// client reaches one of the two APIs.
-type client struct {
-	baseURL   string
-	http      *http.Client
-	tokenFile string // a file, or empty
 }
 
 var (
@@ -205,59 +181,4 @@ func (p *Provider) readAllocated(a httpcall.Answer, s provider.Spec) (provider.O
 		Raw: "Allocated"}
 	o.IP, o.FQDN = dialledHost(v.Address)
 	return o, nil
-}
-
-// dialledHost returns an address of a node as an IP or as a host name.
-func dialledHost(address string) (netip.Addr, string) {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		return ip, ""
-	}
-	return netip.Addr{}, httpcall.Scrub(address[:min(len(address), 255)], nil)
-}
-
-// refOf returns the ref of a game server that has a tag.
-func refOf(name string, tag provider.Tag) provider.Ref { return provider.Ref(name + "/" + string(tag)) }
-
-// parseRef returns the parts of a ref.
-func parseRef(ref provider.Ref) (name string, tag provider.Tag, ok bool) {
-	name, text, _ := strings.Cut(string(ref), "/")
-	tag = provider.Tag(text)
-	return name, tag, validName(name) && tag.Valid()
-}
-
-// validName reports whether a name is one of Kubernetes', as far as it may be part of a path, and of a ref.
-func validName(s string) bool {
-	return s != "" && len(s) <= 100 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
-	})
-}
-
-// answerError returns the status and the message of an answer as an error.
-func answerError(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
-	var v struct {
-		Message string `json:"message"`
-	}
-	_ = json.Unmarshal(a.Body, &v) // other bodies have no message
-	return provider.Fail(kind, op, fmt.Errorf("status %d: %s", a.Status, httpcall.Scrub(v.Message, secrets)))
-}
-
-// exchange makes a call. Its error holds neither the token nor the body.
-func (c client) exchange(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
-	body any) (httpcall.Answer, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	header, err := c.authorization()
-	if err != nil {
-		return httpcall.Answer{}, false, err
-	}
-	target := c.baseURL + path
-	if query != nil {
-		target += "?" + query.Encode()
-	}
-	a, sent, err := httpcall.Exchange(ctx, c.http,
-		httpcall.Request{Method: method, URL: target, Header: header, Body: body})
-	if err != nil {
-		err = errors.New(httpcall.Scrub(err.Error(), nil))
-	}
-	return a, sent, err
 }

@@ -98,15 +98,6 @@ func (p *Provider) readJSON(ctx context.Context, path string, to any) error {
 	return json.Unmarshal(a.Body, to)
 }
 
-// logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's
-// options.
-func (e engine) logConfig() *logConfig {
-	if e.loggingDriver != "json-file" {
-		return nil
-	}
-	return &logConfig{"json-file", map[string]string{"max-size": "8m", "max-file": "2"}}
-}
-
 // ambiguousError is the error of a call that followed a change of Deploy's.
 func ambiguousError(err error) error {
 	return provider.Fail(provider.Ambiguous, "deploy", errors.Unwrap(err))

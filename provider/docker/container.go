@@ -256,3 +256,25 @@ func portsOf(labels map[string]string, published func(key string) string) map[st
 	}
 	return byName
 }
+
+// logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's
+// options.
+func (e engine) logConfig() *logConfig {
+	if e.loggingDriver != "json-file" {
+		return nil
+	}
+	return &logConfig{"json-file", map[string]string{"max-size": "8m", "max-file": "2"}}
+}
+
+// removeContainer removes a container that does not run.
+func (p *Provider) removeContainer(ctx context.Context, name string) error {
+	a, err := p.callEngine(ctx, call{op: "stop", method: http.MethodDelete, path: "/containers/" + name})
+	switch {
+	case err != nil:
+		return err
+	case a.Status == http.StatusNoContent || a.Status == http.StatusNotFound:
+		return nil
+	default:
+		return answerError(provider.Transient, "stop", a, nil)
+	}
+}

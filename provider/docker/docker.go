@@ -5,49 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"regexp"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
-
-// DefaultHost is the socket of an engine that was installed in the usual way.
-const DefaultHost = "unix:///var/run/docker.sock"
-
-// Config configures a [Provider].
-type Config struct {
-	// of the engine: unix:///path or tcp://host:port, which is neither encrypted nor authenticated. DefaultHost by
-	// default
-	Host string
-	// Images are the images that may be started: a repository, which allows all its tags, or one with a tag or digest.
-	// Required.
-	Images []string
-	// Advertise is the address that players dial; 127.0.0.1 by default. With a loopback address the engine publishes
-	// ports only there.
-	Advertise netip.Addr
-	Timeout   time.Duration // of a call's HTTP exchange; 15 s by default. A context may be shorter
-}
-
-// Provider runs containers. Safe for concurrent use.
-type Provider struct {
-	cfg        Config
-	httpClient *http.Client
-	baseURL    string // http://host
-
-	mu          sync.Mutex
-	knownEngine *engine // nil until the engine has answered
-
-	stopContext  context.Context // of the calls that outlive Stop; Close ends it
-	cancelStops  context.CancelFunc
-	stopsRunning sync.WaitGroup
-}
 
 var (
 	_ provider.Provider  = (*Provider)(nil)
@@ -71,29 +35,6 @@ func New(cfg Config) (*Provider, error) {
 	p := &Provider{cfg: cfg, httpClient: httpcall.Client(transport), baseURL: base}
 	p.stopContext, p.cancelStops = context.WithCancel(context.Background())
 	return p, nil
-}
-
-// ValidHost reports whether a host has a form that [New] accepts.
-func ValidHost(host string) bool {
-	_, _, err := dialEngine(host)
-	return err == nil
-}
-
-// dialEngine returns how the engine is reached.
-func dialEngine(host string) (*http.Transport, string, error) {
-	t := httpcall.Transport()
-	t.Proxy = nil // an engine is on this machine or beside it
-	u, err := url.Parse(host)
-	switch {
-	case err == nil && u.Scheme == "unix" && u.Host == "" && strings.HasPrefix(u.Path, "/"):
-		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", u.Path)
-		}
-		return t, "http://docker", nil
-	case err == nil && u.Scheme == "tcp" && u.Hostname() != "" && u.Port() != "" && u.Path == "" && u.User == nil:
-		return t, "http://" + u.Host, nil
-	}
-	return nil, "", fmt.Errorf("docker: the host %.100q is neither unix:///path nor tcp://host:port", host)
 }
 
 // Close ends the provider and leaves the containers alone.
@@ -223,41 +164,4 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 		return answerError(provider.Transient, "check", a, nil)
 	}
 	return nil
-}
-
-// imageOf returns the reference of an image.
-func imageOf(app, version string) string {
-	switch {
-	case version == "":
-		return app
-	case strings.HasPrefix(version, "sha256:"):
-		return app + "@" + version
-	default:
-		return app + ":" + version
-	}
-}
-
-// reference has the characters of images' references, and none that a path would give another meaning.
-var reference = regexp.MustCompile(`^[A-Za-z0-9]+([._/:@-]+[A-Za-z0-9]+)*$`)
-
-// isAllowed reports whether the list has the image, or its repository.
-func (p *Provider) isAllowed(image string) bool {
-	if !reference.MatchString(image) || strings.Contains(image, "..") {
-		return false
-	}
-	for _, entry := range p.cfg.Images {
-		if entry == image || entry == repositoryOf(image) {
-			return true
-		}
-	}
-	return false
-}
-
-// repositoryOf cuts the tag and the digest off. A colon before the last slash belongs to the port of a registry.
-func repositoryOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
-		image = image[:at]
-	}
-	return image
 }

@@ -106,19 +106,6 @@ func (p *Provider) killContainer(ctx context.Context, tag provider.Tag) error {
 	return stopError(a)
 }
 
-// removeContainer removes a container that does not run.
-func (p *Provider) removeContainer(ctx context.Context, name string) error {
-	a, err := p.callEngine(ctx, call{op: "stop", method: http.MethodDelete, path: "/containers/" + name})
-	switch {
-	case err != nil:
-		return err
-	case a.Status == http.StatusNoContent || a.Status == http.StatusNotFound:
-		return nil
-	default:
-		return answerError(provider.Transient, "stop", a, nil)
-	}
-}
-
 // lastSignal returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
 // events.
 func (p *Provider) lastSignal(ctx context.Context, tag provider.Tag,

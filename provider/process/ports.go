@@ -2,8 +2,10 @@ package process
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/lattice-director/director/provider"
 )
@@ -66,4 +68,18 @@ func isFree(protocol provider.Protocol, port int) bool {
 		_ = l.Close()
 	}
 	return err == nil
+}
+
+// environmentOf adds the ports to a server's environment, also in the form in which servers that were built for Edgegap
+// read them.
+func (p *Provider) environmentOf(env provider.Env, ports map[string]provider.Port) map[string]string {
+	all := make(map[string]string, len(env)+len(ports))
+	maps.Copy(all, env)
+	for name, port := range ports {
+		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = fmt.Sprint(port.Internal)
+	}
+	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
+		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(ports), p.config.Advertise.String()
+	}
+	return all
 }

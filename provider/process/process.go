@@ -3,60 +3,16 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lattice-director/director/provider"
 )
-
-// The ports of servers, unless [Config] has others.
-const (
-	DefaultPortMin = 30000
-	DefaultPortMax = 30999
-)
-
-// Config configures a [Provider].
-type Config struct {
-	Dir string // of the state, created if absent. Required; one per host and installation
-	// Commands are the programs that may be started, by name: an absolute path and its arguments. ${NAME} in an
-	// argument is replaced by that variable of the server's environment, such as ${LATTICE_PORT_GAME}, and never
-	// becomes more than one argument.
-	Commands map[string][]string
-	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as
-	// GAME_*. Others are refused: many interpreters and libraries run code that a variable names.
-	Variables []string
-	// User is the user of the servers; nil: that of the director, which has to be root otherwise.
-	User    *User
-	PortMin uint16 // the range of the servers' ports, inclusive; DefaultPortMin to DefaultPortMax by default
-	PortMax uint16
-	// Advertise is the address that players dial; 127.0.0.1 by default.
-	Advertise   netip.Addr
-	MaxServers  int   // that are alive at once; 100 by default
-	MaxLogBytes int64 // of a server's log; log.1 keeps up to half as many bytes from before. 8 MiB by default
-	// EndWithParent kills the servers when the process of this director ends, even by kill -9. Only Linux can do this.
-	EndWithParent bool
-	Logger        *slog.Logger // nil discards
-}
-
-// User is a user of this machine. Its processes have no other groups.
-type User struct{ UID, GID uint32 }
-
-// Provider runs processes. Safe for concurrent use.
-type Provider struct {
-	config       Config
-	log          *slog.Logger
-	lockSlot     chan struct{} // held with the file lock: flock does not order the goroutines of one process
-	cancelTidier context.CancelFunc
-	tidier       sync.WaitGroup
-}
 
 var (
 	_ provider.Provider  = (*Provider)(nil)
@@ -88,24 +44,6 @@ func New(cfg Config) (*Provider, error) {
 		cancelTidier: cancel}
 	p.tidier.Go(func() { p.tidyForever(ctx) })
 	return p, nil
-}
-
-func (c Config) checkSettings() error {
-	if c.Dir == "" {
-		return errors.New("process: Dir is empty")
-	}
-	if c.PortMin > c.PortMax {
-		return fmt.Errorf("process: the range of ports %d-%d is empty", c.PortMin, c.PortMax)
-	}
-	if c.User != nil && os.Geteuid() != 0 {
-		return errors.New("process: only root can run game servers as another user")
-	}
-	for name, argv := range c.Commands {
-		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
-			return fmt.Errorf("process: command %q does not begin with an absolute path", name)
-		}
-	}
-	return supported
 }
 
 // Close ends the provider and leaves the servers alone.
@@ -255,25 +193,4 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 		return provider.Fail(provider.Transient, "stop", err)
 	}
 	return nil
-}
-
-// acquireLock takes the lock that orders all directors that share the directory.
-func (p *Provider) acquireLock(ctx context.Context, op string) (unlock func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, provider.Fail(provider.Transient, op, err)
-	}
-	select {
-	case p.lockSlot <- struct{}{}:
-	case <-ctx.Done():
-		return nil, provider.Fail(provider.Transient, op, ctx.Err())
-	}
-	file, err := lockFile(ctx, filepath.Join(p.config.Dir, ".lock"))
-	if err != nil {
-		<-p.lockSlot
-		return nil, provider.Fail(provider.Transient, op, fmt.Errorf("cannot lock %s: %w", p.config.Dir, err))
-	}
-	return func() {
-		_ = file.Close()
-		<-p.lockSlot
-	}, nil
 }

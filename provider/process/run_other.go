@@ -10,15 +10,16 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// New returns this: file locks that a process inherits are needed.
+// supported is what New returns here: a deployment is alive as long as its processes hold a file lock that they
+// inherited, and other systems have no such lock.
 var supported = errors.New("process: game servers as processes are not supported on this system")
 
-func (*Provider) run(deployment, provider.Env, []string) error { return supported }
+func (*Provider) runServer(deployment, provider.Env, []string) error { return supported }
 
 func lockFile(context.Context, string) (*os.File, error) { return nil, supported }
 
 func (deployment) isAlive() bool { return false }
 
-func terminate(int) error { return supported }
+func terminateGroup(int) error { return supported }
 
-func kill(int) error { return supported }
+func killGroup(int) error { return supported }

@@ -1,42 +1,17 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/lattice-director/director/provider"
 )
-
-// state is state.json. It holds no environment: its values are secrets.
-type state struct {
-	Tag     provider.Tag             `json:"tag"`
-	Owner   provider.Owner           `json:"owner"`
-	App     string                   `json:"app"`
-	Ports   map[string]provider.Port `json:"ports"`
-	Started time.Time                `json:"started"`
-	Ends    time.Time                `json:"ends"` // zero is never
-}
-
-// stopping is stop.json.
-type stopping struct {
-	KillAt    time.Time `json:"kill_at"`
-	Signalled bool      `json:"signalled"` // SIGTERM was sent
-	// Abandoned says that processes of the server survived SIGKILL for abandonAfter. Nobody waits for them any longer.
-	Abandoned bool `json:"abandoned,omitempty"`
-}
-
-// deployment is a directory of one deployment.
-type deployment struct {
-	state state
-
-	dir string
-}
 
 func (p *Provider) dirOf(tag provider.Tag) string { return filepath.Join(p.config.Dir, string(tag)) }
 
@@ -80,13 +55,6 @@ func (p *Provider) allDeployments() ([]deployment, error) {
 	return all, nil
 }
 
-func (d deployment) pathOf(file string) string { return filepath.Join(d.dir, file) }
-
-func (d deployment) hasFile(file string) bool {
-	_, err := os.Stat(d.pathOf(file))
-	return err == nil
-}
-
 // hasRun reports whether the process exists or has existed. A director that died between state.json and the start leaves a
 // directory for which this is false; Deploy then starts the server.
 func (d deployment) hasRun() bool { return d.readPID() != 0 || d.isAlive() }
@@ -123,17 +91,6 @@ func makeDir(dir string, user *User) error {
 	return os.Chmod(dir, 0o711)
 }
 
-// readPID returns 0 as long as the process has not written all of it.
-func (d deployment) readPID() int {
-	text, _ := os.ReadFile(d.pathOf("pid"))
-	digits, complete := strings.CutSuffix(string(text), "\n")
-	pid, err := strconv.Atoi(digits)
-	if !complete || err != nil || pid <= 1 { // kill(2) takes 1 and less for other processes
-		return 0
-	}
-	return pid
-}
-
 func (p *Provider) observeDeployment(d deployment) provider.Observation {
 	o := provider.Observation{
 		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.config.Advertise, Ports: d.state.Ports,
@@ -155,18 +112,6 @@ func (p *Provider) observeDeployment(d deployment) provider.Observation {
 	return o
 }
 
-// isAbandoned reports whether a server whose processes are alive counts as gone.
-func (d deployment) isAbandoned() bool {
-	var s stopping
-	return readJSON(d.pathOf("stop.json"), &s) == nil && s.Abandoned
-}
-
-// exitText returns how the process ended, if that is known.
-func (d deployment) exitText() string {
-	text, _ := os.ReadFile(d.pathOf("exit"))
-	return string(text[:min(len(text), provider.MaxErrorBytes)])
-}
-
 // stopGroup sends SIGTERM, once, and records when the process is to be killed.
 func (d deployment) stopGroup(now time.Time, grace time.Duration) error {
 	s := stopping{KillAt: now.Add(grace)}
@@ -183,23 +128,23 @@ func (d deployment) stopGroup(now time.Time, grace time.Duration) error {
 	return writeJSON(d.pathOf("stop.json"), s)
 }
 
-func readJSON(path string, to any) error {
-	text, err := os.ReadFile(path)
+// acquireLock takes the lock that orders all directors that share the directory.
+func (p *Provider) acquireLock(ctx context.Context, op string) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, provider.Fail(provider.Transient, op, err)
+	}
+	select {
+	case p.lockSlot <- struct{}{}:
+	case <-ctx.Done():
+		return nil, provider.Fail(provider.Transient, op, ctx.Err())
+	}
+	file, err := lockFile(ctx, filepath.Join(p.config.Dir, ".lock"))
 	if err != nil {
-		return err
+		<-p.lockSlot
+		return nil, provider.Fail(provider.Transient, op, fmt.Errorf("cannot lock %s: %w", p.config.Dir, err))
 	}
-	return json.Unmarshal(text, to)
-}
-
-// writeJSON replaces a file as a whole.
-func writeJSON(path string, from any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	draft := path + ".new"
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(draft, path)
+	return func() {
+		_ = file.Close()
+		<-p.lockSlot
+	}, nil
 }

@@ -2,11 +2,7 @@ package edgegaptest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,26 +51,6 @@ type Fake struct {
 	hookMode   HookMode
 }
 
-// New returns a fake. Close it.
-func New(opt Options) *Fake {
-	opt = withDefaults(opt)
-	f := &Fake{
-		opt: opt, byID: map[string]*deployment{}, calls: map[string]int{},
-		limits: map[string]*rate.Limiter{
-			"deploy": limiter(opt.Rates.Deploy), "get": limiter(opt.Rates.Get), "list": limiter(opt.Rates.List),
-			"stop": limiter(opt.Rates.Stop),
-		},
-	}
-	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.mux = http.NewServeMux()
-	f.mux.Handle("POST /v2/deployments", f.guarded("deploy", f.deploy))
-	f.mux.Handle("GET /v1/status/{id}", f.guarded("get", f.status))
-	f.mux.Handle("GET /v1/deployments", f.guarded("list", f.list))
-	f.mux.Handle("DELETE /v1/stop/{id}", f.guarded("stop", f.stop))
-	f.mux.Handle("GET /v1/app/{app}/version/{version}", f.guarded("app", f.app))
-	return f
-}
-
 func withDefaults(opt Options) Options {
 	if opt.Token == "" {
 		opt.Token = "edgegap-test-key"
@@ -107,9 +83,6 @@ func (f *Fake) Close() {
 	f.hooks.Wait()
 }
 
-// ServeHTTP implements http.Handler.
-func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
-
 // AliveCount returns how many deployments run or cost money.
 func (f *Fake) AliveCount() (n int) {
 	f.mu.Lock()
@@ -136,65 +109,14 @@ func (f *Fake) Violations() int {
 	return f.violations
 }
 
-// guarded checks the key and the rate, and applies the next fault of the operation.
-func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, any)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "token "+f.opt.Token {
-			write(w, http.StatusUnauthorized, message("Invalid token"))
-			return
-		}
-		fault, allowed := f.enter(op)
-		if !allowed || fault == TooMany || fault == TooManyRetryAfter {
-			if fault == TooManyRetryAfter {
-				w.Header().Set("Retry-After", "7")
-			}
-			write(w, http.StatusTooManyRequests, message("Too many requests"))
-			return
-		}
-		if fault.applyBefore(w) {
-			return
-		}
-		status, body := do(r, fault)
-		f.Blocked(r.Context())
-		if !fault.applyAfter(w) {
-			write(w, status, body)
-		}
-	})
-}
+// HookMode is how webhooks are sent.
+type HookMode int
 
-func (f *Fake) enter(op string) (fault Fault, allowed bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls[op]++
-	if l, ok := f.limits[op]; ok && !l.Allow() {
-		f.violations++
-		return None, false
-	}
-	return f.Take(op), true
-}
-
-func write(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		status, text = http.StatusInternalServerError, nil
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
-}
-
-type object = map[string]any
-
-func message(text string) object { return object{"message": text} }
-
-func newID() string { return strings.ToLower(rand.Text()[:12]) }
-
-// stamp is a time in the form of the API.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05.000000")
-}
-
-func host(id string) string { return fmt.Sprintf("%s.pr.edgegap.example", id) }
+// The modes.
+const (
+	HookOnce       HookMode = iota // when the state has changed
+	HookTwice                      // the same again
+	HookEarly                      // ready is sent before the answer to Deploy, and says READY
+	HookOutOfOrder                 // terminated is sent first, then ready
+	HookNever
+)

@@ -7,18 +7,6 @@ import (
 	"time"
 )
 
-// HookMode is how webhooks are sent.
-type HookMode int
-
-// The modes.
-const (
-	HookOnce       HookMode = iota // when the state has changed
-	HookTwice                      // the same again
-	HookEarly                      // ready is sent before the answer to Deploy, and says READY
-	HookOutOfOrder                 // terminated is sent first, then ready
-	HookNever
-)
-
 // Hooks sets how the webhooks of later deployments are sent.
 func (f *Fake) Hooks(mode HookMode) {
 	f.mu.Lock()

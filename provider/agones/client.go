@@ -1,17 +1,58 @@
 package agones
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
+
+// client reaches one of the two APIs.
+type client struct {
+	baseURL   string
+	http      *http.Client
+	tokenFile string // a file, or empty
+}
+
+// exchange makes a call. Its error holds neither the token nor the body.
+func (c client) exchange(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
+	body any) (httpcall.Answer, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	header, err := c.authorization()
+	if err != nil {
+		return httpcall.Answer{}, false, err
+	}
+	target := c.baseURL + path
+	if query != nil {
+		target += "?" + query.Encode()
+	}
+	a, sent, err := httpcall.Exchange(ctx, c.http,
+		httpcall.Request{Method: method, URL: target, Header: header, Body: body})
+	if err != nil {
+		err = errors.New(httpcall.Scrub(err.Error(), nil))
+	}
+	return a, sent, err
+}
+
+// answerError returns the status and the message of an answer as an error.
+func answerError(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
+	var v struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(a.Body, &v) // other bodies have no message
+	return provider.Fail(kind, op, fmt.Errorf("status %d: %s", a.Status, httpcall.Scrub(v.Message, secrets)))
+}
 
 // newClient returns a client that trusts one authority, and shows a certificate if there is one.
 func newClient(address, ca, cert, key string) (client, error) {
