@@ -18,7 +18,8 @@ PKGS         ?= ./...
 # PKGS names packages of two modules: the product's, and bench's (as ./bench/...), which keeps what measures out of the product's go.mod.
 ROOT_PKGS     = $(filter-out ./bench ./bench/%,$(PKGS))
 BENCH_PKGS    = $(if $(filter ./...,$(PKGS)),./...,$(patsubst ./bench/%,./%,$(filter ./bench/%,$(PKGS))))
-# The packages with slow proofs (internal/testkit/longtest). `make test` runs a part of each.
+# The packages with slow proofs (internal/testkit/longtest), without those of LONG_SKIP. `make test` runs a part of each.
+LONG_SKIP    ?=
 LONG_PKGS    ?= $(shell grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
@@ -72,7 +73,7 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 
 .PHONY: test-long
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
-	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
+	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(filter-out $(LONG_SKIP),$(LONG_PKGS))"
 
 # Flags of `go test` may follow.
 define RUN_PEERS

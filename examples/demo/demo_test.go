@@ -17,12 +17,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // The whole system at work, with a server and a replica killed on the way: all promises are kept. What is printed is
 // what `make demo` prints on a terminal, where it ends with a link that works, until Ctrl-C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "`make demo`")
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	var out bytes.Buffer

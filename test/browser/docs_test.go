@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -34,8 +35,9 @@ func TestChromiumDocs(t *testing.T) {
 	r := rigtest.NewRig(t, clitest.BuildDirector(t))
 	replica := r.ServeReplica()
 	b := chromiumtest.Start(t)
-	for _, width := range []int64{1280, 360} {
-		for _, scheme := range []string{"light", "dark"} {
+	for i, width := range []int64{1280, 360} { // both sizes and both schemes, or each with each
+		schemes := []string{"light", "dark"}
+		for _, scheme := range longtest.Pick(schemes[i:i+1], schemes) {
 			look := fmt.Sprintf("%d-%s", width, scheme)
 			manual := open(t, b, replica.URL+"/docs#no_capacity", width, scheme)
 			manual.Until("document.querySelector('nav a.item.now')") // its script runs

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/test/rigtest"
@@ -237,6 +238,7 @@ func (r *tutorial) play(b block) {
 // Pins a tutorial whose commands do not work any more, or print something else than it shows.
 func TestTheTutorial(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestTheTicketsShownAreMatched")
 	if out, err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").CombinedOutput(); err != nil {
 		require.NoError(t, err, "this test needs python3 with the module cryptography: run ops/install-python.sh\n%s", out)
 	}

@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // A player gets a seat in the process of a Rivalis agent. The replica that holds the agent's connection is killed after
 // the commit, when the game server has created the room but its ack has not arrived. The player still gets the room.
 func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu", "DIRECTOR_LEASE_TTL=5s")
 	first := r.replica()
 	quiet := newSilence()
@@ -68,6 +70,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 // room are one commit.
 func TestAMatchInARivalisRoom(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")
 	r.replica("--work")
 	r.ApplyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")

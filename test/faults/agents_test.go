@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // Replicas with agents are killed while callers create rooms. Each room that a caller got exists on exactly one game
@@ -80,6 +81,7 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 // While a replica is frozen, the others answer. When it continues, its agents are connected to other replicas.
 func TestAFrozenReplicaOfAgents(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
 	r.replica("--work")
 	frozen := r.replica()
@@ -117,6 +119,7 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 // While Postgres does not answer, agents stay connected and lists are served. When it is back, no agent has left.
 func TestAgentsOutlastPostgres(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
 	r.replica("--work")
 	const servers = 4
@@ -151,6 +154,7 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 // DIRECTOR_TEST_AGENTS sets the number of game servers; each needs several open files of this process.
 func TestManyAgentsAreListedAgain(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	servers := 150
 	if n, err := strconv.Atoi(os.Getenv("DIRECTOR_TEST_AGENTS")); err == nil {
 		servers = n
@@ -199,6 +203,7 @@ func (s *silence) send(topic string, send func()) {
 // acknowledgement arrives. The caller, on another replica, gets the room: the agent connects there, and shows it.
 func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t)
 	first := r.replica()
 	quiet := newSilence()
@@ -235,6 +240,7 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 // A game server that dies with a command in flight ends the call at once.
 func TestACallEndsWithItsGameServer(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t)
 	r.replica("--work")
 	quiet := newSilence()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
@@ -14,6 +15,7 @@ import (
 // them got a terminal 503, and their client never asks again. Everybody waits for the next try, and gets a server.
 func TestAProviderWithoutRoomEndsNoRequest(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestKilledWorkersStartEachServerOnce")
 	const clients = 78
 	e := newEdgegapRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000")
 	e.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within, dialect, protocol_id)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 	"github.com/lattice-director/director/token/netcode"
@@ -54,6 +55,7 @@ type connection struct {
 // is left.
 func TestABevygapClientStartsItsServer(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestKilledWorkersStartEachServerOnce")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	addr := rigtest.FreeAddr(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
@@ -154,6 +155,7 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 // behind is gone.
 func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestKilledWorkersStartEachServerOnce")
 	r := newBevygapRig(t)
 	stays, dies := r.ServeReplica(), r.ServeReplica()
 	patient, killed := r.askAll(stays.URL, 100), r.askAll(dies.URL, 100)

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // Thousands of calls are reset within milliseconds, half of them without a token: Postgres starts no backends for them,
 // and players get their seats.
 func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSlowBodiesBlockNoOtherCallers")
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
 	replica := r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -154,6 +155,7 @@ func losingProxy(t *testing.T, to string) string {
 // Postgres is down for four lease times. No heartbeat could be stored meanwhile, so no lease expires.
 func TestLongOutageClosesNoSession(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestPostgresCrashes")
 	const lease = 3 * time.Second
 	r := newRig(t, "DIRECTOR_LEASE_TTL="+lease.String(), "DIRECTOR_SEAT_TTL=10m")
 	r.ServeReplica("--work")

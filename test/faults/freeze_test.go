@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -254,6 +255,7 @@ func (r *rig) addExpiredServers(n int) {
 // which every caller of FetchMatches waits.
 func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAFrozenReplicaDoesNotBlockOthers")
 	for range 5 {
 		if freezesWhileAccepting(t) {
 			return

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // A worker is killed between the proposals of a profile's match function and their commit. The next owner frees the
 // tickets that the dead one has marked, and nobody is seated twice.
 func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestTheLoopSurvivesAllFaults")
 	l := newOMRig(t, 1)
 	l.NextEnv = append(l.NextEnv, "DIRECTOR_OM_FUNCTIONS=127.0.0.1", "DIRECTOR_OM_PENDING_FOR=120s")
 	l.ServeReplica("--grpc-addr", l.grpcAddrs[0])

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -29,6 +30,7 @@ func (r *rig) simulateDaysWithoutWorker(events int) {
 // partitions of their own; no caller waits for that, and a reader of the event feed reads every event once.
 func TestDaysWithoutAWorker(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestRestoredDump")
 	const old = 200_000
 	r := newRig(t)
 	r.ServeReplica()

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
 // Sessions and rooms continue on a server that was restored from a dump.
 func TestALobbyInARestoredDump(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestRestoredDump")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
 	first := r.replica("--work")
 	const room = rigtest.CounterRoom + ":default"

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -71,6 +72,7 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 // closes their connections.
 func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
 	stays := r.replica("--work")
 	frozen := r.replica("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))

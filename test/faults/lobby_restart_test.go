@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -141,6 +142,7 @@ func (u *lobbyURLs) replace(i int, url string) {
 // for a match has waited all the time.
 func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=10s")
 	replicas := []*replicaOfLobby{r.replica("--work"), r.replica(), r.replica()}
 	urls := &lobbyURLs{}

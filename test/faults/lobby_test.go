@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -16,6 +17,7 @@ import (
 // session without one can still be resumed, and all members are sent the state.
 func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t)
 	first, second := r.replica("--work"), r.replica()
 	c := r.NewCrowd(first.Lobby, second.Lobby)
@@ -60,6 +62,7 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 // A replica that stops closes its connections evenly. The clients continue on another one, and nobody hears of it.
 func TestADrainMovesClientsEvenly(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t)
 	stays, stops := r.replica("--work"), r.replica("--shutdown-timeout", "12s") // closes within half of it
 	c := r.NewCrowd(stays.Lobby)
@@ -106,6 +109,7 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 // replica tells them of it.
 func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_LEASE_TTL=60s")
 	dies, stays := r.replica(), r.replica()
 	clients := []*realtimetest.Client{r.connect(dies, "ann"), r.connect(dies, "bob")}

@@ -45,6 +45,7 @@ type overload struct {
 //
 //nolint:paralleltest // it needs the machine for itself
 func TestMemoryIsBounded(t *testing.T) {
+	longtest.Only(t, "TestSlowBodiesBlockNoOtherCallers")
 	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4,
 		duration: time.Duration(longtest.Pick(10, 20)) * time.Second}
 	if os.Getenv("DIRECTOR_TEST_MEMORY") == "full" {

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -158,6 +159,7 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 // Pins a replica that no longer hears the others, or that they no longer hear, after one panic.
 func TestNoticesSurvivePanics(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestAReplicaSurvivesPanics")
 	r := embed(t)
 	require.Eventually(t, func() bool { return r.log.Count(noticesArrive) == 1 }, time.Minute, 10*time.Millisecond,
 		"the listener connects again")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 )
@@ -18,6 +19,7 @@ import (
 // stream continues with the states that the player has missed, and the server learns of the match.
 func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestTicketsSurviveKilledReplicas")
 	r := newRig(t)
 	first, second := r.ServeReplica(), r.ServeReplica()
 	r.StartProcess("work")

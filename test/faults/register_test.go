@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -21,6 +22,7 @@ import (
 // replica continues, it reads the old registration, which must not supersede the newer process.
 func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestFrozenGameServerIsFenced")
 	r := newRig(t)
 	frozen, running := r.ServeReplica(), r.ServeReplica()
 	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -41,6 +42,7 @@ func (l *omRig) watch(ctx context.Context, id string, conn *grpc.ClientConn) (fu
 // of it.
 func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestTicketsSurviveKilledReplicas")
 	const replicas, tickets, together, watched = 2, 4000, 10, 40
 	l := newOMRig(t, replicas)
 	for n := range replicas {

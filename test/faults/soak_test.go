@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -24,6 +25,7 @@ import (
 // freeze past their leases. No invariant is ever violated, and nothing that was acknowledged is lost or doubled.
 func TestSoakOfAllFaults(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestTheLoopSurvivesAllFaults")
 	length := 10 * time.Second
 	if v := os.Getenv("DIRECTOR_SOAK"); v != "" {
 		var err error

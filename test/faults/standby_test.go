@@ -273,6 +273,7 @@ func TestASynchronousStandbyLosesNothing(t *testing.T) {
 //
 //nolint:paralleltest // it measures
 func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
+	longtest.Only(t, "TestASynchronousStandbyLosesNothing")
 	f := newFailover(t, nil)
 	f.await(longtest.Pick(50, 1000))
 	f.logLag()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -78,6 +79,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 // A schema that the last release cannot use has to fail the test above.
 func TestABreakingMigrationIsNoticed(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestReleasesRunSideBySide")
 	s := newSite(t, buildRelease(t))
 	l := newLoad(s.Rig)
 	l.run()

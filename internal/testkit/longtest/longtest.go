@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"testing"
 )
 
 // variable is set by `make test-long`.
@@ -20,6 +21,15 @@ func Pick[T any](part, whole T) T {
 		return whole
 	}
 	return part
+}
+
+// Only skips a test that a run need not make unless it is a long one. representative names the test by which `make test` holds
+// the same promise.
+func Only(t testing.TB, representative string) {
+	t.Helper()
+	if !Enabled() {
+		t.Skipf("%s=1 runs it; %s represents it here", variable, representative)
+	}
 }
 
 // LimitRapid sets how often properties are checked that need a database, where rapid checks 100 times: so often in a
