@@ -64,6 +64,7 @@ func (a *access) authenticateCaller(service string, c caller) error {
 		return nil
 	}
 	opens, known := a.byToken(service, c.authorization)
+	// A caller may send both, such as a proxy that has a certificate and forwards the tokens of its callers.
 	if !opens {
 		byName, knownName := a.byCertificate(service, c.tlsState)
 		opens, known = byName, known || knownName
@@ -110,8 +111,7 @@ func (a *access) byCertificate(service string, state *tls.ConnectionState) (open
 	}
 	has := namesOf(state.PeerCertificates[0])
 	return slices.ContainsFunc(a.certificateNames, func(k credential) bool {
-		return slices.Contains(has, k.certificateName) &&
-			k.opensService(service)
+		return slices.Contains(has, k.certificateName) && k.opensService(service)
 	}), true
 }
 

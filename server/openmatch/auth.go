@@ -68,7 +68,8 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 func (s *Server) makeAccess() error {
 	o := s.options
 	if addr := o.Exposed(); addr != "" {
-		return fmt.Errorf("clients that reach %s need no credentials: set tokens or the authority of callers' certificates, "+
+		return fmt.Errorf("clients that reach %s need no credentials: "+
+			"set tokens or the authority of callers' certificates, "+
 			"listen on loopback, or say that the server is open", addr)
 	}
 	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", acceptsCertificates: o.ClientCA != "",
@@ -91,6 +92,7 @@ func (s *Server) makeAccess() error {
 
 // admitCall authenticates a call over gRPC. The gateway has authenticated its callers; the health service is open.
 func (s *Server) admitCall(ctx context.Context, method string) error {
+	// Load balancers have no credentials, and learn nothing but whether this replica serves.
 	if strings.HasPrefix(method, "/grpc.health.v1.Health/") {
 		return nil
 	}
@@ -105,6 +107,7 @@ func (s *Server) admitCall(ctx context.Context, method string) error {
 		}
 		c.peerAddr = addrOf(p.Addr)
 	}
+	// The first one, as HTTP servers read the header: what a caller adds after it has no effect.
 	if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) > 0 {
 		c.authorization = all[0]
 	}
@@ -153,7 +156,9 @@ type handshaker struct {
 func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	queueing := e.queues.wrapConn(conn)
 	if queueing.isGateway {
-		return queueing, knownConn{gatewayAuth{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
+		// In memory: nobody reads or changes what passes it.
+		private := credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
+		return queueing, knownConn{gatewayAuth{private}, queueing}, nil
 	}
 	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)
 	if err != nil {

@@ -52,6 +52,7 @@ const maxDetails = 4 << 10
 
 func noneAssigned(failures *pb.AssignTicketsResponse) error {
 	n := len(failures.GetFailures())
+	// Halved until they fit: the number of all of them is in the text.
 	for proto.Size(failures) > maxDetails {
 		failures.Failures = failures.GetFailures()[:len(failures.GetFailures())/2]
 	}
@@ -77,7 +78,8 @@ func (o Options) checkAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment,
 		}
 		// Counted here, since a small call with one large assignment for many tickets writes it that often.
 		if written += len(encoded) * len(g.GetTicketIds()); written > maxAssigned {
-			return nil, invalidError(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: assign fewer at a time", maxAssigned))
+			return nil, invalidError(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: "+
+				"assign fewer at a time", maxAssigned))
 		}
 		groups = append(groups, db.Assignment{TicketIDs: g.GetTicketIds(), EncodedAssignment: encoded})
 	}

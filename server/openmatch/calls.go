@@ -22,8 +22,9 @@ import (
 // maxProbes bounds the streams that watch the health: they need no credentials.
 const maxProbes = 64
 
-// tapCall authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of receiving
-// the request, and of sending to a client that does not read. It must not block: all calls of a connection wait for it.
+// tapCall authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of
+// receiving the request, and of sending to a client that does not read. It must not block: all calls of a connection
+// wait for it.
 func (s *Server) tapCall(ctx context.Context, info *tap.Info) (context.Context, error) {
 	err := s.admitCall(ctx, info.FullMethodName)
 	if err == nil && info.FullMethodName == healthpb.Health_Watch_FullMethodName {
@@ -63,8 +64,8 @@ func (s *Server) isLasting(method string) bool {
 	return s.methodsByName[method].IsServerStream && serviceOf(method) != "query"
 }
 
-// sendLasting sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take
-// occupy this replica's memory.
+// sendLasting sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not
+// take occupy this replica's memory.
 func (s *Server) sendLasting(ctx context.Context, send func() error) error {
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer time.AfterFunc(s.options.sendTimeout, cut).Stop()
@@ -93,6 +94,7 @@ func (s *Server) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServ
 func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	next grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
+	// Only lasting calls have one: a stopping replica waits for queries.
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer context.AfterFunc(s.streamsContext, cut)()
 	}
@@ -149,6 +151,7 @@ func (s *Server) countEnd(ctx context.Context, method string, began time.Time, e
 	internal, answer := statusOf(err)
 	s.callMetrics.callSeconds.WithLabelValues(nameOf(method),
 		status.Code(answer).String()).Observe(time.Since(began).Seconds())
+	// Other errors are answers that callers were meant to get.
 	if internal {
 		s.options.Log.LogAttrs(ctx, slog.LevelError, "a call failed", slog.String("call", path.Base(method)),
 			slog.Any("error", err))

@@ -51,7 +51,8 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 		return err
 	}
 	b := m.GetBackfill()
-	b.Id, b.Generation, b.CreateTime = a.CreatedBackfill.ID, a.CreatedBackfill.Generation, timestamppb.New(a.CreatedBackfill.CreatedAt)
+	created := a.CreatedBackfill
+	b.Id, b.Generation, b.CreateTime = created.ID, created.Generation, timestamppb.New(created.CreatedAt)
 	return f.sendMatch(&pb.FetchMatchesResponse{Match: &m})
 }
 

@@ -63,7 +63,8 @@ func (o Options) playerOf(t *pb.Ticket) (string, error) {
 	}
 	player := t.GetSearchFields().GetStringArgs()[o.PlayerArg]
 	if len(player) > maxPlayer || strings.Contains(player, "\x00") {
-		return "", invalidError(fmt.Sprintf("string_args[%q] must be a player's name of %d bytes at most, without zero bytes", o.PlayerArg, maxPlayer))
+		return "", invalidError(fmt.Sprintf("string_args[%q] must be a player's name of %d bytes at most, "+
+			"without zero bytes", o.PlayerArg, maxPlayer))
 	}
 	return player, nil
 }

@@ -62,11 +62,11 @@ func optionHeader(name string) (key string, ok bool) {
 func (s *Server) makeGateway() (err error) {
 	g := &gateway{listener: gatewayListener{bufconn.Listen(256 << 10)}}
 	g.clientConn, err = grpc.NewClient("passthrough:gateway",
-		grpc.WithContextDialer(func(ctx context.Context,
-			_ string) (net.Conn, error) {
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return g.listener.DialContext(ctx)
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// Answers are bounded where they are made. A limit here would only apply over REST.
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
 		// a slow REST client buffers no more than one over gRPC
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window))

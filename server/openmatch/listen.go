@@ -70,7 +70,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	for _, addr := range s.options.Addrs {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 		if err != nil {
-			for _, l := range open {
+			for _, l := range open { // Nobody would close them: the caller does not serve after an error.
 				_ = l.Close()
 			}
 			return err
@@ -118,6 +118,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	for name, run := range parts {
 		running.Go(func() {
+			// The rest of the server is still of use: each part serves calls of its own.
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				s.options.Log.LogAttrs(ctx, slog.LevelError, "a part of the Open Match server stopped early",
 					slog.String("part", name), slog.Any("error", err))

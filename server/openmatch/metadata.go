@@ -25,7 +25,7 @@ const (
 // optionValue returns an option's value; "" where the caller sends none.
 func optionValue(ctx context.Context, name string) string {
 	if all := metadata.ValueFromIncomingContext(ctx, name); len(all) > 0 {
-		return all[len(all)-1]
+		return all[len(all)-1] // a proxy that adds its own comes last
 	}
 	return ""
 }
@@ -59,8 +59,7 @@ func ttlOf(ctx context.Context) (ttl time.Duration, keepAlive bool, err error) {
 	ttl, err = time.ParseDuration(text)
 	if err != nil || ttl < shortestTTL || ttl > longestTTL {
 		return 0, false, invalidError(fmt.Sprintf("%s must be a duration from %s to %s, such as 90s", optionTTL,
-			shortestTTL,
-			longestTTL))
+			shortestTTL, longestTTL))
 	}
 	return ttl, keepAlive, nil
 }

@@ -59,8 +59,8 @@ type Options struct {
 	// EvaluatorURL is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
 	// means the default evaluator.
 	EvaluatorURL string
-	// FunctionHosts are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may
-	// be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost"
+	// FunctionHosts are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions
+	// may be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost"
 	// or a network within loopback has to be.
 	FunctionHosts []string
 	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with

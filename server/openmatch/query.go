@@ -30,6 +30,7 @@ type query struct {
 func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
 	limit := int64(r.GetLimit())
+	// Callers of Open Match do not know the field, and send 0.
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
@@ -106,8 +107,7 @@ func (q query) readPart(ctx context.Context, next part, conn *queueingConn) ([]*
 	var answers []*queuedAnswer
 	for _, page := range p.allPages() {
 		a := &queuedAnswer{encoded: page, byteCount: min(int64(len(page)), readingBytes-held),
-			memoryLeft: q.server.queryMemory,
-			queues:     q.server.sendQueues, conn: conn}
+			memoryLeft: q.server.queryMemory, queues: q.server.sendQueues, conn: conn}
 		held += a.byteCount
 		answers = append(answers, a)
 	}

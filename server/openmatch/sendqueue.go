@@ -71,7 +71,9 @@ func (q *sendQueues) takeRoom(ctx context.Context, bytes int64) error {
 func (q *sendQueues) pushAnswer(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if a.conn == nil || a.conn.isGateway || a.conn.isClosed { // gRPC frees answers on a closed connection at once
+	// Nobody leaves these unread: an answer of the gateway ends with its request, and gRPC frees answers on a closed
+	// connection at once.
+	if a.conn == nil || a.conn.isGateway || a.conn.isClosed {
 		return
 	}
 	a.queuedAt, a.listPlace = time.Now(), q.queuedAnswers.PushBack(a)
@@ -102,6 +104,7 @@ func (q *sendQueues) closeOverdue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.checkScheduled = false
+	// At the time of the oldest one, and not in a rhythm: without unread answers no timer runs.
 	if first := q.queuedAnswers.Front(); first != nil {
 		q.checkIn(q.unreadTimeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
 	}
@@ -205,7 +208,7 @@ type queuedAnswer struct {
 	message    proto.Message // nil: encoded
 	encoded    []byte
 	byteCount  int64
-	memoryLeft *semaphore.Weighted // gets size back on release
+	memoryLeft *semaphore.Weighted // gets byteCount back on release
 	queues     *sendQueues
 	conn       *queueingConn // nil on a gRPC server of another package
 

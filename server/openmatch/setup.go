@@ -27,6 +27,7 @@ func New(options Options) (*Server, error) {
 		queryMemory: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.streamsContext, s.endStreams = context.WithCancel(context.Background())
+	// In this order: the guard is the engines', and the gateway connects to the gRPC server.
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeMetrics, s.makeGRPC,
 		s.makeGateway} {
 		if err := part(); err != nil {
@@ -36,11 +37,12 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// makeGuard makes the guard that recovers panics of background goroutines; observe recovers those of calls.
+// makeGuard makes the guard that recovers panics of background goroutines; observeCall recovers those of calls.
 func (s *Server) makeGuard() error {
 	recovered := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "director_openmatch_panics_total",
-		Help: "Recovered panics of background goroutines of the Open Match server, by goroutine. Each is a defect: its stack is in the log.",
+		Help: "Recovered panics of background goroutines of the Open Match server, by goroutine. " +
+			"Each is a defect: its stack is in the log.",
 	}, []string{"goroutine"})
 	s.options.guard = panics.New(s.options.Log, recovered)
 	if s.options.Metrics == nil {

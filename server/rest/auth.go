@@ -27,8 +27,8 @@ func indexOf(hashes [][sha256.Size]byte, got string) int {
 	return found
 }
 
-// RequireBearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid
-// [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold
+// RequireBearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a
+// valid [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold
 // no secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered
 // by [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
 func RequireBearer(verify func(ctx context.Context, raw string) (sub string, err error),
@@ -40,6 +40,7 @@ func RequireBearer(verify func(ctx context.Context, raw string) (sub string, err
 				"An access token is required: Authorization: Bearer <token>.")
 			return
 		}
+		// Before it is decoded: the cost of that grows with its length.
 		if len(raw) > token.MaxTokenBytes {
 			refuseToken(c, failures, "the token is too long")
 			return
@@ -94,8 +95,8 @@ func refuseToken(c *gin.Context, failures *Limiter, why string) {
 	refuseCredential(c, failures, challenge, "The access token was refused: "+why+".")
 }
 
-// refuseCredential answers 401, or 429 to an address that has failed too often, and logs the reason and the address. Only failed
-// authentication is limited: callers with a valid token are served, whatever others behind the same address do.
+// refuseCredential answers 401, or 429 to an address that has failed too often, and logs the reason and the address.
+// Only failed authentication is limited: callers with a valid token are served, whatever others behind the same address do.
 func refuseCredential(c *gin.Context, failures *Limiter, challenge, detail string) {
 	AddLogAttrs(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
 	if wait := failures.Take(FailureKey(c)); wait > 0 {

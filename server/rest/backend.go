@@ -51,15 +51,15 @@ func ParseBackendTokens(texts []string) (t BackendTokens, err error) {
 				scopes = append(scopes, BackendScope(scope))
 			}
 		}
-		t.tokenHashes, t.callerNames = append(t.tokenHashes, sha256.Sum256([]byte(parts[3]))), append(t.callerNames,
-			"backend:"+parts[1])
+		t.tokenHashes = append(t.tokenHashes, sha256.Sum256([]byte(parts[3])))
+		t.callerNames = append(t.callerNames, "backend:"+parts[1])
 		t.tokenScopes = append(t.tokenScopes, scopes)
 	}
 	return t, nil
 }
 
-// RequireBackend accepts requests that carry a token with a scope as a bearer token (RFC 6750); handlers read "backend:NAME"
-// with [Caller]. Without tokens it accepts no request. failures limits how often an address may fail; nil sets no limit.
+// RequireBackend accepts requests that carry a token with a scope as a bearer token (RFC 6750); handlers read
+// "backend:NAME" with [Caller]. Without tokens it accepts no request. failures limits how often an address may fail; nil sets no limit.
 func RequireBackend(tokens BackendTokens, scope BackendScope, failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
@@ -73,6 +73,7 @@ func RequireBackend(tokens BackendTokens, scope BackendScope, failures *Limiter)
 			refuseCredential(c, failures, bearerChallenge, "The backend's token is wrong.")
 			return
 		}
+		// Before the scope: the log says whose token lacks it. That is no guess, and not counted as one.
 		NoteCaller(c, tokens.callerNames[i], "backend")
 		if !slices.Contains(tokens.tokenScopes[i], scope) {
 			Fail(c, &Problem{Status: http.StatusForbidden, Code: "scope_missing", Title: "Forbidden",

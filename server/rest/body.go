@@ -78,8 +78,8 @@ func (b *Bodies) readBounded(c *gin.Context, check func(http.Header) error) (*bo
 	return body, err
 }
 
-// beginReading adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends
-// it.
+// beginReading adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which
+// ends it.
 func (b *Bodies) beginReading(control *http.ResponseController) (entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,8 @@ func (b *Bodies) beginReading(control *http.ResponseController) (entry *list.Ele
 	return b.reading.PushBack(control)
 }
 
-// endReading removes a body from those being read. After it, begin no longer changes the deadline of the connection.
+// endReading removes a body from those being read. After it, beginReading no longer changes the deadline of the
+// connection.
 func (b *Bodies) endReading(entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,6 +136,7 @@ func readBody(r *http.Request, check func(http.Header) error) (*bodyBuffer, erro
 	if err := check(r.Header); err != nil {
 		return nil, err
 	}
+	// By its header, before any of it is read.
 	if r.ContentLength > maxBody {
 		return nil, errBodyTooLarge
 	}
@@ -179,7 +181,7 @@ func (b *bodyBuffer) fillFrom(src io.Reader) error {
 	b.Reset()
 	b.limitedSource = io.LimitedReader{R: src, N: maxBody + 1}
 	_, err := b.ReadFrom(&b.limitedSource)
-	b.limitedSource.R = nil
+	b.limitedSource.R = nil // the pool must not keep the connection in memory
 	switch {
 	case err == nil && b.Len() > maxBody:
 		return errBodyTooLarge

@@ -15,8 +15,8 @@ type OptionalBody interface {
 	OptionalBody() // does nothing
 }
 
-// decodeBody reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
-// levels.
+// decodeBody reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and
+// 32 levels.
 //
 // Unknown fields are ignored, so that older and newer callers work, unless they resemble one of the type's. null counts
 // as absent. As in encoding/json, names match case-insensitively, and the last of several members with one name wins,
@@ -57,8 +57,8 @@ func parseBody(body []byte, into any) error {
 	return checkSpelling(body, into)
 }
 
-// nestingDepth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is enough
-// for most bodies.
+// nestingDepth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is
+// enough for most bodies.
 func nestingDepth(body []byte) int {
 	opened := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
 	if opened <= maxDepth {

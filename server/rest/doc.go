@@ -5,7 +5,8 @@
 //
 // A face mounts its routes like this:
 //
-//	calls := engine.Group("/", rest.Bearer(verify, failures), bodies.Read, gate.Enter, rest.Deadline(900*time.Millisecond))
+//	calls := engine.Group("/", rest.RequireBearer(verify, failures), bodies.Read, gate.Enter,
+//		rest.SetDeadline(900*time.Millisecond))
 //	calls.POST("/resolve", rest.Handle(http.StatusOK, face.resolve))
 //
 //	func (f *Face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error)

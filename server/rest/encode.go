@@ -17,14 +17,14 @@ var (
 
 // jsonBuffer is a buffer with an encoder that writes into it.
 type jsonBuffer struct {
-	bytes.Buffer
-	enc *json.Encoder
+	content bytes.Buffer
+	enc     *json.Encoder
 }
 
 var jsonBuffers = sync.Pool{New: func() any {
 	b := new(jsonBuffer)
-	b.enc = json.NewEncoder(&b.Buffer)
-	b.enc.SetEscapeHTML(false)
+	b.enc = json.NewEncoder(&b.content)
+	b.enc.SetEscapeHTML(false) // answers are no HTML, and people read them
 	return b
 }}
 
@@ -33,7 +33,7 @@ var jsonBuffers = sync.Pool{New: func() any {
 func writeJSON(w http.ResponseWriter, status int, contentType []string, v any) error {
 	buf := jsonBuffers.Get().(*jsonBuffer)
 	defer jsonBuffers.Put(buf)
-	buf.Reset()
+	buf.content.Reset()
 	if err := buf.enc.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
@@ -41,6 +41,6 @@ func writeJSON(w http.ResponseWriter, status int, contentType []string, v any) e
 	header["Content-Type"] = contentType
 	header["Cache-Control"] = noStore
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // A failed write means that the client has disconnected.
+	_, _ = w.Write(buf.content.Bytes()) // A failed write means that the client has disconnected.
 	return nil
 }

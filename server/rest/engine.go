@@ -25,8 +25,9 @@ type Options struct {
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
 	ErrorWriter    ErrorWriter          // nil: errors are problem documents
-	ListenerName   string               // of which callers of other cells' regions get the address; "": fault.ListenerAPI
-	// is told of each request of a player that is answered with an error; must not wait; nil: nobody is
+	// ListenerName is the listener of another cell whose address callers get for its regions; "": fault.ListenerAPI.
+	ListenerName string
+	// OnRefusal is called with each request of a player that is answered with an error. It must not wait. nil: no call.
 	OnRefusal func(fault.Refusal)
 }
 
@@ -39,7 +40,7 @@ func New(o Options) (*gin.Engine, error) {
 	engine := gin.New()
 	engine.ContextWithFallback = true
 	engine.HandleMethodNotAllowed = true
-	engine.RedirectTrailingSlash = false
+	engine.RedirectTrailingSlash = false // a redirect would hide a wrong base URL, and drop the body of a POST
 	engine.RemoteIPHeaders = []string{forwardedFor}
 	if err := engine.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
@@ -67,7 +68,10 @@ func (o Options) middlewareChain() ([]gin.HandlerFunc, error) {
 	}
 	chain := []gin.HandlerFunc{requestID, proxies.resolveClient(log, o.Metrics)}
 	if o.ErrorWriter != nil || o.ListenerName != "" {
-		chain = append(chain, func(c *gin.Context) { s := scopeOf(c); s.errorWriter, s.listenerName = o.ErrorWriter, o.ListenerName })
+		chain = append(chain, func(c *gin.Context) {
+			s := scopeOf(c)
+			s.errorWriter, s.listenerName = o.ErrorWriter, o.ListenerName
+		})
 	}
 	if o.Tracer != nil {
 		chain = append(chain, traceRequests(o.Tracer, o.UntracedRoutes))
@@ -90,8 +94,8 @@ func (o Options) middlewareChain() ([]gin.HandlerFunc, error) {
 	return chain, nil
 }
 
-// traceRequests starts a span for each request, as a child of the caller's span if the request has a traceparent (W3C Trace
-// Context).
+// traceRequests starts a span for each request, as a child of the caller's span if the request has a traceparent (W3C
+// Trace Context).
 func traceRequests(provider trace.TracerProvider, untraced []string) gin.HandlerFunc {
 	return otelgin.Middleware("director",
 		otelgin.WithTracerProvider(provider),

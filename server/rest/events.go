@@ -62,11 +62,11 @@ func handleEvents(timeout time.Duration, fn func(ctx context.Context, in In[None
 func (e *Events) Send(name string, id int, data any) error {
 	encoded := jsonBuffers.Get().(*jsonBuffer)
 	defer jsonBuffers.Put(encoded)
-	encoded.Reset()
+	encoded.content.Reset()
 	if err := encoded.enc.Encode(data); err != nil {
 		return err
 	}
-	return e.SendJSON(name, strconv.Itoa(id), bytes.TrimSuffix(encoded.Bytes(), []byte{'\n'}))
+	return e.SendJSON(name, strconv.Itoa(id), bytes.TrimSuffix(encoded.content.Bytes(), []byte{'\n'}))
 }
 
 // SendJSON sends an event whose data is JSON without line breaks. An event without an id does not change the last id of

@@ -23,12 +23,13 @@ const (
 type FleetTokens struct {
 	// SharedSecrets are shared by all game servers; several allow rotation.
 	SharedSecrets []string
-	// IsOpen accepts every request without a credential of its own, unless there are Secrets.
+	// IsOpen accepts every request without a credential of its own, unless there are SharedSecrets.
 	IsOpen bool
-	// ServerTokens verifies credentials that speak for one game server, of deployments and of enrolled instances. nil: none is
-	// accepted.
+	// ServerTokens verifies credentials that speak for one game server, of deployments and of enrolled instances. nil:
+	// none is accepted.
 	ServerTokens *token.ServerTokens
-	// EnrolmentDigest returns the SHA-256 of the secret of an enrolment, nil if there is none. nil: no enrolment is accepted.
+	// EnrolmentDigest returns the SHA-256 of the secret of an enrolment, nil if there is none. nil: no enrolment is
+	// accepted.
 	EnrolmentDigest func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error)
 	// CheckHere refuses a region that another cell serves. A credential that is not one of this cell is checked by the
 	// region that it names, so that its server learns where that is. nil: none is refused.
@@ -136,7 +137,8 @@ func (f FleetTokens) acceptInstance(c *gin.Context, got string) {
 		f.refuseFleetToken(c, "wrong")
 	case !f.Now().Before(i.ExpiresAt):
 		c.Header("WWW-Authenticate", fleetChallenge)
-		Fail(c, unauthorizedProblem("The credential of this game server has expired: register with the token of an enrolment."))
+		Fail(c, unauthorizedProblem(
+			"The credential of this game server has expired: register with the token of an enrolment."))
 	default:
 		scopeOf(c).serverCaller = &ServerCaller{InstanceID: i.ID, Enrolled: &EnrolledCaller{Region: i.Region,
 			Enrolment: enrolment, Credential: credential, TokenBy: by, ExpiresAt: i.ExpiresAt}}
@@ -157,6 +159,7 @@ func (f FleetTokens) acceptEnrolment(c *gin.Context, got string) {
 		f.refuseFleetToken(c, "wrong")
 		return
 	}
+	// Last, because it asks the database: a text without the form of a token must not.
 	digest, err := f.EnrolmentDigest(c.Request.Context(), parts[1], id)
 	if err != nil {
 		Fail(c, err)
@@ -174,7 +177,8 @@ func (f FleetTokens) acceptEnrolment(c *gin.Context, got string) {
 func RefuseEnrolments(c *gin.Context) {
 	if s := ServerOf(c.Request.Context()); s != nil && s.InstanceID == "" {
 		Fail(c, &Problem{Status: http.StatusForbidden, Code: "scope_missing", Title: "Forbidden",
-			Detail: "The token of an enrolment only registers game servers: send the credential that the registration returned."})
+			Detail: "The token of an enrolment only registers game servers: " +
+				"send the credential that the registration returned."})
 	}
 }
 

@@ -38,7 +38,8 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 		}),
 		unreadableClients: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_http_unreadable_clients_total",
-			Help: "HTTP requests in whose X-Forwarded-For a trusted proxy wrote something else than an address. Their callers count as one.",
+			Help: "HTTP requests in whose X-Forwarded-For a trusted proxy wrote something else than an address. " +
+				"Their callers count as one.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.unreadableClients} {

@@ -136,8 +136,8 @@ func (s *speller) readList(t *fieldTree, at *member) {
 	}
 }
 
-// nextItem moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves
-// behind.
+// nextItem moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it
+// moves behind.
 func (s *speller) nextItem(end byte) bool {
 	s.skipSpace()
 	s.position++
@@ -193,6 +193,7 @@ func buildFields(t reflect.Type, seen map[reflect.Type]*fieldTree) *fieldTree {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	// A type that contains itself has the tree that is being built.
 	if tree, ok := seen[t]; ok || slices.ContainsFunc(decodesItself, reflect.PointerTo(t).Implements) {
 		return tree
 	}

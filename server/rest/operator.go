@@ -30,11 +30,13 @@ func ParseOperatorTokens(texts []string) OperatorTokens {
 	var t OperatorTokens
 	for _, text := range texts {
 		who := OperatorIdentity{Name: "operator"}
+		// Other texts are tokens without a name, which may contain "=" as well.
 		if named := operatorToken.FindStringSubmatch(text); named != nil {
 			who.Name, who.Viewer, text = "operator:"+named[1], named[2] == ":viewer", named[3]
 		}
 		who.Fingerprint = Fingerprint(text)
-		t.tokenHashes, t.identities = append(t.tokenHashes, sha256.Sum256([]byte(text))), append(t.identities, who)
+		t.tokenHashes = append(t.tokenHashes, sha256.Sum256([]byte(text)))
+		t.identities = append(t.identities, who)
 	}
 	return t
 }
@@ -91,8 +93,8 @@ func NoteCaller(c *gin.Context, caller, role string) {
 	s.caller, s.role = caller, role
 }
 
-// RequireKey accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not
-// "", as the query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in
+// RequireKey accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is
+// not "", as the query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in
 // [RequireOperator].
 func RequireKey(keys []string, query string, failures *Limiter) gin.HandlerFunc {
 	hashes, names := make([][sha256.Size]byte, len(keys)), make([]string, len(keys))

@@ -81,13 +81,14 @@ var kinds = map[fault.Kind]Problem{
 // is what a handler returned or the [*Problem] of a middleware; [ProblemOf] gives it a status.
 type ErrorWriter func(w http.ResponseWriter, err error) (code string)
 
-// Fail answers with err as a problem document, or as [Options.ErrorWriter] says, and aborts the chain of handlers. It is the
-// only way in which errors reach callers; [Handle] calls it with the error of its function. If the caller has
+// Fail answers with err as a problem document, or as [Options.ErrorWriter] says, and aborts the chain of handlers. It
+// is the only way in which errors reach callers; [Handle] calls it with the error of its function. If the caller has
 // disconnected, it writes nothing.
 func Fail(c *gin.Context, err error) {
 	c.Abort()
 	s := scopeOf(c)
 	s.cause = err
+	// A handler has begun its answer, such as a stream: nothing can be put in its place.
 	if c.Writer.Written() {
 		return
 	}

@@ -49,8 +49,8 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return client
 }
 
-// clientOf also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not
-// known, and that of the proxy stands for it.
+// clientOf also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then
+// not known, and that of the proxy stands for it.
 func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -62,6 +62,7 @@ func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string
 		return client, ""
 	}
 	hops := strings.Split(strings.Join(forwarded, ","), ",")
+	// From the last: a proxy appends the address that it sees, and the caller may have written all before that.
 	for _, hop := range slices.Backward(hops) {
 		if !p.trustsAddr(client) {
 			break
@@ -110,7 +111,8 @@ func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFu
 			}
 			once.Do(func() {
 				log.LogAttrs(c.Request.Context(), slog.LevelWarn,
-					"a trusted proxy sends an X-Forwarded-For that has no address: its callers share the proxy's own, and its limits",
+					"a trusted proxy sends an X-Forwarded-For that has no address: "+
+						"its callers share the proxy's own, and its limits",
 					slog.String("value", strings.ToValidUTF8(unreadable[:min(len(unreadable), 64)], "?")),
 					slog.String("proxy", client.String()))
 			})

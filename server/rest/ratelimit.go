@@ -63,6 +63,7 @@ func (l *Limiter) limiterOf(key string) *rate.Limiter {
 		return known
 	}
 	fresh := rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
+	// Another request of the key may have added one since: both must count with the same.
 	if known, ok, _ := l.limitersByKey.PeekOrAdd(key, fresh); ok {
 		return known
 	}
@@ -78,8 +79,8 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// FailureKey returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only
-// behind trusted proxies.
+// FailureKey returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts
+// only behind trusted proxies.
 func FailureKey(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {

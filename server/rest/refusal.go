@@ -6,8 +6,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// reportRefusals tells why requests of players were answered with an error. Requests of others, and requests without a valid
-// token, have no player. Nobody was refused whose caller has left, or whose region another cell serves.
+// reportRefusals calls refused for each request of a player that was answered with an error. Requests of others, and
+// requests without a valid token, have no player. A request whose caller has disconnected, or whose region another cell
+// serves, was not refused.
 func reportRefusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()
@@ -17,9 +18,7 @@ func reportRefusals(refused func(fault.Refusal)) gin.HandlerFunc {
 		}
 		refused(fault.Refusal{
 			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + routePattern(c), Code: s.problemCode,
-			Region: s.region,
-			Mode:   s.mode,
-			Detail: ProblemOf(s.cause).Detail, RequestID: s.requestID,
+			Region: s.region, Mode: s.mode, Detail: ProblemOf(s.cause).Detail, RequestID: s.requestID,
 		})
 	}
 }

@@ -43,8 +43,8 @@ func AddLogAttrs(ctx context.Context, attrs ...slog.Attr) {
 	}
 }
 
-// NoteScope states the region and mode that a request names, for [Options.OnRefusal]. They must be valid. Only the goroutine
-// that serves the request may call it.
+// NoteScope states the region and mode that a request names, for [Options.OnRefusal]. They must be valid. Only the
+// goroutine that serves the request may call it.
 func NoteScope(ctx context.Context, region, mode string) {
 	if s, ok := scopeIn(ctx); ok {
 		s.region, s.mode = region, mode

@@ -125,6 +125,7 @@ func (c *Cluster) StopImmediate() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	err := server.endWith(ctx, syscall.SIGQUIT)
+	// SIGQUIT has the postmaster wait five seconds for its backends: one that hangs in the kernel outlasts that.
 	if ctx.Err() != nil {
 		return server.endWith(context.Background(), syscall.SIGKILL)
 	}

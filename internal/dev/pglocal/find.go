@@ -35,7 +35,8 @@ func Find() (Binaries, error) {
 	return findBinaries(func(Binaries) bool { return true })
 }
 
-// findBinaries returns the first installation for which suits returns true. It does not call suits for that of [EnvBinDir].
+// findBinaries returns the first installation for which suits returns true. It does not call suits for that of
+// [EnvBinDir].
 func findBinaries(suits func(Binaries) bool) (Binaries, error) {
 	if dir := os.Getenv(EnvBinDir); dir != "" {
 		b, err := inspectDir(dir)
@@ -47,6 +48,7 @@ func findBinaries(suits func(Binaries) bool) (Binaries, error) {
 	err := ErrNotInstalled
 	for _, dir := range candidateDirs() {
 		b, bad := inspectDir(dir)
+		// Another directory may have a newer one. If none has, this is why.
 		if bad != nil {
 			err = fmt.Errorf("%w (%s: %w)", ErrNotInstalled, dir, bad)
 			continue

@@ -36,6 +36,7 @@ func majorOf(data string) (int, error) {
 // binariesFor returns an installation that can run the data directory. made is the version that made it, or 0.
 func binariesFor(o Options, data string, made int) (Binaries, error) {
 	b, err := o.Binaries, error(nil)
+	// The newest would refuse the data of another major version.
 	if b.Dir == "" && made != 0 {
 		b, _ = findBinaries(func(b Binaries) bool { return b.Major == made })
 	}

@@ -81,6 +81,7 @@ func Remove(ctx context.Context, dir string) error {
 		return err
 	}
 	defer release(lock)
+	// A server that still runs would write into the directory while it is deleted.
 	if err := endOrphan(ctx, at.dataDir); err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func durableSettings() map[string]string {
 	return map[string]string{"max_connections": "200"}
 }
 
-// serverArguments returns the command line of postgres, whose settings have precedence over the files of the data directory.
+// serverArguments returns the command line of postgres, whose settings have precedence over the files of the data
+// directory.
 func (o Options) serverArguments(at layout, port int) []string {
 	settings := durableSettings()
 	if !o.Durable {
@@ -66,6 +67,7 @@ func (o Options) serverArguments(at layout, port int) []string {
 	if o.TCPPort != 0 {
 		settings["listen_addresses"] = "127.0.0.1"
 	}
+	// After the caller's settings: the URLs of the cluster name this directory.
 	settings["unix_socket_directories"] = quoteListItem(at.socketDir)
 	args := []string{"-D", at.dataDir, "-p", itoa(port)}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
