@@ -66,6 +66,7 @@ func renderList(lines []string) string {
 		if mark := bullet.FindString(line); mark != "" {
 			items = append(items, line[len(mark):])
 		} else {
+			// A line without a mark continues the item before it.
 			items[len(items)-1] += " " + strings.TrimSpace(line)
 		}
 	}
@@ -76,8 +77,8 @@ func renderList(lines []string) string {
 	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
 }
 
-// renderTable gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its
-// column, which a narrow screen shows in front of it.
+// renderTable gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names
+// its column, which a narrow screen shows in front of it.
 func renderTable(lines []string) string {
 	var out strings.Builder
 	class, heads := "", splitCells(lines[0])

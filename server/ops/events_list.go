@@ -39,7 +39,7 @@ func (f *eventsFace) list(c *gin.Context) {
 // writeLines writes events until there are enough of them, or the end of the log or of the page is reached.
 func (f *eventsFace) writeLines(ctx context.Context, a eventsRequest, to *bytes.Buffer) error {
 	encode := json.NewEncoder(to)
-	encode.SetEscapeHTML(false)
+	encode.SetEscapeHTML(false) // the lines are for programs, and no HTML
 	more := true
 	for found, read := 0, 0; more && read < maxScanned && found < a.maxEvents &&
 		to.Len() < maxPageBytes; read += scanned {
@@ -48,7 +48,7 @@ func (f *eventsFace) writeLines(ctx context.Context, a eventsRequest, to *bytes.
 		if err != nil {
 			return err
 		}
-		a.afterCursor, more = page.Next, page.IsFull
+		more = page.IsFull
 		for _, e := range page.Events {
 			if to.Len() >= maxPageBytes {
 				// The rest of the page that was read is read again by the next call, from the last event that is here.
@@ -61,8 +61,8 @@ func (f *eventsFace) writeLines(ctx context.Context, a eventsRequest, to *bytes.
 			a.afterCursor = e.Cursor()
 			found++
 		}
+		// All of the page is in the answer: the next call begins behind the events that were not selected, too.
 		if to.Len() < maxPageBytes {
-			// Behind events that were not selected, too.
 			a.afterCursor = page.Next
 		}
 	}

@@ -44,7 +44,6 @@ func (f lobbyFace) messagePlayer(ctx context.Context, in rest.In[playerMessage])
 	data, _ := esjson.ParseText(in.Body.Data) // of a body that was JSON; absent data is null
 	n, err := f.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: region, ProjectID: in.Body.Project,
 		Recipient: in.Body.Player, Type: in.Body.Type, Data: esjson.Append(nil, data),
-		EventKind:  "lobby.player_messaged",
-		EventActor: rest.Caller(ctx)})
+		EventKind: "lobby.player_messaged", EventActor: rest.Caller(ctx)})
 	return reachedAnswer{n}, err
 }

@@ -198,8 +198,11 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 	failure := strings.ToValidUTF8(j.ack.failureText[:min(len(j.ack.failureText), maxFailureBytes)], "")
 	a := db.CommandAck{
 		AgentRef: l.agentRef, CommandID: id, IsOK: j.ack.succeeded, AlreadyGone: j.ack.alreadyGone,
-		RoomExists:  j.ack.roomExists && !j.ack.succeeded,
-		FailureText: strings.ReplaceAll(failure, "\x00", ""), RoomType: j.command.roomType, RawID: j.command.roomID,
+		// Of an ack with ok the field says nothing.
+		RoomExists: j.ack.roomExists && !j.ack.succeeded,
+		// Postgres cannot store the character.
+		FailureText: strings.ReplaceAll(failure, "\x00", ""),
+		RoomType:    j.command.roomType, RawID: j.command.roomID,
 	}
 	is, err := l.store.AcknowledgeCommand(ctx, a)
 	if err != nil {

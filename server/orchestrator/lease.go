@@ -131,6 +131,7 @@ func (r *replica) stopSockets(ctx context.Context) {
 }
 
 func (r *replica) endReplica(ctx context.Context) {
+	// ctx may have ended, and the agents should not wait until the lease runs out.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := r.server.options.Store.EndReplica(ctx, r.server.options.Region, r.id,

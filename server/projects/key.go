@@ -49,6 +49,7 @@ func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error)
 		Actor: rest.Caller(ctx),
 		Seal:  f.options.Secrets.Sealer.NewProjectSecret,
 	})
+	// The only answer that has the secret: the row has it sealed.
 	return reply{201, jsonOfKey(made, secret)}, err
 }
 

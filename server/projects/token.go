@@ -24,6 +24,7 @@ type tokenJSON struct {
 
 func (f *face) mintToken(ctx context.Context, in rest.In[newToken]) (reply, error) {
 	minted, err := f.mintedToken(ctx, in.Body)
+	// A token that could not be made, because of the database, was not denied.
 	if err != nil && rest.ProblemOf(err).Status < 500 {
 		f.deniedCount.Add(1)
 	}

@@ -24,7 +24,7 @@ type Keys interface {
 }
 
 // Watch registers the metrics that are read from the store and the keys at each scrape. Reading them needs no query.
-// Unknown values are NaN.
+// Unknown values are NaN: 0 would look like a right clock, or like keys that were just read.
 func (m *Metrics) Watch(store *db.Store, keys Keys) error {
 	all := append(poolCollectors(store), clockCollectors(store)...)
 	return m.registerAll(append(all, keyCollectors(keys)...)...)

@@ -48,8 +48,8 @@ func New() (Issuer, error) {
 }
 
 func (i Issuer) publicText() string {
-	return b64.EncodeToString(i.privateKey.Public().(ed25519.PublicKey))
-} //nolint:forcetypeassert // Public's doc
+	return b64.EncodeToString(i.privateKey.Public().(ed25519.PublicKey)) //nolint:forcetypeassert // Public's doc
+}
 
 func (i Issuer) publicJWK() privateJWK {
 	return privateJWK{KTY: "OKP", CRV: "Ed25519", Alg: token.AlgEdDSA, KID: i.keyID, X: i.publicText()}

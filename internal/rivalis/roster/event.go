@@ -62,6 +62,7 @@ func parsePosition(id string) (position, bool) {
 	row, badRow := uuid.Parse(parts[1])
 	n, badN := strconv.ParseUint(parts[2], 10, 31)
 	p := position{rowTx: tx, rowID: row, rowIndex: int(n)}
+	// Only in the form in which ids are sent: uuid.Parse takes several.
 	return p, cmp.Or(err, badRow, badN) == nil && p.String() == id
 }
 
@@ -101,6 +102,7 @@ func expandRow(row *db.AgentEvent) ([]entry, error) {
 		}
 		add(roomEvents[row.Kind], AppendRoomInfo(nil, &info))
 	}
+	// Other kinds, such as those of a newer version, are no events of Rivalis.
 	return all, nil
 }
 

@@ -51,6 +51,7 @@ func newInstance(a *db.RosterAgent) *Instance {
 		connectionLoad: float64(a.InstanceInfo.Connections),
 	}
 	if most := a.InstanceInfo.Capacity.MaxConnections; most != nil {
+		// A process with a maximum of 0 accepts nobody. It must not have a load that compares with nothing.
 		i.connectionLoad /= float64(max(*most, 1))
 	}
 	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.InstanceInfo.Rooms)), &a.InstanceInfo, func(from, to int) {
@@ -60,6 +61,7 @@ func newInstance(a *db.RosterAgent) *Instance {
 	head := len(b)
 	b = appendInstanceTail(b, &a.InstanceInfo)
 	sum := sha256.Sum256(b)
+	// The capacity of the head is cut, so that an append to it cannot overwrite the tail.
 	i.jsonHead, i.jsonTail, i.contentHash = b[:head:head], b[head:], binary.BigEndian.Uint64(sum[:8])
 	return i
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// emptyHash is the state hash of a fleet without instances.
+// emptyHash is the state hash of a fleet without instances: the first bytes of the SHA-256 of [], its list.
 const emptyHash = 0x4f53cda18c2baa0c
 
 // Stats are the totals of a fleet.

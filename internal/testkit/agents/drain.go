@@ -20,6 +20,7 @@ func (a *Agent) Undrain(ctx context.Context) error { return a.setStatus(ctx, wir
 
 func (a *Agent) setStatus(ctx context.Context, status string) error {
 	e := echo{status, make(chan error, 1)}
+	// Before the status changes: the poll that confirms it may come at once.
 	a.mu.Lock()
 	a.echoes = append(a.echoes, e)
 	a.mu.Unlock()
@@ -28,6 +29,7 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 	case err := <-e.done:
 		return err
 	case <-ctx.Done():
+		// Nobody reads the answer, but the list must not keep the wait.
 		a.answerEchoes(nil, func(other echo) bool { return other == e })
 		return ctx.Err()
 	}

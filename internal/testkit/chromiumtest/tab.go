@@ -102,7 +102,9 @@ func (w *Tab) RequireFits(where string) {
 	w.t.Helper()
 	require.LessOrEqual(w.t, Eval[int](w, "document.documentElement.scrollWidth"), Eval[int](w, "innerWidth"),
 		"%s is wider than the window: %s", where, Eval[string](w,
-			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, svg, .hidden')).slice(0, 5).map(e => e.outerHTML.slice(0, 200)).join('\n')`))
+			`[...document.querySelectorAll('body *')]
+				.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, svg, .hidden'))
+				.slice(0, 5).map(e => e.outerHTML.slice(0, 200)).join('\n')`))
 }
 
 // RequireAccessible requires that axe finds nothing against WCAG 2.2 AA: contrast, labels, names, structure. axe is the
@@ -110,8 +112,10 @@ func (w *Tab) RequireFits(where string) {
 func (w *Tab) RequireAccessible(axe, where string) {
 	w.t.Helper()
 	Eval[bool](w, axe+"; true")
-	require.Empty(w.t, Eval[[]string](w, `axe.run(document, {runOnly: {type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}})
-		.then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 4).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | ')))`), where)
+	require.Empty(w.t, Eval[[]string](w, `axe.run(document, {runOnly: {type: 'tag',
+			values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}})
+		.then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' +
+			v.nodes.slice(0, 4).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | ')))`), where)
 }
 
 // Shot keeps a picture of the page in the directory DIRECTOR_TEST_SCREENSHOTS, for people who look at them.

@@ -48,7 +48,8 @@ func seedDir() (string, error) {
 	if err != nil {
 		cache = os.DevNull
 	}
-	return filepath.Join(cache, "lattice-director", fmt.Sprintf("test-postgres-%d-%s", b.Major, migrations.Hash()[:12])), nil
+	name := fmt.Sprintf("test-postgres-%d-%s", b.Major, migrations.Hash()[:12])
+	return filepath.Join(cache, "lattice-director", name), nil
 }
 
 // makeSeed makes a cluster, applies the migrations and stops it.

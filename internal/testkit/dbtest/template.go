@@ -72,8 +72,8 @@ func migrateCompact(ctx context.Context, url string) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return runStatements(ctx, conn, "vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, pg_description, pg_index, "+
-		"pg_proc, pg_rewrite, pg_statistic, pg_type")
+	return runStatements(ctx, conn, "vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, "+
+		"pg_description, pg_index, pg_proc, pg_rewrite, pg_statistic, pg_type")
 }
 
 // sweepLeftovers notes on the template in use that it is, and drops what nobody has used for long.

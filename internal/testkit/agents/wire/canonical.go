@@ -99,7 +99,7 @@ func utf16Units(text string) []uint16 {
 		r, size := utf8.DecodeRuneInString(text)
 		if surrogate, is := loneSurrogate(text); is {
 			u = append(u, surrogate)
-			size = 3
+			size = 3 // for DecodeRuneInString they are three invalid bytes
 		} else {
 			u = utf16.AppendRune(u, r)
 		}

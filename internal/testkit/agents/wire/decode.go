@@ -117,6 +117,7 @@ func (r *reader) readVarint() uint64 {
 	}
 	value, n := binary.Uvarint(r.restBytes)
 	r.requiref(n > 0, "a varint is cut off or too large")
+	// Protobuf allows more bytes, but a message has one encoding only.
 	r.requiref(n < 2 || r.restBytes[n-1] != 0, "a varint is longer than needed")
 	if r.err != nil {
 		return 0
