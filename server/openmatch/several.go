@@ -46,6 +46,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 		if err != nil {
 			return nil, err
 		}
+		// Part by part, so that the rows of all tickets are never in memory beside the answer.
 		if answer, err = appendTickets(answer, ticketsFound, inOrder(found, ids)); err != nil {
 			return nil, err
 		}
@@ -78,6 +79,7 @@ func (f frontend) DeleteTickets(ctx context.Context, r *pb.DeleteTicketsRequest)
 func (f frontend) GetIndexedTicketCount(ctx context.Context,
 	_ *pb.GetIndexedTicketCountRequest) (*pb.GetIndexedTicketCountResponse, error) {
 	n, err := f.server.options.Store.CountQueuedTickets(ctx, f.server.options.Region)
+	// The field has 32 bits.
 	return &pb.GetIndexedTicketCountResponse{Count: int32(min(n, math.MaxInt32))}, err
 }
 

@@ -37,7 +37,7 @@ func (l *Log) Call(name string) *Call {
 // Call logs the outages of one call. Make it with [NewCall]. Safe for concurrent use.
 type Call struct {
 	log                      *slog.Logger
-	beginMessage, endMessage string // messages
+	beginMessage, endMessage string
 	mu                       sync.Mutex
 	outageRunning            bool
 }
@@ -51,6 +51,7 @@ func NewCall(log *slog.Logger, begins, ends string) *Call {
 // Report logs the first failure and the first success after it; err is nil for a success. The outcome of a call whose
 // context has ended does not count.
 func (c *Call) Report(ctx context.Context, err error) {
+	// The process stops, and the error is that of a call that it cut off.
 	if ctx.Err() != nil {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// AllowList limits the hosts that others name. Without a list, the caller of FetchMatches could make the director connect
-// to any host that the director reaches. The zero value allows nothing. It is immutable.
+// AllowList limits the hosts that others name. Without a list, the caller of FetchMatches could make the director
+// connect to any host that the director reaches. The zero value allows nothing. It is immutable.
 type AllowList struct {
 	allowsAllLoopback bool     // all of loopback, listed or not
 	hostNames         []string // in lower case; with a leading dot every name below
@@ -30,9 +30,9 @@ func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
 			continue
 		}
 		name, below := strings.CutPrefix(entry, "*.")
+		// Refused when it is read: a text that never matches would look like a rule.
 		if !IsHostName(name) {
-			return AllowList{}, fmt.Errorf("%q is not a host, an address or a network",
-				entry)
+			return AllowList{}, fmt.Errorf("%q is not a host, an address or a network", entry)
 		}
 		name = strings.TrimSuffix(name, ".")
 		if below {

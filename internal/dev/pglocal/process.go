@@ -33,8 +33,8 @@ func launchServer(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *o
 	return p, <-started
 }
 
-// runAndWait starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when
-// the thread that started the program ends, and without the lock the runtime may end a thread at any time.
+// runAndWait starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal
+// when the thread that started the program ends, and without the lock the runtime may end a thread at any time.
 func (p *process) runAndWait(deathSignal syscall.Signal, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -44,6 +44,7 @@ func (p *process) runAndWait(deathSignal syscall.Signal, started chan<- error) {
 		return
 	}
 	unguard, err := guard(p.cmd.Process.Pid, deathSignal)
+	// Without a guard the server would outlive this process.
 	if err != nil {
 		_ = p.cmd.Process.Kill()
 	} else {
@@ -77,8 +78,8 @@ func (p *process) endWith(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// childEnvironment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA,
-// LANG) and the director's secrets.
+// childEnvironment returns the variables that a server needs. It excludes those that would change its behaviour
+// (PGDATA, LANG) and the director's secrets.
 func childEnvironment(ours []string) []string {
 	kept := []string{"PATH", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
 	env := []string{"LC_ALL=C"}

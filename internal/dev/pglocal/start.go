@@ -56,6 +56,7 @@ func (c *Cluster) spawnRetrying(ctx context.Context, as account, b Binaries) (*p
 	defer cancel()
 	for {
 		server, err := c.spawnServer(ctx, as, b)
+		// Postgres has no code for it, only the text: LC_ALL=C keeps it English.
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") {
 			return server, err
 		}
@@ -127,6 +128,7 @@ func (c *Cluster) prepareFiles(ctx context.Context) (as account, b Binaries, err
 			return as, b, err
 		}
 	}
+	// A server that an earlier process left running holds the port and the data.
 	return as, b, endOrphan(ctx, c.files.dataDir)
 }
 
