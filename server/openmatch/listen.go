@@ -17,6 +17,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
 // serverPings find clients whose machine is gone; a watcher may be silent for ever.
@@ -176,4 +178,12 @@ func (s *Server) closeConns(ctx context.Context, done <-chan struct{}) error {
 			return fmt.Errorf("calls over gRPC were cut off: %w", ctx.Err())
 		}
 	}
+}
+
+// Register adds the services to a gRPC server, without authentication, deadlines and metrics.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	pb.RegisterFrontendServiceServer(r, frontend{server: s})
+	pb.RegisterBackendServiceServer(r, backend{server: s})
+	pb.RegisterQueryServiceServer(r, query{server: s})
+	pb.RegisterTicketsServer(r, tickets{server: s})
 }

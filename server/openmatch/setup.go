@@ -6,10 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
-	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/openmatch/functions"
@@ -73,12 +71,4 @@ func (s *Server) makeMatchmaker() (err error) {
 		Guard: o.guard,
 	})
 	return err
-}
-
-// Register adds the services to a gRPC server, without authentication, deadlines and metrics.
-func (s *Server) Register(r grpc.ServiceRegistrar) {
-	pb.RegisterFrontendServiceServer(r, frontend{server: s})
-	pb.RegisterBackendServiceServer(r, backend{server: s})
-	pb.RegisterQueryServiceServer(r, query{server: s})
-	pb.RegisterTicketsServer(r, tickets{server: s})
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
@@ -54,11 +53,3 @@ func chooseServer(ctx context.Context) (*server, error) {
 	}
 	return container, nil
 }
-
-const (
-	startTimeout = 2 * time.Minute // a container's image may have to be pulled
-	dropTimeout  = 30 * time.Second
-
-	testPrefix     = "director_test_"
-	templatePrefix = "director_template_"
-)

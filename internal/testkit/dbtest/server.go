@@ -90,3 +90,11 @@ func runStatements(ctx context.Context, conn *pgx.Conn, statements ...string) er
 	}
 	return nil
 }
+
+const (
+	startTimeout = 2 * time.Minute // a container's image may have to be pulled
+	dropTimeout  = 30 * time.Second
+
+	testPrefix     = "director_test_"
+	templatePrefix = "director_template_"
+)
