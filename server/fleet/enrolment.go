@@ -26,6 +26,7 @@ func enrolledCaller(ctx context.Context) *rest.EnrolledCaller {
 // enrollingOf returns the enrolment of a registration, nil if another credential came with it.
 func (f face) enrollingOf(ctx context.Context) *db.Enrolling {
 	e := enrolledCaller(ctx)
+	// Only an instance that registers by an enrolment is given a credential of its own.
 	if e == nil {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (f face) enrollingOf(ctx context.Context) *db.Enrolling {
 
 // makeCredential makes what an instance gets that has registered, or whose credential was renewed.
 func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credential {
-	expiresAt := e.ExpiresAt.UTC().Truncate(time.Second)
+	expiresAt := e.ExpiresAt.UTC().Truncate(time.Second) // as the token has it: never later than the row
 	return &credential{string(f.serverTokens.InstanceToken(token.Instance{Region: region,
 		Enrolment:  e.EnrolmentID.String(),
 		Credential: e.CredentialID.String(), ID: instanceID, ExpiresAt: expiresAt})), expiresAt}

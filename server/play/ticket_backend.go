@@ -20,6 +20,7 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 	if err := c.Err(); err != nil {
 		return createdTicket{}, err
 	}
+	// The least, so that a retry that names the party in another order is for the same ticket.
 	key, first := in.Header("Idempotency-Key"), slices.Min(in.Body.Party)
 	draft, err := in.Body.draftFor(first, key, nil)
 	if err != nil {

@@ -55,6 +55,7 @@ func (c *conn) isSpam(e wire.Envelope, err error) bool {
 	return true
 }
 
+// answerGarbage answers a frame that cannot be decoded, and closes the connection after many in a row.
 func (c *conn) answerGarbage(err error) {
 	var broken *wire.FrameError
 	// A frame that was understood, but is too large or of another version, is an error of the program and no garbage.
@@ -117,6 +118,7 @@ func (c *conn) takeSlot() {
 	c.setPaused(false)
 }
 
+// setPaused notes whether reading waits: a client cannot answer pings meanwhile.
 func (c *conn) setPaused(paused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

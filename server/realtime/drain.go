@@ -53,6 +53,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	return cmp.Or(err, shutdownErr)
 }
 
+// closeEvenly closes the connections over a time, so that the other replicas get their clients evenly.
 func (s *Server) closeEvenly(ctx context.Context) {
 	spread := maxSpread
 	// The other half of the time is for the clients' close frames, and for the sessions that are suspended.
@@ -93,6 +94,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 	return fmt.Errorf("connections of realtime clients were cut off: %w", ctx.Err())
 }
 
+// hasRun reports whether Run was called.
 func (s *Server) hasRun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

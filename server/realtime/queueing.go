@@ -25,6 +25,7 @@ func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
 	return &db.Queueing{Universe: universe, TicketTTL: ticketTTL, EncodeDraft: encodeTicket}
 }
 
+// encodeTicket makes the body of a ticket, as package play makes that of a player's: both wait in the same queue.
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 	draft := ticketbody.Draft{Profiles: []string{d.ProfileName}, Latencies: map[string]uint16{},
 		ClaimedLatencies: d.ClaimedLatencies}
@@ -32,6 +33,7 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 	if draft.Attributes, err = attributesOf(d.LobbyQueue.Attributes); err != nil {
 		return db.QueueBody{}, err
 	}
+	// The built-in profile matches only tickets whose values of this attribute are equal.
 	if d.Bucket != "" {
 		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
 	}
@@ -70,6 +72,7 @@ func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v, problem := match.ParseAttribute(name, values[name])
 		switch {
+		// null is absent, whatever its name is.
 		case problem != "" || v.Kind != 0 && !rest.Mode.Valid(name):
 			return nil, invalidTicket("attributes." + name)
 		case v.Kind != 0:

@@ -22,6 +22,7 @@ type region struct {
 	hasEnded       chan struct{}           // closed when the last replica has ended
 }
 
+// allRegions returns the regions that have begun.
 func (s *Server) allRegions() []*region {
 	s.mu.Lock()
 	defer s.mu.Unlock()

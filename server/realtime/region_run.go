@@ -47,6 +47,7 @@ func (r *region) serveReplicas(ctx context.Context) {
 	}.Run(ctx)
 }
 
+// beginReplica makes the next id of this replica in the region: one that others have ended is never used again.
 func (r *region) beginReplica(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()

@@ -72,6 +72,7 @@ func (c *conn) takeParcel() (p parcel, ok bool) {
 		onFree, c.onFree = c.onFree, nil
 	}
 	c.mu.Unlock()
+	// Outside of the lock, since it pushes to this connection.
 	if onFree != nil {
 		onFree()
 	}
@@ -92,6 +93,7 @@ func (c *conn) endWriting() (code websocket.StatusCode, done bool) {
 	return code, true
 }
 
+// messageKind returns the kind of message in which the client expects frames of its codec.
 func (c *conn) messageKind() websocket.MessageType {
 	if c.codec.Binary() {
 		return websocket.MessageBinary
