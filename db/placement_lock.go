@@ -12,7 +12,7 @@ import (
 
 // locked is what a batch has locked and read before anything is decided about its calls.
 type locked struct {
-	grantedRequests  []int32 // requests that got their locks, see locksOf
+	grantedRequests  []int32 // the numbers of what was granted, see lockNumbers
 	storedAnswers    []query.StoredAnswersRow
 	nearbySeats      []query.SeatsAroundRow
 	fillableSessions []query.FillOpenSessionsRow
@@ -33,11 +33,11 @@ func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, openin
 	query.Queue(p, &l.nearbySeats, (*query.Queries).SeatsAround, arg)
 }
 
-// locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to
-// open sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so
-// gets none.
+// locksOf returns the locks of a batch, numbered by lockNumbers. A call that shares a player with an older call of the
+// batch requests no lock and so gets none.
 func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryLocksParams {
 	var arg query.TryLocksParams
+	numbers := lockNumbers{callCount: len(calls)}
 	taken := map[int64]bool{}
 	for i, c := range calls {
 		locks := playerLocks(c.Req)
@@ -47,22 +47,34 @@ func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryL
 		}
 		for _, l := range locks {
 			taken[l] = true
-			arg.Requests = append(arg.Requests, int32(i))
+			arg.Requests = append(arg.Requests, numbers.ofCall(i))
 			arg.Locks = append(arg.Locks, l)
 		}
 	}
 	for i, sh := range opening {
-		arg.Requests = append(arg.Requests, int32(len(calls)+i))
+		arg.Requests = append(arg.Requests, numbers.ofOpening(i))
 		arg.Locks = append(arg.Locks, openerLock(region, sh))
 	}
 	return arg
 }
 
+// lockNumbers numbers what a batch requests of TryLocks, which returns the numbers of what was granted: first the calls,
+// each with all its locks, then the rights to open sessions of a shape.
+type lockNumbers struct{ callCount int }
+
+func (n lockNumbers) ofCall(index int) int32 { return int32(index) }
+
+func (n lockNumbers) ofOpening(index int) int32 { return int32(n.callCount + index) }
+
+// callOf returns the index of the call that has a number; ok is false where the number is that of a right to open.
+func (n lockNumbers) callOf(number int32) (index int, ok bool) { return int(number), int(number) < n.callCount }
+
 // mayOpen reports for each shape whether this transaction has the right to open sessions.
 func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shape]bool {
+	numbers := lockNumbers{callCount: len(calls)}
 	may := map[pack.Shape]bool{}
 	for i, sh := range opening {
-		may[sh] = slices.Contains(l.grantedRequests, int32(len(calls)+i))
+		may[sh] = slices.Contains(l.grantedRequests, numbers.ofOpening(i))
 	}
 	return may
 }
@@ -70,12 +82,12 @@ func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shap
 // newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a
 // seat or a stored answer already.
 func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) {
-	slices.Sort(l.grantedRequests)
+	numbers := lockNumbers{callCount: len(calls)}
 	var requests []*request
-	for _, n := range l.grantedRequests {
-		// The numbers behind those of the calls are rights to open sessions: see mayOpen.
-		if int(n) < len(calls) {
-			requests = append(requests, &request{call: calls[n], placeRequest: calls[n].Req, packedIndex: -1})
+	// Oldest first: TryLocks returns the numbers in any order.
+	for _, number := range slices.Sorted(slices.Values(l.grantedRequests)) {
+		if i, ok := numbers.callOf(number); ok {
+			requests = append(requests, &request{call: calls[i], placeRequest: calls[i].Req, packedIndex: -1})
 		}
 	}
 	if err := replayAnswers(requests, l.storedAnswers); err != nil {

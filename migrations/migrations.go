@@ -8,26 +8,14 @@ package migrations
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"path"
 	"time"
 
 	"github.com/pressly/goose/v3"
 )
-
-//go:embed *.sql
-var files embed.FS
-
-var embedded = set{files}
-
-// ErrNothingApplied says that there is no migration to redo.
-var ErrNothingApplied = errors.New("migrations: nothing is applied yet")
 
 // Up applies every pending migration in order and returns the versions it applied, none when the schema was current
 // or another process migrated it meanwhile. Each migration is a transaction of its own (unless its file says NO
@@ -57,16 +45,6 @@ func Down(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64
 func Redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 	return embedded.redoNewest(ctx, url, log)
 }
-
-// Latest is the newest version in this binary.
-func Latest() int64 { return embedded.latestVersion() }
-
-// Hash names the content of all migrations in this binary, in hexadecimal: it changes when a file is added, renamed or
-// edited. Test databases are cached under it.
-func Hash() string { return embedded.hashFiles() }
-
-// set is a directory of migration files.
-type set struct{ files fs.FS }
 
 func (s set) applyPending(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
@@ -135,44 +113,4 @@ func logApplied(ctx context.Context, log *slog.Logger, done []*goose.MigrationRe
 			slog.Duration("took", took))
 	}
 	return versions
-}
-
-func explainError(err error) error {
-	partial := (*goose.PartialError)(nil)
-	switch {
-	case err == nil || errors.Is(err, ErrNothingApplied):
-		return err
-	case errors.Is(err, goose.ErrVersionNotFound):
-		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w",
-			err)
-	case errors.As(err, &partial):
-		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path),
-			partial.Err)
-	default:
-		return fmt.Errorf("migrations: %w", err)
-	}
-}
-
-func (s set) fileNames() []string {
-	names, _ := fs.Glob(s.files, "*.sql") // the pattern is well-formed, the only error Glob knows
-	return names
-}
-
-func (s set) latestVersion() int64 {
-	var newest int64
-	for _, name := range s.fileNames() {
-		if version, err := goose.NumericComponent(name); err == nil {
-			newest = max(newest, version)
-		}
-	}
-	return newest
-}
-
-func (s set) hashFiles() string {
-	sum := sha256.New()
-	for _, name := range s.fileNames() {
-		content, _ := fs.ReadFile(s.files, name) // compiled in: it is there
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -3,7 +3,9 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"path"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -74,3 +76,22 @@ func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
 	options = append(options, goose.WithSessionLocker(locker))
 	return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)
 }
+
+func explainError(err error) error {
+	partial := (*goose.PartialError)(nil)
+	switch {
+	case err == nil || errors.Is(err, ErrNothingApplied):
+		return err
+	case errors.Is(err, goose.ErrVersionNotFound):
+		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w",
+			err)
+	case errors.As(err, &partial):
+		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path),
+			partial.Err)
+	default:
+		return fmt.Errorf("migrations: %w", err)
+	}
+}
+
+// ErrNothingApplied says that there is no migration to redo.
+var ErrNothingApplied = errors.New("migrations: nothing is applied yet")

@@ -13,24 +13,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Done counts the objects that a run handled, by kind: "instances", "keys", … A kind without objects has no entry.
-type Done map[string]int
-
-func (d Done) add(what string, n int) {
-	if n > 0 {
-		d[what] += n
-	}
-}
-
-// result is the outcome of one run of a loop.
-type result struct {
-	loopName   string
-	doneCounts Done // complete up to the error, if there was one
-	runTime    time.Duration
-	err        error
-	nextPause  time.Duration // until the next run
-}
-
 // loop calls runOnce at an interval.
 type loop struct {
 	name       string
@@ -133,3 +115,27 @@ func (l *loop) logFailure(ctx context.Context, err error) {
 func jitterInterval(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
+
+// recordSuccess records that a run has just succeeded, at most once in recordInterval. When that fails, the run still
+// counts as a success: its work is done.
+func (l *loop) recordSuccess(ctx context.Context) {
+	// From the last success of record, so that one that failed is tried again by the next run.
+	if l.storeSuccess == nil || time.Since(l.recordedAt) < recordInterval {
+		return
+	}
+	// The run's own context has ended. A database that hangs must not keep the loop for longer.
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	if err := l.storeSuccess(ctx, l.name, l.interval); err != nil {
+		l.log.LogAttrs(ctx, slog.LevelDebug, "success could not be recorded", slog.Any("error", err))
+		return
+	}
+	l.recordedAt = time.Now()
+}
+
+// Each loop records its successes in the database (ops.worker_loops), for operators who cannot see the workers'
+// metrics.
+const (
+	recordInterval = 10 * time.Second
+	recordTimeout  = 2 * time.Second
+)

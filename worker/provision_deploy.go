@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/lattice-director/director/db/provision"
@@ -166,30 +165,4 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 	}
 	s.deployment.Phase, s.deployment.IntentAt, s.deployment.PollCount = provision.DeploymentWanted, before, s.deployment.DeployAttempts
 	return s.retryLater(ctx, cause)
-}
-
-// blameVersion counts a server that ended by itself as a failure of its version. A server that becomes ready ends the count of
-// failures, so those that crashed afterwards are counted from their rows, and not while more of them are ready for as
-// short a time: of many servers, a few crash.
-func (s *step) blameVersion(ctx context.Context, reason string) error {
-	if s.deployment.ReadyAt == nil {
-		return s.failVersion(ctx, reason, 0)
-	}
-	// More young servers than crashed ones: the version works, and few of its servers crash.
-	of, err := s.provisioner.store.CrashesOf(ctx, &s.deployment.Deployment, survives)
-	if err != nil || of.YoungServers > of.CrashedServers {
-		return err
-	}
-	return s.failVersion(ctx, reason, of.CrashedServers)
-}
-
-// failVersion counts a failure that an operator has to repair, the number least or later in a row.
-func (s *step) failVersion(ctx context.Context, reason string, least int) error {
-	paused, err := s.provisioner.store.FailVersion(ctx, &s.deployment.Deployment, reason, least)
-	if paused {
-		s.provisioner.log.Warn("version paused in a region after three failures in a row",
-			slog.String("app", s.appVersion.Name()), slog.String("region", s.deployment.Region),
-			slog.String("reason", reason))
-	}
-	return err
 }

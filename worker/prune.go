@@ -87,3 +87,5 @@ func (p pruner) pruneRegion(ctx context.Context, region string, done Done) error
 		return n, err
 	})
 }
+
+const day = 24 * time.Hour

@@ -106,8 +106,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-const day = 24 * time.Hour
-
 // Worker runs the loops. Make one with [New].
 type Worker struct {
 	loops    []*loop

@@ -10,9 +10,6 @@ import (
 	"github.com/lattice-director/director/db/internal/value"
 )
 
-// defaultZone is the time zone of a pool that names none.
-const defaultZone = "UTC"
-
 // withPoolDefaults fills the fields whose zero value means a default.
 func withPoolDefaults(p Pool) Pool {
 	p.MaxStarting = cmp.Or(p.MaxStarting, 50)

@@ -51,17 +51,6 @@ func (c *Call[Req, Res]) Done() <-chan struct{} { return c.outcome.done }
 // Result returns the answer. Call it after Done.
 func (c *Call[Req, Res]) Result() (Res, error) { return c.outcome.res, c.outcome.err }
 
-// MoveTo puts the call at the end of the key's queue in another group, which answers it. A group that moves calls must
-// be drained before the group that receives them.
-func (c *Call[Req, Res]) MoveTo(g *Group[Req, Res], key string) {
-	moved := *c
-	c.isAnswered = true
-	if err := g.enqueue(key, &moved); err != nil {
-		var none Res
-		moved.Answer(none, err)
-	}
-}
-
 // Unanswered returns the calls that have no answer yet, in their order.
 func Unanswered[Req, Res any](calls []*Call[Req, Res]) []*Call[Req, Res] {
 	var left []*Call[Req, Res]

@@ -195,3 +195,14 @@ func (g *Group[Req, Res]) batchDeadline(calls []*Call[Req, Res]) time.Time {
 	}
 	return last
 }
+
+// MoveTo puts the call at the end of the key's queue in another group, which answers it. A group that moves calls must
+// be drained before the group that receives them.
+func (c *Call[Req, Res]) MoveTo(g *Group[Req, Res], key string) {
+	moved := *c
+	c.isAnswered = true
+	if err := g.enqueue(key, &moved); err != nil {
+		var none Res
+		moved.Answer(none, err)
+	}
+}

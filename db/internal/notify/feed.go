@@ -18,17 +18,6 @@ type Feed struct {
 	isForAll    bool
 }
 
-// SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions
-// it wakes when notices may have been lost. Call Stop when done.
-func (b *Bus) SubscribeKeys(topic, region string) *Feed {
-	f := &Feed{
-		listener: b.listener, notice: notice{topic, region}, wake: make(chan struct{}, 1),
-		watchedKeys: map[string][]string{}, wokenKeys: map[string]struct{}{},
-	}
-	b.listener.addFeed(f)
-	return f
-}
-
 // Watch adds a key. Notices that came before are not repeated: read what is new about the key after this call.
 func (f *Feed) Watch(key string) {
 	f.mu.Lock()

@@ -287,3 +287,11 @@ func closeConn(conn *pgx.Conn) {
 	defer cancel()
 	_ = conn.Close(ctx)
 }
+
+// waitUntilDone returns after d, or when done is closed.
+func waitUntilDone(d time.Duration, done <-chan struct{}) {
+	select {
+	case <-time.After(d):
+	case <-done:
+	}
+}

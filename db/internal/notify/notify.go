@@ -9,73 +9,8 @@ package notify
 import (
 	"context"
 	"crypto/rand"
-	"hash/fnv"
 	"log/slog"
-	"strconv"
-	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
-
-// Channel is the channel of Postgres on which notices travel.
-const Channel = "director"
-
-// notice says that there is something new to read about a topic in a region.
-type notice struct{ topic, region string }
-
-// payload is a notice as it is sent, with the keys that it is about; none means all. sender lets a replica ignore its
-// own notices.
-func (n notice) payload(sender string, keys []string) string {
-	text := n.topic + ":" + n.region + ":" + sender
-	if len(keys) > 0 {
-		text += ":" + strings.Join(keys, ",")
-	}
-	return text
-}
-
-// parseNotice reads a payload.
-func parseNotice(payload string) (n notice, sender string, keys []string) {
-	topic, rest, _ := strings.Cut(payload, ":")
-	region, rest, _ := strings.Cut(rest, ":")
-	sender, list, keyed := strings.Cut(rest, ":")
-	if keyed {
-		keys = strings.Split(list, ",")
-	}
-	return notice{topic, region}, sender, keys
-}
-
-// shorten returns a hash of a key, which is sent in its place. Two keys may have the same hash, which wakes a
-// subscriber needlessly.
-func shorten(key string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key))
-	return strconv.FormatUint(uint64(h.Sum32()), 36)
-}
-
-func shortenAll(keys []string) []string {
-	short := make([]string, len(keys))
-	for i, k := range keys {
-		short[i] = shorten(k)
-	}
-	return short
-}
-
-// Config says how a [Bus] reaches Postgres.
-type Config struct {
-	// SendPayload runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one
-	// after the other.
-	SendPayload func(ctx context.Context, payload string) error
-	// Listen is the connection that listens. It must not lead through a transaction pooler, which passes no notices on.
-	Listen *pgx.ConnConfig
-	// PrepareConn sets up the listening connection.
-	PrepareConn func(context.Context, *pgx.Conn) error
-	// OnlyPooler means that only a pooler leads to the database: the bus does not listen, and logs that once.
-	OnlyPooler bool
-	// UrgentTopics lists the topics whose notices are sent 2 ms after the previous one instead of 10 ms.
-	UrgentTopics []string
-	Log          *slog.Logger
-}
 
 // Bus sends and receives notices. It is safe for concurrent use.
 type Bus struct {
@@ -130,10 +65,13 @@ func (b *Bus) Close() {
 	b.notifier.close()
 }
 
-// waitUntilDone returns after d, or when done is closed.
-func waitUntilDone(d time.Duration, done <-chan struct{}) {
-	select {
-	case <-time.After(d):
-	case <-done:
+// SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions
+// it wakes when notices may have been lost. Call Stop when done.
+func (b *Bus) SubscribeKeys(topic, region string) *Feed {
+	f := &Feed{
+		listener: b.listener, notice: notice{topic, region}, wake: make(chan struct{}, 1),
+		watchedKeys: map[string][]string{}, wokenKeys: map[string]struct{}{},
 	}
+	b.listener.addFeed(f)
+	return f
 }

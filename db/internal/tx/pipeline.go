@@ -85,3 +85,8 @@ func (r replayer) Exec(context.Context, string, ...any) (pgconn.CommandTag, erro
 func (r replayer) Query(context.Context, string, ...any) (pgx.Rows, error) { return r.results.Query() }
 
 func (r replayer) QueryRow(context.Context, string, ...any) pgx.Row { return r.results.QueryRow() }
+
+type failedRow struct{ err error }
+
+// Scan implements pgx.Row.
+func (r failedRow) Scan(...any) error { return r.err }

@@ -131,8 +131,3 @@ func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	}
 	return results
 }
-
-type failedRow struct{ err error }
-
-// Scan implements pgx.Row.
-func (r failedRow) Scan(...any) error { return r.err }

@@ -1,0 +1,138 @@
+package provision
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// planChanges decides what changes, or refuses.
+func (d *declared) planChanges() (PoolChanges, error) {
+	done := PoolChanges{AppChanges: []PoolChange{}, PoolChanges: []PoolChange{}}
+	for i, v := range d.appVersions {
+		// Compared with what the database holds, or with an earlier entry of the same document.
+		was, known := d.versionsByName[v.Name()]
+		change := PoolChange{App: v.App, Version: v.Version, Change: "created"}
+		if known {
+			change.ChangedFields = changedFields(was.comparedFields(), v.comparedFields())
+			change.Change = changeWord(change.ChangedFields)
+			if err := refuseChange(i, was, change.ChangedFields); err != nil {
+				return done, err
+			}
+		}
+		d.versionsByName[v.Name()] = v
+		done.AppChanges = append(done.AppChanges, change)
+	}
+	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
+	// them.
+	if err := d.resolveModes(); err != nil {
+		return done, err
+	}
+	for i, p := range d.pools {
+		was, known := d.currentPools[p.key()]
+		change := PoolChange{Region: p.Region, App: p.App, Version: p.Version, Change: "created"}
+		if known {
+			change.ChangedFields = changedFields(was.comparedFields(), p.comparedFields())
+			change.Change = changeWord(change.ChangedFields)
+		}
+		if err := d.refusePool(i, p, was); err != nil {
+			return done, err
+		}
+		for _, m := range p.Modes {
+			d.modeOwners[poolMode{p.Region, m}] = p.key()
+		}
+		d.currentPools[p.key()] = p
+		done.PoolChanges = append(done.PoolChanges, change)
+	}
+	if len(d.versionsByName) > maxAppCount || len(d.currentPools) > maxPoolCount {
+		return done, fault.New(fault.TooMany, "too_many_pools",
+			"there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
+			len(d.versionsByName), len(d.currentPools), maxAppCount, maxPoolCount)
+	}
+	return done, nil
+}
+
+func changeWord(fields []string) string {
+	if len(fields) == 0 {
+		return "unchanged"
+	}
+	return "changed"
+}
+
+// changedFields returns the names of the fields that differ, sorted.
+func changedFields(was, now map[string]any) []string {
+	var changed []string
+	for _, field := range slices.Sorted(maps.Keys(now)) {
+		// Deep, since values may be lists, maps and pointers.
+		if !reflect.DeepEqual(was[field], now[field]) {
+			changed = append(changed, field)
+		}
+	}
+	return changed
+}
+
+// mutable are the fields of an app version that may change while servers of it run.
+var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
+	"drain_ahead": true, "fallback": true}
+
+// refuseChange refuses a change of a version that would concern servers that run.
+func refuseChange(i int, was AppVersion, fields []string) error {
+	for _, field := range fields {
+		// Only once a server was started: until then, nothing depends on it.
+		if was.WasStarted && !mutable[field] {
+			return problemError(fault.Conflict, "app_version_used", PoolProblem{
+				Path: "apps[" + strconv.Itoa(i) + "]." + field,
+				Text: "servers of app version " + was.Name() + " were started: " + field +
+					" does not change any more. " +
+					"Apply it as another version, and move the pool to that with 'director pools roll'",
+			})
+		}
+	}
+	return nil
+}
+
+// resolveModes fills in the modes of pools, and releases those that pools of the document have no more.
+func (d *declared) resolveModes() error {
+	for i, p := range d.pools {
+		v, known := d.versionsByName[p.Name()]
+		if !known {
+			return problemError(fault.Invalid, "invalid", PoolProblem{
+				Path: "pools[" + strconv.Itoa(i) + "].version",
+				Text: "there is no app version " + p.Name() + ": declare it under apps",
+			})
+		}
+		d.pools[i].Modes = p.modesOf(v)
+		for _, m := range d.currentPools[p.key()].Modes {
+			// Another pool of the document may take it, whatever their order.
+			if !slices.Contains(d.pools[i].Modes, m) {
+				delete(d.modeOwners, poolMode{p.Region, m})
+			}
+		}
+	}
+	return nil
+}
+
+// refusePool judges a pool against what the database holds.
+func (d *declared) refusePool(i int, p, was Pool) error {
+	var wrong []PoolProblem
+	at := problems{&wrong, "pools[" + strconv.Itoa(i) + "]."}
+	p.checkOffer(at, d.versionsByName[p.Name()].Modes)
+	for _, m := range p.Modes {
+		if owner, taken := d.modeOwners[poolMode{p.Region, m}]; taken && owner != p.key() {
+			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version", m, p.Region, owner.name())
+		}
+	}
+	// Servers that run keep the modes with which they have registered.
+	for _, m := range was.Modes {
+		if !slices.Contains(p.Modes, m) && was.Servers > 0 {
+			at.addf("modes", "%d servers of the pool offer mode %q: 'director pools roll' moves it to another version, and drains them", was.Servers, m)
+		}
+	}
+	if len(wrong) > 0 {
+		return problemError(fault.Conflict, "mode_taken", wrong[0])
+	}
+	return nil
+}

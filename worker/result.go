@@ -1,0 +1,21 @@
+package worker
+
+import "time"
+
+// Done counts the objects that a run handled, by kind: "instances", "keys", … A kind without objects has no entry.
+type Done map[string]int
+
+func (d Done) add(what string, n int) {
+	if n > 0 {
+		d[what] += n
+	}
+}
+
+// result is the outcome of one run of a loop.
+type result struct {
+	loopName   string
+	doneCounts Done // complete up to the error, if there was one
+	runTime    time.Duration
+	err        error
+	nextPause  time.Duration // until the next run
+}
