@@ -158,7 +158,7 @@ WITH committed AS (
 )
 INSERT INTO events (region, kind, session_id, detail)
 SELECT coalesce(k.game_region, k.region), 'match.committed', k.session_id, jsonb_strip_nulls(jsonb_build_object('match', k.id, 'profile', k.profile,
-    'version', k.version, 'tickets', cardinality(k.tickets), 'players', k.players, 'mode', k.mode, 'joined', nullif(k.joined, false)))
+    'version', k.version, 'tickets', cardinality(k.tickets), 'players', k.players, 'mode', k.mode, 'joined', nullif(k.joined, false), 'bots', k.why -> 'bots'))
 FROM committed k;
 
 -- name: ServeDemand :exec

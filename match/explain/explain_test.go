@@ -168,7 +168,7 @@ func TestWhatIsSaid(t *testing.T) {
 
 func decided(t *testing.T) explain.Match {
 	t.Helper()
-	stored := must.Get(explain.EncodeWhy(proposal(2)))(t)
+	stored := must.Get(explain.EncodeWhy(proposal(2), map[string]int{"blue": 2}))(t)
 	committed, waited := now.Add(4*time.Millisecond), int64(34_500)
 	m := explain.Match{
 		Schema: explain.Schema, MatchID: "0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10", AsOf: now.Add(time.Minute), State: "playing", Profile: "ranked-5v5", Version: 4, Seed: "81985529216486895",
@@ -201,7 +201,7 @@ func TestWhyIsBounded(t *testing.T) {
 	for i := range 300 {
 		p.Regions = append(p.Regions, decide.RegionChoice{Name: strings.Repeat("r", i)})
 	}
-	text, err := explain.EncodeWhy(p)
+	text, err := explain.EncodeWhy(p, nil)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(text), 4096)
 	var w explain.Why

@@ -52,9 +52,11 @@ type Why struct {
 	Traded      []MatchTrade      `json:"traded,omitempty"`
 	Preferences []MatchPreference `json:"preferences,omitempty"`
 	Teams       []MatchTeam       `json:"teams,omitempty"`
-	Regions     []MatchRegion     `json:"regions,omitempty"`
-	PassedOver  []PassedOver      `json:"passed_over,omitempty"`
-	Truncated   bool              `json:"truncated,omitempty"` // the least important fields were left out
+	// Bots are how many each team needed when the match was decided, by its name; nil: no bots fill it.
+	Bots       map[string]int `json:"bots,omitempty"`
+	Regions    []MatchRegion  `json:"regions,omitempty"`
+	PassedOver []PassedOver   `json:"passed_over,omitempty"`
+	Truncated  bool           `json:"truncated,omitempty"` // the least important fields were left out
 }
 
 // MatchRule is the value and limit of a rule. Text is "ended" after a step that ends it; for a rule over texts it is
@@ -101,10 +103,11 @@ type PassedOver struct {
 	Because string `json:"because"`
 }
 
-// EncodeWhy encodes the reasons of a decision for storage. Where they are too long, it leaves out what says least.
-// Errors: a number that JSON does not have.
-func EncodeWhy(found decide.Proposal) (json.RawMessage, error) {
+// EncodeWhy encodes the reasons of a decision for storage, with the bots that each team needs (nil: none). Where they are
+// too long, it leaves out what says least. Errors: a number that JSON does not have.
+func EncodeWhy(found decide.Proposal, bots map[string]int) (json.RawMessage, error) {
 	w := whyOf(found)
+	w.Bots = bots
 	for _, shorten := range []func(){
 		func() {}, func() { w.PassedOver = nil }, func() { w.Regions = nil }, func() { w.Teams = nil },
 		func() { w.Rules = nil },
@@ -116,7 +119,7 @@ func EncodeWhy(found decide.Proposal) (json.RawMessage, error) {
 		}
 		w.Truncated = true
 	}
-	return json.Marshal(storedWhy{Schema, Why{Anchor: found.Anchor, Truncated: true}})
+	return json.Marshal(storedWhy{Schema, Why{Anchor: found.Anchor, Bots: bots, Truncated: true}})
 }
 
 type storedWhy struct {

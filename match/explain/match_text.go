@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (m Match) Text() string {
 	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
+	}
+	for _, team := range slices.Sorted(maps.Keys(m.Bots)) {
+		fmt.Fprintf(&b, "  bots of team %s: %d when it was decided\n", team, m.Bots[team])
 	}
 	for _, r := range m.Regions {
 		fmt.Fprintf(&b, "  suited region %s: %s\n", r.Region, r.latencyText())

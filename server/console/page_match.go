@@ -11,8 +11,7 @@ import (
 
 // matchView is what templates/match.html reads.
 type matchView struct {
-	explain.Match
-
+	Match explain.Match
 	Words string // the explanation as director explain prints it
 }
 
@@ -27,7 +26,7 @@ func matchPage(e Explainer) page[matchView] {
 			if v.Match, err = e.Match(ctx, id); err != nil {
 				return v, err
 			}
-			v.Words = v.Text()
+			v.Words = v.Match.Text()
 			return v, nil
 		}}
 }

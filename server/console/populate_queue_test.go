@@ -15,7 +15,7 @@ import (
 func (b *bundle) matched(ticket, session string, minutes int) uuid.UUID {
 	b.t.Helper()
 	id := uuid.New()
-	why := fmt.Sprintf(`{"schema": 1, "anchor": %q, "rules": [{"rule": "near-skill", "value": %d, "limit": 100}], "teams": [{"name": "a", "tickets": [%q]}],
+	why := fmt.Sprintf(`{"schema": 1, "anchor": %q, "rules": [{"rule": "near-skill", "value": %d, "limit": 100}], "teams": [{"name": "a", "tickets": [%q]}], "bots": {"a": 2},
 		"regions": [{"region": "eu", "ms": 40}], "passed_over": [{"ticket_id": "other", "because": "near-skill"}]}`, ticket, 20+minutes%7*10, ticket)
 	var room *string
 	if _, r, err := db.ParseSessionID(session); err == nil {

@@ -114,7 +114,7 @@ func TestMatches(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, pageSize+4)
-	w.contains(matchPath(last.String()), "near-skill", sessionPath(session), "/instances/eu-1", "Teams",
+	w.contains(matchPath(last.String()), "near-skill", sessionPath(session), "/instances/eu-1", "Teams", "a and 2 bots",
 		"&lt;script&gt;alert", "no longer known")
 	for _, query := range []string{"after=x~y", "after=" + url.QueryEscape(hostile),
 		"profile=" + url.QueryEscape(hostile)} {

@@ -282,6 +282,8 @@ func TestBotsFillAMatch(t *testing.T) {
 	b.ticket(1000, party("ada"), "teams")
 	b.Eventually(1, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Equal(t, 1, b.Count(`SELECT count(*) FROM matches WHERE fill_to = '{"red": 2, "blue": 2}'`))
+	require.Equal(t, 3, b.Count(`SELECT (SELECT sum(n::int) FROM jsonb_each_text(detail -> 'bots') AS t(team, n)) FROM events WHERE kind = 'match.committed'`))
+	require.Equal(t, 3, b.Count(`SELECT (SELECT sum(n::int) FROM jsonb_each_text(why -> 'bots') AS t(team, n)) FROM match_history`))
 	b.ticket(1000, party("bo"), "teams")
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.RequireInvariants()

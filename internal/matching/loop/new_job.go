@@ -47,7 +47,8 @@ func (l *Loop) newMatch(p *owned, d decided) (m db.NewMatch, err error) {
 		Modes: found.Modes, Size: size, Data: p.profile.Data, Join: found.Session,
 		Regions: l.hosts.roomFirst(found, size),
 	}
-	if m.Why, err = explain.EncodeWhy(found); err != nil {
+	bots := fillWithBots(p.profile, found)
+	if m.Why, err = explain.EncodeWhy(found, bots.needed); err != nil {
 		return m, err
 	}
 	// Newcomers join where the match runs, beside the players that it has.
@@ -62,9 +63,8 @@ func (l *Loop) newMatch(p *owned, d decided) (m db.NewMatch, err error) {
 			return m, err
 		}
 	}
-	// An open match has its bots: newcomers take their places.
-	if found.Session == "" {
-		m.FillTo, err = fillTo(p.profile, found)
+	if bots.fillTo != nil {
+		m.FillTo, err = json.Marshal(bots.fillTo)
 	}
 	return m, err
 }
@@ -171,17 +171,32 @@ func toldOf(p *match.Player, names []string) (told map[string]any, sources map[s
 	return told, sources
 }
 
-// fillTo says to how many players bots fill the teams of a match; nil: no bots do.
-func fillTo(p *profile.Profile, found decide.Proposal) (json.RawMessage, error) {
+// matchBots are the bots of a match, by team. The zero value has none.
+type matchBots struct {
+	fillTo map[string]int // the number of players to which they fill each team
+	needed map[string]int // how many those are with the players of its decision
+}
+
+// fillWithBots returns the bots of a match that is decided. An open match that players join has its bots: newcomers take
+// their places.
+func fillWithBots(p *profile.Profile, found decide.Proposal) (bots matchBots) {
+	if found.Session != "" {
+		return bots
+	}
 	players := map[string]int{}
 	for _, team := range found.Teams {
 		players[team.Name] = len(team.Seats)
 	}
-	to := p.FillTo(players)
-	if to == nil {
-		return nil, nil
+	bots.fillTo = p.FillTo(players)
+	for team, size := range bots.fillTo {
+		if missing := size - players[team]; missing > 0 {
+			if bots.needed == nil {
+				bots.needed = map[string]int{}
+			}
+			bots.needed[team] = missing
+		}
 	}
-	return json.Marshal(to)
+	return bots
 }
 
 // nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
