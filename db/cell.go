@@ -16,27 +16,36 @@ type elsewhere map[string]*fault.Cell
 // ReadCells reads which regions other cells serve. A replica calls it before it is ready, and then every two seconds.
 // Errors: Unavailable; the last reading stays.
 func (s *Store) ReadCells(ctx context.Context) error {
-	rows, err := s.q.RegionsElsewhere(ctx)
+	read, err := s.readElsewhere(ctx)
 	if err != nil {
-		return frame.Classify(err)
+		return err
 	}
 	// Usually there is one cell, and each call pays only for reading a nil pointer.
-	if len(rows) == 0 {
+	if len(read) == 0 {
 		s.otherCells.Store(nil)
 		return nil
+	}
+	// Replaced as a whole: readers hold no lock, and what they have read stays as it was.
+	s.otherCells.Store(&read)
+	return nil
+}
+
+// readElsewhere reads which regions other cells serve. Errors: Unavailable.
+func (s *Store) readElsewhere(ctx context.Context) (elsewhere, error) {
+	rows, err := s.q.RegionsElsewhere(ctx)
+	if err != nil {
+		return nil, frame.Classify(err)
 	}
 	read := make(elsewhere, len(rows))
 	for _, r := range rows {
 		cell := &fault.Cell{Name: r.Cell, Region: r.Region, Addresses: map[string]string{}}
 		if err := json.Unmarshal(r.Listeners, &cell.Addresses); err != nil {
-			return fmt.Errorf("listeners of cell %s: %w", r.Cell, err)
+			return nil, fmt.Errorf("listeners of cell %s: %w", r.Cell, err)
 		}
 		cell.Addresses[fault.ListenerAPI] = r.Address
 		read[r.Region] = cell
 	}
-	// Replaced as a whole: readers hold no lock, and what they have read stays as it was.
-	s.otherCells.Store(&read)
-	return nil
+	return read, nil
 }
 
 // CheckHere refuses a region that another cell serves, as of the last [Store.ReadCells]. It sends no query. Where no

@@ -76,7 +76,7 @@ func supersededError(ref InstanceRef) error {
 
 // onLive runs fn in a transaction that has locked the row of a live instance.
 func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Queries, region string) error) error {
-	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
+	lockAndRun := func(q *query.Queries) error {
 		known, err := findInstances(ctx, q, ref)
 		if err != nil {
 			return err
@@ -96,7 +96,8 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 			return supersededError(ref)
 		}
 		return fn(q, region)
-	}))
+	}
+	return frame.Classify(s.untilFlip(ctx, func() error { return s.frame.InTx(ctx, lockAndRun) }))
 }
 
 // Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded,

@@ -22,9 +22,11 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 	if err := s.CheckHere(r.Region); err != nil {
 		return out, err
 	}
-	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		out, err = registerInstance(ctx, q, r)
-		return err
+	err = s.untilFlip(ctx, func() error {
+		return s.frame.InTx(ctx, func(q *query.Queries) error {
+			out, err = registerInstance(ctx, q, r)
+			return err
+		})
 	})
 	if err == nil {
 		// The capacity of the fleet has changed, whatever the answer is.

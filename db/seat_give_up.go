@@ -18,9 +18,11 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 		return nil
 	}
 	var closed []uuid.UUID
-	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-		closed, err = giveUpSeat(ctx, q, region, id, sub)
-		return err
+	err := s.untilFlip(ctx, func() error {
+		return s.frame.InTx(ctx, func(q *query.Queries) (err error) {
+			closed, err = giveUpSeat(ctx, q, region, id, sub)
+			return err
+		})
 	})
 	if err == nil && len(closed) > 0 {
 		// An instance has room again for a session of any size.

@@ -35,6 +35,7 @@ type Store struct {
 	batchGroups     groups
 	projectCaches   projectCaches
 	otherCells      atomic.Pointer[elsewhere]
+	heldCalls       heldCalls
 	profileJudges   sync.Map      // of profiles, by name: see profileJudge
 	consoleReads    chan struct{} // full while as many reads of the console run as may
 }

@@ -54,11 +54,13 @@ type groups struct {
 }
 
 // batchConfig returns the configuration that all groups share.
-func (c Config) batchConfig() batch.Config {
+func (s *Store) batchConfig() batch.Config {
+	c := s.cfg
 	return batch.Config{
 		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, BatchTimeout: c.BatchTimeout,
-		Observer: c.Observer,
-		Log:      c.Log,
+		Reconsider: s.holdUntilFlip,
+		Observer:   c.Observer,
+		Log:        c.Log,
 		Errors: batch.Errors{
 			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: frame.Classify,
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },

@@ -136,7 +136,7 @@ func (s *Store) addLobbyGroups(g *groups) {
 // addGroup makes a group and adds it to those that Drain waits for. The name is the one in metrics.
 func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limits[Req],
 	decide batch.Decide[Req, Res]) *batch.Group[Req, Res] {
-	made := batch.New(s.cfg.batchConfig(), name, limits, decide)
+	made := batch.New(s.batchConfig(), name, limits, decide)
 	g.allGroups = append(g.allGroups, made)
 	return made
 }

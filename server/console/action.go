@@ -51,7 +51,7 @@ type deed struct {
 
 // actionView is what templates/confirm.html reads.
 type actionView struct {
-	question
+	Question question
 
 	Path, Error, Given string // Given is the reason that was sent
 }
@@ -79,7 +79,7 @@ func (c *Console) askAction(g *gin.Context, a action) {
 		return
 	}
 	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["confirm"],
-		c.viewOf(g, q, actionView{question: asked, Path: q.URL()}))
+		c.viewOf(g, q, actionView{Question: asked, Path: q.URL()}))
 }
 
 func (c *Console) performAction(g *gin.Context, a action) {

@@ -17,8 +17,8 @@ const maxDetail = 300
 // maxWhole bounds the text of a whole detail.
 const maxWhole = 64 << 10
 
-// detailHTML shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can
-// be opened.
+// detailHTML shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text
+// can be opened.
 func detailHTML(e opsview.Event) template.HTML {
 	html, cut := namedValues(e.Detail)
 	if cut {
@@ -56,7 +56,8 @@ func wholeDetail(e opsview.Event) string {
 		return ""
 	}
 	shown := shortenText(text.String(), maxWhole)
-	return `<details id="d-` + e.ID.String() + `"><summary>Whole detail</summary><pre class="words" tabindex="0">` + template.HTMLEscapeString(shown) + `</pre></details>`
+	return `<details id="d-` + e.ID.String() +
+		`"><summary>Whole detail</summary><pre class="words" tabindex="0">` + template.HTMLEscapeString(shown) + `</pre></details>`
 }
 
 // valueText returns a value as text, and whether it is cut.

@@ -17,8 +17,8 @@ const (
 	exportReads = 20
 )
 
-// exportEvents answers with the events that the filter of the page selects, latest first, as the JSON lines that director
-// events prints: at most 10,000, of the latest 100,000.
+// exportEvents answers with the events that the filter of the page selects, latest first, as the JSON lines that
+// director events prints: at most 10,000, of the latest 100,000.
 func (c *Console) exportEvents(g *gin.Context) {
 	q := queryOf(g)
 	ctx, cancel := c.boundCall(g.Request.Context())

@@ -20,8 +20,9 @@ type errorView struct {
 
 // advice says what to do about an error, by its status.
 var advice = map[int]string{
-	http.StatusNotFound:            "It may have ended a while ago: look for it in the events.",
-	http.StatusServiceUnavailable:  "The database did not answer in time. Reload in a moment; if it stays so, run director doctor where it can reach the database.",
+	http.StatusNotFound: "It may have ended a while ago: look for it in the events.",
+	http.StatusServiceUnavailable: "The database did not answer in time. Reload in a moment; if it stays so, run " +
+		"director doctor where it can reach the database.",
 	http.StatusInternalServerError: "The log of the replica has the cause, under the request id in the header X-Request-Id.",
 	http.StatusForbidden:           "A viewer may read everything and change nothing: ask an operator.",
 }

@@ -49,15 +49,15 @@ type reading struct {
 // errFull means that too many browsers watch.
 var errFull = errors.New("too many streams")
 
-// watchTopic joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The
-// returned leave must be called once. Errors: errFull.
+// watchTopic joins the watchers of a topic, whose first one starts its readings; every is the time between two of them.
+// The returned leave must be called once. Errors: errFull.
 func (h *hub) watchTopic(key string, every time.Duration,
 	load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topicsByKey[key]
-	if h.openStreams >= h.maxViews || t == nil &&
-		len(h.topicsByKey) >= h.maxViews { // a topic stays for a while when its watchers have left
+	// Topics are bounded as well: one stays for a while when its watchers have left, and each is read.
+	if h.openStreams >= h.maxViews || t == nil && len(h.topicsByKey) >= h.maxViews {
 		return nil, nil, errFull
 	}
 	h.openStreams++
@@ -80,6 +80,7 @@ func (h *hub) leaveTopic(t *topic) {
 
 // readTopic reads until nobody watches, at most half of the time.
 func (h *hub) readTopic(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
+	// Not of the request of the first watcher, which ends before those of others.
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
 	follow.Loop{Every: every, Do: func(context.Context, bool) error {

@@ -31,7 +31,8 @@ func (c *Console) mountLogin(r gin.IRoutes) {
 func (c *Console) showLogin(g *gin.Context) {
 	next := localPath(g.Query("next"))
 	if s, ok := c.readSession(g.Request); ok {
-		if ended, _ := c.hasEnded(g.Request.Context(), s); !ended { // an error is that of the page that comes next
+		// Where it is not known, the page that comes next shows the error.
+		if ended, _ := c.hasEnded(g.Request.Context(), s); !ended {
 			g.Redirect(http.StatusSeeOther, next)
 			return
 		}
@@ -53,7 +54,8 @@ func (c *Console) loginByToken(g *gin.Context) {
 	// Counted only if it fails: the right token works from an address where others have failed.
 	who, ok := c.operatorTokens.Find(g.PostForm("token"))
 	if !ok {
-		c.loginFailed(g, next, "This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
+		c.loginFailed(g, next,
+			"This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
 		return
 	}
 	c.beginSession(g, session{Name: actorOf(who), Viewer: who.Viewer, Token: who.Fingerprint})
@@ -64,6 +66,7 @@ func (c *Console) loginByToken(g *gin.Context) {
 // loginFailed shows the login again. An address that has failed too often has to wait.
 func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
 	rest.AddLogAttrs(g.Request.Context(), slog.String("reason", reason), slog.String("client", g.ClientIP()))
+	// By address, and not by token or name: whoever guesses tries many of them.
 	if wait := c.failureLimiter.Take(rest.FailureKey(g)); wait > 0 {
 		c.writeLogin(g, http.StatusTooManyRequests, next,
 			"Too many failed logins from your address. Wait a minute, and try again.")

@@ -85,8 +85,8 @@ type attempt struct {
 	Until    time.Time `json:"until"`
 }
 
-// readProvider returns the issuer's description. It is read again until that succeeds, so that a replica starts without its
-// issuer.
+// readProvider returns the issuer's description. It is read again until that succeeds, so that a replica starts without
+// its issuer.
 func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,8 @@ func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
 		err = l.useKeys(p)
 	}
 	// Kept for the report of this replica, which says why nobody can log in.
-	if l.lastFailure = err; err != nil {
+	l.lastFailure = err
+	if err != nil {
 		return nil, fmt.Errorf("the issuer %s: %w", l.settings.Issuer, err)
 	}
 	l.knownProvider = p
@@ -189,6 +190,7 @@ func (c *Console) finishOIDC(g *gin.Context) {
 			"oidc: unknown state")
 		return
 	}
+	// Such as access_denied, when the person went back: what the issuer says is shown as text, and never followed.
 	if refused := g.Query("error"); refused != "" {
 		c.loginFailed(g, a.Next, "The issuer refused the login: "+limitedText(refused)+" "+
 			limitedText(g.Query("error_description")), "oidc: "+limitedText(refused))
@@ -218,7 +220,8 @@ func limitedText(text string) string { return text[:min(len(text), 200)] }
 func (c *Console) issuerFailed(g *gin.Context, err error) {
 	rest.Fail(g, fmt.Errorf("%w: %w", &rest.Problem{
 		Status: http.StatusBadGateway, Code: "issuer_unavailable", Title: "The login cannot be reached",
-		Detail: "The issuer of logins does not answer as it should. The log of the replica says why. A token of an operator still logs in.",
+		Detail: "The issuer of logins does not answer as it should. The log of the replica says why. " +
+			"A token of an operator still logs in.",
 	}, err))
 }
 
@@ -247,6 +250,7 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 	if err != nil {
 		return session{}, err
 	}
+	// A token that the issuer made for another login, and somebody slipped into this one.
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
 		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.",
 			"wrong nonce"}
@@ -260,6 +264,7 @@ func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 	if err := id.Claims(&claims); err != nil {
 		return session{}, err
 	}
+	// Emails are easier to read in events than the subjects of most issuers.
 	name := id.Subject
 	// An email that the issuer has not verified may be that of somebody else.
 	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false &&
@@ -275,8 +280,8 @@ func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 	case admitsRole(l.settings.Viewers, roles):
 		return session{Name: name, Viewer: true}, nil
 	}
-	return session{}, &refusedLogin{"You are logged in at the issuer, but nothing there makes you an operator or a viewer. " +
-		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.settings.RoleClaim + ".",
+	return session{}, &refusedLogin{"You are logged in at the issuer, but nothing there makes you an operator or a " +
+		"viewer. The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.settings.RoleClaim + ".",
 		"no role: " + name}
 }
 
@@ -288,7 +293,8 @@ func cleanName(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, ""))
-	return name[:min(len(name), 150)]
+	// Cut last, and mended: the cut may be within a character, which no event could store.
+	return strings.ToValidUTF8(name[:min(len(name), 150)], "")
 }
 
 func admitsRole(allowed, roles []string) bool {
@@ -308,10 +314,12 @@ func textsAt(claims map[string]any, claim string) (texts []string) {
 		}
 	}
 	switch v := at.(type) {
+	// Issuers send a list of one as a text.
 	case string:
 		return []string{v}
 	case []any:
 		for _, one := range v {
+			// Roles of other types are of another system, and make nobody an operator.
 			if text, ok := one.(string); ok {
 				texts = append(texts, text)
 			}

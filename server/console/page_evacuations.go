@@ -106,7 +106,8 @@ func (d drainGroup) evacuateAction() action {
 				},
 				Fields: []field{
 					{Name: fieldRequeue, Label: "Let the players go on elsewhere", Value: "yes",
-						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats elsewhere. Empty: they only lose their seats.",
+						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats "+
+							"elsewhere. Empty: they only lose their seats.",
 							pluralText(p.Matched, "player whom a profile matched waits",
 								"players whom a profile matched wait"))},
 					{Name: fieldDead, Label: "Declare the game servers dead",

@@ -26,8 +26,8 @@ type foundGroup struct {
 
 type foundLink struct{ Text, Path string }
 
-// findPage leads from the search of the frame to the page of what has this id, or whose id alone begins so; where several
-// begin so, it lists them.
+// findPage leads from the search of the frame to the page of what has this id, or whose id alone begins so; where
+// several begin so, it lists them.
 func (c *Console) findPage(g *gin.Context) {
 	q := queryOf(g)
 	text := q.Get("q")

@@ -52,7 +52,8 @@ var taintAction = action{
 			Title: "Taint key " + shortID(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
 			Reason: true,
 			Says: []string{
-				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers refuse its tokens once their copies of the JWKS expire.",
+				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers " +
+					"refuse its tokens once their copies of the JWKS expire.",
 				"Players whose tokens it signed have to ask for new ones.",
 				"This cannot be undone.",
 			},

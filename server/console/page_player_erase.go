@@ -31,7 +31,8 @@ var erasePlayerAction = action{
 				"Seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end.",
 				"In history and events a random key stands for the player, and attributes are gone. This cannot be undone.",
 				"Let your login refuse the player first: a player who comes back is a new one.",
-				"Backups, logs and webhooks that were delivered keep what they have. The event has your name and the reason, not the player.",
+				"Backups, logs and webhooks that were delivered keep what they have. The event has your name and " +
+					"the reason, not the player.",
 			}}, nil
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {

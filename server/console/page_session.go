@@ -35,12 +35,14 @@ func loadSession(ctx context.Context, s Store, q query) (v sessionView, err erro
 		return v, err
 	}
 	if o := v.History.Open; o != nil {
-		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = o.Session, o.Region, o.Mode, o.Instance, o.Players, o.MaxPlayers
+		v.ID, v.Region, v.Mode, v.Instance = o.Session, o.Region, o.Mode, o.Instance
+		v.Players, v.MaxPlayers = o.Players, o.MaxPlayers
 		if o.Match != nil {
 			v.Match = o.Match.String()
 		}
 	} else if p := v.History.Past; p != nil {
-		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = p.Session, p.Region, p.Mode, p.Instance, p.Players, p.MaxPlayers
+		v.ID, v.Region, v.Mode, v.Instance = p.Session, p.Region, p.Mode, p.Instance
+		v.Players, v.MaxPlayers = p.Players, p.MaxPlayers
 		if p.Match != nil {
 			v.Match = p.Match.String()
 		}

@@ -49,8 +49,8 @@ const (
 	loneWidth             = 6.0
 )
 
-// plotHTML draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of each
-// line below. Screen readers get its title and the last and highest values.
+// plotHTML draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of
+// each line below. Screen readers get its title and the last and highest values.
 func plotHTML(p plotData) template.HTML {
 	highest := 0.0
 	for _, l := range p.Lines {
@@ -116,8 +116,8 @@ func sparkHTML(values []float64) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // G203: of digits
 }
 
-// tableHTML is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
-// and has the steps with a value only.
+// tableHTML is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens
+// it, and has the steps with a value only.
 func (p plotData) tableHTML() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))

@@ -19,8 +19,8 @@ func listView[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.V
 	return rows, more, err
 }
 
-// readOne runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this
-// code, whose detail is made of the format and its arguments.
+// readOne runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with
+// this code, whose detail is made of the format and its arguments.
 func readOne[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error),
 	code, format string, args ...any) (found T, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {

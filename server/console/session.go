@@ -73,6 +73,7 @@ func (c *Console) requireLogin(g *gin.Context) {
 	case ended:
 		c.askLogin(g)
 		return
+	// An action of a login that may have ended is refused, while pages only read.
 	case err != nil && g.Request.Method != http.MethodGet:
 		rest.Fail(g, err)
 		return
@@ -82,6 +83,7 @@ func (c *Console) requireLogin(g *gin.Context) {
 }
 
 func (c *Console) readSession(r *http.Request) (s session, ok bool) {
+	// The time is sealed with the rest: a browser may keep a cookie for longer than it was told to.
 	if !c.openCookie(r, purposeSession, &s) || !c.now().Before(s.Until) {
 		return session{}, false
 	}
@@ -134,6 +136,7 @@ func (c *Console) askLogin(g *gin.Context) {
 		})
 		return
 	}
+	// The address is one of ours as it stands, and localPath checks it again when the browser brings it back.
 	to := "/login"
 	if here := g.Request.URL.RequestURI(); here != "/" {
 		to += "?next=" + url.QueryEscape(here)
@@ -184,6 +187,7 @@ func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
 	if err != nil {
 		return false
 	}
+	// Sealed by another key-encryption key, or for another purpose: it counts as no cookie, so that the browser logs in anew.
 	text, err := c.options.Cookies.Open(purpose, cookie.Value)
 	return err == nil && json.Unmarshal(text, into) == nil
 }
@@ -191,6 +195,7 @@ func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
 // localPath returns a path of this console, or "/": a link to the login must not lead elsewhere after it.
 func localPath(next string) string {
 	u, err := url.Parse(next)
+	// Browsers take //host and a backslash for the begin of another host, and drop tabs and line feeds within an address.
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return "/"

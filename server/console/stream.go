@@ -52,6 +52,7 @@ func (c *Console) streamPage(g *gin.Context, p anyPage) {
 	defer leave()
 	rest.AllowWaiting(g)
 	rest.HandleEvents(func(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
+		// A stream does not outlive its login: this browser sends no further request that would notice the end.
 		ctx, cancel := context.WithDeadline(ctx, earlierTime(s.Until, c.now().Add(streamLife)))
 		defer cancel()
 		w := watcher{console: c, login: s, page: p, query: q, isOperator: !s.Viewer,
@@ -103,6 +104,7 @@ func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) e
 		select {
 		case <-changed:
 		case <-beat.C:
+			// Where nobody knows, it goes on: Health has to show that the database does not answer.
 			if ended, _ := w.console.hasEnded(ctx, w.login); ended {
 				return nil
 			}
@@ -111,6 +113,7 @@ func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) e
 			}
 		case <-ctx.Done():
 			return nil
+		// The replica stops. The browser connects to another one at once.
 		case <-w.console.pageHub.ctx.Done():
 			return nil
 		}
@@ -123,6 +126,7 @@ func (w *watcher) sendReading(r reading, send func(name string, id int, data any
 	// The first reading of the topic is not there yet.
 	case r.readAt.IsZero():
 		return nil
+	// With the version that the browser has, so that it asks from there after it reconnects.
 	case r.err != nil:
 		w.isTroubled = true
 		return send("trouble", max(w.versionSeen, 0), trouble{rest.ProblemOf(r.err).Detail})

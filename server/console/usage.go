@@ -42,6 +42,7 @@ func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]b
 	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
 	defer cancel()
 	read, err := readAll(ctx, s, readUsage)
+	// The page that asks shows the error of the database, if it needs one; its navigation is no place for it.
 	if err != nil {
 		return known
 	}
@@ -55,11 +56,13 @@ func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]b
 func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if isOld = now.Sub(u.readAt) >= usageAge; isOld {
+	isOld = now.Sub(u.readAt) >= usageAge
+	if isOld {
 		// Before it is read, so that others do not read it as well; after a failure it is tried again when that time is
 		// over.
 		u.readAt = now
 	}
+	// Nothing was read yet: a link to an empty page is better than a page that nobody finds.
 	if u.usedCapabilities == nil {
 		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true,
 			usesWebhooks: true, usesValves: true}, isOld
@@ -72,6 +75,7 @@ func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) 
 	if err != nil {
 		return nil, err
 	}
+	// A project with keys is set up, though nobody may be in its rooms now.
 	keys, err := hasRow(ctx, q, opsview.ProjectKeys, opsview.Any{})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"log/slog"
 	"time"
 )
@@ -30,8 +31,11 @@ type Config struct {
 	MaxWaitingBytes int           // memory that the requests of these calls may take
 	BatchTimeout    time.Duration // of a batch
 	Errors          Errors
-	Observer        Observer // may be nil
-	Log             *slog.Logger
+	// Reconsider is called with the error of a call after its batch, by the goroutine of its caller, and may wait. nil:
+	// the call goes into another batch; else what the caller gets. It may be nil itself.
+	Reconsider func(ctx context.Context, err error) error
+	Observer   Observer // may be nil
+	Log        *slog.Logger
 }
 
 // Limits bounds the batches of one kind of call.

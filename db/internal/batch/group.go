@@ -33,11 +33,19 @@ func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decid
 // Do puts a call into the key's next batch and waits for the answer. When ctx ends first, Do returns
 // Errors.Unavailable, and the call may or may not have been decided.
 func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, error) {
-	return g.Begin(ctx, key, req)()
+	for {
+		res, err := g.Begin(ctx, key, req)()
+		if err == nil || g.cfg.Reconsider == nil {
+			return res, err
+		}
+		if err = g.cfg.Reconsider(ctx, err); err != nil {
+			return res, err
+		}
+	}
 }
 
-// Begin is Do in two steps, for a caller whose calls must keep their order: it puts the call into the key's next batch
-// and returns at once. wait waits for the answer; the caller need not call it.
+// Begin puts a call into the key's next batch and returns at once, for a caller whose calls must keep their order. wait
+// waits for the answer, which nothing reconsiders; the caller need not call it.
 func (g *Group[Req, Res]) Begin(ctx context.Context, key string, req Req) (wait func() (Res, error)) {
 	var none Res
 	c := newCall[Req, Res](ctx, req, g.limits.CallBytes(req))

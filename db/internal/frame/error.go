@@ -36,6 +36,15 @@ var unstorableText = map[string]bool{
 // counts as an error of the data: only the calls of a batch that are about that region are refused.
 const movingRegion = "DR421"
 
+// MovingRegion returns the region between two cells for which a write was refused; "": err is another error.
+func MovingRegion(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == movingRegion {
+		return pg.Detail
+	}
+	return ""
+}
+
 // IsLockTimeout reports that a transaction waited for a lock for longer than its lock_timeout.
 func IsLockTimeout(err error) bool {
 	var pg *pgconn.PgError
