@@ -119,15 +119,14 @@ func (m *RegionMove) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.report(p)
+		if err := m.reportProgress(ctx, p); err != nil {
+			return err
+		}
 		if p.Copied == p.Tables && p.Tables > 0 && p.Behind <= caughtUpBytes {
 			break
 		}
 		if !wait.For(ctx, moveEvery) {
 			return ctx.Err()
-		}
-		if err := m.source.q.DriveMove(ctx, m.id); err != nil {
-			return err
 		}
 	}
 	if err := m.copyAnswers(ctx); err != nil { // most of them, before callers have to wait
@@ -144,4 +143,17 @@ func (m *RegionMove) progress(ctx context.Context) (p MoveProgress, err error) {
 	behind, err := m.source.q.MoveLag(ctx, m.id)
 	return MoveProgress{Step: stepCopying, Tables: int(copied.Tables), Copied: int(copied.Copied), Behind: behind,
 		Failures: copied.Failures}, err
+}
+
+// reportProgress writes the progress into both cells, whose operators look at it, and reports it.
+func (m *RegionMove) reportProgress(ctx context.Context, p MoveProgress) error {
+	m.report(p)
+	row := query.ReportMoveParams{ID: m.id, Tables: int32(p.Tables), CopiedTables: int32(p.Copied),
+		BehindBytes: p.Behind, Failures: p.Failures}
+	for _, cell := range []*Store{m.target, m.source} {
+		if err := cell.q.ReportMove(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

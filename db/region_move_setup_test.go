@@ -112,6 +112,13 @@ func (m *twoCells) contents(b *bundle) map[string][]string {
 	return all
 }
 
+// requireShown requires that operators of a cell see the last progress of the copy, and nothing in the way.
+func (m *twoCells) requireShown(b *bundle, want string) {
+	m.t.Helper()
+	require.Equal(m.t, []string{want}, b.Rows(`SELECT direction || ' ' || step || ' undoable=' || undoable FROM ops.region_moves
+		WHERE tables > 20 AND copied_tables = tables AND failures = 0 AND in_the_way = ''`))
+}
+
 // requireNoRemains requires that nothing of a move is left in either database.
 func (m *twoCells) requireNoRemains() {
 	m.t.Helper()

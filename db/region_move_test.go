@@ -99,6 +99,11 @@ func testKilledMove(t *testing.T, cluster *replicatingCluster) {
 	m.dies("copying")
 	m.from.place(request("late", 4))
 	m.dies("fenced")
+	m.requireShown(m.from, "leaves fenced undoable=true")
+	m.requireShown(m.to, "arrives copying undoable=true")
+	m.from.Exec("UPDATE region_moves SET fenced_at = now() - interval '1 minute', driven_at = now() - interval '1 hour'")
+	require.Equal(t, []string{"neither cell serves the region: start the command again"},
+		m.from.Rows("SELECT in_the_way FROM ops.region_moves"))
 	m.readCells()
 	_, err := m.from.Place(t.Context(), request("eve", 4))
 	requireKind(t, fault.Unavailable, "unavailable", err)
@@ -119,6 +124,7 @@ func testKilledMove(t *testing.T, cluster *replicatingCluster) {
 	m.dies("flipped")
 	require.NotEmpty(t, m.contents(m.from))
 	m.run()
+	m.requireShown(m.from, "leaves done undoable=false")
 	require.Empty(t, m.contents(m.from))
 	after := m.contents(m.to)
 	require.Len(t, after["seats"], len(before["seats"])+2, "of late and eve")
@@ -185,7 +191,9 @@ func testLiftedFence(t *testing.T, cluster *replicatingCluster) {
 	m.fill()
 	m.dies("fenced")
 	m.to.Exec("DO $$ BEGIN EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', (SELECT move_name(id) FROM region_moves)); END $$")
-	m.to.Exec("DELETE FROM region_move_marks")
+	m.to.Eventually(0, `SELECT count(*) FROM pg_stat_subscription s JOIN pg_subscription u ON u.oid = s.subid
+		JOIN pg_database d ON d.oid = u.subdbid WHERE d.datname = current_database() AND s.pid IS NOT NULL`)
+	m.to.Exec("DELETE FROM region_move_marks") // which nothing applies again
 	m.dies("copying")
 	require.Equal(t, "fenced", m.steps[len(m.steps)-2])
 	m.from.place(request("eve", 4))
@@ -229,6 +237,9 @@ func testObstacles(t *testing.T, cluster *replicatingCluster) {
 		} else {
 			require.Len(t, plan.Obstacles, 1, "%v", plan.Obstacles)
 			require.Contains(t, plan.Obstacles[0], o.says)
+			if o.on == m.from {
+				require.Equal(t, plan.Obstacles, m.from.Rows("SELECT obstacle FROM ops.region_obstacles WHERE region = 'eu'"))
+			}
 			_, err = m.move().Run(t.Context())
 			requireKind(t, fault.Conflict, "conflict", err)
 		}

@@ -2669,13 +2669,36 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtext('director.region_moves'), hashtext(written));
     IF region_refuses_writes(written) AND current_setting('director.deletes_region', true) IS DISTINCT FROM written THEN
-        RAISE EXCEPTION 'region % moves to another cell', written USING ERRCODE = 'DR421';
+        RAISE EXCEPTION 'region % moves to another cell', written USING ERRCODE = 'DR421', DETAIL = written;
     END IF;
     RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
 END
 $$;
 
 COMMENT ON FUNCTION public.refuse_moving_region() IS 'Refuses rows of a region that moves: see region_moves. Its queries see what is committed after the statement began, and the lock keeps fence_region from committing before this transaction ends.';
+
+CREATE FUNCTION public.region_obstacles(p_region text) RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    SELECT count(*) || ' deployments run game servers of the region: workers of this cell start and stop them. Apply their pools in the other cell, drain them here, and wait'
+    FROM deployments d WHERE d.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT 'pools of the region start game servers here: delete them, and apply them in the other cell' FROM pools p WHERE p.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT count(*) || ' Rivalis game servers are connected to replicas of this cell: start them with the address of the other one' FROM agents a WHERE a.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT 'projects of the realtime lobby are in the region, and their secrets are sealed by this cell: create them in the other one' FROM projects p WHERE p.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT count(*) || ' sessions of the realtime lobby are in the region' FROM realtime_sessions r WHERE r.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT count(*) || ' rooms of the realtime lobby are in the region' FROM lobbies l WHERE l.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT 'valve ' || v.name || ' is of the region, and its line does not move: delete it' FROM valves v WHERE v.region = p_region
+    UNION ALL SELECT 'an evacuation of ' || e.target || ' ' || e.value || ' runs: wait for its end' FROM evacuations e WHERE e.ended_at IS NULL
+    UNION ALL SELECT 'a player is being erased: wait some seconds' FROM erasures e WHERE e.finished_at IS NULL HAVING count(*) > 0
+    UNION ALL SELECT count(*) || ' sessions of the region are of matches of universe ' || min(m.region) || ', which stays: end these matches, and take the region out of its profiles'
+    FROM sessions s JOIN matches m ON m.session_id = s.id AND m.region <> s.region WHERE s.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT count(*) || ' sessions of other regions are of matches of universe ' || p_region || ', which would leave' FROM matches m
+    JOIN sessions s ON s.id = m.session_id AND s.region <> m.region WHERE m.region = p_region HAVING count(*) > 0
+    UNION ALL SELECT 'cell ' || r.cell || ' serves the region, not this one' FROM cell_regions r WHERE r.region = p_region
+$$;
+
+COMMENT ON FUNCTION public.region_obstacles(p_region text) IS 'What stands in the way in the cell that the region is to leave. Each is a sentence.';
 
 CREATE FUNCTION public.region_refuses_writes(p_region text) RETURNS boolean
     LANGUAGE sql STABLE
@@ -7424,6 +7447,10 @@ CASE direction
     WHEN 'leaves'::text THEN (step = ANY (ARRAY['fenced'::text, 'flipped'::text]))
     ELSE (step = ANY (ARRAY['preparing'::text, 'copying'::text, 'undone'::text]))
 END)) STORED NOT NULL,
+    tables integer DEFAULT 0 NOT NULL,
+    copied_tables integer DEFAULT 0 NOT NULL,
+    behind_bytes bigint DEFAULT 0 NOT NULL,
+    failures bigint DEFAULT 0 NOT NULL,
     CONSTRAINT a_move_has_a_known_step CHECK ((step = ANY (ARRAY['preparing'::text, 'copying'::text, 'fenced'::text, 'flipped'::text, 'done'::text, 'undone'::text]))),
     CONSTRAINT a_move_that_ended_is_done_or_undone CHECK (((ended_at IS NULL) OR (step = ANY (ARRAY['done'::text, 'undone'::text])))),
     CONSTRAINT a_region_leaves_or_arrives CHECK ((direction = ANY (ARRAY['leaves'::text, 'arrives'::text]))),
@@ -7444,7 +7471,20 @@ CREATE VIEW ops.region_moves AS
     m.flipped_at,
     m.ended_at,
     m.actor,
-    m.reason
+    m.reason,
+    m.tables,
+    m.copied_tables,
+    m.behind_bytes,
+    m.failures,
+    ((m.ended_at IS NULL) AND ((m.step = ANY (ARRAY['preparing'::text, 'copying'::text])) OR ((m.step = 'fenced'::text) AND (m.direction = 'leaves'::text)))) AS undoable,
+        CASE
+            WHEN (m.ended_at IS NOT NULL) THEN ''::text
+            WHEN ((m.step = 'fenced'::text) AND ((clock_timestamp() - m.fenced_at) > '00:00:10'::interval)) THEN 'neither cell serves the region: start the command again'::text
+            WHEN ((m.direction = 'leaves'::text) AND ((clock_timestamp() - m.driven_at) > '00:01:00'::interval)) THEN 'no command works on it: start it again'::text
+            WHEN ((m.step = ANY (ARRAY['preparing'::text, 'copying'::text])) AND (m.failures > 0)) THEN (('the Postgres of the cell in which the region arrives failed '::text || m.failures) || ' times to apply a change: its log says why'::text)
+            WHEN ((m.direction = 'leaves'::text) AND (m.step = 'preparing'::text) AND ((clock_timestamp() - m.begun_at) > '00:00:10'::interval)) THEN 'a trigger waits for a lock, or the slot for the end of an old transaction: director doctor names it'::text
+            ELSE ''::text
+        END AS in_the_way
    FROM public.region_moves m;
 
 COMMENT ON VIEW ops.region_moves IS 'Regions that move from or to another cell, or have moved.';
@@ -7477,6 +7517,18 @@ COMMENT ON COLUMN ops.region_moves.actor IS 'Who began it.';
 
 COMMENT ON COLUMN ops.region_moves.reason IS 'Why.';
 
+COMMENT ON COLUMN ops.region_moves.tables IS 'How many tables are copied, as the command last read it; 0: it has not yet.';
+
+COMMENT ON COLUMN ops.region_moves.copied_tables IS 'How many of them are copied, and followed since.';
+
+COMMENT ON COLUMN ops.region_moves.behind_bytes IS 'How many bytes of the log the cell in which the region arrives had not confirmed.';
+
+COMMENT ON COLUMN ops.region_moves.failures IS 'How often its Postgres has failed to apply a change.';
+
+COMMENT ON COLUMN ops.region_moves.undoable IS 'Whether the move can be undone: the other cell does not serve the region yet.';
+
+COMMENT ON COLUMN ops.region_moves.in_the_way IS 'Why it does not advance, and what to do; empty: nothing is in the way.';
+
 CREATE VIEW ops.regions AS
  WITH RECURSIVE r AS (
         ( SELECT instances.region
@@ -7499,6 +7551,59 @@ CREATE VIEW ops.regions AS
 COMMENT ON VIEW ops.regions IS 'The regions that have game servers, those that ended lately included.';
 
 COMMENT ON COLUMN ops.regions.region IS 'The region.';
+
+CREATE TABLE public.valves (
+    name text NOT NULL COLLATE pg_catalog."C",
+    region text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    build text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    mode text NOT NULL,
+    rate double precision NOT NULL,
+    max_players integer,
+    staff_share double precision NOT NULL,
+    max_waiting integer NOT NULL,
+    reason text,
+    set_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    set_by text NOT NULL,
+    CONSTRAINT a_build_has_up_to_64_characters CHECK ((build ~ '^[A-Za-z0-9._+-]{0,64}$'::text)),
+    CONSTRAINT a_line_is_bounded CHECK (((max_waiting >= 1) AND (max_waiting <= 1000000))),
+    CONSTRAINT a_rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision))),
+    CONSTRAINT a_share_of_staff_is_at_most_a_half CHECK (((staff_share >= (0)::double precision) AND (staff_share <= (0.5)::double precision))),
+    CONSTRAINT a_valve_has_a_short_name CHECK ((name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)),
+    CONSTRAINT a_valve_is_of_a_region_or_of_all CHECK ((region ~ '^[a-z0-9-]{0,32}$'::text)),
+    CONSTRAINT a_valve_is_open_limited_or_closed CHECK ((mode = ANY (ARRAY['open'::text, 'limited'::text, 'closed'::text]))),
+    CONSTRAINT players_at_once_are_positive CHECK ((max_players > 0))
+);
+
+COMMENT ON TABLE public.valves IS 'What limits how fast players enter. Of the valves that fit a player, that of the build and region decides, else of the build, else of the region, else of all.';
+
+COMMENT ON COLUMN public.valves.region IS 'a game region, or the universe of tickets; empty: all';
+
+COMMENT ON COLUMN public.valves.max_players IS 'players who are admitted at once; NULL: any number';
+
+COMMENT ON COLUMN public.valves.staff_share IS 'the part of rate and max_players that only staff gets';
+
+CREATE VIEW ops.region_obstacles AS
+ SELECT r.region,
+    o.obstacle
+   FROM (( SELECT g.region
+           FROM ops.regions g
+        UNION
+         SELECT p.region
+           FROM public.pools p
+        UNION
+         SELECT j.region
+           FROM public.projects j
+        UNION
+         SELECT v.region
+           FROM public.valves v
+          WHERE (v.region <> ''::text)) r
+     CROSS JOIN LATERAL public.region_obstacles(r.region) o(obstacle));
+
+COMMENT ON VIEW ops.region_obstacles IS 'What stands in the way of moving a region to another cell, for each region with game servers, pools, projects or valves. The dry run of the command also says what the two Postgres and the other cell lack.';
+
+COMMENT ON COLUMN ops.region_obstacles.region IS 'The region.';
+
+COMMENT ON COLUMN ops.region_obstacles.obstacle IS 'A sentence: what it is, and what to do about it.';
 
 CREATE VIEW ops.replicas AS
 SELECT
@@ -7974,36 +8079,6 @@ COMMENT ON COLUMN public.login_queues.players IS 'who is admitted now: in a seat
 COMMENT ON COLUMN public.login_queues.head IS 'the highest place that was admitted, of those who are not staff: whoever is behind it waits';
 
 COMMENT ON COLUMN public.login_queues.recent IS 'admissions, each worth less the older it is, by a factor of e a minute';
-
-CREATE TABLE public.valves (
-    name text NOT NULL COLLATE pg_catalog."C",
-    region text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    build text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    mode text NOT NULL,
-    rate double precision NOT NULL,
-    max_players integer,
-    staff_share double precision NOT NULL,
-    max_waiting integer NOT NULL,
-    reason text,
-    set_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    set_by text NOT NULL,
-    CONSTRAINT a_build_has_up_to_64_characters CHECK ((build ~ '^[A-Za-z0-9._+-]{0,64}$'::text)),
-    CONSTRAINT a_line_is_bounded CHECK (((max_waiting >= 1) AND (max_waiting <= 1000000))),
-    CONSTRAINT a_rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision))),
-    CONSTRAINT a_share_of_staff_is_at_most_a_half CHECK (((staff_share >= (0)::double precision) AND (staff_share <= (0.5)::double precision))),
-    CONSTRAINT a_valve_has_a_short_name CHECK ((name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)),
-    CONSTRAINT a_valve_is_of_a_region_or_of_all CHECK ((region ~ '^[a-z0-9-]{0,32}$'::text)),
-    CONSTRAINT a_valve_is_open_limited_or_closed CHECK ((mode = ANY (ARRAY['open'::text, 'limited'::text, 'closed'::text]))),
-    CONSTRAINT players_at_once_are_positive CHECK ((max_players > 0))
-);
-
-COMMENT ON TABLE public.valves IS 'What limits how fast players enter. Of the valves that fit a player, that of the build and region decides, else of the build, else of the region, else of all.';
-
-COMMENT ON COLUMN public.valves.region IS 'a game region, or the universe of tickets; empty: all';
-
-COMMENT ON COLUMN public.valves.max_players IS 'players who are admitted at once; NULL: any number';
-
-COMMENT ON COLUMN public.valves.staff_share IS 'the part of rate and max_players that only staff gets';
 
 CREATE VIEW ops.valves AS
  SELECT v.name AS valve,

@@ -24,7 +24,16 @@ SELECT m.region, sqlc.arg(kind)::text, acting_operator(), jsonb_build_object('ce
 FROM region_moves m WHERE m.id = @id;
 
 -- name: DriveMove :exec
+-- Says that a command works on the move.
 UPDATE region_moves m SET driven_at = clock_timestamp() WHERE m.id = @id;
+
+-- name: ReportMove :exec
+-- Writes the progress of the copy, for those who look.
+UPDATE region_moves m SET driven_at = clock_timestamp(), tables = @tables, copied_tables = @copied_tables, behind_bytes = @behind_bytes, failures = @failures WHERE m.id = @id;
+
+-- name: RegionFence :one
+-- Whether writes of the region are refused, at which step of which move, and for how long it has been fenced.
+SELECT m.direction, m.step, coalesce(clock_timestamp() - m.fenced_at, '0')::interval AS fenced_for FROM region_moves m WHERE m.region = @region AND m.refuses_writes;
 
 -- name: SetMoveStep :execrows
 -- Advances a move from one step to the next; 0: it is at another one.
@@ -40,23 +49,7 @@ SELECT c.name::text AS name, c.rows::bigint AS rows FROM count_region_rows(@regi
 
 -- name: MoveObstacles :many
 -- What stands in the way in the cell that the region is to leave. Each is a sentence.
-SELECT o.says::text AS says FROM (
-    SELECT count(*) || ' deployments run game servers of the region: workers of this cell start and stop them. Apply their pools in the other cell, drain them here, and wait' AS says
-    FROM deployments d WHERE d.region = @region HAVING count(*) > 0
-    UNION ALL SELECT 'pools of the region start game servers here: delete them, and apply them in the other cell' FROM pools p WHERE p.region = @region HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' Rivalis game servers are connected to replicas of this cell: start them with the address of the other one' FROM agents a WHERE a.region = @region HAVING count(*) > 0
-    UNION ALL SELECT 'projects of the realtime lobby are in the region, and their secrets are sealed by this cell: create them in the other one' FROM projects p WHERE p.region = @region HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of the realtime lobby are in the region' FROM realtime_sessions r WHERE r.region = @region HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' rooms of the realtime lobby are in the region' FROM lobbies l WHERE l.region = @region HAVING count(*) > 0
-    UNION ALL SELECT 'valve ' || v.name || ' is of the region, and its line does not move: delete it' FROM valves v WHERE v.region = @region
-    UNION ALL SELECT 'an evacuation of ' || e.target || ' ' || e.value || ' runs: wait for its end' FROM evacuations e WHERE e.ended_at IS NULL
-    UNION ALL SELECT 'a player is being erased: wait some seconds' FROM erasures e WHERE e.finished_at IS NULL HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of the region are of matches of universe ' || min(m.region) || ', which stays: end these matches, and take the region out of its profiles'
-    FROM sessions s JOIN matches m ON m.session_id = s.id AND m.region <> s.region WHERE s.region = @region HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of other regions are of matches of universe ' || @region || ', which would leave' FROM matches m
-    JOIN sessions s ON s.id = m.session_id AND s.region <> m.region WHERE m.region = @region HAVING count(*) > 0
-    UNION ALL SELECT 'cell ' || r.cell || ' serves the region, not this one' FROM cell_regions r WHERE r.region = @region
-) o;
+SELECT says::text AS says FROM region_obstacles(@region::text) AS o(says);
 
 -- name: InstancesOfRegion :many
 SELECT i.id FROM instances i WHERE i.region = @region ORDER BY i.id;

@@ -203,11 +203,12 @@ func (p *program) regionsMoves() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, found, []string{"region", "direction", "step", "cell", "begun", "driven", "fenced",
-			"flipped", "ended", "by", "reason"},
+		return cli.Write(l.out, found, []string{"region", "direction", "step", "cell", "copied", "kB behind", "begun",
+			"driven", "fenced", "flipped", "ended", "undoable", "in the way", "by", "reason"},
 			func(m opsview.RegionMove) []any {
-				return []any{m.Region, m.Direction, m.Step, m.Cell, m.BegunAt, m.DrivenAt, m.FencedAt, m.FlippedAt,
-					m.EndedAt, m.Actor, m.Reason}
+				return []any{m.Region, m.Direction, m.Step, m.Cell, fmt.Sprintf("%d/%d", m.CopiedTables, m.Tables),
+					m.BehindBytes >> 10, m.BegunAt, m.DrivenAt, m.FencedAt, m.FlippedAt, m.EndedAt, m.Undoable,
+					m.InTheWay, m.Actor, m.Reason}
 			})
 	})
 }

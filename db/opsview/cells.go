@@ -46,7 +46,33 @@ type RegionMove struct {
 	EndedAt       *time.Time `db:"ended_at" json:"ended_at"` // nil: it runs
 	Actor         string     `db:"actor" json:"actor"`
 	Reason        string     `db:"reason" json:"reason"`
+	Tables        int32      `db:"tables" json:"tables"` // that are copied; 0: not read yet
+	CopiedTables  int32      `db:"copied_tables" json:"copied_tables"`
+	BehindBytes   int64      `db:"behind_bytes" json:"behind_bytes"` // of the log, not confirmed where the region arrives
+	Failures      int64      `db:"failures" json:"failures"`         // to apply a change there
+	Undoable      bool       `db:"undoable" json:"undoable"`
+	InTheWay      string     `db:"in_the_way" json:"in_the_way"` // why it does not advance, and what to do; "": nothing
+}
+
+// Refused returns for how long neither cell took writes of the region; 0: it was not refused.
+func (m RegionMove) Refused(now time.Time) time.Duration {
+	switch {
+	case m.FencedAt == nil:
+		return 0
+	case m.FlippedAt != nil:
+		return m.FlippedAt.Sub(*m.FencedAt)
+	}
+	return now.Sub(*m.FencedAt)
 }
 
 // RegionMoves are sorted by when they began, the newest first.
 var RegionMoves = View[RegionMove, Any]{name: "region_moves", order: Order{"-begun_at", "move"}}
+
+// RegionObstacle is what stands in the way of moving a region to another cell.
+type RegionObstacle struct {
+	Region   string `db:"region" json:"region"`
+	Obstacle string `db:"obstacle" json:"obstacle"` // a sentence
+}
+
+// RegionObstacles are sorted by region.
+var RegionObstacles = View[RegionObstacle, Any]{name: "region_obstacles", order: Order{"region", "obstacle"}}

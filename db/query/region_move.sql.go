@@ -304,6 +304,7 @@ const driveMove = `-- name: DriveMove :exec
 UPDATE region_moves m SET driven_at = clock_timestamp() WHERE m.id = $1
 `
 
+// Says that a command works on the move.
 func (q *Queries) DriveMove(ctx context.Context, id uuid.UUID) error {
 	_, err := q.db.Exec(ctx, driveMove, id)
 	return err
@@ -541,23 +542,7 @@ func (q *Queries) MoveLag(ctx context.Context, id uuid.UUID) (int64, error) {
 }
 
 const moveObstacles = `-- name: MoveObstacles :many
-SELECT o.says::text AS says FROM (
-    SELECT count(*) || ' deployments run game servers of the region: workers of this cell start and stop them. Apply their pools in the other cell, drain them here, and wait' AS says
-    FROM deployments d WHERE d.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT 'pools of the region start game servers here: delete them, and apply them in the other cell' FROM pools p WHERE p.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' Rivalis game servers are connected to replicas of this cell: start them with the address of the other one' FROM agents a WHERE a.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT 'projects of the realtime lobby are in the region, and their secrets are sealed by this cell: create them in the other one' FROM projects p WHERE p.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of the realtime lobby are in the region' FROM realtime_sessions r WHERE r.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' rooms of the realtime lobby are in the region' FROM lobbies l WHERE l.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT 'valve ' || v.name || ' is of the region, and its line does not move: delete it' FROM valves v WHERE v.region = $1
-    UNION ALL SELECT 'an evacuation of ' || e.target || ' ' || e.value || ' runs: wait for its end' FROM evacuations e WHERE e.ended_at IS NULL
-    UNION ALL SELECT 'a player is being erased: wait some seconds' FROM erasures e WHERE e.finished_at IS NULL HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of the region are of matches of universe ' || min(m.region) || ', which stays: end these matches, and take the region out of its profiles'
-    FROM sessions s JOIN matches m ON m.session_id = s.id AND m.region <> s.region WHERE s.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT count(*) || ' sessions of other regions are of matches of universe ' || $1 || ', which would leave' FROM matches m
-    JOIN sessions s ON s.id = m.session_id AND s.region <> m.region WHERE m.region = $1 HAVING count(*) > 0
-    UNION ALL SELECT 'cell ' || r.cell || ' serves the region, not this one' FROM cell_regions r WHERE r.region = $1
-) o
+SELECT says::text AS says FROM region_obstacles($1::text) AS o(says)
 `
 
 // What stands in the way in the cell that the region is to leave. Each is a sentence.
@@ -667,6 +652,48 @@ type PublishRegionParams struct {
 
 func (q *Queries) PublishRegion(ctx context.Context, arg PublishRegionParams) error {
 	_, err := q.db.Exec(ctx, publishRegion, arg.ID, arg.Region)
+	return err
+}
+
+const regionFence = `-- name: RegionFence :one
+SELECT m.direction, m.step, coalesce(clock_timestamp() - m.fenced_at, '0')::interval AS fenced_for FROM region_moves m WHERE m.region = $1 AND m.refuses_writes
+`
+
+type RegionFenceRow struct {
+	Direction string
+	Step      string
+	FencedFor time.Duration
+}
+
+// Whether writes of the region are refused, at which step of which move, and for how long it has been fenced.
+func (q *Queries) RegionFence(ctx context.Context, region string) (RegionFenceRow, error) {
+	row := q.db.QueryRow(ctx, regionFence, region)
+	var i RegionFenceRow
+	err := row.Scan(&i.Direction, &i.Step, &i.FencedFor)
+	return i, err
+}
+
+const reportMove = `-- name: ReportMove :exec
+UPDATE region_moves m SET driven_at = clock_timestamp(), tables = $1, copied_tables = $2, behind_bytes = $3, failures = $4 WHERE m.id = $5
+`
+
+type ReportMoveParams struct {
+	Tables       int32
+	CopiedTables int32
+	BehindBytes  int64
+	Failures     int64
+	ID           uuid.UUID
+}
+
+// Writes the progress of the copy, for those who look.
+func (q *Queries) ReportMove(ctx context.Context, arg ReportMoveParams) error {
+	_, err := q.db.Exec(ctx, reportMove,
+		arg.Tables,
+		arg.CopiedTables,
+		arg.BehindBytes,
+		arg.Failures,
+		arg.ID,
+	)
 	return err
 }
 

@@ -55,8 +55,8 @@ func timeOf(v any) time.Time {
 	return time.Time{}
 }
 
-// agoHTML is a time as "12 s ago" or "in 12 s", which the browser keeps current, with the time of day in UTC beside it; the
-// date is its title. now is the .Now of the view.
+// agoHTML is a time as "12 s ago" or "in 12 s", which the browser keeps current, with the time of day in UTC beside it;
+// the date is its title. now is the .Now of the view.
 func agoHTML(v any, now time.Time) template.HTML {
 	t := timeOf(v)
 	if t.IsZero() || t.Unix() == 0 {
@@ -89,7 +89,8 @@ func clockHTML(v any) template.HTML {
 
 func timeElement(t time.Time, attribute, text string) template.HTML {
 	utc := t.UTC()
-	html := `<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` + utc.Format("2006-01-02 15:04:05 UTC") + `" ` + attribute + `>` + text + `</time>`
+	html := `<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` +
+		utc.Format("2006-01-02 15:04:05 UTC") + `" ` + attribute + `>` + text + `</time>`
 	return template.HTML(html) //nolint:gosec // G203: of digits and letters
 }
 
@@ -252,12 +253,12 @@ var tones = map[string]string{
 	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
 	"assigned": "good", "done": "good", "open": "good", "holds": "good", "ahead": "info", "seated": "good",
 	"reserved": "info", "next": "info", "deploying": "info", "wanted": "info", "waits": "info", "proposed": "info",
-	"accepted": "info", "pending": "info",
+	"accepted": "info", "pending": "info", "preparing": "info", "copying": "info", "flipped": "good",
 	"queued": "info", "matched": "info", "accepting": "info",
 	"warn": "warn", "draining": "warn", "starting": "warn", "retiring": "warn", "no candidate": "warn",
 	"doubted": "warn", "version paused": "warn", "exists": "warn",
 	"disconnected": "warn", "declined": "warn", "done_late": "warn", "stale": "warn", "suspended": "warn",
-	"paused": "warn", "full": "warn", "stopping": "warn",
+	"paused": "warn", "full": "warn", "fenced": "warn", "stopping": "warn",
 	"waiting_for_server": "warn", "session limit": "warn",
 	"late": "bad", "no worker": "bad", "no replica": "bad", "fail": "bad", "silent": "bad", "expired": "bad",
 	"tainted": "bad", "failed": "bad", "cut off": "bad",
@@ -271,14 +272,16 @@ func stateBadge(text string) template.HTML {
 	if tone == "" {
 		tone = "plain"
 	}
-	return template.HTML(`<span class="state ` + tone + `">` + template.HTMLEscapeString(strings.ReplaceAll(text, "_", " ")) + `</span>`) //nolint:gosec // G203: escaped
+	shown := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))
+	return template.HTML(`<span class="state ` + tone + `">` + shown + `</span>`) //nolint:gosec // G203: escaped
 }
 
 // meterHTML is a bar that shows a part of a whole; label says of what.
 func meterHTML(part, whole any, label string) template.HTML {
 	p, w := int64Of(part), int64Of(whole)
 	w = max(w, 1)
-	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label=`, w, w*9/10, min(p, w)) + `"` + template.HTMLEscapeString(label) + `"></meter>`
+	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="%s"></meter>`, w, w*9/10, min(p, w),
+		template.HTMLEscapeString(label))
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
 

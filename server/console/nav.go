@@ -46,8 +46,8 @@ var nav = []navGroup{
 
 // belongs names the link that is marked on pages whose path does not begin with that of a link.
 var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/hosts/": "/fleet",
-	"/labels/": "/fleet", "/regions/": "/fleet", "/evacuations": "/fleet", "/tickets/": "/queue", "/lobby": "/lobbies",
-	"/pools/": "/deployments", "/profiles/": "/queue"}
+	"/labels/": "/fleet", "/regions/": "/fleet", "/evacuations": "/fleet", "/moves": "/fleet",
+	"/tickets/": "/queue", "/lobby": "/lobbies", "/pools/": "/deployments", "/profiles/": "/queue"}
 
 // navFor returns the navigation of what the installation uses, with the link of a path marked.
 func navFor(path string, used map[string]bool) (groups []navGroup) {

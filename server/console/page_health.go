@@ -17,9 +17,10 @@ type healthView struct {
 	Diagnosis  doctor.Diagnosis
 	ExaminedAt time.Time
 	LateLoops  int
-	Keys       []opsview.Key  // the latest
-	Cells      []opsview.Cell // the others
-	Plots      []plotData     // of the game; empty: no worker has taken samples
+	Keys       []opsview.Key        // the latest
+	Cells      []opsview.Cell       // the others
+	Moves      []opsview.RegionMove // of regions, that have not ended
+	Plots      []plotData           // of the game; empty: no worker has taken samples
 	Machinery  []plotData
 	Ranges     []plotRange // of the plots
 	Reach      plotRange   // the one that is chosen
@@ -55,6 +56,9 @@ func (c *Console) healthPage() page[healthView] {
 			}
 			if v.Cells, _, err = listView(ctx, s, opsview.Cells, opsview.Any{},
 				opsview.Page{Limit: opsview.MaxPage}); err != nil {
+				return v, err
+			}
+			if v.Moves, err = runningMoves(ctx, s); err != nil {
 				return v, err
 			}
 			return v.withLateLoops().withGame(ctx, s, q)
@@ -132,7 +136,7 @@ var helpfulPages = map[string]string{
 	"fleet": "/fleet", "seats": "/capacity", "drains": "/fleet?state=draining", "refusals": "/players",
 	"tickets": "/queue", "agents": "/agents", "lobby": "/lobbies", "pools": "/deployments",
 	"pool limits": "/deployments", "signing keys": "/keys", "sealing keys": "/keys",
-	"enrolments": "/keys", "webhooks": "/webhooks", "valves": "/valves",
+	"enrolments": "/keys", "webhooks": "/webhooks", "valves": "/valves", "moves": "/moves",
 }
 
 // PageOf returns the page that shows what a check found; "": none does.
@@ -185,9 +189,9 @@ type checkup struct {
 	examination chan struct{} // closed when the examination that runs has ended; nil: none runs
 }
 
-// latestDiagnosis returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs,
-// but not for a slow one: a page that waited for all checks of a database that hardly answers would show nothing at
-// all.
+// latestDiagnosis returns the latest diagnosis, and begins another if that is too old. It waits for the examination
+// that runs, but not for a slow one: a page that waited for all checks of a database that hardly answers would show
+// nothing at all.
 func (c *checkup) latestDiagnosis(ctx context.Context) (doctor.Diagnosis, time.Time) {
 	if running := c.beginExamination(ctx); running != nil {
 		patience := time.NewTimer(checkupWait)
@@ -220,8 +224,8 @@ var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run
 		Do: "run director doctor",
 	}}}
 
-// beginExamination returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The
-// examination has no context of one of the callers, who may leave.
+// beginExamination returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none
+// runs. The examination has no context of one of the callers, who may leave.
 func (c *checkup) beginExamination(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,6 +12,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	addPage(c, r, gate, fleetPage)
 	addPage(c, r, gate, evacuationsPage)
 	addPage(c, r, gate, evacuationPage)
+	addPage(c, r, gate, movesPage)
 	addPage(c, r, gate, instancePage)
 	addPage(c, r, gate, sessionPage)
 	addPage(c, r, gate, playerPage(c.options.Universe))

@@ -38,8 +38,10 @@ func (b *bundle) populate() []string {
 	b.webhooks()
 	b.Exec(`INSERT INTO cells (cell, address, listeners, set_by) VALUES ('us', 'https://us.director.example', '{"console": "https://console.us.example"}', 'ada')`)
 	b.Exec(`INSERT INTO cell_regions (region, cell) VALUES ('us-central', 'us'), ('us-south', 'us')`)
+	b.Exec(`INSERT INTO region_moves (id, region, direction, step, cell, address, actor, reason, fenced_at, driven_at, tables, copied_tables, behind_bytes, failures)
+		VALUES (gen_random_uuid(), 'eu-paris', 'leaves', 'copying', 'us', 'https://us.director.example', 'console:ada', 'data <b>leaves</b>', NULL, now(), 30, 12, 123456789, 2)`)
 	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", session + "/free?player=player-5", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/players/erase?player=player-3", "/at", "/at?time=0s", "/at?time=0s&what=sessions", "/at?time=0s&what=seats&region=eu", "/at?time=0s&what=keys", "/at?time=2000-01-01T00:00", "/at?time=nonsense", "/capacity", "/capacity?party=65&seats=70",
-		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/valves", "/valves/launch/limit", "/valves/launch/open", "/valves/launch/close", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/regions/us-east/drain", "/regions/us-east/evacuate", "/evacuations", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/valves", "/valves/launch/limit", "/valves/launch/open", "/valves/launch/close", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/regions/us-east/drain", "/regions/us-east/evacuate", "/evacuations", "/moves", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }
 
 // webhooks makes one that works and one that fails, with letters in each state.
