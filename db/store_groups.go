@@ -63,6 +63,9 @@ func (s *Store) batchConfig() batch.Config {
 		Log:        c.Log,
 		Errors: batch.Errors{
 			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: frame.Classify,
+			// Most groups have regions as keys: a thousand calls about one between two cells are refused by one transaction,
+			// and not by two each, which would last for longer than the flip.
+			IsOfKey:     func(key string, err error) bool { return key != "" && frame.MovingRegion(err) == key },
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },
 		},
 	}

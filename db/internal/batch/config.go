@@ -19,6 +19,8 @@ type Errors struct {
 	IsConflict func(error) bool
 	// IsData reports that the database refused the data of at least one call of the batch.
 	IsData func(error) bool
+	// IsOfKey reports that an error of the data is that of each call with a key, so that none is tried alone. May be nil.
+	IsOfKey func(key string, err error) bool
 	// Classify returns the error that callers get.
 	Classify func(error) error
 	// Unavailable returns the error that callers get when their call was not decided.

@@ -157,6 +157,42 @@ func TestDataErrorsAreRetriedInHalves(t *testing.T) {
 	wg.Wait()
 }
 
+// Pins a batch whose calls all have a key that is refused, and which tries each of them alone.
+func TestADataErrorOfTheKeyIsTheAnswerToAllCalls(t *testing.T) {
+	t.Parallel()
+	g := newStepped(10, 100)
+	g.cfg.Errors.IsOfKey = func(key string, err error) bool { return key == "k" && errors.Is(err, errData) }
+	one := g.call(t.Context(), 1)
+	<-g.begun
+	two, three := g.call(t.Context(), 2), g.call(t.Context(), 3)
+	g.waitQueued(t, 2)
+	g.finish <- answerDouble
+	require.NoError(t, (<-one).err)
+	require.Len(t, <-g.begun, 2)
+	g.finish <- func([]*Call[int, int]) error { return errData }
+	require.ErrorIs(t, (<-two).err, errData)
+	require.ErrorIs(t, (<-three).err, errData)
+}
+
+// Pins a caller who is refused although what refused the call is over.
+func TestCallsAreReconsidered(t *testing.T) {
+	t.Parallel()
+	cfg, decisions := config(1000), 0
+	cfg.Reconsider = func(_ context.Context, err error) error {
+		if decisions == 1 {
+			return nil
+		}
+		return err
+	}
+	g := New(cfg, "test", limits(1000), func(context.Context, string, []*Call[int, int]) error {
+		decisions++
+		return errData
+	})
+	_, err := g.Do(t.Context(), "k", 1)
+	require.ErrorIs(t, err, errData)
+	require.Equal(t, 2, decisions)
+}
+
 func TestAnUnknownOutcomeIsTheAnswerToAllCalls(t *testing.T) {
 	t.Parallel()
 	g := newStepped(10, 100)

@@ -11,7 +11,8 @@ import (
 const maxConflictRetries = 5
 
 // try decides the calls, handles errors, and returns the calls that stay for the next batch. After an error of the data
-// it retries the unanswered calls in halves, so that one bad call fails alone. After a conflict it retries all of them.
+// it retries the unanswered calls in halves, so that one bad call fails alone, unless each call of the key would fail
+// with it. After a conflict it retries all of them.
 // Any other error, such as a commit of unknown outcome, is the answer to all of them.
 func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res],
 	conflicts int) []*Call[Req, Res] {
@@ -22,7 +23,7 @@ func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req
 		return left
 	case g.cfg.Errors.IsConflict(err) && conflicts < maxConflictRetries:
 		return g.try(ctx, key, left, conflicts+1)
-	case g.cfg.Errors.IsData(err) && len(left) > 1:
+	case g.cfg.Errors.IsData(err) && len(left) > 1 && !g.isOfKey(key, err):
 		half := len(left) / 2
 		return append(g.try(ctx, key, left[:half:half], conflicts), g.try(ctx, key, left[half:], conflicts)...)
 	}
@@ -32,6 +33,10 @@ func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req
 		c.Answer(none, g.cfg.Errors.Classify(err))
 	}
 	return nil
+}
+
+func (g *Group[Req, Res]) isOfKey(key string, err error) bool {
+	return g.cfg.Errors.IsOfKey != nil && g.cfg.Errors.IsOfKey(key, err)
 }
 
 func (g *Group[Req, Res]) reportPanic(ctx context.Context, err error) {
