@@ -31,7 +31,7 @@ func (p *program) regionsMove() *cobra.Command {
 		Short: "Move a region to another cell, while players play",
 		Long: "Moves a region to another cell by Postgres's logical replication: its game servers, sessions, seats, tickets, profiles, stored players and\n" +
 			"history. Sessions go on where they are. While the rows are copied, this cell serves the region. Then it refuses the region for a fraction of\n" +
-			"a second with 503, until the other cell has everything; from then on callers are sent there with 421, which SDKs and the sidecar follow.\n\n" +
+			"a second, in which calls wait, until the other cell has everything; from then on callers are sent there with 421, which SDKs and the sidecar follow.\n\n" +
 			"Run it first with --dry-run: it prints what would move and what stands in the way. The database settings are those of this cell, --to is the\n" +
 			"database of the other one. A command that was killed is started again with the same arguments, and goes on. Until the other cell serves\n" +
 			"the region, --undo ends the move; afterwards it can be moved back. docs/how-to/move-a-region.md says what each step does, and what to do\n" +
