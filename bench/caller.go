@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,15 @@ type Caller struct {
 	isMeasured bool            // the current turn counts
 	dueTime    time.Time       // of the next call of this turn; zero in a closed loop and after the turn's first call
 	spentTime  time.Duration   // in the calls of this turn
+}
+
+// run is a load in progress.
+type run struct {
+	job      *Job
+	turn     TurnFunc
+	record   *record
+	schedule *schedule    // nil in a closed loop
+	turns    atomic.Int64 // that began, when Turns limits them
 }
 
 func (r *run) newCaller(n int) *Caller {

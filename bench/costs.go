@@ -3,101 +3,14 @@ package bench
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 )
 
-// Meter measures the resources that a director has used so far. Package bench/lab has one for a director that it
-// starts.
-type Meter interface {
-	// Read is called at the end of the warm-up and after the last answer. An error ends the run.
-	Read(ctx context.Context) (Reading, error)
-}
-
-// Reading is a set of counters. Counters that a meter cannot measure are always 0.
-type Reading struct {
-	ServerCPU    time.Duration // of all replicas together, user and system
-	PostgresCPU  time.Duration // of all processes of Postgres, including ended ones
-	GeneratorCPU time.Duration // of this process
-	WALBytes     float64
-	Transactions float64 // committed or rolled back
-	// by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
-	Batches   map[string]Batches
-	ServerRSS int64 // bytes of memory of the largest replica now; not a counter
-}
-
-// Batches of a group of calls. A director decides calls that arrive together in one batch.
-type Batches struct {
-	Count float64 // of batches
-	Calls float64 // in all batches
-}
-
-// Plus adds a multiple of another reading, except for its memory.
-func (r Reading) Plus(other Reading, factor float64) Reading {
-	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
-	r.ServerCPU += scaled(other.ServerCPU)
-	r.PostgresCPU += scaled(other.PostgresCPU)
-	r.GeneratorCPU += scaled(other.GeneratorCPU)
-	r.WALBytes += factor * other.WALBytes
-	r.Transactions += factor * other.Transactions
-	sum := map[string]Batches{}
-	maps.Copy(sum, r.Batches)
-	for group, b := range other.Batches {
-		sum[group] = Batches{sum[group].Count + factor*b.Count, sum[group].Calls + factor*b.Calls}
-	}
-	r.Batches = sum
-	return r
-}
-
-// Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include
-// those that failed.
-type Costs struct {
-	ServerMicros    float64          `json:"server_micros"`    // µs of CPU a call
-	PostgresMicros  float64          `json:"postgres_micros"`  // µs of CPU a call
-	GeneratorMicros float64          `json:"generator_micros"` // µs of CPU a call
-	WALBytes        float64          `json:"wal_bytes"`        // a call
-	Transactions    float64          `json:"transactions"`     // a call
-	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that made a batch
-	ServerRSS       int64            `json:"server_rss"`       // bytes at the end, of the largest replica
-
-	Background *Background `json:"background,omitempty"` // which the costs do not contain; nil when it was not measured
-}
-
-// Background is the CPU that is used without any calls, in CPUs: 1 is a whole one.
-type Background struct {
-	Seconds      float64 `json:"seconds"` // of the measurement
-	ServerCPUs   float64 `json:"server_cpus"`
-	PostgresCPUs float64 `json:"postgres_cpus"`
-}
-
-// Group is how many calls were grouped into batches.
-type Group struct {
-	Batches   int64   `json:"batches"`
-	MeanCalls float64 `json:"mean_calls"` // per batch
-}
-
-// costs divides the reading by the number of calls.
-func (r Reading) costs(calls int64) *Costs {
-	n := float64(max(calls, 1)) // without any answer the costs are those of the whole run
-	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
-	c := &Costs{
-		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU),
-		GeneratorMicros: micros(r.GeneratorCPU),
-		WALBytes:        r.WALBytes / n, Transactions: r.Transactions / n, Groups: map[string]Group{},
-		ServerRSS: r.ServerRSS,
-	}
-	for name, b := range r.Batches {
-		if b.Count > 0 {
-			c.Groups[name] = Group{int64(b.Count), b.Calls / b.Count}
-		}
-	}
-	return c
-}
-
 // costMeter measures what a run uses.
 type costMeter struct {
-	run  *run
-	fail context.CancelCauseFunc // ends the run
+	job    *Job
+	record *record
+	fail   context.CancelCauseFunc // ends the run
 
 	isBegun  chan struct{} // closed when the next three are set
 	answered int64
@@ -108,22 +21,22 @@ type costMeter struct {
 	restTime   time.Duration // in which it was used; 0: it was not measured
 }
 
-func newCostMeter(r *run, fail context.CancelCauseFunc) *costMeter {
-	return &costMeter{run: r, fail: fail, isBegun: make(chan struct{})}
+func newCostMeter(job *Job, r *record, fail context.CancelCauseFunc) *costMeter {
+	return &costMeter{job: job, record: r, fail: fail, isBegun: make(chan struct{})}
 }
 
 // rest measures what is used while nothing is called. Without Options.Background it returns at once.
 func (m *costMeter) rest(ctx context.Context) error {
-	if m.run.job.Meter == nil || m.run.job.Background == 0 {
+	if m.job.Meter == nil || m.job.Background == 0 {
 		return nil
 	}
-	m.run.job.Enter("measuring without calls")
+	m.job.Enter("measuring without calls")
 	first, err := m.read(ctx)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	if err := Pause(ctx, m.run.job.Background); err != nil {
+	if err := Pause(ctx, m.job.Background); err != nil {
 		return err
 	}
 	m.restTime = time.Since(start)
@@ -135,10 +48,10 @@ func (m *costMeter) rest(ctx context.Context) error {
 // begin reads the meter for the first time during the load.
 func (m *costMeter) begin(ctx context.Context) {
 	defer close(m.isBegun)
-	if m.run.job.Meter == nil {
+	if m.job.Meter == nil {
 		return
 	}
-	m.answered = m.run.record.answered.Load()
+	m.answered = m.record.answered.Load()
 	var err error
 	if m.first, err = m.read(ctx); err != nil {
 		m.fail(err)
@@ -149,7 +62,7 @@ func (m *costMeter) begin(ctx context.Context) {
 // end reads the meter again and returns what was used in between; nil without a meter.
 func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 	<-m.isBegun
-	if m.run.job.Meter == nil {
+	if m.job.Meter == nil {
 		return nil, nil //nolint:nilnil // costs are not measured
 	}
 	if ctx.Err() != nil {
@@ -159,7 +72,7 @@ func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	used, answered := last.Plus(m.first, -1), m.run.record.answered.Load()-m.answered
+	used, answered := last.Plus(m.first, -1), m.record.answered.Load()-m.answered
 	if m.restTime == 0 {
 		return used.costs(answered), nil
 	}
@@ -170,7 +83,7 @@ func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 }
 
 func (m *costMeter) read(ctx context.Context) (Reading, error) {
-	r, err := m.run.job.Meter.Read(ctx)
+	r, err := m.job.Meter.Read(ctx)
 	if err != nil {
 		return r, fmt.Errorf("the meter of costs cannot be read: %w", err)
 	}

@@ -8,18 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
-
-// matches are the profiles and tickets of a run.
-type matches struct {
-	world   *world
-	filling sync.Mutex
-
-	mu       sync.Mutex
-	profiles []string // that were applied, to be retired at the end
-}
 
 // matchDistance is the difference of skill that matches allow.
 const matchDistance = 100

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 )
 
@@ -73,38 +72,6 @@ func play(name, about string, turn func(*world, *Caller) error, s shape) Scenari
 			w, err := s.begin(ctx, job)
 			return func(_ context.Context, c *Caller) error { return turn(w, c) }, err
 		}}
-}
-
-// world is the players, game servers and profiles of a run.
-type world struct {
-	job          *Job
-	ctx          context.Context // of the run
-	client       *Client
-	fleet        *fleet
-	players      *players
-	places       places
-	reserved     [][]seat // by caller, oldest first
-	matches      matches
-	crowds       atomic.Int64 // of match-queue and match-servers
-	callsPerTurn int
-}
-
-// newWorld makes a world without game servers.
-func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
-	if job.Scenario.Name == "heartbeat" {
-		job.Instances = max(job.Instances,
-			job.Callers) // two callers never send a heartbeat of the same game server at once
-	}
-	if job.Instances > 0 {
-		job.Instances = max(job.Instances, job.Regions)
-	}
-	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
-		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load),
-		reserved: make([][]seat, job.Callers)}
-	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
-	w.matches.world = w
-	job.OnEnd(func() error { w.client.Close(); return nil })
-	return w
 }
 
 // begin registers the game servers, queues tickets and makes access tokens.
@@ -196,15 +163,6 @@ func (w *world) loginQueue(c *Caller) error { return w.callAsPlayer(c, "/login-q
 
 func (w *world) noop(c *Caller) error {
 	return w.callAsPlayer(c, "/noop", w.places.draw(c.Random).body)
-}
-
-// callAsPlayer makes a call of a new player.
-func (w *world) callAsPlayer(c *Caller, path string, body []byte) error {
-	p, err := w.players.next()
-	if err != nil {
-		return err
-	}
-	return c.Timed(path[1:], func() error { return w.client.Post(c.URL+path, Bearer(p.token), body, nil) })
 }
 
 // unknownInstance is a body as large as that of a real heartbeat.

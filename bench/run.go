@@ -8,23 +8,20 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// run is a load in progress.
-type run struct {
-	job      *Job
-	turn     TurnFunc
-	record   *record
-	schedule *schedule    // nil in a closed loop
-	turns    atomic.Int64 // that began, when Turns limits them
-}
-
-// period is the time of the measurement.
-type period struct {
-	from  time.Time // turns that begin from here on are measured
-	until time.Time // no turn begins from here on
+func (r *run) result(during period, took time.Duration, costs *Costs) Result {
+	o := r.job.Options
+	res := Result{
+		Scenario: o.Scenario.Name, Run: r.job.ID, Replicas: len(o.URLs), Load: o.Load, WarmUp: o.WarmUp.Seconds(),
+		Seconds: took.Seconds(), Figures: r.record.turns.figures(took), Steps: r.record.figures(took),
+		Timeline: r.record.timeline, Costs: costs,
+	}
+	if r.schedule != nil {
+		res.Open = r.schedule.figures(during)
+	}
+	return res
 }
 
 // Run begins the scenario, generates the load, and ends what the scenario has begun. It returns when all calls have been
@@ -53,7 +50,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 func (r *run) measure(ctx context.Context) (Result, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	o, costs := r.job.Options, newCostMeter(r, fail)
+	o, costs := r.job.Options, newCostMeter(r.job, r.record, fail)
 	if err := costs.rest(ctx); err != nil {
 		return Result{}, err
 	}

@@ -17,6 +17,12 @@ type schedule struct {
 	delays  *series      // delays of the other measured turns, from when they were due until they began
 }
 
+// period is the time of the measurement.
+type period struct {
+	from  time.Time // turns that begin from here on are measured
+	until time.Time // no turn begins from here on
+}
+
 func newSchedule(start time.Time, perSecond float64) *schedule {
 	return &schedule{start: start, interval: float64(time.Second) / perSecond, delays: newSeries()}
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// seat is a player's seat.
-type seat struct {
-	player player
-
-	sessionID, handle, endpoint string
-	reservedAt                  time.Time
-}
-
 func (s *seat) read(a []byte) error {
 	return readStrings(a, member{"session_id", &s.sessionID}, member{"session_handle", &s.handle},
 		member{"endpoint", &s.endpoint})

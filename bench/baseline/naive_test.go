@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,39 +54,6 @@ func TestNaiveKeepsTheRule(t *testing.T) {
 	b.requireInvariants()
 }
 
-// Pins seats on a draining instance, in its open sessions too.
-func TestNaiveLetsNobodyOntoADrainingInstance(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.register("a", 64, 0)
-	b.place(request("ann"))
-	_, err := b.SetDrain(t.Context(), db.InstanceRef{InstanceID: "a"}, true)
-	require.NoError(t, err)
-	_, err = b.Place(t.Context(), request("bob"))
-	requireKind(t, fault.NoCapacity, err)
-}
-
-// Pins two seats for one player. In a retry storm, calls get the seat that do not run at the same time as the first
-// one.
-func TestNaiveSeatsAPlayerOnce(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.register("a", 64, 0)
-	_, errs := b.placeAll(slices.Repeat([]db.PlaceRequest{request("ann", "bob")}, 16))
-	require.Contains(t, errs, nil)
-	for _, err := range errs {
-		if err != nil {
-			requireKind(t, fault.NoCapacity, err)
-		}
-	}
-	seat := b.place(request("ann", "bob"))
-	require.Equal(t, seat, b.place(request("ann", "bob")))
-	_, err := b.Place(t.Context(), request("ann"))
-	requireKind(t, fault.Conflict, err)
-	require.Equal(t, 2, b.db.Count("SELECT count(*) FROM seats"))
-	b.requireInvariants()
-}
-
 // Pins more players than seats, and counters that drift, under concurrent calls.
 func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	t.Parallel()
@@ -110,46 +76,6 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	require.LessOrEqual(t, placed, 48)
 	require.Equal(t, placed, b.db.Count("SELECT count(*) FROM seats"))
 	b.requireInvariants()
-}
-
-// The product does better, and this is why it does not only skip locks. While another transaction has locked all rows
-// with free seats, the naive placement answers "no capacity"; the product waits and places.
-func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		players int // who have a session each already
-		hold    string
-	}{
-		"instances": {0, "SELECT FROM instances ORDER BY id FOR NO KEY UPDATE"},
-		"sessions":  {4, "SELECT FROM sessions ORDER BY id FOR NO KEY UPDATE"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			for _, id := range []string{"a", "b", "c", "d"} {
-				b.register(id, 8, 0) // room for one session
-			}
-			for i := range c.players {
-				b.place(request(fmt.Sprintf("p%d", i), party(i)...))
-			}
-			busy, err := b.Pool().Begin(t.Context())
-			require.NoError(t, err)
-			_, err = busy.Exec(t.Context(), c.hold)
-			require.NoError(t, err)
-
-			_, err = b.Place(t.Context(), request("hasty"))
-			requireKind(t, fault.NoCapacity, err)
-			product := make(chan error, 1)
-			go func() { _, err := b.Store.Place(t.Context(), request("patient")); product <- err }()
-			require.Eventually(t, func() bool {
-				return b.db.Count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
-			}, time.Minute, 5*time.Millisecond)
-			require.NoError(t, busy.Rollback(t.Context()))
-			require.NoError(t, <-product)
-			b.place(request("hasty"))
-			b.requireInvariants()
-		})
-	}
 }
 
 // party returns four players: more than half a session, so that no two parties share one.

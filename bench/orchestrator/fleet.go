@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -66,4 +67,14 @@ func (f *fleet) stop() error {
 	f.cancel()
 	f.running.Wait()
 	return f.failure
+}
+
+// configOf is the game server of a number.
+func configOf(job *bench.Job, n int) agents.Config {
+	return agents.Config{
+		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey,
+		Name:        fmt.Sprint("bench-", n),
+		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
+		Labels: map[string]string{"region": "bench"},
+	}
 }

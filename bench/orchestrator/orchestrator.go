@@ -7,14 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 // Scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options need. Errors of a
@@ -196,14 +193,4 @@ func (l *load) idle(_ context.Context, c *bench.Caller) error {
 func (l *load) changeAndIdle(ctx context.Context, c *bench.Caller) error {
 	_ = c.Unmeasured(func() error { l.fleet.change(); return nil })
 	return l.idle(ctx, c)
-}
-
-// configOf is the game server of a number.
-func configOf(job *bench.Job, n int) agents.Config {
-	return agents.Config{
-		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey,
-		Name:        fmt.Sprint("bench-", n),
-		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
-		Labels: map[string]string{"region": "bench"},
-	}
 }

@@ -20,6 +20,12 @@ type arm struct {
 	run    runFunc
 }
 
+// Run is a run of the benchmark, by the name of its arm.
+type Run struct {
+	Name string `json:"name"`
+	bench.Result
+}
+
 type runFunc func(ctx context.Context) (bench.Result, error)
 
 // step is work before an arm's run.

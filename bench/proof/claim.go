@@ -1,10 +1,6 @@
 package proof
 
-import (
-	"math"
-
-	"github.com/lattice-director/director/bench"
-)
+import "math"
 
 // claim is a row of an experiment's table: a measure, and its target.
 type claim struct {
@@ -56,12 +52,6 @@ type Finding struct {
 	Asked    string `json:"asked"`    // the target, with its unit
 	Met      bool   `json:"met"`
 	Note     string `json:"note,omitempty"` // what the number does not say: the kinds of failures
-}
-
-// Run is a run of the benchmark, by the name of its arm.
-type Run struct {
-	Name string `json:"name"`
-	bench.Result
 }
 
 // judge measures claims.

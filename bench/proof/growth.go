@@ -78,16 +78,6 @@ func growthClaims(o Options) []claim {
 	}
 }
 
-// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region
-// of a run called prefilled, and their leases last a day.
-const (
-	prefilled       = "grown"
-	prefilledRegion = "bench-" + prefilled + "-0"
-
-	pastDays    = 30 // the default retention of history
-	pastPlayers = 8  // per session
-)
-
 // prefill fills the database to the size of an installation, and vacuums and analyzes it.
 func (b *testbed) prefill(ctx context.Context, size installation) error {
 	b.options.say("planting %s", size)

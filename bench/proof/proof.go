@@ -6,60 +6,14 @@
 // Measures are ratios and differences of one run on one machine, as medians over rounds in which all arms take turns. A
 // missed target is a finding, not an error.
 //
-// Each experiment is in the file of its name; arm.go, measure.go, claim.go and testbed.go are what they share. Package
-// bench generates the loads; `director-bench prove` runs the experiments and prints their findings.
+// Each experiment is in the file of its name; experiment.go, arm.go, measure.go, claim.go and testbed.go are what they
+// share. Package bench generates the loads; `director-bench prove` runs the experiments and prints their findings.
 package proof
 
 import (
 	"context"
 	"errors"
-
-	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/lab"
 )
-
-// Options are those of all experiments. Start is required.
-type Options struct {
-	Rounds int       // medians are taken over the rounds; 0 is 1
-	Quick  bool      // small sizes and durations, with which findings mean nothing: a test that everything works
-	Start  StartFunc // required
-	Say    SayFunc   // is called with lines of progress; nil: no progress
-}
-
-// StartFunc starts a laboratory, and returns it with a function that makes access tokens which its director accepts. It
-// sets the JWKS, the directory and the environment; the other options are the experiment's.
-type StartFunc func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error)
-
-// SayFunc receives a line without its end, with arguments as of fmt.Sprintf.
-type SayFunc func(format string, args ...any)
-
-// Experiment is an experiment.
-type Experiment struct {
-	Name  string // for the command line
-	Title string
-	About string // the question, in one line
-	Takes string // duration with three rounds, such as "2 min"
-
-	isOnce bool // a single round, whatever is asked for
-	parts  func(o Options) []part
-	claims func(o Options) []claim
-}
-
-// part is arms that share a laboratory.
-type part struct {
-	lab lab.Options
-	// is called before the laboratory starts, and may change its options; end is called after it has ended. nil: nothing
-	prepare func(l *lab.Options) (end func() error, err error)
-	arms    armsFunc
-}
-
-// armsFunc makes the arms of a part, in the order in which they take turns.
-type armsFunc func(ctx context.Context, b *testbed) ([]arm, error)
-
-// inOneLab is the parts of an experiment with a single laboratory.
-func inOneLab(l lab.Options, arms armsFunc) func(Options) []part {
-	return func(Options) []part { return []part{{lab: l, arms: arms}} }
-}
 
 // Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
@@ -108,19 +62,4 @@ func (p part) measure(ctx context.Context, o Options, all rounds) (arms []arm, e
 		return nil, err
 	}
 	return arms, all.measure(ctx, o, arms)
-}
-
-// say reports progress.
-func (o Options) say(line string, args ...any) {
-	if o.Say != nil {
-		o.Say(line, args...)
-	}
-}
-
-// choose returns the first value, or the second for a quick run.
-func choose[T any](o Options, usual, quick T) T {
-	if o.Quick {
-		return quick
-	}
-	return usual
 }

@@ -28,6 +28,16 @@ type testbed struct {
 	closers []func() error // of what ends with the laboratory
 }
 
+// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region
+// of a run called prefilled, and their leases last a day.
+const (
+	prefilled       = "grown"
+	prefilledRegion = "bench-" + prefilled + "-0"
+
+	pastDays    = 30 // the default retention of history
+	pastPlayers = 8  // per session
+)
+
 func (o Options) open(ctx context.Context, l lab.Options) (*testbed, error) {
 	o.say("starting Postgres and %d of the director", max(l.Replicas, 1))
 	started, mint, err := o.Start(ctx, l)

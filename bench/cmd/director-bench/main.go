@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -44,18 +46,45 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return err
 }
 
-// program is shared by all commands.
-type program struct {
-	environ []string
-	stderr  io.Writer
-}
-
-// variable returns the value of an environment variable; "" when it is not set.
-func (p *program) variable(name string) string {
-	for _, pair := range p.environ {
-		if key, text, _ := strings.Cut(pair, "="); key == name {
-			return text
-		}
+func (p *program) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "director-bench SCENARIO",
+		Short: "Measure how fast a director answers, and what its answers cost",
+		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
+			scenariosText() + methodText,
+		Example: "  director-bench matchmake\n" +
+			"  director-bench matchmake --callers 1,16,64,256\n" +
+			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
+			"  director-bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
+			"  director-bench fetch --tickets 10000 --window 250ms\n" +
+			"  director-bench match-queue --tickets 10000\n" +
+			"  director-bench room-create --callers 1,8,32,128 --agents 200\n" +
+			"  director-bench rooms-patch --replicas 2 --rate 500\n" +
+			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
+		Args:          cli.Exactly(1),
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
-	return ""
+	b := &benchmark{program: p}
+	b.addFlags(cmd.Flags())
+	cli.AddOutput(cmd)
+	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string,
+		_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return scenarioNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.AddCommand(p.prove(), p.baseline(), p.version())
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if b.out, err = cli.OutputOf(cmd); err != nil {
+			return err
+		}
+		if err := b.check(args[0], cmd.Flags()); err != nil {
+			return cli.Usage(err)
+		}
+		return whileAwake(b.isAwake, wakeUpTime, func() error { return b.run(cmd.Context()) })
+	}
+	return cmd
 }

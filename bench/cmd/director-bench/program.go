@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -63,4 +65,20 @@ func lookUp(named string) (string, error) {
 		return "", errors.Join(errors.New("no director to measure: build it beside this program ('make build' does), or name it with --"+directorFlag), err)
 	}
 	return path, nil
+}
+
+// program is shared by all commands.
+type program struct {
+	environ []string
+	stderr  io.Writer
+}
+
+// variable returns the value of an environment variable; "" when it is not set.
+func (p *program) variable(name string) string {
+	for _, pair := range p.environ {
+		if key, text, _ := strings.Cut(pair, "="); key == name {
+			return text
+		}
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
@@ -67,29 +65,4 @@ func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 		err = fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
 	}
 	return i, err
-}
-
-// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
-func (b *benchmark) becomePlayers() error {
-	issuer, err := b.running.issuer()
-	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
-	b.options.FleetToken, b.options.OpsToken = b.running.fleetToken, b.running.opsToken
-	return err
-}
-
-// onRunning measures a director that runs elsewhere.
-func (b *benchmark) onRunning(ctx context.Context) error {
-	if err := b.family.connect(b); err != nil {
-		return err
-	}
-	if b.running.databaseURL == "" {
-		return b.measure(ctx, machineHere("", "", b.isAwake))
-	}
-	database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
-	if err != nil {
-		return fmt.Errorf("DATABASE_URL: %w", err)
-	}
-	defer database.Close()
-	b.options.Meter = database
-	return b.measure(ctx, machineHere("", database.Version(), b.isAwake))
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
@@ -34,49 +33,6 @@ const methodText = "Each caller makes its next call as soon as it has its answer
 	"orchestrator's listener; they need its keys (DIRECTOR_ORCHESTRATOR_AGENT_KEYS, DIRECTOR_ORCHESTRATOR_ADMIN_KEYS).\n" +
 	"For those of the realtime lobby --url is that of its listener, the director needs --realtime-conformance, and a project's token is read\n" +
 	"from DIRECTOR_BENCH_PROJECT_TOKEN."
-
-func (p *program) root() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "director-bench SCENARIO",
-		Short: "Measure how fast a director answers, and what its answers cost",
-		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
-			scenariosText() + methodText,
-		Example: "  director-bench matchmake\n" +
-			"  director-bench matchmake --callers 1,16,64,256\n" +
-			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
-			"  director-bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
-			"  director-bench fetch --tickets 10000 --window 250ms\n" +
-			"  director-bench match-queue --tickets 10000\n" +
-			"  director-bench room-create --callers 1,8,32,128 --agents 200\n" +
-			"  director-bench rooms-patch --replicas 2 --rate 500\n" +
-			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
-		Args:          cli.Exactly(1),
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	b := &benchmark{program: p}
-	b.addFlags(cmd.Flags())
-	cli.AddOutput(cmd)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string,
-		_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(given) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return scenarioNames(), cobra.ShellCompDirectiveNoFileComp
-	}
-	cmd.AddCommand(p.prove(), p.baseline(), p.version())
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if b.out, err = cli.OutputOf(cmd); err != nil {
-			return err
-		}
-		if err := b.check(args[0], cmd.Flags()); err != nil {
-			return cli.Usage(err)
-		}
-		return whileAwake(b.isAwake, wakeUpTime, func() error { return b.run(cmd.Context()) })
-	}
-	return cmd
-}
 
 // benchmark holds the flags.
 type benchmark struct {
@@ -272,4 +228,29 @@ func minter(i devlogin.Issuer, claims devlogin.Claims) bench.MintFunc {
 		made.Store(sub, token)
 		return token, err
 	}
+}
+
+// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
+func (b *benchmark) becomePlayers() error {
+	issuer, err := b.running.issuer()
+	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
+	b.options.FleetToken, b.options.OpsToken = b.running.fleetToken, b.running.opsToken
+	return err
+}
+
+// onRunning measures a director that runs elsewhere.
+func (b *benchmark) onRunning(ctx context.Context) error {
+	if err := b.family.connect(b); err != nil {
+		return err
+	}
+	if b.running.databaseURL == "" {
+		return b.measure(ctx, machineHere("", "", b.isAwake))
+	}
+	database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
+	if err != nil {
+		return fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	defer database.Close()
+	b.options.Meter = database
+	return b.measure(ctx, machineHere("", database.Version(), b.isAwake))
 }

@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// world is the players, game servers and profiles of a run.
+type world struct {
+	job          *Job
+	ctx          context.Context // of the run
+	client       *Client
+	fleet        *fleet
+	players      *players
+	places       places
+	reserved     [][]seat // by caller, oldest first
+	matches      matches
+	crowds       atomic.Int64 // of match-queue and match-servers
+	callsPerTurn int
+}
+
+// seat is a player's seat.
+type seat struct {
+	player player
+
+	sessionID, handle, endpoint string
+	reservedAt                  time.Time
+}
+
+// matches are the profiles and tickets of a run.
+type matches struct {
+	world   *world
+	filling sync.Mutex
+
+	mu       sync.Mutex
+	profiles []string // that were applied, to be retired at the end
+}
+
+// newWorld makes a world without game servers.
+func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
+	if job.Scenario.Name == "heartbeat" {
+		job.Instances = max(job.Instances,
+			job.Callers) // two callers never send a heartbeat of the same game server at once
+	}
+	if job.Instances > 0 {
+		job.Instances = max(job.Instances, job.Regions)
+	}
+	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
+		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load),
+		reserved: make([][]seat, job.Callers)}
+	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
+	w.matches.world = w
+	job.OnEnd(func() error { w.client.Close(); return nil })
+	return w
+}
+
+// callAsPlayer makes a call of a new player.
+func (w *world) callAsPlayer(c *Caller, path string, body []byte) error {
+	p, err := w.players.next()
+	if err != nil {
+		return err
+	}
+	return c.Timed(path[1:], func() error { return w.client.Post(c.URL+path, Bearer(p.token), body, nil) })
+}
