@@ -339,15 +339,3 @@ func TestCancelEndsIt(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 2, d.calls["/fleet/deregister"])
 }
-
-// Pins a long run in which every call fails because no game server could register.
-func TestFleetThatIsRefused(t *testing.T) {
-	t.Parallel()
-	d := startFakeDirector(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter,
-		_ *http.Request) {
-		w.WriteHeader(http.StatusUnauthorized)
-		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
-	}})
-	_, err := Run(t.Context(), options(d, Find(Scenarios, "matchmake")))
-	require.ErrorContains(t, err, "cannot register at "+d.server.URL+": 401 unauthorized: the fleet token is wrong")
-}

@@ -44,7 +44,7 @@ type Options struct {
 
 // Lab is a running laboratory. Its methods are safe for concurrent use; its fields are read-only.
 type Lab struct {
-	*Database
+	database *Database // nil before it has started
 
 	FleetToken string           // of its processes
 	OpsToken   string           // of operators
@@ -106,7 +106,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 	if _, err := migrations.Up(ctx, l.URL(), l.options.Log); err != nil {
 		return err
 	}
-	if l.Database, err = OpenDatabase(ctx, l.URL(), false); err != nil {
+	if l.database, err = OpenDatabase(ctx, l.URL(), false); err != nil {
 		return err
 	}
 	l.env = append(l.defaults(), l.options.Env...)
@@ -168,6 +168,9 @@ func OpenLobby() []string {
 		"DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text()}
 }
 
+// Version of Postgres, such as 17.6.
+func (l *Lab) Version() string { return l.database.Version() }
+
 // URL is the URL of the lab's database, as its superuser.
 func (l *Lab) URL() string { return l.Postgres.URL("postgres") }
 
@@ -203,8 +206,8 @@ func (l *Lab) Close() error {
 			errs = append(errs, p.Stop(ctx))
 		}
 	}
-	if l.Database != nil {
-		l.Database.Close()
+	if l.database != nil {
+		l.database.Close()
 	}
 	if l.Postgres != nil {
 		errs = append(errs, l.Postgres.Err(), l.Postgres.StopImmediate()) // without a checkpoint: the data is deleted

@@ -38,10 +38,6 @@ func TestMain(m *testing.M) {
 
 // serve is a fake director that is ready at once and has one metric.
 func serve(args []string) {
-	if args[0] == "fail" {
-		fmt.Println("there is no such thing as", os.Getenv("DATABASE_URL"))
-		os.Exit(1)
-	}
 	metrics, err := net.Listen("tcp", os.Getenv("DIRECTOR_METRICS_ADDR")) // before the process is ready
 	if err != nil {
 		fmt.Println(err)
@@ -111,7 +107,7 @@ func TestLab(t *testing.T) {
 	require.Equal(t, bench.Batches{Count: 8, Calls: 60}, before.Batches["heartbeat"], "of two replicas")
 	require.Equal(t, CanMeasureCPU(), before.PostgresCPU > 0)
 	require.Equal(t, CanMeasureCPU(), before.ServerRSS > 1<<20)
-	_, err = l.pool.Exec(t.Context(), "CREATE TABLE burnt AS SELECT sha512(n::text::bytea) FROM generate_series(1, 100000) n")
+	_, err = l.database.pool.Exec(t.Context(), "CREATE TABLE burnt AS SELECT sha512(n::text::bytea) FROM generate_series(1, 100000) n")
 	require.NoError(t, err)
 	after, err := l.Meter(one).Read(t.Context())
 	require.NoError(t, err)
@@ -155,19 +151,6 @@ func TestWorkerOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 60, all.Batches["heartbeat"].Calls, "of both")
 	require.NotEmpty(t, l.OpsToken)
-}
-
-// Pins a program that does not start, without its log in the error.
-func TestProgramThatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	l := startLab(t)
-	living, end := l.Living(t.Context())
-	defer end()
-	_, err := l.Start(t.Context(), Command{Name: "broken", Args: []string{"fail"},
-		Env: []string{"DATABASE_URL=nothing"}})
-	require.ErrorContains(t, err, "broken ended before it was ready: there is no such thing as nothing")
-	<-living.Done()
-	require.Error(t, l.Close())
 }
 
 // Pins children whose CPU is counted only while they run.

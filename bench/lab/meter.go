@@ -33,7 +33,7 @@ type meter struct {
 
 // Read implements [bench.Meter].
 func (m meter) Read(ctx context.Context) (bench.Reading, error) {
-	total, err := m.lab.Database.Read(ctx)
+	total, err := m.lab.database.Read(ctx)
 	if err != nil {
 		return total, err
 	}

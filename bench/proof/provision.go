@@ -108,14 +108,12 @@ func (c *cloud) arms(ctx context.Context, b *testbed) ([]arm, error) {
 // rushed is how many players come to an empty pool.
 func (o Options) rushed() int { return choose(o, 200, 20) }
 
-// calls returns the calls of the provider's API so far, by operation, and their sum.
-func (c *cloud) calls() (byOperation string, sum int) {
-	var parts []string
+// calls returns the number of calls of the provider's API so far.
+func (c *cloud) calls() (sum int) {
 	for _, operation := range []string{"deploy", "get", "list", "stop"} {
-		n := c.fake.Calls(operation)
-		parts, sum = append(parts, fmt.Sprint(n, " ", operation)), sum+n
+		sum += c.fake.Calls(operation)
 	}
-	return strings.Join(parts, ", "), sum
+	return sum
 }
 
 // mostCalls watches the calls of an operation until ctx ends, and keeps the most of them in a second.
@@ -193,7 +191,7 @@ func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
 	if err != nil {
 		return bench.Result{}, err
 	}
-	_, callsBefore := p.cloud.calls()
+	callsBefore := p.cloud.calls()
 	if err := bench.Pause(ctx, p.quietFor); err != nil {
 		return bench.Result{}, err
 	}
@@ -201,8 +199,7 @@ func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
 	if err != nil {
 		return bench.Result{}, err
 	}
-	operations, callsAfter := p.cloud.calls()
-	p.bed.options.say("calls of the API: %s", operations)
+	callsAfter := p.cloud.calls()
 	// the last heartbeat of a server becomes one of now
 	if err := p.bed.sql(ctx, "provision_dies.sql"); err != nil {
 		return bench.Result{}, err

@@ -72,5 +72,5 @@ func (f findings) method() string {
 	if f.Quick {
 		return "A quick run: these figures mean nothing."
 	}
-	return fmt.Sprintf("Medians of %s; of each arm, the run with the median throughput.", plural(f.Rounds, "round"))
+	return fmt.Sprintf("Medians of %s. Shown of each arm is the run with the median throughput.", plural(f.Rounds, "round"))
 }

@@ -84,7 +84,11 @@ func (p *program) root() *cobra.Command {
 		if err := b.check(args[0], cmd.Flags()); err != nil {
 			return cli.Usage(err)
 		}
-		return whileAwake(b.isAwake, wakeUpTime, func() error { return b.run(cmd.Context()) })
+		measure := b.inLab
+		if len(b.options.URLs) > 0 {
+			measure = b.onRunning
+		}
+		return whileAwake(b.isAwake, wakeUpTime, func() error { return measure(cmd.Context()) })
 	}
 	return cmd
 }

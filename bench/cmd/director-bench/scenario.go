@@ -142,14 +142,6 @@ func (b *benchmark) takeOrchestratorKeys(isRunning bool) {
 	}
 }
 
-// run makes all measurements and prints them.
-func (b *benchmark) run(ctx context.Context) error {
-	if len(b.options.URLs) > 0 {
-		return b.onRunning(ctx)
-	}
-	return b.inLab(ctx)
-}
-
 // inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
 // two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
