@@ -47,7 +47,7 @@ func needsOf(p *profile.Profile) needs {
 			n[s.Arg] = "pool"
 		}
 	}
-	delete(n, "")
+	delete(n, "") // of what the profile leaves out: a batch, a priority, an order without a distance
 	return n
 }
 
@@ -60,8 +60,7 @@ func (n needs) addRules(rules []profile.Rule) {
 				n[attribute] = "rule " + r.ID
 			}
 		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes,
-			profile.Latency,
-			profile.Or, profile.And, profile.Not:
+			profile.Latency, profile.Or, profile.And, profile.Not: // equal values suffice, or there are none
 		}
 		n.addRules(r.Rules)
 	}
@@ -72,8 +71,9 @@ func (n needs) refuseHashed(t *match.Ticket) error {
 	for _, p := range t.Players {
 		for name, by := range n {
 			v := p.Attributes[name]
-			if v.Kind == match.Text && hash.MatchString(v.Text) ||
-				v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain) {
+			// A list with a plain value is plain: all of a list are hashed, or none.
+			isHashedList := v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain)
+			if v.Kind == match.Text && hash.MatchString(v.Text) || isHashedList {
 				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain "+
 					"from before the time that it replays",
 					name, by, attributesSetting)

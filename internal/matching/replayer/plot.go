@@ -124,16 +124,22 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 	p := newPlot(title, most, unit)
 	for _, s := range sidesOf(r) {
 		var d strings.Builder
-		step := float64(plotWidth-plotLeft-8) / float64(max(1, len(s.reportSide.Line)-1))
+		command := "M" // moves to the first point; the others are joined to it by lines
 		for i, point := range s.reportSide.Line {
-			fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], plotLeft+float64(i)*step,
-				p.heightOf(of(point), most))
+			fmt.Fprintf(&d, "%s%.1f %.1f", command, pointLeft(i, s.reportSide.Line), p.heightOf(of(point), most))
+			command = "L"
 		}
 		p.Paths = append(p.Paths, path{s.sideName, d.String()})
 	}
 	for i := 0; i < len(r.Replayed.Line); i += 10 {
-		at := plotLeft + float64(i)*float64(plotWidth-plotLeft-8)/float64(len(r.Replayed.Line)-1)
+		at := pointLeft(i, r.Replayed.Line)
 		p.Ticks = append(p.Ticks, tick{roundTenth(at + 12), r.Replayed.Line[i].At.UTC().Format("02 15:04")})
 	}
 	return p
+}
+
+// pointLeft is where a point of a line is, from the left.
+func pointLeft(i int, line []replay.Point) float64 {
+	steps := max(1, len(line)-1) // a report of one moment has one point
+	return plotLeft + float64(i)*float64(plotWidth-plotLeft-8)/float64(steps)
 }
