@@ -67,7 +67,9 @@ func (n lockNumbers) ofCall(index int) int32 { return int32(index) }
 func (n lockNumbers) ofOpening(index int) int32 { return int32(n.callCount + index) }
 
 // callOf returns the index of the call that has a number; ok is false where the number is that of a right to open.
-func (n lockNumbers) callOf(number int32) (index int, ok bool) { return int(number), int(number) < n.callCount }
+func (n lockNumbers) callOf(number int32) (index int, ok bool) {
+	return int(number), int(number) < n.callCount
+}
 
 // mayOpen reports for each shape whether this transaction has the right to open sessions.
 func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shape]bool {

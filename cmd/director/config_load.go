@@ -29,6 +29,7 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 		}
 		flag := flags.VarPF(&rawFlag{s.value.showText(), s.value.kindName}, s.flag, "",
 			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variableName()))
+		// So that --work alone means true; without this, pflag takes the next argument for its value.
 		if s.value.kindName == kindBool {
 			flag.NoOptDefVal = "true"
 		}

@@ -42,6 +42,7 @@ func localAddr(configured string, listening net.Addr) string {
 		configured = listening.String()
 	}
 	host, port, _ := net.SplitHostPort(configured)
+	// A listener of all interfaces has an address that nobody can dial.
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
@@ -51,6 +52,7 @@ func localAddr(configured string, listening net.Addr) string {
 // natsURL returns where game servers with bevygap's plugin connect, "" if that is not known. Those of this machine use
 // the address at which this process serves them.
 func (c *Config) natsURL(listening net.Addr) string {
+	// Servers that run elsewhere cannot reach the address of this machine: without the setting, theirs is not known.
 	if c.NATSURL != "" || c.needsPublicURL() || c.NATS.Addr == "" {
 		return c.NATSURL
 	}

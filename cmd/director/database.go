@@ -47,6 +47,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 }
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
+	// The terminal beside `director dev` has none of its settings: they are in the directory of its data.
 	if conf.Database.URL == "" {
 		data, err := conf.dataDir()
 		if err != nil {

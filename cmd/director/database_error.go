@@ -20,6 +20,7 @@ func explainDatabaseError(err error) error {
 	case err == nil:
 		return nil
 	case isRefusal(err):
+		// The message is written for people. What pgx puts around it, such as the SQLSTATE, is not.
 		errors.As(err, &pg)
 		if pg.Hint != "" {
 			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)

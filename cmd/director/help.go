@@ -139,7 +139,7 @@ func explainFlag(cmd *cobra.Command, err error) error {
 			return cli.Usage(fmt.Errorf("%w, did you mean --%s?", err, near))
 		}
 	}
-	// a key id can begin with one
+	// An argument may be meant: the id of a key can begin with a dash.
 	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err))
 }
 

@@ -60,22 +60,17 @@ func (p *program) poolsScale() *cobra.Command {
 		"How long a surplus server must have been empty before the director ends it")
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
-		for flag, use := range map[string]func() error{
-			"min": func() error { to.Min = least; return nil }, "max": func() error { to.Max = most; return nil },
-			"max-starting": func() error { to.MaxStarting = starting; return nil },
-			"empty-ttl":    func() error { to.EmptyTTL = ttl; return nil },
-			"buffer": func() error {
-				n, percent, err := poolfile.Buffer(*buffer)
-				to.Buffer, to.BufferPercent = &n, percent
-				return err
-			},
-		} {
-			if !cmd.Flags().Changed(flag) {
-				continue
+		// Only what was given: 0 is a number that a pool may have, so that a flag's value cannot say it.
+		to.Min = ifGiven(cmd, "min", least)
+		to.Max = ifGiven(cmd, "max", most)
+		to.MaxStarting = ifGiven(cmd, "max-starting", starting)
+		to.EmptyTTL = ifGiven(cmd, "empty-ttl", ttl)
+		if cmd.Flags().Changed("buffer") {
+			n, percent, err := poolfile.Buffer(*buffer)
+			if err != nil {
+				return cli.Usage(fmt.Errorf("--buffer %w", err))
 			}
-			if err := use(); err != nil {
-				return cli.Usage(fmt.Errorf("--%s %w", flag, err))
-			}
+			to.Buffer, to.BufferPercent = &n, percent
 		}
 		if to == (provision.PoolScale{}) {
 			return cli.Usage(errNothingToChange)
@@ -86,6 +81,14 @@ func (p *program) poolsScale() *cobra.Command {
 		}
 		return errors.Join(writePool(l.out, scaled), warnOfSchedules(ctx, cmd.ErrOrStderr(), l, scaled))
 	})
+}
+
+// ifGiven returns the value of a flag, or nil where the command line does not have it.
+func ifGiven[T any](cmd *cobra.Command, flag string, value *T) *T {
+	if cmd.Flags().Changed(flag) {
+		return value
+	}
+	return nil
 }
 
 // warnOfSchedules names the schedules that want more servers than the pool may have now. 'pools apply' refuses them.

@@ -77,6 +77,7 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 		p.tracing.stop()
 		return nil, err
 	}
+	// A process that does not serve the lobby has no sessions that could queue.
 	if conf.Realtime.Addr != "" {
 		cfg.Queueing = realtime.Queueing(conf.Server.Universe, conf.Realtime.TicketTTL)
 	}

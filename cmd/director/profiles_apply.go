@@ -84,6 +84,7 @@ func (p *program) profilesCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// A single document, with warnings and problems in it: a pipeline reads stdout alone.
 		if out.JSON {
 			return writeChecks(out, read)
 		}

@@ -82,11 +82,15 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	if o.Realtime, err = c.realtimeOptions(p.sealer); err != nil {
 		return o, err
 	}
-	o.OpenMatch, o.Orchestrator, o.Bevygap = c.openMatchOptions(), c.orchestratorOptions(), c.bevygapOptions()
+	o.OpenMatch = c.openMatchOptions()
+	o.Orchestrator = c.orchestratorOptions()
+	o.Bevygap = c.bevygapOptions()
 	o.NATS = c.natsOptions()
-	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
-	o.Store, o.Keys, o.ConnectMinter = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
-		c.keySchedule()), connect.New(p.sealer)
+	o.Projects = c.projectsOptions(p.sealer)
+	o.Console = c.consoleOptions(p.sealer)
+	o.Store = p.store
+	o.Keys = keyring.New(p.store, p.sealer, c.Worker.Alg, c.keySchedule())
+	o.ConnectMinter = connect.New(p.sealer)
 	o.ServerTokens = p.sealer.ServerTokens()
 	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.tracerProvider(), p.metrics
 	return o, nil
@@ -107,7 +111,10 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	// A login that is away for a moment must not keep a replica from starting.
 	if strings.Contains(c.JWKS, "://") {
 		go func() { _, _ = keys.Keys(ctx) }()
-	} else if _, err := keys.Keys(ctx); err != nil {
+		return keys, nil
+	}
+	// A key set of a file or JSON that is wrong now stays wrong: the start says so.
+	if _, err := keys.Keys(ctx); err != nil {
 		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
 	return keys, nil
@@ -118,14 +125,17 @@ func (p *process) makeWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	providers, provisioning, err := p.makeProviders(!p.conf.isDevelopment)
+	// The processes that `director dev` starts end with it, as everything else that it starts.
+	keepsServers := !p.conf.isDevelopment
+	providers, provisioning, err := p.makeProviders(keepsServers)
 	if err != nil {
 		return nil, err
 	}
 	o := p.conf.Worker
 	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.keySchedule().Policy()
 	o.MatchLoop, o.Providers, o.Provision = deciding, providers, provisioning
-	o.Doctor, o.Reports = p.conf.doctorOptions(), p.commandName == "work"
+	o.Doctor = p.conf.doctorOptions()
+	o.Reports = p.commandName == "work" // beside a replica, the replica reports the process
 	o.Log, o.Metrics = p.log, p.metricsRegistry
 	return worker.New(o)
 }

@@ -127,6 +127,7 @@ func (p *program) webhooksTest() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Nothing is sent, so that the wait below could only end by its timeout.
 		if before.State == "paused" {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
@@ -158,9 +159,11 @@ func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, eve
 		if err != nil {
 			return err
 		}
+		// A failure from before the test says nothing about it.
 		if failed := now.FailedAt; failed != nil && (before.FailedAt == nil || failed.After(*before.FailedAt)) {
 			return fmt.Errorf("webhook %s failed: %s", now.Name, now.LastError)
 		}
+		// Delivered also counts other events. Without a lag, ours is among them.
 		if now.Delivered > before.Delivered && now.Lag == 0 {
 			return nil
 		}
