@@ -76,7 +76,9 @@ type Client struct {
 	lifeContext context.Context //nolint:containedctx // of the connections; end cancels it
 	endLife     context.CancelFunc
 	goroutines  sync.WaitGroup
-	cell        string // the address of the cell that accepted the client; "": a configured replica did. Only run and Connect use it
+	// The address of the cell that accepted the client; "": a configured replica did. Only runConnections and Connect
+	// use it.
+	cell string
 
 	mu            sync.Mutex
 	changedSignal chan struct{} // closed by the next change; nil: nobody waits for one

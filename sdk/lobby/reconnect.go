@@ -15,7 +15,8 @@ func (c *Client) runConnections(p *pauses) {
 		cause := c.readFrames(l)
 		c.dropConnection(cause)
 		err = p.noteEnd(l, cause)
-		if err == nil && pauseFor(c.lifeContext, p.backOff.NextBackOff()) { // with jitter: others have lost their replica, too
+		// With a pause: others have lost their replica, too.
+		if err == nil && pauseFor(c.lifeContext, p.backOff.NextBackOff()) {
 			err = c.openAny(c.lifeContext, p)
 		}
 		if c.lifeContext.Err() != nil {

@@ -66,7 +66,7 @@ func (r *Room) State() State {
 	if m == nil {
 		return State{}
 	}
-	m.isLent = true
+	m.isLent = true // a copy for each patch would cost more than one for each call
 	return m.lastState
 }
 

@@ -10,7 +10,8 @@
 //   - socket.go, stream.go, wannaplay.go: the three transports, the first over package ws; page.go: the page for
 //     browsers
 //   - conversation.go: one request of any transport, which gets a seat in conversation_seat.go and waits for it in
-//     conversation_wait.go; player.go: the player of a request; offers.go: the app version that it asks for; failure.go: why there is no server
+//     conversation_wait.go; player.go: the player of a request; offers.go: the app version that it asks for;
+//     failure.go: why there is no server
 //   - request.go, address.go, frame.go: the wire, which is pure
 //
 // The client never retries and waits forever if its socket closes without a final frame. So every conversation ends

@@ -21,7 +21,8 @@ func newMetrics(waiting func() float64) *metrics {
 		}, waiting),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_bevygap_requests_total",
-			Help: "Requests of bevygap clients by outcome: ready (got a server), left (the client closed), refused (no slot), or the code of the error frame.",
+			Help: "Requests of bevygap clients by outcome: ready (got a server), left (the client closed), refused (no " +
+				"slot), or the code of the error frame.",
 		}, []string{"outcome"}),
 		readySeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_bevygap_ready_seconds", Help: "Time from the request of a bevygap client to its server.",

@@ -23,7 +23,8 @@ func (f *Face) serveStream(c *gin.Context) {
 
 // serveHTTP serves a request of either HTTP transport.
 func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
-	// The answer takes as long as a server takes to start. An error means that the connection has no deadlines, in tests.
+	// The answer takes as long as a server takes to start. An error means that the connection has no deadlines, in
+	// tests.
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{})
 	// An answer of 200 with an error frame, since the frames are all that bevygap's client reads.
 	failed := crowded

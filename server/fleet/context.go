@@ -120,7 +120,7 @@ func (f contextFace) awaitPlace(ctx context.Context, d *provision.Joining) (prov
 	defer poll.Stop()
 	for {
 		select {
-		// By time and not by notifications: the address comes once, seconds after the start, and few servers wait for it.
+		// By time and not by notifications: the address comes once, seconds after the start, and few servers wait.
 		case <-poll.C:
 		// With an error, since there is no answer without an address: a server would announce an empty one.
 		case <-over.C:

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
-// metrics are the metrics of this replica's connections. Those of delivery are in hub_metrics.go.
+// metrics are the metrics of this replica's connections, with those of its hubs.
 type metrics struct {
 	connections    prometheus.GaugeFunc
 	handshakes     *prometheus.CounterVec
@@ -33,7 +33,8 @@ func newMetrics(connections func() float64) *metrics {
 		}, connections),
 		handshakes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_handshakes_total",
-			Help: "Handshakes of realtime clients by outcome: ok; gone (the client left); full, not_ready, origin, http (before the upgrade); or the code of the refusal.",
+			Help: "Handshakes of realtime clients by outcome: ok; gone (the client left); full, not_ready, origin, http " +
+				"(before the upgrade); or the code of the refusal.",
 		}, []string{"outcome"}),
 		frames: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_frames_total", Help: "Frames of realtime clients by direction: received, sent.",

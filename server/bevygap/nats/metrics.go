@@ -25,8 +25,9 @@ func newMetrics(servers func() float64) *metrics {
 		servers: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "director_bevygap_servers",
 			Help: "Game servers with bevygap's plugin that are connected to this replica over NATS."}, servers),
 		refusedConns: counter("refused",
-			"Refused connections of game servers over NATS by cause: busy (too many connect), "+
-				"full, crowded (too many of one deployment), credential, throttled, over (the deployment has ended), unavailable, handshake.", "cause"),
+			"Refused connections of game servers over NATS by cause: busy (too many connect), full, crowded (too many "+
+				"of one deployment), credential, throttled, over (the deployment has ended), unavailable, handshake.",
+			"cause"),
 		requests: counter("requests", "What game servers published over NATS: stream (a bucket is made), get, put, "+
 			"context, other.", "request"),
 		storeCalls: counter("calls", "Calls of the database for game servers over NATS by call (register, clients, session) "+

@@ -14,17 +14,18 @@ func NewHubMetrics() *HubMetrics {
 	return &HubMetrics{
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_rows_total",
-			Help: "Changes of rooms that were delivered to members on this replica, by where they were read: memory (made by this replica), log.",
+			Help: "Changes of rooms that were delivered to members on this replica, by where they were read: memory " +
+				"(made by this replica), log.",
 		}, []string{"source"}),
 		snapshots: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_snapshots_total",
-			Help: "Snapshots of rooms that were due besides those of joins, by cause: resync and ack (the client differs), overflow (its outbox dropped patches), " +
-				"held (it acks too late for the patches that come), gap (rows of the log were gone).",
+			Help: "Snapshots of rooms that were due besides those of joins, by cause: resync and ack (the client differs), " +
+				"overflow (its outbox dropped patches), held (it acks too late for the patches that come), gap (rows of the log were gone).",
 		}, []string{"cause"}),
 		Delivery: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_realtime_delivery_seconds",
-			Help: "Time from the transaction that changes a room until a member on this replica is written the patch or the messages, its commit included. " +
-				"A patch behind a snapshot waits until the client has acknowledged that, for up to two seconds.",
+			Help: "Time from the transaction that changes a room until a member on this replica is written the patch or " +
+				"the messages, its commit included. A patch behind a snapshot waits until the client has acknowledged that, for up to two seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 	}

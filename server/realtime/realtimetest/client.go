@@ -104,9 +104,11 @@ func (c *Client) Violations(final bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := slices.Clone(c.violations)
+	// Until the end, answers and snapshots may be on their way.
 	if !final {
 		return found
 	}
+	// The server owes nothing on a connection that is closed.
 	if !c.link.closed {
 		for rid := range c.pending {
 			found = append(found, fmt.Sprintf("%s has no answer", rid))
@@ -120,6 +122,7 @@ func (c *Client) Violations(final bool) []string {
 	return found
 }
 
+// violationf notes what the server has done wrong. The caller holds mu.
 func (c *Client) violationf(format string, args ...any) {
 	c.violations = append(c.violations, fmt.Sprintf(format, args...))
 }
@@ -248,6 +251,7 @@ func (v *View) Closed() websocket.StatusCode {
 	return v.c.link.status
 }
 
+// signalChange wakes those who await. The caller holds mu.
 func (c *Client) signalChange() {
 	close(c.changed)
 	c.changed = make(chan struct{})

@@ -24,6 +24,7 @@ func (c *Client) readFrames(l *link) {
 	}
 }
 
+// noteClosed notes how a connection ended. One that was replaced has no calls any more.
 func (c *Client) noteClosed(l *link, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,6 +57,7 @@ func (c *Client) takeFrame(l *link, kind websocket.MessageType, frame []byte) (r
 	if (kind == websocket.MessageBinary) != l.wire.binary() {
 		c.violationf("a frame of %s is %v", l.wire.name(), kind)
 	}
+	// The SDK has no listener yet in these milliseconds, and loses what arrives.
 	if !l.wrote && !c.options.Late && time.Since(l.opened) < deaf {
 		c.violationf("a frame right behind handshake.ok: %q", frame)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// roomOf returns a room, which may be new to the client: the first message about one is not always the same.
 func (c *Client) roomOf(id string) *Room {
 	r := c.rooms[id]
 	if r == nil {
@@ -28,6 +29,7 @@ func (c *Client) takeSnapshot(e Event) []Event {
 	r := c.roomOf(e.Room)
 	own := checksum(state, c.options.Foreign)
 	if sum != "" && sum != own {
+		// Of a client whose locale orders keys in another way, a difference is no mistake of the server.
 		if !c.options.Foreign {
 			c.violationf("the checksum of %v is %s, not %s", state, own, sum)
 		}
@@ -63,12 +65,14 @@ func (c *Client) takePatch(e Event) []Event {
 	case r.Snapshots == 0:
 		c.violationf("%s has a patch before its snapshot", e.Room)
 		return nil
+	// A snapshot had it: the server need not know what is on its way to the client.
 	case int64(seq) <= r.Seq:
 		return nil
 	case int64(seq) > r.Seq+1:
 		r.Gap = true
 		return []Event{c.askResync(e.Room, r)}
 	}
+	// A copy: tests keep the states that they have looked at.
 	next := maps.Clone(r.State)
 	for _, op := range ops {
 		c.applyOp(next, op)
@@ -82,6 +86,7 @@ func (c *Client) applyOp(state map[string]any, op any) {
 	fields, _ := op.(map[string]any)
 	path, _ := fields["path"].(string)
 	key, ok := strings.CutPrefix(path, "/")
+	// The SDK ends its process on any other path.
 	if !ok || key == "" || strings.Contains(key, "/") {
 		c.violationf("the path %q is not one segment", path)
 		return
@@ -111,6 +116,7 @@ func (c *Client) takePresence(e Event) {
 	}
 }
 
+// takeMembers keeps the list of a room's members.
 func (c *Client) takeMembers(e Event) {
 	list, isList := e.P["members"].([]any)
 	count, _ := e.P["count"].(float64)
@@ -125,6 +131,7 @@ func (c *Client) takeMembers(e Event) {
 	c.roomOf(e.Room).Members = ids
 }
 
+// matchFound checks what the SDK needs to join the room of a match.
 func (c *Client) matchFound(e Event) {
 	_, hasSize := e.P["size"].(float64)
 	_, hasParticipants := e.P["participants"].([]any)

@@ -63,6 +63,7 @@ func (msgpackWire) decode(frame []byte) (Event, []string, error) {
 	return e, append(problems, u.problems...), err
 }
 
+// envelopeOf leaves out what is empty, as the SDK does.
 func envelopeOf(e Event) map[string]any {
 	m := map[string]any{"v": float64(1), "t": e.Type}
 	if e.RID != "" {
@@ -96,6 +97,7 @@ func eventOf(v any) (e Event, problems []string, err error) {
 	}
 	p, has := fields["p"]
 	e.P, isObject = p.(map[string]any)
+	// echo sends back whatever the client has sent.
 	if has && !isObject && e.Type != "echo" {
 		problems = append(problems, "p is no object")
 	}

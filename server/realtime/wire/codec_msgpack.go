@@ -99,6 +99,7 @@ func (u *unpacker) unpackNumber() (value, error) {
 	if err != nil {
 		return nil, errTruncated
 	}
+	// What a client of the other codec would have sent, and all members are to get the same.
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return nil, nil //nolint:nilnil // null, as JSON.stringify writes them
 	}
@@ -115,6 +116,7 @@ func (u *unpacker) unpackText() (value, error) {
 	if err := u.decoder.ReadFull(text); err != nil {
 		return nil, errTruncated
 	}
+	// Postgres refuses other text, and so do the JSON parsers of other clients.
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
 }
 

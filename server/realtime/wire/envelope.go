@@ -166,6 +166,7 @@ func (e Envelope) JoinedRoom(roomType string) (string, *Failure) {
 		return room, fail
 	}
 	suffix, there := firstField(e.PayloadOptions(), "room")
+	// As in Nexis: all who ask for a type alone meet in one room.
 	if !there {
 		return checkRoom(roomType + ":default")
 	}
@@ -175,6 +176,7 @@ func (e Envelope) JoinedRoom(roomType string) (string, *Failure) {
 	return checkRoom(suffix)
 }
 
+// checkRoom checks the id of a room, which may be any value.
 func checkRoom(v value) (string, *Failure) {
 	room, is := v.(string)
 	if !is || !lobby.ValidID(room) {

@@ -38,6 +38,7 @@ type FrameError struct{ Code, Text, RID string }
 
 func (e *FrameError) Error() string { return e.Text }
 
+// badFrame returns the error of a frame that cannot be decoded.
 func badFrame(rid string, err error) error {
 	return &FrameError{CodeBadFrame, "decode failed: " + err.Error(), rid}
 }
@@ -91,6 +92,7 @@ func storeFailure(err *fault.Error) (*Failure, bool) {
 		return FailUnavailable, false
 	}
 	fail.RetryAfter = err.RetryAfter
+	// The details of other errors are for operators: they may name what a player must not know.
 	if ticketCodes[err.Code] {
 		fail.Code, fail.Text = err.Code, err.Detail
 	}
@@ -124,6 +126,7 @@ func FailureEvent(room string, f *Failure) Outgoing {
 	return Outgoing{Type: "error", P: p}
 }
 
+// describeIn adds what clients of Nexis do not know, beside what they read.
 func (f *Failure) describeIn(p map[string]any) {
 	AddText(p, "hint", Hints[f.Code])
 	if f.Field != "" {

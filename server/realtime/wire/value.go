@@ -58,6 +58,8 @@ func (b *budget) enterValue(elements int) error {
 	return nil
 }
 
+// leaveValue ends an object or array. Its elements are not given back: they are counted over the whole frame, depth
+// along one path.
 func (b *budget) leaveValue() { b.depthLeft++ }
 
 // takeValue takes a whole value.
@@ -72,7 +74,6 @@ func (b *budget) takeValue(v value) error {
 				return err
 			}
 		}
-		// Elements are not given back: they are counted over the whole frame, depth along one path.
 		b.leaveValue()
 	case []any:
 		if err := b.enterValue(len(v)); err != nil {
