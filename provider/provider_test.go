@@ -60,7 +60,7 @@ func TestSpecCheck(t *testing.T) {
 		"app":       func(s *provider.Spec) { s.App = "" },
 		"version":   func(s *provider.Spec) { s.Version = strings.Repeat("v", 201) },
 		"hint":      func(s *provider.Spec) { s.Hint.Coords = &provider.Coords{Latitude: math.NaN()} },
-		"resources": func(s *provider.Spec) { s.CPUUnits = -1 },
+		"resources": func(s *provider.Spec) { s.Resources.CPUUnits = -1 },
 		"lifetime":  func(s *provider.Spec) { s.Lifetime = -1 },
 		"webhook":   func(s *provider.Spec) { s.Webhook = provider.Secret(strings.Repeat("x", 2049)) },
 		"BIG":       func(s *provider.Spec) { s.Env["BIG"] = strings.Repeat("s3cret-value", 400) },

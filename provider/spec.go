@@ -15,16 +15,16 @@ import (
 
 // Spec is a game server to start.
 type Spec struct {
-	Tag     Tag
-	Owner   Owner
-	App     string // what is started: an application of Edgegap's, an image of Docker's, a command's name of process
-	Version string // of App; empty where the provider has no versions
-	Env     Env
-	Ports   []Port // what the server listens on, at most MaxPorts; External is ignored
-	Hint    Hint
-	Resources
-	Lifetime time.Duration // after which the provider may end it; zero is the provider's maximum
-	Webhook  Secret        // the URL at which the provider reports changes; it authorizes the sender. Empty for none
+	Tag       Tag
+	Owner     Owner
+	App       string // what is started: an application of Edgegap's, an image of Docker's, a command's name of process
+	Version   string // of App; empty where the provider has no versions
+	Env       Env
+	Ports     []Port // what the server listens on, at most MaxPorts; External is ignored
+	Hint      Hint
+	Resources Resources
+	Lifetime  time.Duration // after which the provider may end it; zero is the provider's maximum
+	Webhook   Secret        // the URL at which the provider reports changes; it authorizes the sender. Empty for none
 }
 
 // Resources limits the resources of a server. Zero means the provider's default.
@@ -104,7 +104,7 @@ func (s Spec) Check() error {
 		{"app", validName(s.App) && s.App != ""},
 		{"version", validName(s.Version)},
 		{"hint", s.Hint.isValid()},
-		{"resources", s.CPUUnits >= 0 && s.MemoryMiB >= 0},
+		{"resources", s.Resources.CPUUnits >= 0 && s.Resources.MemoryMiB >= 0},
 		{"lifetime", s.Lifetime >= 0},
 		{"webhook", len(s.Webhook) <= maxWebhook},
 	} {

@@ -184,10 +184,10 @@ func (m *projectMembers) asClaims() (ProjectClaims, error) {
 	issued, notIssued := time.Parse(time.RFC3339Nano, m.issuedAt.stringValue)
 	expires, notExpires := time.Parse(time.RFC3339Nano, m.expiresAt.stringValue)
 	c := ProjectClaims{ProjectID: m.projectID.stringValue, IssuedAt: issued.UTC(), Expires: expires.UTC(),
-		KeyID:   m.keyID.stringValue,
-		Subject: m.subject.stringValue}
+		KeyID:   m.keyID.text.stringValue,
+		Subject: m.subject.text.stringValue}
 	if notIssued != nil || notExpires != nil || !ValidProjectName(c.ProjectID) ||
-		m.keyID.isSet && !ValidProjectName(c.KeyID) || m.subject.isSet && !ValidSubject(c.Subject) {
+		m.keyID.text.isSet && !ValidProjectName(c.KeyID) || m.subject.text.isSet && !ValidSubject(c.Subject) {
 		return ProjectClaims{}, ProjectTokenMalformed
 	}
 	return c, nil
@@ -195,7 +195,7 @@ func (m *projectMembers) asClaims() (ProjectClaims, error) {
 
 // optionalText is a string member that may also be null, which counts as absent.
 type optionalText struct {
-	text
+	text   text
 	isNull bool
 }
 
@@ -205,7 +205,7 @@ func (t *optionalText) readValue(value string) bool {
 	}
 	if value == "null" {
 		t.isNull = true
-		return !t.isSet
+		return !t.text.isSet
 	}
 	return t.text.readValue(value)
 }

@@ -20,7 +20,7 @@ const (
 // profile never joins.
 func (e *Engine) PutRoster(r Roster) {
 	e.RemoveRoster(r.Session)
-	if e.plan.profile.When == profile.Never || len(r.Teams) != len(e.plan.teams) {
+	if e.plan.profile.JoinInProgress.When == profile.Never || len(r.Teams) != len(e.plan.teams) {
 		return
 	}
 	added := newRoster(r, e.plan, &e.hostRegions)
@@ -72,7 +72,7 @@ func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 
 // isJoinable reports whether newcomers may still join, and the seed has room there and allows its mode.
 func (e *Engine) isJoinable(r *roster, c *candidate) bool {
-	within := e.plan.profile.Within
+	within := e.plan.profile.JoinInProgress.Within
 	if within > 0 && time.Duration(e.nowNanos-r.openMatch.Opened.UnixNano()) > within ||
 		r.playerCount+c.playerCount > e.plan.maxPlayers {
 		return false

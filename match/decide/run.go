@@ -47,13 +47,13 @@ func (e *Engine) runTimers() {
 // trySeed looks for a match of a seed, or for an open match that it may join, and returns the effort.
 func (e *Engine) trySeed(c *candidate, found *[]Proposal) (spent int) {
 	spent = 1
-	if e.plan.profile.When == profile.Prefer && e.tryJoin(c, found, &spent) {
+	if e.plan.profile.JoinInProgress.When == profile.Prefer && e.tryJoin(c, found, &spent) {
 		return spent
 	}
 	if e.findMatch(c, found, &spent) {
 		return spent
 	}
-	if e.plan.profile.When == profile.Allow {
+	if e.plan.profile.JoinInProgress.When == profile.Allow {
 		e.tryJoin(c, found, &spent)
 	}
 	return spent

@@ -51,7 +51,7 @@ const fewBuckets = 16
 // mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that
 // one of them has now. With many buckets it gives the answer that promises nothing.
 func (e *Engine) mayMatch() bool {
-	if len(e.buckets) > fewBuckets || e.plan.profile.When != profile.Never || e.ageTree.len == 0 {
+	if len(e.buckets) > fewBuckets || e.plan.profile.JoinInProgress.When != profile.Never || e.ageTree.len == 0 {
 		return true
 	}
 	age := e.ageOf(e.ageTree.entryAt(cursor{}).c)

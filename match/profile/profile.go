@@ -20,21 +20,21 @@ type Profile struct {
 	Modes []string
 	// Pool filters the candidates: tickets that name this profile, and tickets that name none. Nil: all tickets that
 	// name this profile, and no others. A range without an end has an infinite one.
-	Pool       *match.Pool
-	Attributes map[string]Attribute // what tickets that name the profile must have
-	Teams      []Team               // at least one, unless Function is set; names are unique
-	Rules      []Rule
-	Prefer     []Preference  // what a match should satisfy, and need not
-	Fewer      []Fewer       // sorted by After
-	BotsAfter  time.Duration // the waiting time from which bots fill teams, so that players may be fewer; 0: never
-	Autofill   time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
-	Age        Age
-	Batch      Batch
-	Priority   Priority
-	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once
-	Order      []Order // how a seed orders its candidates; the older of equal ones is first
-	JoinInProgress
-	Accept time.Duration // how long players have to accept a match; 0: they are not asked
+	Pool           *match.Pool
+	Attributes     map[string]Attribute // what tickets that name the profile must have
+	Teams          []Team               // at least one, unless Function is set; names are unique
+	Rules          []Rule
+	Prefer         []Preference  // what a match should satisfy, and need not
+	Fewer          []Fewer       // sorted by After
+	BotsAfter      time.Duration // the waiting time from which bots fill teams, so that players may be fewer; 0: never
+	Autofill       time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
+	Age            Age
+	Batch          Batch
+	Priority       Priority
+	Trade          []Trade // what waiting is worth, sorted by key; empty: a match is made at once
+	Order          []Order // how a seed orders its candidates; the older of equal ones is first
+	JoinInProgress JoinInProgress
+	Accept         time.Duration // how long players have to accept a match; 0: they are not asked
 	// LatencyJump is how far a latency may be from the one that counted for the player before; 0: as far as it likes.
 	LatencyJump time.Duration
 	TTL         time.Duration   // after which a ticket leaves the queue

@@ -25,7 +25,7 @@ func (r *run) reportNotes() []string {
 		"A ticket that was paused or released stays a candidate, since the history does not record pauses.",
 		"The replay begins with the tickets that waited at its first moment, and without what the engine remembered of earlier searches.",
 	}
-	if p.When != profile.Never {
+	if p.JoinInProgress.When != profile.Never {
 		notes = append(notes, "Nobody joins an open match: tickets that did leave when they did.")
 	}
 	return notes

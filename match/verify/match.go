@@ -38,7 +38,7 @@ type Session struct {
 
 // Seated is a player of a roster. Players whose seats name the same ticket are a party; one without a ticket is alone.
 type Seated struct {
-	Seat
+	Seat       Seat
 	Attributes match.Attributes
 	Latencies  map[string]uint16 // nil: not known, which fails no rule
 }
@@ -87,9 +87,9 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	}
 	if m.Joins != nil {
 		for _, s := range m.Joins.Roster {
-			if s.Ticket == "" {
+			if s.Seat.Ticket == "" {
 				// Alone: a party that is named after its player.
-				s.Ticket = s.Sub
+				s.Seat.Ticket = s.Seat.Sub
 			}
 			g.members = append(g.members,
 				member{seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, isSeated: true})

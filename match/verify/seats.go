@@ -154,12 +154,12 @@ func (g *game) checkJoining() (found []Violation) {
 	if g.match.Joins == nil {
 		return nil
 	}
-	if g.p.When == profile.Never {
+	if g.p.JoinInProgress.When == profile.Never {
 		found = append(found, newViolation("join_in_progress", "the profile joins no matches in progress"))
 	}
 	age := g.now.Sub(g.match.Joins.Started)
-	if g.p.Within > 0 && age > g.p.Within {
-		found = append(found, measuredViolation("join_in_progress", age.Seconds(), g.p.Within.Seconds(),
+	if g.p.JoinInProgress.Within > 0 && age > g.p.JoinInProgress.Within {
+		found = append(found, measuredViolation("join_in_progress", age.Seconds(), g.p.JoinInProgress.Within.Seconds(),
 			"the session is %s old",
 			age.Round(time.Second)))
 	}

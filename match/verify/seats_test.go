@@ -193,11 +193,11 @@ func TestJoining(t *testing.T) {
 	m.Joins.Started = now.Add(-time.Minute - 1)
 	require.Equal(t, []string{"join_in_progress"}, broken(p, m), "too late")
 	m.Joins = roster("blue")
-	p.When = profile.Never
+	p.JoinInProgress.When = profile.Never
 	require.Equal(t, []string{"join_in_progress"}, broken(p, m))
 
 	p = twoTeams(profile.Rule{Kind: profile.Near, Attribute: "skill"})
-	p.When = profile.Prefer
+	p.JoinInProgress.When = profile.Prefer
 	require.Empty(t, broken(p, m))
 	m.Joins.Roster[0].Attributes = skilled(4)
 	require.Equal(t, []string{"rule"}, broken(p, m), "rules hold over the roster too")

@@ -75,7 +75,7 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},
 		HostConfig: hostConfig{
 			PortBindings: map[string][]binding{}, SecurityOpt: []string{"no-new-privileges"},
-			NanoCpus: int64(s.CPUUnits) * 1_000_000_000 / 1024, Memory: int64(s.MemoryMiB) << 20,
+			NanoCpus: int64(s.Resources.CPUUnits) * 1_000_000_000 / 1024, Memory: int64(s.Resources.MemoryMiB) << 20,
 		},
 	}
 	publish := binding{}

@@ -64,7 +64,7 @@ func TestContainer(t *testing.T) {
 	t.Parallel()
 	e := start(t, dockertest.Options{})
 	s := spec()
-	s.CPUUnits, s.MemoryMiB = 512, 256
+	s.Resources.CPUUnits, s.Resources.MemoryMiB = 512, 256
 	_, err := open(t, docker.Config{Host: e.host}).Deploy(t.Context(), s)
 	require.NoError(t, err)
 	got, err := json.Marshal(e.Create(nameOf(s)))

@@ -260,7 +260,7 @@ func TestSettings(t *testing.T) {
 	}
 	s := spec()
 	s.Hint = provider.Hint{Coords: &provider.Coords{Latitude: 45.5, Longitude: -73.6}}
-	s.CPUUnits, s.MemoryMiB = 512, 256
+	s.Resources.CPUUnits, s.Resources.MemoryMiB = 512, 256
 	_, err = p.Deploy(t.Context(), s)
 	require.NoError(t, err)
 	s.Hint = provider.Hint{Addr: netip.MustParseAddr("::ffff:192.0.2.1")}

@@ -64,7 +64,7 @@ func deployBody(s provider.Spec) (deployRequest, error) {
 		r.Environment = append(r.Environment, variable{name, s.Env[name], true})
 	}
 	if s.Resources != (provider.Resources{}) {
-		r.Resources = &resources{s.CPUUnits, s.MemoryMiB}
+		r.Resources = &resources{s.Resources.CPUUnits, s.Resources.MemoryMiB}
 	}
 	if s.Webhook != "" {
 		hook := &webhook{string(s.Webhook)}

@@ -105,7 +105,7 @@ func (r *Reader) addSurroundings(ctx context.Context, q *explain.Question) error
 		for _, m := range p.Profile.Modes {
 			modes[m] = true
 		}
-		if p.Profile.When != profile.Never {
+		if p.Profile.JoinInProgress.When != profile.Never {
 			joinable[p.Name] = i
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const rostersFor = 2 * tick
 
 // mayJoin reports whether newcomers may join matches of the profile.
-func (p *owned) mayJoin() bool { return p.profile.When != profile.Never }
+func (p *owned) mayJoin() bool { return p.profile.JoinInProgress.When != profile.Never }
 
 // knowsRosters reports whether the profile knows its open matches well enough to decide.
 func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.rostersRead) <= rostersFor }
