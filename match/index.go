@@ -117,8 +117,8 @@ const (
 	doubleTerm
 )
 
-// hashTerm hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes
-// about 2^64 attempts.
+// hashTerm hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term
+// takes about 2^64 attempts.
 func hashTerm(kind byte, name, text string) uuid.UUID {
 	b := make([]byte, 0, 64)
 	b = append(b, kind)

@@ -19,8 +19,8 @@ func ReadClaims(verified string) (Claims, error) {
 }
 
 // At returns the JSON text of a claim; path are the names of the objects that hold it, and then its own. found is false
-// where there is no such claim. Errors: BadClaim where a name of the path is in its object twice, since parsers disagree
-// on which of the two counts, or something on the way is no object.
+// where there is no such claim. Errors: BadClaim where a name of the path is in its object twice, since parsers
+// disagree on which of the two counts, or something on the way is no object.
 func (c Claims) At(path ...string) (json string, found bool, err error) {
 	object := c.payload
 	for i, name := range path {

@@ -45,8 +45,8 @@ func (t *ServerTokens) InstanceToken(i Instance) ServerSecret {
 // IsInstanceToken reports whether a text claims to be the credential of an instance.
 func IsInstanceToken(raw string) bool { return strings.HasPrefix(raw, instancePrefix) }
 
-// VerifyInstance returns what a credential says, and the fingerprint of the key-encryption key that made it. One that is
-// false, or made by a key-encryption key that is not configured, is not ok. The caller compares ExpiresAt with the
+// VerifyInstance returns what a credential says, and the fingerprint of the key-encryption key that made it. One that
+// is false, or made by a key-encryption key that is not configured, is not ok. The caller compares ExpiresAt with the
 // database's clock.
 func (t *ServerTokens) VerifyInstance(raw string) (i Instance, by string, ok bool) {
 	dot := strings.LastIndexByte(raw, '.')

@@ -24,9 +24,9 @@ type compact struct {
 // header holds the parameters of a JOSE header that are used.
 type header struct{ algorithm, keyID text }
 
-// memberReader refuses parameters that carry a key (jwk, jku, x5c, x5u), because keys come from configuration only, and those
-// that change what the signature covers or need an extension (b64, crit). Others, such as typ and thumbprints, are
-// ignored.
+// memberReader refuses parameters that carry a key (jwk, jku, x5c, x5u), because keys come from configuration only, and
+// those that change what the signature covers or need an extension (b64, crit). Others, such as typ and thumbprints,
+// are ignored.
 func (h *header) memberReader(name string) member {
 	switch name {
 	case "alg":

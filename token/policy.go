@@ -20,9 +20,9 @@ func (p policy) admitsSize(raw string) bool {
 	return len(raw) <= MaxTokenBytes || p.allowsLarge && len(raw) <= maxLoginBytes
 }
 
-// verifiedPayload returns the payload of a token with a valid signature, and the key set that verified it. It looks the key up
-// by kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with the
-// policy and with the key before it verifies the signature.
+// verifiedPayload returns the payload of a token with a valid signature, and the key set that verified it. It looks the
+// key up by kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with
+// the policy and with the key before it verifies the signature.
 func (p policy) verifiedPayload(ctx context.Context, raw string, keys *KeySource) ([]byte, *KeySet, error) {
 	if !p.admitsSize(raw) {
 		return nil, nil, TooLarge

@@ -90,8 +90,8 @@ func (r *Ring) Signer(now time.Time) (kid string, err error) {
 	return key.key.KID, nil
 }
 
-// signingKey decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before its
-// SignUntil. now is compared with the age of the ring only.
+// signingKey decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before
+// its SignUntil. now is compared with the age of the ring only.
 func (r *Ring) signingKey(now, issued time.Time) (*ringKey, error) {
 	if now.Sub(r.loadedAt) > r.maxStale {
 		return nil, ErrStale

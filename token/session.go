@@ -63,8 +63,8 @@ func (c SessionClaims) encodeJSON() ([]byte, error) {
 	})
 }
 
-// checkLengths is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it, and the
-// token would then name another player.
+// checkLengths is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it,
+// and the token would then name another player.
 func (c SessionClaims) checkLengths() error {
 	for _, s := range [...]string{c.SessionID, c.Handle, c.Endpoint, c.Region, c.ID} {
 		if s == "" {

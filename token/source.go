@@ -138,8 +138,8 @@ func (st *sourceState) usableKeys() (*KeySet, error) {
 	return nil, ErrKeysUnavailable
 }
 
-// isFresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock
-// was set back, so the age is unknown.
+// isFresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the
+// clock was set back, so the age is unknown.
 func (st *sourceState) isFresh(now time.Time, share float64) bool {
 	age := now.Sub(st.loadedAt)
 	return st.set != nil && age >= 0 && float64(age) < share*float64(st.maxAge)
@@ -149,8 +149,8 @@ func (st *sourceState) failedSince(moment time.Time) bool {
 	return st.err != nil && st.triedAt.After(moment)
 }
 
-// startReading starts a reading, unless one is running or the state is no longer seen. It returns the channel of the running
-// reading, nil if there is none. The reading continues after ctx ends.
+// startReading starts a reading, unless one is running or the state is no longer seen. It returns the channel of the
+// running reading, nil if there is none. The reading continues after ctx ends.
 func (s *KeySource) startReading(ctx context.Context, seen *sourceState) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ const webhookKeyPrefix = "whpk_"
 
 // SignWebhook returns the webhook-signature header of a webhook with an id, after the Standard Webhooks specification:
 // a signature of each key that is published at now, so that a receiver that knows any of them can verify. now is also
-// the webhook-timestamp, in whole seconds. What is signed begins with the id and a dot; unlike that of a session token it
-// has no header in JSON, so that neither can pass for the other. Errors: ErrStale, ErrNoKey.
+// the webhook-timestamp, in whole seconds. What is signed begins with the id and a dot; unlike that of a session token
+// it has no header in JSON, so that neither can pass for the other. Errors: ErrStale, ErrNoKey.
 func (r *Ring) SignWebhook(now time.Time, id string, body []byte) (string, error) {
 	if now.Sub(r.loadedAt) > r.maxStale {
 		return "", ErrStale

@@ -6,8 +6,8 @@ func (e *Engine) runSearch(c *candidate, allowed uint64, nodes int) (ok bool, sp
 	return ok, nodes - e.search.stepsLeft + e.search.choices.scannedCount/scannedPerStep
 }
 
-// searchEffort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found
-// nothing, until it is stuck.
+// searchEffort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches
+// found nothing, until it is stuck.
 func (e *Engine) searchEffort(c *candidate) int {
 	if c.failedSearches == stuckAfter {
 		return baseNodes

@@ -138,7 +138,8 @@ func (c *candidate) listsOf(column int) [][]text {
 	return c.listValues[column*c.playerCount : (column+1)*c.playerCount]
 }
 
-// numberSpan returns the least and the greatest number of a party, after folding; low > high if all its players are left out.
+// numberSpan returns the least and the greatest number of a party, after folding; low > high if all its players are
+// left out.
 func (c *candidate) numberSpan(column int, f profile.Fold) (low, high float64) {
 	values := c.numbersOf(column)
 	if len(values) == 1 {

@@ -71,8 +71,8 @@ func (k *choices) addChoice(c *candidate) {
 	k.playersUpTo = append(k.playersUpTo, k.playersUpTo[len(k.playersUpTo)-1]+c.playerCount)
 }
 
-// noteRefusal remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have
-// been preferred, and are not named.
+// noteRefusal remembers the first that cannot be with the seed, to say why. With an order of the profile they may not
+// have been preferred, and are not named.
 func (k *choices) noteRefusal(c *candidate, because string) {
 	if len(k.passedOver) < maxPassedOver && len(k.plan.orderCriteria) == 0 && len(k.plan.trades) == 0 {
 		k.passedOver = append(k.passedOver, PassedOver{c.ticket.ID, because})
@@ -88,8 +88,8 @@ func (k *choices) wantsKind(of kind) bool {
 	return k.takenByKind[of] < max(k.plan.maxPlayers, k.maxList/(2*len(k.kindCounts)))
 }
 
-// narrowWalk lets the walk leave out leaves where nobody has a role that is still wanted. Once every kind has its places,
-// it takes whoever comes: the last places are nobody's.
+// narrowWalk lets the walk leave out leaves where nobody has a role that is still wanted. Once every kind has its
+// places, it takes whoever comes: the last places are nobody's.
 func (k *choices) narrowWalk() {
 	if 2*len(k.list) < k.maxList || len(k.kindCounts) == 1 || k.hasAllKinds || k.variety.placesLeft > 0 {
 		return

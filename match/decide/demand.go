@@ -36,7 +36,8 @@ func (t *tree) offersInWindow(c *candidate, reach, width float64, d *demand, sum
 	return t.offersWithin(low, high, width+(high-low)*1e-12, d, sum)
 }
 
-// offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range is.
+// offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range
+// is.
 func (t *tree) offersAnywhere(width float64, d *demand, sum *counts) bool {
 	if !d.metBy(&t.totalCounts) {
 		return false

@@ -105,7 +105,8 @@ func (s *search) passedOver() []PassedOver {
 	return passed
 }
 
-// exclusionOf returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
+// exclusionOf returns what excludes c from the match: a rule that it breaks with the others, or that the match was
+// full.
 func (s *search) exclusionOf(c *candidate) string {
 	for _, r := range s.plan.rules {
 		if !r.mayAdmit(&s.finalLine, c) {

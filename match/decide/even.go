@@ -13,9 +13,9 @@ const (
 	evenUnits  = 24 // of larger matches, parties are exchanged for parties of the same size only
 )
 
-// evenTeams exchanges players between the teams of a match, as long as that makes the teams' values more equal and every
-// rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at teams
-// that others would better.
+// evenTeams exchanges players between the teams of a match, as long as that makes the teams' values more equal and
+// every rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at
+// teams that others would better.
 func (s *search) evenTeams() {
 	if s.plan.evenBy.numberColumn < 0 || len(s.plan.teams) < 2 {
 		return

@@ -22,8 +22,8 @@ func (s *search) tryFills(stop int) bool {
 // mendsPerFill is how many changes of a filled match are tried, for each of its players.
 const mendsPerFill = 8
 
-// fillLineup puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The line-up is
-// in s.finalLine, whether it is a match or not. It returns false if there is no place for the seed.
+// fillLineup puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The
+// line-up is in s.finalLine, whether it is a match or not. It returns false if there is no place for the seed.
 func (s *search) fillLineup() bool {
 	s.finalLine.resetTo(s.line.nowNanos, s.line.allowedRegions, len(s.plan.teams))
 	s.drawRoom()
@@ -130,8 +130,9 @@ func (s *search) fillTeams(c *candidate) bool {
 	return true
 }
 
-// mendLineup looks for a match near the line-up in s.finalLine, which has teams but may be none: it makes random changes to its
-// tickets and teams, and keeps those after which it is no farther from holding. It tries so many changes.
+// mendLineup looks for a match near the line-up in s.finalLine, which has teams but may be none: it makes random
+// changes to its tickets and teams, and keeps those after which it is no farther from holding. It tries so many
+// changes.
 func (s *search) mendLineup(times int) bool {
 	distance := s.distanceToMatch()
 	for ; times > 0 && distance > 0; times-- {
@@ -168,7 +169,8 @@ func (s *search) distanceToMatch() float64 {
 	return total + over + s.castAndJudge()
 }
 
-// confirmMatch puts the tickets of a match into the order of their ids, in which sums are taken, and judges it once more.
+// confirmMatch puts the tickets of a match into the order of their ids, in which sums are taken, and judges it once
+// more.
 func (s *search) confirmMatch() bool {
 	s.finalLine.sortByID(&s.trialLine)
 	return s.holdsWithoutTeams() && s.castAndJudge() == 0
@@ -221,8 +223,8 @@ func (s *search) addPick(c *candidate, team int) bool {
 	return true
 }
 
-// replacePick gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are
-// in, and of further tickets there if it is larger.
+// replacePick gives the places of a ticket to an outsider: of one with as many players each, else in the team that all
+// are in, and of further tickets there if it is larger.
 func (s *search) replacePick(pick int, c *candidate) bool {
 	if c == nil {
 		return false

@@ -16,9 +16,9 @@ func (s *search) findMatch(pl *plan, seed *candidate, now int64, allowed uint64,
 	return s.chooseTickets()
 }
 
-// chooseTickets looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If
-// that finds none, it fills teams in random orders with half of the steps that are left, and with the others it tries
-// one set of choices after another.
+// chooseTickets looks for a match among the choices. It tries the nearest ones first, which is all that most searches
+// need. If that finds none, it fills teams in random orders with half of the steps that are left, and with the others
+// it tries one set of choices after another.
 func (s *search) chooseTickets() bool {
 	s.ranOutOfSteps = false
 	if !s.rolesReachable() {
@@ -40,8 +40,8 @@ func (s *search) chooseTickets() bool {
 	return s.extendLine(0, 0)
 }
 
-// extendLine adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a
-// role is empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends
+// extendLine adds choices from the i-th on until the match holds, taking each back after which it does not. As long as
+// a role is empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends
 // when only stop steps are left.
 func (s *search) extendLine(i, stop int) bool {
 	empty := s.emptyPlaces
@@ -70,7 +70,8 @@ func (s *search) extendLine(i, stop int) bool {
 	return empty == 0 && s.completeMatch()
 }
 
-// extendFurther extends a line-up that has just taken choice i: with the first of all choices once the last role is filled.
+// extendFurther extends a line-up that has just taken choice i: with the first of all choices once the last role is
+// filled.
 func (s *search) extendFurther(i, empty, stop int) bool {
 	switch {
 	case empty > 0 && s.emptyPlaces == empty:

@@ -158,7 +158,8 @@ func (q *Inquiry) resetPair() {
 	q.pairLine.pushPick(q.seed)
 }
 
-// shortlistCandidate keeps a candidate that may be in a match with the ticket: at some age, or if one rule were relaxed.
+// shortlistCandidate keeps a candidate that may be in a match with the ticket: at some age, or if one rule were
+// relaxed.
 func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
 	if slices.ContainsFunc(fails, func(f failure) bool { return f.ruleIndex < 0 }) {
 		return

@@ -2,8 +2,8 @@ package decide
 
 import "slices"
 
-// findBest finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first, then
-// the oldest.
+// findBest finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first,
+// then the oldest.
 func (q *Inquiry) findBest(list []*candidate, nodes int) {
 	s, e := &q.engine.search, q.engine
 	b := &biggest{search: s, maxPlayers: q.mostWith(list)}

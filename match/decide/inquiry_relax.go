@@ -34,8 +34,8 @@ func (q *Inquiry) relaxRules(fit []*candidate, nodes int) {
 	slices.SortStableFunc(q.findings.Relaxations, func(a, b Relaxation) int { return cmp.Compare(a.change, b.change) })
 }
 
-// narrowestLimits returns the narrowest limits of a rule in a match with the ticket: those of its age, unless a younger one
-// counts.
+// narrowestLimits returns the narrowest limits of a rule in a match with the ticket: those of its age, unless a younger
+// one counts.
 func (q *Inquiry) narrowestLimits(r *rule) *profile.Limits {
 	if r.ageKind == profile.Oldest {
 		return r.limitsAt(q.engine.ageOf(q.seed))
@@ -97,8 +97,9 @@ func (t *trial) narrowLimit(s scale, short, enough float64) float64 {
 	return enough
 }
 
-// tryLimit searches with a limit, and returns a limit that suffices, if any: the value that the match measured, if a search
-// under exactly that limit also finds a match. That is not certain: the value of a rule over teams is that of one team.
+// tryLimit searches with a limit, and returns a limit that suffices, if any: the value that the match measured, if a
+// search under exactly that limit also finds a match. That is not certain: the value of a rule over teams is that of
+// one team.
 func (t *trial) tryLimit(s scale, x float64) (enough float64, ok bool) {
 	limits := s.limitsAt(x)
 	if !t.searchWith(&limits) {

@@ -2,9 +2,9 @@ package decide
 
 import "slices"
 
-// searchAmong searches for a match of the ticket with some candidates, and notes if it ran out of steps. It first searches
-// with the ticket as the oldest. With older tickets the rules may have widened further, so it also tries each of these
-// as the oldest: candidates that are chosen before the oldest would be judged by too narrow limits.
+// searchAmong searches for a match of the ticket with some candidates, and notes if it ran out of steps. It first
+// searches with the ticket as the oldest. With older tickets the rules may have widened further, so it also tries each
+// of these as the oldest: candidates that are chosen before the oldest would be judged by too narrow limits.
 func (q *Inquiry) searchAmong(list []*candidate, nodes int) bool {
 	s := &q.engine.search
 	cut := false

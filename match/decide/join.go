@@ -39,8 +39,8 @@ func (e *Engine) RemoveRoster(session string) {
 	e.openRosters = slices.DeleteFunc(e.openRosters, func(r *roster) bool { return r.openMatch.Session == session })
 }
 
-// tryJoin looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken
-// for later seeds, too, until PutRoster.
+// tryJoin looks for an open match that a seed may join, the one that was opened first. The seats that it takes are
+// taken for later seeds, too, until PutRoster.
 func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 	tried := 0
 	for _, r := range e.openRosters {

@@ -1,7 +1,7 @@
 package decide
 
-// judgeRules judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and
-// where all of them hold.
+// judgeRules judges the rules that look at teams or roles, or the others, and returns how far they are from holding,
+// and where all of them hold.
 func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
 	p := &s.placing
 	if len(p.verdicts) != len(s.plan.rules) {
@@ -36,8 +36,8 @@ func (s *search) teamsMayHold() bool {
 	return true
 }
 
-// castAndJudge casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from
-// it.
+// castAndJudge casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are
+// from it.
 func (s *search) castAndJudge() float64 {
 	v := s.violationWith(true)
 	if v == 0 || !s.plan.mayLeaveRoles {

@@ -243,8 +243,8 @@ func (l *lineup) meanAge() time.Duration {
 	return total / time.Duration(n)
 }
 
-// widestAge returns the greatest age that may decide for a match with the picks and c. Older tickets that join later would
-// widen it further; such a match is found when the oldest of them is the seed.
+// widestAge returns the greatest age that may decide for a match with the picks and c. Older tickets that join later
+// would widen it further; such a match is found when the oldest of them is the seed.
 func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
 	s := l.spanWith(c)
 	if s.earliest > s.latest {

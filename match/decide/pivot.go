@@ -51,8 +51,8 @@ func (p *pivot) stepAt(age time.Duration) int {
 	return p.rule.stepAt(age)
 }
 
-// spanOf returns the least and the greatest number of a party along the pivot, in the roles that its players wish first;
-// low > high if all are left out.
+// spanOf returns the least and the greatest number of a party along the pivot, in the roles that its players wish
+// first; low > high if all are left out.
 func (p *pivot) spanOf(c *candidate) (low, high float64) {
 	if p.byRole == nil {
 		return c.numberSpan(p.numberColumn, p.partyFold)
@@ -66,8 +66,9 @@ func (p *pivot) spanOf(c *candidate) (low, high float64) {
 	return extremesOf(foldParty(wished, 0, p.partyFold))
 }
 
-// keyWindow returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must
-// not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged exactly.
+// keyWindow returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding
+// must not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged
+// exactly.
 func keyWindow(c *candidate, reach float64) (low, high float64) {
 	if math.IsInf(reach, 1) {
 		return math.Inf(-1), math.Inf(1)

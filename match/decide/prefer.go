@@ -8,8 +8,8 @@ package decide
 // preferNodes are the steps of a search with preferences among the rules.
 const preferNodes = baseNodes / 2
 
-// preferHeavier replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds one
-// that is due. It returns the steps that it took.
+// preferHeavier replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds
+// one that is due. It returns the steps that it took.
 func (e *Engine) preferHeavier(c *candidate, allowed uint64, nodes int) (spent int) {
 	if len(e.plan.preferred) == 0 {
 		return 0
@@ -67,8 +67,8 @@ func (s *search) judgeAgain() {
 	s.judgeRules(true)
 }
 
-// preferredWeight returns what the preferences that the match in s.finalLine satisfies weigh, in the region where that is
-// most.
+// preferredWeight returns what the preferences that the match in s.finalLine satisfies weigh, in the region where that
+// is most.
 func (s *search) preferredWeight() (most float64) {
 	verdicts := s.plan.judgePreferences(&s.finalLine)
 	if s.finalLine.allowedRegions == 0 { // no region is known

@@ -52,8 +52,8 @@ func (s *search) refusalOf(l *lineup, c *candidate) string {
 	return ""
 }
 
-// canPack reports whether the parties of the line-up and c fit into the teams without being split. Players who came alone
-// fit wherever there is room.
+// canPack reports whether the parties of the line-up and c fit into the teams without being split. Players who came
+// alone fit wherever there is room.
 func (s *search) canPack(l *lineup, c *candidate) bool {
 	if s.plan.maySplit {
 		return true

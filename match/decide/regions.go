@@ -168,7 +168,8 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 	return r
 }
 
-// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
+// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not
+// sure.
 func (pl *plan) reachableRegions(seed *candidate, l *lineup) uint64 {
 	for _, r := range pl.rules {
 		k, ok := r.condition.(*latency)

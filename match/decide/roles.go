@@ -35,8 +35,8 @@ func (k *casting) resetRoles(l *lineup) {
 	}
 }
 
-// castRoles fills the least number of each role's places with players of the team, or of the match with anyTeam, and returns
-// how many places stay empty.
+// castRoles fills the least number of each role's places with players of the team, or of the match with anyTeam, and
+// returns how many places stay empty.
 func (k *casting) castRoles(team int, needs []roleNeed) (empty int) {
 	for _, need := range needs {
 		for n := k.countHolders(team, need.roleIndex); n < need.minPlayers; n++ {
@@ -60,8 +60,8 @@ func (k *casting) recastTeam(team int, needs []roleNeed) (empty int) {
 	return k.castRoles(team, needs)
 }
 
-// augmentRole finds a player for one more place of a role: one without a role, or one whose own place another player takes.
-// Players that prefer the role come first.
+// augmentRole finds a player for one more place of a role: one without a role, or one whose own place another player
+// takes. Players that prefer the role come first.
 func (k *casting) augmentRole(team, role int) bool {
 	deepest := 0
 	for rank := 0; rank <= deepest; rank++ {

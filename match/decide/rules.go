@@ -25,8 +25,9 @@ type rule struct {
 
 // condition is what a rule's kind compares.
 type condition interface {
-	// admitsCandidate reports whether the tickets of the line-up and c may be in one match. It sees no teams and no roles. It
-	// may return true for what judgeLineup refuses later, but false only if judgeLineup refuses every match that has these tickets.
+	// admitsCandidate reports whether the tickets of the line-up and c may be in one match. It sees no teams and no
+	// roles. It may return true for what judgeLineup refuses later, but false only if judgeLineup refuses every match
+	// that has these tickets.
 	admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool
 	// judgeLineup compares a line-up whose players have their teams and roles.
 	judgeLineup(l *lineup, lim *profile.Limits) verdict
@@ -62,8 +63,8 @@ func atMost(value, limit float64) verdict {
 // noneOffends holds if nothing offends.
 func noneOffends(offences int) verdict { return atMost(float64(offences), 0) }
 
-// narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
-// limit.
+// narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is
+// nearest its limit.
 func narrowerVerdict(a, b verdict) verdict {
 	switch {
 	case b.hasEnded:
@@ -158,8 +159,8 @@ func (r *rule) forEach(l *lineup) verdict {
 	return all
 }
 
-// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
-// since the narrower of two steps counts. Those of an open match have no part in it.
+// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it
+// binds one, since the narrower of two steps counts. Those of an open match have no part in it.
 func (l *lineup) bindsTicket(r *rule, c *candidate) bool {
 	return !c.isSeated && !r.limitsAt(l.ageOf(c)).Ended
 }

@@ -19,7 +19,8 @@ type measure struct {
 	takeFold profile.Fold
 }
 
-// admitsCandidate finds numbers that no further player mends: of each player, or the greatest or the least of the match.
+// admitsCandidate finds numbers that no further player mends: of each player, or the greatest or the least of the
+// match.
 func (c *compare) admitsCandidate(_ *lineup, other *candidate, lim *profile.Limits) bool {
 	m := &c.measure
 	if c.otherMeasure != nil || m.scope.onlyRole != anyRole || m.scope.byRole != nil || m.scope.onlyTeam != anyTeam ||

@@ -127,7 +127,8 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	return true
 }
 
-// limitOf returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no age.
+// limitOf returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no
+// age.
 func (n *near) limitOf(l *lineup, r *rule, c *candidate) float64 {
 	if c.isSeated {
 		return n.ownTolerance(c)

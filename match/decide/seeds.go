@@ -75,8 +75,8 @@ func (e *Engine) markDirty(c *candidate) {
 	e.dirtySeeds.putAt(c, e.turnOf(c))
 }
 
-// restSeed follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
-// A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
+// restSeed follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next
+// moment. A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
 func (e *Engine) restSeed(c *candidate, searched bool) {
 	age := e.ageOf(c)
 	// Time alone has changed what a search may find: earlier failures say nothing any more.
@@ -108,8 +108,8 @@ func (e *Engine) stopWatching(c *candidate) {
 	}
 }
 
-// turnOf orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than
-// it wait for all older ones and come in the order of its number, so that neighbours follow each other.
+// turnOf orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger
+// than it wait for all older ones and come in the order of its number, so that neighbours follow each other.
 func (e *Engine) turnOf(c *candidate) int64 {
 	if e.plan.batchColumn < 0 {
 		return c.turnNanos

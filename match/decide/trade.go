@@ -98,8 +98,8 @@ func (s *search) paidForLatency(regions *regionSet) (total float64) {
 	return total
 }
 
-// matchDueAt returns when the match in s.finalLine is due, which may be in the past: when its players have waited for as
-// long as it costs, and at the latest at its oldest ticket's last moment.
+// matchDueAt returns when the match in s.finalLine is due, which may be in the past: when its players have waited for
+// as long as it costs, and at the latest at its oldest ticket's last moment.
 func (s *search) matchDueAt(regions *regionSet) int64 {
 	waited, last := time.Duration(0), int64(math.MaxInt64)
 	for _, c := range s.finalLine.picks {

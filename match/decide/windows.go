@@ -32,8 +32,9 @@ func (w *windows) remove(p *pivot, c *candidate) {
 	w.treeOf(int(c.windowStep)).remove(windowKey(p, c), c)
 }
 
-// eachHolding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most
-// steps first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
+// eachHolding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the
+// most steps first, for they waited longest, and of those the nearest, or the first in turn if their windows have no
+// end.
 func (w *windows) eachHolding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
 	for step := len(w.byStep) - 1; step >= 0; step-- {
 		t := &w.byStep[step]

@@ -75,7 +75,8 @@ func (g *graph) setTop(node, top int) {
 	}
 }
 
-// includeMember gives a blossom the vertices of a member, and those of its edges that have less slack than the ones it has.
+// includeMember gives a blossom the vertices of a member, and those of its edges that have less slack than the ones it
+// has.
 func (g *graph) includeMember(b, member int) {
 	for node := range g.tightEdges {
 		e := g.tightEdges[member][node]

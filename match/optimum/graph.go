@@ -103,7 +103,8 @@ func (g *graph) findNearest(node int) {
 	}
 }
 
-// outerAbove returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the root.
+// outerAbove returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the
+// root.
 func (g *graph) outerAbove(node int) int {
 	if g.mateOf[node] == none {
 		return none

@@ -19,8 +19,8 @@ func (g *graph) matchVertices() []int {
 	return g.mateOf[:g.vertexCount]
 }
 
-// augmentOnce grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if
-// no further pair makes the matching better.
+// augmentOnce grows trees from all vertices without a mate until a path between two of them adds a pair. It returns
+// false if no further pair makes the matching better.
 func (g *graph) augmentOnce() bool {
 	g.pendingVertices = g.pendingVertices[:0]
 	for node, top := range g.topNode {
@@ -68,8 +68,8 @@ func (g *graph) growForest() bool {
 	return false
 }
 
-// adjustDuals changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the
-// vertices without a mate cost nothing any more: then the matching has the greatest weight.
+// adjustDuals changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if
+// the vertices without a mate cost nothing any more: then the matching has the greatest weight.
 func (g *graph) adjustDuals() bool {
 	by := g.dualStep()
 	for vertex := range g.vertexCount {
@@ -159,8 +159,8 @@ func (g *graph) followEdge(e edge) bool {
 	return false
 }
 
-// meetingNode returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different
-// trees.
+// meetingNode returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in
+// different trees.
 func (g *graph) meetingNode(a, b int) int {
 	g.visitCount++
 	for a != none || b != none {

@@ -97,7 +97,8 @@ func (g group) lowestValue() quantity { return quantity{lowestName, g} }
 
 func (g group) highestValue() quantity { return quantity{highestName, g} }
 
-// countedQuantity is the number of players of a group who have one of some values; of all who have a value without them.
+// countedQuantity is the number of players of a group who have one of some values; of all who have a value without
+// them.
 func countedQuantity(g group, anyOf []string) quantity {
 	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
 	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}

@@ -22,9 +22,9 @@ func (p path) isShorter(o path) bool {
 	return p.totalLength < o.totalLength || p.totalLength == o.totalLength && p.strictCount > o.strictCount
 }
 
-// findCycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each other
-// if and only if they make a cycle of negative length, which is looked for as Bellman and Ford do. It gives up when the
-// effort is used up.
+// findCycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each
+// other if and only if they make a cycle of negative length, which is looked for as Bellman and Ford do. It gives up
+// when the effort is used up.
 func findCycle(bounds []bound, effort *int) []bound {
 	paths := map[quantity]path{}
 	for _, b := range bounds {

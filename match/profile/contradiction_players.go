@@ -33,8 +33,8 @@ func newSatisfier(p *Profile) *satisfier {
 	return s
 }
 
-// requireAttributes notes the attributes without which a ticket is no candidate: those of any rule that players without them
-// fail.
+// requireAttributes notes the attributes without which a ticket is no candidate: those of any rule that players without
+// them fail.
 func (s *satisfier) requireAttributes(rules []Rule) {
 	for i := range rules {
 		r := &rules[i]
@@ -51,8 +51,8 @@ func (s *satisfier) requireAttributes(rules []Rule) {
 
 func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison }
 
-// requiredAttributes returns the attributes that players need for the rule. Those who have none do not count where players are
-// counted.
+// requiredAttributes returns the attributes that players need for the rule. Those who have none do not count where
+// players are counted.
 func (r *Rule) requiredAttributes() (names []string) {
 	if r.Attribute != "" {
 		return []string{r.Attribute}

@@ -68,7 +68,8 @@ func (c *converter) convertDeclared(n *node) map[string]Attribute {
 	return all
 }
 
-// checkReserved reports attributes of the director's own that have a type with which no player has what the profile needs.
+// checkReserved reports attributes of the director's own that have a type with which no player has what the profile
+// needs.
 func (c *converter) checkReserved(declared *node) {
 	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
 	for name, a := range c.p.Attributes {
@@ -80,8 +81,8 @@ func (c *converter) checkReserved(declared *node) {
 	}
 }
 
-// messageAttributes returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid
-// are private.
+// messageAttributes returns the attributes that game servers read without tell: those of the rules. Lists of players to
+// avoid are private.
 func (c *converter) messageAttributes() []string {
 	var all []string
 	var add func(rules []Rule)

@@ -126,8 +126,8 @@ func stricterKey(r *Rule, before, after Limits) string {
 	return key
 }
 
-// wideningDirections returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither
-// is.
+// wideningDirections returns whether a greater number on the right is wider, and whether a smaller one is. Of = and !=
+// neither is.
 func (c *Compare) wideningDirections() (up, down bool) {
 	return c.Operator == Less || c.Operator == LessOrEqual, c.Operator == Greater || c.Operator == GreaterOrEqual
 }

@@ -102,8 +102,8 @@ func (c *converter) recordUse(n *node, by string) {
 	}
 }
 
-// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some types. It
-// reports if the attribute's declaration, or another use, forbids that.
+// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some
+// types. It reports if the attribute's declaration, or another use, forbids that.
 func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 	if n == nil {
 		return

@@ -82,8 +82,8 @@ func (s *servers) advanceTo(now time.Time) (seated []decided) {
 	return seated
 }
 
-// seatWaiting returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the
-// region.
+// seatWaiting returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of
+// the region.
 func (s *servers) seatWaiting(region string) (seated []decided) {
 	s.waitingMatches = slices.DeleteFunc(s.waitingMatches, func(d decided) bool {
 		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// noteDifference notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
-// others at a moment or, with nil, not at all.
+// noteDifference notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket
+// with others at a moment or, with nil, not at all.
 func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
 	was := w.queuedArrival.Recorded
 	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.input.End) {

@@ -77,7 +77,8 @@ func (r *run) nextMoment() (at time.Time, ok bool) {
 	return at, at.Before(r.input.End)
 }
 
-// handleMoment handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
+// handleMoment handles all events of a moment. The engine first does the work that is due by then, as in the director
+// loop.
 func (r *run) handleMoment(at time.Time) error {
 	if due, ok := r.engine.Next(); ok && !due.After(at) {
 		r.runEngine(at)

@@ -38,8 +38,8 @@ const (
 	hopMillis  = 70
 )
 
-// drawLatencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which
-// they are given, around the globe.
+// drawLatencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in
+// which they are given, around the globe.
 func (m *maker) drawLatencies() map[string]uint16 {
 	home := m.drawShare(m.options.Regions).Name
 	at := 0

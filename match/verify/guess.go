@@ -89,8 +89,8 @@ func (g *guesser) drawPlaces() {
 	}
 }
 
-// drawOrder draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time
-// it leaves out the older ones, whose rules may be wider.
+// drawOrder draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the
+// time it leaves out the older ones, whose rules may be wider.
 func (g *guesser) drawOrder() []int {
 	order := g.random.Perm(len(g.queuedTickets))
 	first := &g.queuedTickets[order[0]]
@@ -146,8 +146,8 @@ func (g *guesser) vacantPlaces(team int, role profile.Role) int {
 	return max(0, n)
 }
 
-// seatTicket seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken
-// for good.
+// seatTicket seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is
+// broken for good.
 func (g *guesser) seatTicket(i, team int) bool {
 	t := &g.queuedTickets[i]
 	if g.freePlaces[team] < len(t.Players) ||

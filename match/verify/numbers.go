@@ -116,7 +116,8 @@ func (g *game) checkSpread(r profile.Rule, values []float64, what string) (found
 	return found
 }
 
-// checkCompare: each of the left numbers compares as wanted with each of the right. Without a number on one side it holds.
+// checkCompare: each of the left numbers compares as wanted with each of the right. Without a number on one side it
+// holds.
 func (g *game) checkCompare(r profile.Rule) (found []Violation) {
 	for _, l := range g.limitsNow(r) {
 		right := []float64{l.Number}
@@ -135,8 +136,8 @@ func (g *game) checkCompare(r profile.Rule) (found []Violation) {
 	return found
 }
 
-// measureNumbers returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to
-// take it of.
+// measureNumbers returns the numbers that a measure takes: one of each player, one of all, or none where there is
+// nobody to take it of.
 func (g *game) measureNumbers(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount && m.Attribute == "" {
 		return []float64{float64(len(slices.DeleteFunc(g.countedMembers(r),

@@ -22,7 +22,8 @@ func (g *game) checkTeams() (found []Violation) {
 	return found
 }
 
-// checkTeamSize checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and step.
+// checkTeamSize checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and
+// step.
 func (g *game) checkTeamSize(t profile.Team) []Violation {
 	least, size := g.leastPlayers(t), len(g.membersIn(t.Name))
 	switch joins := g.match.Joins != nil; {
@@ -95,8 +96,8 @@ func (g *game) checkSplitParties() (found []Violation) {
 	return found
 }
 
-// checkRoles checks that each player with a role would take it, and how many of a team have it. After a join a role may be
-// vacant still if its team has a free place for it.
+// checkRoles checks that each player with a role would take it, and how many of a team have it. After a join a role may
+// be vacant still if its team has a free place for it.
 func (g *game) checkRoles() (found []Violation) {
 	for _, m := range g.members {
 		if m.seat.Role != "" && !g.takesItsRole(m) {
@@ -148,8 +149,8 @@ func (g *game) wishedRoles(m member) []string {
 	return wishes
 }
 
-// checkJoining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can
-// be.
+// checkJoining checks whether the newcomers may join the session at all, and that they leave its teams as even as they
+// can be.
 func (g *game) checkJoining() (found []Violation) {
 	if g.match.Joins == nil {
 		return nil

@@ -34,8 +34,8 @@ func meanOf(ages []time.Duration) time.Duration {
 	return sum / time.Duration(len(ages))
 }
 
-// limitsNow returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by
-// all of them.
+// limitsNow returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold
+// by all of them.
 func (g *game) limitsNow(r profile.Rule) (found []profile.Limits) {
 	for _, age := range g.agesOf(r.Age) {
 		found = append(found, limitsAt(r, age))
@@ -43,7 +43,8 @@ func (g *game) limitsNow(r profile.Rule) (found []profile.Limits) {
 	return found
 }
 
-// limitsBetween returns the limits that a rule has for two players, or two parties: with Each those of their two tickets.
+// limitsBetween returns the limits that a rule has for two players, or two parties: with Each those of their two
+// tickets.
 func (g *game) limitsBetween(r profile.Rule, tickets ...string) (found []profile.Limits) {
 	if r.Age != profile.Each {
 		return g.limitsNow(r)

@@ -15,8 +15,8 @@ type entry struct {
 	value      match.Value
 }
 
-// comparedEntries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow
-// that, absent says so.
+// comparedEntries returns what the rule compares of that attribute. Players without it are left out: if the rule does
+// not allow that, absent says so.
 func (g *game) comparedEntries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
 	return g.ratedEntries(r, attribute, nil, kinds...)
 }
@@ -47,8 +47,8 @@ func (g *game) countedMembers(r profile.Rule) []member {
 	return slices.DeleteFunc(g.membersIn(""), func(m member) bool { return r.Role != "" && m.seat.Role != r.Role })
 }
 
-// valueFor returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place;
-// false: nothing that it can compare.
+// valueFor returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its
+// place; false: nothing that it can compare.
 func (g *game) valueFor(r profile.Rule, attribute string, m member, kinds []match.Kind) (match.Value, bool) {
 	v, ok := g.ownValue(attribute, m)
 	if !ok && r.Missing.Value != nil {
@@ -119,7 +119,8 @@ type compared struct {
 	byRole []profile.RoleAttribute
 }
 
-// neededAttributes returns the attributes that a rule needs. Who has no value does not count, where players are counted.
+// neededAttributes returns the attributes that a rule needs. Who has no value does not count, where players are
+// counted.
 func neededAttributes(r profile.Rule) (all []compared) {
 	if r.Attribute != "" {
 		all = append(all, compared{r.Attribute, r.ByRole})

@@ -107,8 +107,8 @@ func (g gameServer) phaseOf() provider.Phase {
 	}
 }
 
-// externalPorts joins the ports that players dial with what is known of them inside. Agones makes two ports of one that is
-// TCP and UDP: NAME-tcp and NAME-udp.
+// externalPorts joins the ports that players dial with what is known of them inside. Agones makes two ports of one that
+// is TCP and UDP: NAME-tcp and NAME-udp.
 func externalPorts(dialled []statusPort, inside []provider.Port) (map[string]provider.Port, error) {
 	if len(dialled) > provider.MaxPorts {
 		return nil, fmt.Errorf("%d ports, more than %d", len(dialled), provider.MaxPorts)

@@ -112,8 +112,8 @@ func (p *Provider) readEntries(ctx context.Context, owner provider.Owner, cursor
 	return entries, nil
 }
 
-// tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next
-// one finds.
+// tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the
+// next one finds.
 func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 	entries, err := p.readEntries(ctx, owner, "", stateExited, stateDead, stateCreated)
 	if err != nil {

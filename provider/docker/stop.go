@@ -48,8 +48,8 @@ const killAfter = 5 * time.Second
 // eventPause is the pause between two looks at the engine's events.
 const eventPause = 100 * time.Millisecond
 
-// terminateContainer makes the engine stop a container. The engine answers when the container has ended, so this returns as soon
-// as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
+// terminateContainer makes the engine stop a container. The engine answers when the container has ended, so this
+// returns as soon as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
 func (p *Provider) terminateContainer(ctx context.Context, tag provider.Tag, grace time.Duration) error {
 	answered := make(chan error, 1)
 	// Not bound to the caller, whose context may be shorter than the grace.

@@ -22,8 +22,8 @@ func (d deployment) killHolders() error {
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// lockHolders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It excludes
-// this process, which holds it while it starts a server.
+// lockHolders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It
+// excludes this process, which holds it while it starts a server.
 func (d deployment) lockHolders() (pids []int, err error) {
 	lock, err := os.Stat(d.pathOf("lock"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// launchScript writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it
-// could make the director signal others.
+// launchScript writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the
+// file: it could make the director signal others.
 const launchScript = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
 
 // runServer starts the server with the lock held.
@@ -54,8 +54,8 @@ func (p *Provider) runServer(d deployment, env provider.Env, argv []string) erro
 	return startProcess(cmd, d, p.config.EndWithParent)
 }
 
-// startProcess starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel
-// kills the process when the thread that started it ends.
+// startProcess starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the
+// kernel kills the process when the thread that started it ends.
 func startProcess(cmd *exec.Cmd, d deployment, keepThread bool) error {
 	started := make(chan error, 1)
 	go func() {

@@ -15,9 +15,9 @@ import (
 
 func (p *Provider) dirOf(tag provider.Tag) string { return filepath.Join(p.config.Dir, string(tag)) }
 
-// readDeployment returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it
-// could name a path outside the directory. A damaged file is none either: files are replaced as a whole, so only a
-// crash of the machine damages one.
+// readDeployment returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag
+// has none: it could name a path outside the directory. A damaged file is none either: files are replaced as a whole,
+// so only a crash of the machine damages one.
 func (p *Provider) readDeployment(tag provider.Tag) (deployment, bool, error) {
 	if !tag.Valid() {
 		return deployment{}, false, nil
@@ -55,8 +55,8 @@ func (p *Provider) allDeployments() ([]deployment, error) {
 	return all, nil
 }
 
-// hasRun reports whether the process exists or has existed. A director that died between state.json and the start leaves a
-// directory for which this is false; Deploy then starts the server.
+// hasRun reports whether the process exists or has existed. A director that died between state.json and the start
+// leaves a directory for which this is false; Deploy then starts the server.
 func (d deployment) hasRun() bool { return d.readPID() != 0 || d.isAlive() }
 
 // createDir makes the directory, and state.json last: a directory without it is no deployment.

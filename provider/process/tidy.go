@@ -21,7 +21,8 @@ const (
 	keepGone = time.Hour
 )
 
-// tidyForever runs until ctx ends. Several directors may do this in one directory. An error is logged once until it changes.
+// tidyForever runs until ctx ends. Several directors may do this in one directory. An error is logged once until it
+// changes.
 func (p *Provider) tidyForever(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()

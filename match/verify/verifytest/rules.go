@@ -201,7 +201,8 @@ func (d drawer) drawCompound(r *profile.Rule, level int) {
 	}
 }
 
-// steadyRule takes the steps out of a rule and those inside: what must not hold would become harder to satisfy with time.
+// steadyRule takes the steps out of a rule and those inside: what must not hold would become harder to satisfy with
+// time.
 func steadyRule(r *profile.Rule) {
 	r.Widen = nil
 	for i := range r.Rules {
