@@ -43,7 +43,8 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 	k := keeper{isFree: free, generations: backfills, usedTickets: map[string]bool{}, usedBackfills: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))
 	for i, c := range claims {
-		if verdicts[i] = k.judgeClaim(c); verdicts[i] == Kept {
+		verdicts[i] = k.judgeClaim(c)
+		if verdicts[i] == Kept {
 			k.takeClaim(c)
 		}
 	}

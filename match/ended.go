@@ -2,8 +2,9 @@ package match
 
 // endings says in words why tickets left the queue without a match.
 var endings = map[string]string{
-	"ttl":                     "no match was found in the longest time that the ticket may wait, the ttl of its profile",
-	"client_gone":             "no client read or followed the ticket for as long as its lease (30 seconds, unless DIRECTOR_TICKET_LEASE says otherwise)",
+	"ttl": "no match was found in the longest time that the ticket may wait, the ttl of its profile",
+	"client_gone": "no client read or followed the ticket for as long as its lease " +
+		"(30 seconds, unless DIRECTOR_TICKET_LEASE says otherwise)",
 	"cancelled_by_member":     "a player of the party cancelled it",
 	"cancelled_by_operator":   "an operator took it out of the queue",
 	"member_queued_elsewhere": "a player of the party queued with a ticket of its own",

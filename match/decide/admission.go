@@ -40,6 +40,7 @@ const (
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	pl := newPlan(p)
 	lacks := pl.findLacks(t)
+	// What the ticket lacks already is the reason to show, and a match function decides by itself.
 	if len(lacks) > 0 || p.Function != nil {
 		return lacks
 	}
@@ -70,7 +71,7 @@ func possibleRegions(p *profile.Profile, t *match.Ticket) (all []Region) {
 			all = append(all, Region{Name: name})
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 { // one that nobody measured: rules on latencies are judged in a region, and not without
 		all = append(all, Region{})
 	}
 	return all
@@ -171,10 +172,12 @@ func (pl *plan) lackedLatencies(t *match.Ticket, lacks []Lack) []Lack {
 	return lacks
 }
 
+// lackedColumns adds the first player who lacks what a column needs of all players.
 func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 	for ofType, columns := range pl.columnsByType() {
 		for i := range columns {
 			c := &columns[i]
+			// What only players in a role need excludes them from the role, not their ticket: see suitsRole.
 			if c.isOptional || c.onlyRole != anyRole {
 				continue
 			}

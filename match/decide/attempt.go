@@ -9,6 +9,7 @@ func (e *Engine) runSearch(c *candidate, allowed uint64, nodes int) (ok bool, sp
 // searchEffort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches
 // found nothing, until it is stuck.
 func (e *Engine) searchEffort(c *candidate) int {
+	// Only the sweep and its own steps still look at a stuck seed: at little cost, for there may be many.
 	if c.failedSearches == stuckAfter {
 		return baseNodes
 	}

@@ -9,6 +9,7 @@ import (
 // Add makes a ticket a candidate: one that is new, was released or resumed, or has changed. The ticket and the seeds
 // whose window holds it become dirty. A ticket that is no candidate is left out, and a former version of it is removed.
 func (e *Engine) Add(t *match.Ticket) {
+	// First: a ticket that has changed may be no candidate any more, and then no version of it must stay.
 	e.Remove(t.ID)
 	if len(e.plan.findLacks(t)) > 0 {
 		return
@@ -39,7 +40,9 @@ func (e *Engine) queueCandidate(c *candidate) {
 		e.sweep.begin()
 	}
 	e.markDirty(c)
-	if e.plan.batchColumn >= 0 || e.plan.profile.Autofill > 0 { // time changes the turn, or the roles, even of a dirty seed
+	// A dirty seed needs no timer for its steps, since its turn is at the age that it has then. But time changes the turn
+	// of a batch, and the roles that its players take, even while it waits for its turn.
+	if e.plan.batchColumn >= 0 || e.plan.profile.Autofill > 0 {
 		e.setTimer(c)
 	}
 }
@@ -80,9 +83,11 @@ func (e *Engine) SetRegions(regions []Region) {
 	set := newRegionSet(regions)
 	same := slices.Equal(set.names, e.hostRegions.names)
 	e.hostRegions = set
+	// Room alone decides only which region a match prefers: nobody has to search again.
 	if same {
 		return
 	}
+	// Latencies are held by the numbers of the regions, which are others now.
 	for _, c := range e.waitingCandidates() {
 		e.withdrawCandidate(c)
 		e.hostRegions.measureCandidate(c)
@@ -117,9 +122,11 @@ func (e *Engine) leaveBucket(c *candidate) {
 	c.bucket = nil
 	b.pivotTree.remove(c.pivotKey, c)
 	e.ageTree.remove(float64(c.createdNanos), c)
-	if b.kindCounts[c.kind]--; b.kindCounts[c.kind] == 0 {
+	b.kindCounts[c.kind]--
+	if b.kindCounts[c.kind] == 0 { // choices keep places for each kind that is there
 		delete(b.kindCounts, c.kind)
 	}
+	// A `same` rule over, say, clans makes a bucket for each: those of clans that have left would pile up.
 	if b.pivotTree.len == 0 {
 		delete(e.buckets, b.key)
 	}
@@ -143,7 +150,7 @@ func (e *Engine) autofillSeed(c *candidate) {
 func (e *Engine) proposeFound(found *[]Proposal) {
 	*found = append(*found, e.search.describeProposal(&e.hostRegions))
 	for _, c := range e.search.finalLine.picks {
-		if !c.isSeated {
+		if !c.isSeated { // players of an open match are no candidates
 			e.withdrawCandidate(c)
 			c.isProposed = true
 		}

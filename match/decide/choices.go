@@ -34,7 +34,7 @@ type choices struct {
 // startAround starts at the nearest candidate, or the oldest if the profile has no pivot.
 func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	middle := seed.pivotKey
-	if pl.pivot.numberColumn < 0 {
+	if pl.pivot.numberColumn < 0 { // keys are turns: from the first one on
 		middle = math.Inf(-1)
 	}
 	k.plan, k.seed, k.kindCounts = pl, seed, seed.bucket.kindCounts
@@ -42,7 +42,8 @@ func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	k.list, k.playersUpTo = k.list[:0], append(k.playersUpTo[:0], 0)
 	k.maxList = max(64, 8*pl.maxPlayers)
 	k.reserve = k.reserve[:0]
-	k.passedOver, k.unshuffledList, k.scannedCount, k.isExhausted, k.hasAllKinds = k.passedOver[:0], nil, 0, false, false
+	k.passedOver, k.unshuffledList, k.scannedCount = k.passedOver[:0], nil, 0
+	k.isExhausted, k.hasAllKinds = false, false
 	if k.takenByKind == nil {
 		k.takenByKind = map[kind]int{}
 	}
@@ -82,16 +83,23 @@ func (k *choices) noteRefusal(c *candidate, because string) {
 // wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby
 // must not hide the only healer.
 func (k *choices) wantsKind(of kind) bool {
-	if 2*len(k.list) < k.maxList || len(k.kindCounts) == 1 || k.hasAllKinds {
+	if !k.sharesPlaces() {
 		return true
 	}
 	return k.takenByKind[of] < max(k.plan.maxPlayers, k.maxList/(2*len(k.kindCounts)))
 }
 
+// sharesPlaces reports whether kinds compete for the places that are left: not for the first half of them, which are for
+// the nearest, and not once every kind has its own.
+func (k *choices) sharesPlaces() bool {
+	return 2*len(k.list) >= k.maxList && len(k.kindCounts) > 1 && !k.hasAllKinds
+}
+
 // narrowWalk lets the walk leave out leaves where nobody has a role that is still wanted. Once every kind has its
 // places, it takes whoever comes: the last places are nobody's.
 func (k *choices) narrowWalk() {
-	if 2*len(k.list) < k.maxList || len(k.kindCounts) == 1 || k.hasAllKinds || k.variety.placesLeft > 0 {
+	// While places are left for rare values, any leaf may have one.
+	if !k.sharesPlaces() || k.variety.placesLeft > 0 {
 		return
 	}
 	wanted := k.wantedSets[:0]

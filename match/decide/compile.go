@@ -9,6 +9,7 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
+// newPlan prepares a profile for the search.
 func newPlan(p *profile.Profile) *plan {
 	pl := &plan{profile: p, batchColumn: -1, priorityColumn: noColumn, pivot: pivot{numberColumn: -1}}
 	// The order matters: teams number the roles that rules name; the pivot is chosen among compiled rules and trades,
@@ -57,9 +58,11 @@ func (pl *plan) choosePivot() {
 		}
 		pl.pivot = pivot{rule: r, numberColumn: n.scope.column, byRole: n.scope.byRole, partyFold: n.scope.partyFold,
 			reachFactor: 1}
-		if n.fromMean {
+		if n.fromMean { // one player on each side of the mean
 			pl.pivot.reachFactor = 2
 		}
+		// The rule does not look at all players together, so that it excludes nobody from a seed's match by the number
+		// alone. The order along it still puts better candidates first.
 		if n.perTeam || n.scope.onlyRole != anyRole || n.scope.byRole != nil ||
 			pl.numberColumns[n.scope.column].isOptional {
 			pl.pivot.reachFactor = 0
@@ -100,7 +103,9 @@ func (pl *plan) addCounted() {
 		}
 		least := r.baseLimits.Min
 		for _, s := range r.limitSteps {
-			if least = min(least, s.Limits.Min); s.Limits.Ended {
+			// What is needed at any time: counts must not exclude a match that a later step allows.
+			least = min(least, s.Limits.Min)
+			if s.Limits.Ended {
 				least = 0
 			}
 		}
@@ -155,6 +160,7 @@ func (pl *plan) addPreferred() {
 		pl.preferred = append(pl.preferred, preferred{pl.compileRule(&p.Rule), p.Weight})
 	}
 	pl.limitsLatency = latency
+	// Every set of up to five preferences (profile.maxPrefer): 31 at most.
 	for set := 1; set < 1<<len(pl.preferred); set++ {
 		pl.preferredSets = append(pl.preferredSets, pl.preferredSet(func(i int) bool { return set&(1<<i) != 0 }))
 	}

@@ -13,6 +13,7 @@ func (pl *plan) compileRule(p *profile.Rule) *rule {
 		condition: pl.newCondition(p)}
 }
 
+// byTeam reports whether a rule looks at teams or roles, so that it can be judged only when players have them.
 func byTeam(p *profile.Rule) bool {
 	switch p.Kind {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
@@ -27,12 +28,13 @@ func byTeam(p *profile.Rule) bool {
 	return p.Role != "" || p.PerTeam || p.Rates()
 }
 
+// isFirm reports whether teams that break a rule break it whoever joins them.
 func isFirm(p *profile.Rule) bool {
 	if !p.PerTeam || p.Role != "" {
 		return false
 	}
-	if p.Rates() {
-		return false // who joins may change the roles of others
+	if p.Rates() { // a player who joins may change the roles of the others, and with them their numbers
+		return false
 	}
 	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different ||
 		p.Kind == profile.Avoid
@@ -71,6 +73,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		s.column = addColumn(&pl.listColumns, col)
 		return &common{scope: s, attribute: p.Attribute}
 	case profile.Count:
+		// Not nil, also without texts: the column counts, and must not be taken for one of numbers.
 		col.anyOf = append([]string{}, p.AnyOf...)
 		s.column = pl.numberColumn(col)
 		return &count{scope: s, perTeam: p.PerTeam}
@@ -118,7 +121,7 @@ func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
 }
 
 func (pl *plan) newCompound(p *profile.Rule) condition {
-	latency := pl.limitsLatency
+	latency := pl.limitsLatency // compiling a rule within sets it
 	rules := make([]*rule, len(p.Rules))
 	for i := range p.Rules {
 		rules[i] = pl.compileRule(&p.Rules[i])
@@ -132,6 +135,7 @@ func (pl *plan) newCompound(p *profile.Rule) condition {
 	if p.Kind == profile.And {
 		return &and{rules}
 	}
+	// A profile has exactly one rule below not; an and of it has its verdict, at the age of the whole.
 	return &not{&rule{ageKind: p.Age, condition: &and{rules}}}
 }
 

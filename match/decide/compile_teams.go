@@ -43,6 +43,7 @@ func (pl *plan) classOf(i int) int {
 	return i
 }
 
+// areAlike reports whether nothing in the profile tells two teams apart but their names.
 func (pl *plan) areAlike(a, b *profile.Team) bool {
 	if a.Min != b.Min || a.Max != b.Max || a.Step != b.Step || a.AllowSplit != b.AllowSplit ||
 		!slices.Equal(a.Roles, b.Roles) {
@@ -55,6 +56,7 @@ func (pl *plan) areAlike(a, b *profile.Team) bool {
 			return false
 		}
 	}
+	// A preference tells teams apart as well: a search with it among the rules must try both.
 	rules := slices.Concat(pl.profile.Rules, pl.profile.Preferred())
 	return !namesTeam(rules, a.Name) && !namesTeam(rules, b.Name)
 }

@@ -15,6 +15,7 @@ func (d *demand) metBy(n *counts) bool {
 		return false
 	}
 	for trait, need := range d.minByTrait {
+		// Nobody in the range has a trait beyond those that were counted.
 		if need > 0 && (trait >= len(n.traitCounts) || n.traitCounts[trait] < need) {
 			return false
 		}
@@ -25,6 +26,7 @@ func (d *demand) metBy(n *counts) bool {
 // offersInWindow reports whether candidates in the window of c, all within a range of the width, may meet the demand.
 func (t *tree) offersInWindow(c *candidate, reach, width float64, d *demand, sum *counts) bool {
 	low, high := keyWindow(c, reach)
+	// The cheap looks first: at the whole bucket, then at the leaves of the window.
 	if !d.metBy(&t.totalCounts) || !t.offersBetween(low, high, d, sum) {
 		return false
 	}
@@ -51,6 +53,7 @@ func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 	sum.clear()
 	for at := t.seekKey(low); !t.isEnd(at); at = (cursor{at.leafIndex + 1, 0}) {
 		l := t.leaves[at.leafIndex]
+		// A leaf that lies in the range as a whole is counted without a look at its entries.
 		if at.entryIndex == 0 && t.leafTops[at.leafIndex].sortKey <= high {
 			sum.merge(&l.counts)
 		} else {
@@ -66,6 +69,7 @@ func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 	return d.metBy(sum)
 }
 
+// countUpTo adds the entries from an index on whose keys are at most high.
 func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 	for _, e := range l.entries[from:] {
 		if e.sortKey > high {
@@ -78,6 +82,7 @@ func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 // offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the
 // demand. After some thousand candidates it gives the answer that promises nothing.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
+	// Few have the scarce role, so that looking around each of them is shorter than sliding over everybody.
 	if trait := t.scarcestTrait(d); trait >= 0 {
 		return t.offersAround(trait, low, high, width, d, sum)
 	}
@@ -92,7 +97,8 @@ func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bo
 			sum.addCandidate(t.entryAt(first).c, -1)
 		}
 		sum.addCandidate(e.c, 1)
-		if steps++; d.metBy(sum) || steps == maxScanned {
+		steps++
+		if d.metBy(sum) || steps == maxScanned {
 			return true
 		}
 	}

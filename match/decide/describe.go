@@ -29,6 +29,7 @@ func (s *search) newcomerTickets() []*candidate {
 	return all
 }
 
+// seatedTeams returns the teams with the newcomers; the players of an open match have their seats already.
 func (s *search) seatedTeams() []Team {
 	teams := make([]Team, len(s.plan.teams))
 	for i := range teams {
@@ -97,6 +98,7 @@ func (s *search) passedOver() []PassedOver {
 	for last >= 0 && !slices.Contains(s.finalLine.picks, choices[last]) {
 		last--
 	}
+	// Those behind the last one that it has were not passed over: the match was full before them.
 	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
 		if c := choices[i]; !slices.Contains(s.finalLine.picks, c) {
 			passed = append(passed, PassedOver{c.ticket.ID, s.exclusionOf(c)})
@@ -113,6 +115,7 @@ func (s *search) exclusionOf(c *candidate) string {
 			return r.id
 		}
 	}
+	// With roles, a place that is free may still be one that the candidate does not take.
 	if len(s.plan.roleNames) > 0 {
 		return becauseRoles
 	}

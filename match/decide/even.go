@@ -17,7 +17,7 @@ const (
 // every rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at
 // teams that others would better.
 func (s *search) evenTeams() {
-	if s.plan.evenBy.numberColumn < 0 || len(s.plan.teams) < 2 {
+	if s.plan.evenBy.numberColumn < 0 || len(s.plan.teams) < 2 { // no number, or no other team, to compare with
 		return
 	}
 	e := &s.evening
@@ -27,6 +27,7 @@ func (s *search) evenTeams() {
 	e.bestSeating.keepSeats(&s.finalLine)
 	least := s.unevenValue()
 	for try := 0; try < evenTries && least > 0 && e.judgesLeft > 0; try++ {
+		// The first try begins with the teams that the search found, which hold already: it cannot end worse.
 		if try > 0 {
 			s.mixTeams()
 		}
@@ -67,7 +68,7 @@ func (s *search) numbersOf(u *unit, to []float64) []float64 {
 		if even.byRole != nil {
 			x = c.ratingIn(&scope{column: even.numberColumn, byRole: even.byRole}, p, s.finalLine.roleByPlayer[first+p])
 		}
-		if (u.playerIndex < 0 || u.playerIndex == p) && x == x {
+		if (u.playerIndex == wholeParty || u.playerIndex == p) && !math.IsNaN(x) {
 			to = append(to, x)
 		}
 	}
@@ -131,6 +132,7 @@ func (s *search) descendEven(judged bool) float64 {
 // descendForTwo exchanges a party for two units of another team that have as many players, as descendEven does for one.
 func (s *search) descendForTwo(i int, least *float64, judged bool) (improved bool) {
 	n := len(s.evening.unitTeams)
+	// Each party is tried with every pair of the others: of more units that would be the cube of their number.
 	if s.placing.units[i].playerCount < 2 || n > evenUnits {
 		return false
 	}

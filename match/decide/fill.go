@@ -30,24 +30,25 @@ func (s *search) fillLineup() bool {
 	if !s.fillPlace(s.seed, false) {
 		return false
 	}
-	for _, roles := range []bool{true, false} {
+	// Roles first: those who fill one are few, and their places would be taken by anybody.
+	for _, forRoles := range []bool{true, false} {
 		for _, c := range s.choices.list {
-			if s.isFilled(roles) {
+			if s.isFilled(forRoles) {
 				break
 			}
-			if (!roles || s.plan.needsRoleOf(c)) && !slices.Contains(s.finalLine.picks, c) &&
+			if (!forRoles || s.plan.needsRoleOf(c)) && !slices.Contains(s.finalLine.picks, c) &&
 				s.refusalOf(&s.finalLine, c) == "" {
-				s.fillPlace(c, roles)
+				s.fillPlace(c, forRoles)
 			}
 		}
 	}
 	return true
 }
 
-// isFilled reports whether no role is empty, or no place is free.
-func (s *search) isFilled(roles bool) bool {
+// isFilled reports whether no role is empty or, without forRoles, no place is free.
+func (s *search) isFilled(forRoles bool) bool {
 	left := s.filling.freePlaces
-	if roles {
+	if forRoles {
 		left = s.filling.emptyRolePlaces
 	}
 	return !slices.ContainsFunc(left, func(n int) bool { return n > 0 })
@@ -64,9 +65,9 @@ func (s *search) drawRoom() {
 		step := max(1, t.spec.Step)
 		steps := (t.spec.Max - least[i]) / step
 		switch drawn {
-		case 0:
+		case 0: // the least: where few can be together
 			steps = 0
-		case 1:
+		case 1: // any size, of each team for itself: rules may ask for teams of different sizes
 			steps = s.randomLot.drawBelow(steps + 1)
 		}
 		f.freePlaces = append(f.freePlaces, least[i]+step*steps)
@@ -78,21 +79,22 @@ func (s *search) drawRoom() {
 	}
 }
 
-// fillPlace puts a ticket into a team with room. With role it must fill an empty one there.
-func (s *search) fillPlace(c *candidate, role bool) bool {
+// fillPlace puts a ticket into a team with room. With forRole it must fill an empty role there.
+func (s *search) fillPlace(c *candidate, forRole bool) bool {
 	f := &s.filling
+	// Any team may be the first to be tried: with the same one always, the others would get what it refuses.
 	first := s.randomLot.drawBelow(len(f.freePlaces))
 	for i := range f.freePlaces {
 		team := (first + i) % len(f.freePlaces)
-		if f.freePlaces[team] >= c.playerCount && s.fillTeam(c, team, role) {
+		if f.freePlaces[team] >= c.playerCount && s.fillTeam(c, team, forRole) {
 			return true
 		}
 	}
-	return s.plan.maySplit && !role && s.fillTeams(c)
+	return s.plan.maySplit && !forRole && s.fillTeams(c)
 }
 
 // fillTeam puts a ticket into a team if the roles that stay empty have a place there, and its rules may hold.
-func (s *search) fillTeam(c *candidate, team int, role bool) bool {
+func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 	f, t := &s.filling, &s.plan.teams[team]
 	s.finalLine.pushPick(c)
 	s.finalLine.setTeam(len(s.finalLine.picks)-1, team)
@@ -101,7 +103,7 @@ func (s *search) fillTeam(c *candidate, team int, role bool) bool {
 		s.casting.resetRoles(&s.finalLine)
 		empty = s.casting.recastTeam(team, t.roleNeeds)
 	}
-	if empty > f.freePlaces[team]-c.playerCount || role && empty == f.emptyRolePlaces[team] || !s.teamsMayHold() {
+	if empty > f.freePlaces[team]-c.playerCount || forRole && empty == f.emptyRolePlaces[team] || !s.teamsMayHold() {
 		s.finalLine.popPick()
 		return false
 	}
@@ -139,6 +141,7 @@ func (s *search) mendLineup(times int) bool {
 		s.stepsLeft--
 		s.trialLine.copyFrom(&s.finalLine)
 		if s.alterLineup() {
+			// Equally far is kept as well: only so the search leaves a line-up that no single change betters.
 			if d := s.distanceToMatch(); d <= distance {
 				distance = d
 				continue
@@ -163,6 +166,7 @@ func (s *search) distanceToMatch() float64 {
 	}
 	over, regions := s.judgeRules(false)
 	s.placing.holdingRegions = regions
+	// Each rule holds somewhere, but no region is common to all of them.
 	if regions == 0 && s.finalLine.allowedRegions != 0 && over == 0 {
 		over = 1
 	}
@@ -178,6 +182,8 @@ func (s *search) confirmMatch() bool {
 
 // alterLineup makes a random change of the line-up, and reports whether it could.
 func (s *search) alterLineup() bool {
+	// Half of the changes bring in somebody new, which is what most line-ups lack; sizes change rarely, since the drawn
+	// ones are often right.
 	pick, team := s.randomLot.drawBelow(len(s.finalLine.picks)), s.randomLot.drawBelow(len(s.plan.teams))
 	switch s.randomLot.drawBelow(8) {
 	case 0, 1, 2, 3:
@@ -206,6 +212,7 @@ func (s *search) drawOutsider() *candidate {
 	return c
 }
 
+// removePick takes out a ticket, but never the seed: a match without it would be found by another one.
 func (s *search) removePick(pick int) bool {
 	if s.finalLine.picks[pick] == s.seed {
 		return false
@@ -268,7 +275,7 @@ func (s *search) swapPicks(a, b int) bool {
 		return l.teamByPlayer[p] != l.teamByPlayer[q]
 	}
 	x, y := l.teamByPlayer[fromA], l.teamByPlayer[fromB]
-	if x == y {
+	if x == y { // nothing would change
 		return false
 	}
 	l.setTeam(a, y)

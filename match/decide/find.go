@@ -29,6 +29,7 @@ func (s *search) chooseTickets() bool {
 	if s.extendLine(0, s.stepsLeft-budget) {
 		return true
 	}
+	// It tried every set of choices in its few steps, as in a short queue: other orders would find nothing either.
 	if !s.ranOutOfSteps {
 		return false
 	}
@@ -64,7 +65,7 @@ func (s *search) extendLine(i, stop int) bool {
 			}
 			s.line.popPick()
 		}
-		// take has counted the empty places of the line-up with c.
+		// takeCandidate has counted the empty places of the line-up with c.
 		s.emptyPlaces = empty
 	}
 	return empty == 0 && s.completeMatch()
@@ -74,7 +75,7 @@ func (s *search) extendLine(i, stop int) bool {
 // filled.
 func (s *search) extendFurther(i, empty, stop int) bool {
 	switch {
-	case empty > 0 && s.emptyPlaces == empty:
+	case empty > 0 && s.emptyPlaces == empty: // it fills none of the roles for which it was taken
 		return false
 	case empty > 0 && s.emptyPlaces == 0:
 		return s.extendLine(0, stop)
@@ -88,6 +89,7 @@ func (s *search) hasEnoughLeft(i int) bool {
 	return more || s.line.playerCount+players >= s.minPlayers
 }
 
+// takeCandidate adds a candidate to the line-up, unless a rule refuses it or the roles cannot be filled any more.
 func (s *search) takeCandidate(c *candidate) bool {
 	if s.refusalOf(&s.line, c) != "" {
 		return false

@@ -105,15 +105,13 @@ type failure struct {
 func (q *Inquiry) judgePair(c *candidate) (fails []failure) {
 	e := q.engine
 	q.pairLine.resetTo(e.nowNanos, e.hostRegions.knownRegions, len(e.plan.teams))
-	for _, one := range []*candidate{q.seed, c} {
-		q.pairLine.pushPick(one)
+	// In the order of their ids, in which sums are taken: the verdict is then that of a match to the last bit.
+	first, second := q.seed, c
+	if byID(c, q.seed) < 0 {
+		first, second = c, q.seed
 	}
-	if c.ticket.ID < q.seed.ticket.ID { // sums are taken in the order of ids
-		q.pairLine.popPick()
-		q.pairLine.popPick()
-		q.pairLine.pushPick(c)
-		q.pairLine.pushPick(q.seed)
-	}
+	q.pairLine.pushPick(first)
+	q.pairLine.pushPick(second)
 	for i, r := range e.plan.rules {
 		if !q.isOfPairs[i] {
 			continue
@@ -167,6 +165,7 @@ func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
 	q.resetPair()
 	broken := -1
 	for i, r := range q.engine.plan.rules {
+		// Not by the limits of now: with an older ticket in the match the rule may be wider.
 		if r.everAdmits(&q.pairLine, c) {
 			continue
 		}
@@ -206,11 +205,9 @@ func (n *nearest) offerCandidate(c *candidate, fails []failure) {
 	for _, f := range fails {
 		over += f.verdict.excess
 	}
-	less := n.c == nil
-	if !less {
-		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excessSum), byAge(c, n.c)) < 0
-	}
-	if less {
+	isNearer := n.c == nil ||
+		cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excessSum), byAge(c, n.c)) < 0
+	if isNearer {
 		*n = nearest{c, fails, over}
 	}
 }

@@ -50,7 +50,8 @@ func (b *biggest) growFrom(i int) {
 		if left, _ := b.search.choices.playersFrom(i); b.search.line.playerCount+left <= b.bestPlayers {
 			return
 		}
-		if b.search.stepsLeft--; b.search.stepsLeft < 0 {
+		b.search.stepsLeft--
+		if b.search.stepsLeft < 0 {
 			b.search.ranOutOfSteps = true
 			return
 		}

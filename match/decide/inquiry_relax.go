@@ -19,10 +19,11 @@ const relaxRounds = 24
 func (q *Inquiry) relaxRules(fit []*candidate, nodes int) {
 	rules := q.engine.plan.rules
 	for i, r := range rules {
-		if q.narrowestLimits(r).Ended {
+		if q.narrowestLimits(r).Ended { // it keeps nobody away
 			continue
 		}
 		t := &trial{inquiry: q, rule: r, candidateList: fit, stepsLeft: max(relaxRounds*baseNodes, nodes/len(rules))}
+		// Those whom this rule alone keeps away come first: it is their match that a wider limit would allow.
 		if l := &q.relaxedLists[i]; len(l.list) > 0 {
 			t.candidateList = slices.Concat(l.keptCandidates(), fit)
 			q.findings.Complete = q.findings.Complete && !l.isPartial
@@ -121,7 +122,7 @@ func (t *trial) searchWith(limits *profile.Limits) bool {
 	defer func() { t.rule.baseLimits, t.rule.limitSteps = base, steps }()
 	t.rule.baseLimits, t.rule.limitSteps = *limits, nil
 	nodes := min(2*maxNodes, t.stepsLeft)
-	if nodes < 2 {
+	if nodes < 2 { // the search halves them, and without a step it would say that there is no match
 		t.inquiry.findings.Complete = false
 		return false
 	}

@@ -44,6 +44,7 @@ func (e *Engine) RemoveRoster(session string) {
 func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 	tried := 0
 	for _, r := range e.openRosters {
+		// Hundreds of matches may be open: later seeds, and the sweep, try the others.
 		if tried == rostersPerSeed {
 			return false
 		}
@@ -52,6 +53,7 @@ func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 		}
 		tried++
 		*spent += len(e.plan.teams)
+		// A region that is not among ours has no number: rules on latencies then hold nowhere, and nobody joins by them.
 		allowed := noRegion
 		if region := e.hostRegions.number(r.openMatch.Region); region >= 0 {
 			allowed = 1 << region
@@ -78,6 +80,7 @@ func (e *Engine) isJoinable(r *roster, c *candidate) bool {
 		return false
 	}
 	mode := slices.Index(e.plan.profile.Modes, r.openMatch.Mode)
+	// A session of a mode that the profile has no more excludes nobody: its players are there.
 	return mode < 0 || c.allowedModes&(1<<mode) != 0
 }
 
@@ -175,6 +178,7 @@ func (s *search) holdsInTeams() bool {
 		s.casting.castMore(team, needs)
 	}
 	v := s.violationOf(0)
+	// Ratings depend on the role: another division of the same roles may hold.
 	if v > 0 && s.plan.ratesRoles {
 		v = s.exchangeRoles(v)
 	}

@@ -23,6 +23,7 @@ func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
 func (s *search) holdsWithoutTeams() bool {
 	over, regions := s.judgeRules(false)
 	s.placing.holdingRegions = regions
+	// Without a known region, latencies are not judged: the match waits for a host wherever one comes up.
 	return over == 0 && (regions != 0 || s.finalLine.allowedRegions == 0)
 }
 
@@ -46,7 +47,7 @@ func (s *search) castAndJudge() float64 {
 	if less := s.violationWith(false); less < v {
 		return less
 	}
-	return s.violationWith(true)
+	return s.violationWith(true) // once more, for the roles that it leaves in the line-up
 }
 
 // violationWith casts the least number of every role's places, or more of them.
@@ -63,6 +64,7 @@ func (s *search) violationWith(more bool) float64 {
 func (s *search) violationOf(empty int) float64 {
 	over, regions := s.judgeRules(true)
 	total := float64(empty) + over
+	// Each rule holds somewhere, but no region is common to all of them.
 	if regions&s.placing.holdingRegions == 0 && s.finalLine.allowedRegions != 0 && total == 0 {
 		return 1
 	}
@@ -101,7 +103,8 @@ func (s *search) exchangeRoles(v float64) float64 {
 				if !s.casting.mayExchange(p, q) {
 					continue
 				}
-				if tried++; tried > maxRoleExchanges {
+				tried++
+				if tried > maxRoleExchanges {
 					return v
 				}
 				s.stepsLeft--

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -30,7 +31,9 @@ type ageSpan struct{ earliest, latest int64 }
 
 func (l *lineup) resetTo(now int64, allowed uint64, teams int) {
 	l.nowNanos, l.allowedRegions, l.teamCount = now, allowed, teams
-	l.picks, l.firstPlayer, l.teamByPlayer, l.roleByPlayer, l.ageSpans = l.picks[:0], l.firstPlayer[:0], l.teamByPlayer[:0], l.roleByPlayer[:0], l.ageSpans[:0]
+	// The slices keep their memory: a search resets its line-ups for each seed.
+	l.picks, l.firstPlayer, l.ageSpans = l.picks[:0], l.firstPlayer[:0], l.ageSpans[:0]
+	l.teamByPlayer, l.roleByPlayer = l.teamByPlayer[:0], l.roleByPlayer[:0]
 	l.playerCount = 0
 }
 
@@ -48,7 +51,7 @@ func (l *lineup) pushPick(c *candidate) {
 func (l *lineup) popPick() {
 	last := len(l.picks) - 1
 	l.playerCount -= l.picks[last].playerCount
-	l.picks[last] = nil
+	l.picks[last] = nil // else the line-up, which lives as long as the engine, would keep the ticket in memory
 	l.picks, l.firstPlayer, l.ageSpans = l.picks[:last], l.firstPlayer[:last], l.ageSpans[:last]
 	l.teamByPlayer, l.roleByPlayer = l.teamByPlayer[:l.playerCount], l.roleByPlayer[:l.playerCount]
 }
@@ -58,8 +61,9 @@ func (l *lineup) removePick(pick int) {
 	from, to := l.playersOf(pick)
 	n := to - from
 	l.teamByPlayer, l.roleByPlayer = slices.Delete(l.teamByPlayer, from, to), slices.Delete(l.roleByPlayer, from, to)
-	l.picks, l.firstPlayer, l.ageSpans = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.firstPlayer, pick,
-		pick+1), l.ageSpans[:pick]
+	l.picks, l.firstPlayer = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.firstPlayer, pick, pick+1)
+	// A span is of all picks up to its own, so that those behind the one that leaves are computed again.
+	l.ageSpans = l.ageSpans[:pick]
 	for i := pick; i < len(l.picks); i++ {
 		l.firstPlayer[i] -= n
 		l.ageSpans = append(l.ageSpans, l.spanWith(l.picks[i]))
@@ -69,11 +73,13 @@ func (l *lineup) removePick(pick int) {
 
 // copyFrom makes l a copy of another line-up.
 func (l *lineup) copyFrom(from *lineup) {
-	l.nowNanos, l.allowedRegions, l.teamCount, l.playerCount = from.nowNanos, from.allowedRegions, from.teamCount, from.playerCount
-	l.picks, l.firstPlayer, l.ageSpans = append(l.picks[:0], from.picks...), append(l.firstPlayer[:0],
-		from.firstPlayer...), append(l.ageSpans[:0], from.ageSpans...)
-	l.teamByPlayer, l.roleByPlayer = append(l.teamByPlayer[:0], from.teamByPlayer...), append(l.roleByPlayer[:0],
-		from.roleByPlayer...)
+	l.nowNanos, l.allowedRegions = from.nowNanos, from.allowedRegions
+	l.teamCount, l.playerCount = from.teamCount, from.playerCount
+	l.picks = append(l.picks[:0], from.picks...)
+	l.firstPlayer = append(l.firstPlayer[:0], from.firstPlayer...)
+	l.ageSpans = append(l.ageSpans[:0], from.ageSpans...)
+	l.teamByPlayer = append(l.teamByPlayer[:0], from.teamByPlayer...)
+	l.roleByPlayer = append(l.roleByPlayer[:0], from.roleByPlayer...)
 }
 
 // sortByID puts the picks into the order of their ids, with their teams. It uses another line-up as scratch.
@@ -99,10 +105,11 @@ func (l *lineup) copyByID(from *lineup) {
 
 // spanWith returns the creation of the picks and c.
 func (l *lineup) spanWith(c *candidate) ageSpan {
-	s := ageSpan{math.MaxInt64, math.MinInt64}
+	s := ageSpan{math.MaxInt64, math.MinInt64} // of nobody: any creation is earlier and later
 	if n := len(l.ageSpans); n > 0 {
 		s = l.ageSpans[n-1]
 	}
+	// Parties of an open match do not wait, so that their age must not widen a rule for the newcomers.
 	if c != nil && !c.isSeated {
 		s.earliest, s.latest = min(s.earliest, c.createdNanos), max(s.latest, c.createdNanos)
 	}
@@ -116,12 +123,18 @@ func (l *lineup) playersOf(pick int) (from, to int) {
 	return l.firstPlayer[pick], l.firstPlayer[pick] + l.picks[pick].playerCount
 }
 
-// pickOr returns pick i, or c before the first.
-func pickOr(l *lineup, i int, c *candidate) *candidate {
-	if i < 0 {
-		return c
+// eachWith yields c and then the picks, as if c were one of them.
+func (l *lineup) eachWith(c *candidate) iter.Seq[*candidate] {
+	return func(yield func(*candidate) bool) {
+		if !yield(c) {
+			return
+		}
+		for _, pick := range l.picks {
+			if !yield(pick) {
+				return
+			}
+		}
 	}
-	return l.picks[i]
 }
 
 // setTeam puts all players of a pick into a team.
@@ -188,12 +201,12 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 		if s.byRole != nil {
 			x = l.picks[pick].ratingIn(&s, p, l.roleByPlayer[first+p])
 		}
-		// NaN, a player who is left out, is the only number that is not equal to itself.
-		if l.isInScope(first+p, member) && x == x {
+		if l.isInScope(first+p, member) && !math.IsNaN(x) {
 			to = append(to, x)
 			present = present || l.isInScope(first+p, s)
 		}
 	}
+	// A party counts in a team where it has a player, and not in one where only its number was looked up.
 	if !present {
 		return to[:start]
 	}
@@ -217,7 +230,7 @@ func (l *lineup) atomsIn(s scope) []atom {
 // narrowest. Players of an open match do not wait: they have no part in it.
 func (l *lineup) decidingAge(a profile.Age) time.Duration {
 	s := l.spanWith(nil)
-	if s.earliest > s.latest {
+	if s.earliest > s.latest { // nobody waits
 		return 0
 	}
 	switch a {
@@ -247,9 +260,11 @@ func (l *lineup) meanAge() time.Duration {
 // would widen it further; such a match is found when the oldest of them is the seed.
 func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
 	s := l.spanWith(c)
-	if s.earliest > s.latest {
+	if s.earliest > s.latest { // nobody waits
 		return 0
 	}
+	// The youngest ticket cannot become older by others that join. For the mean, the oldest is the bound: the mean of a
+	// match that is still to be filled is not known, and never above it.
 	if a == profile.Youngest {
 		return time.Duration(l.nowNanos - s.latest)
 	}
@@ -277,6 +292,7 @@ func (l *lineup) commonModes() uint8 {
 // hasPlayerOf reports whether a player has a ticket in the line-up already.
 func (l *lineup) hasPlayerOf(c *candidate) bool {
 	for _, pick := range l.picks {
+		// Most tickets have no bit in common, so that their subs need not be compared.
 		if pick.subBits&c.subBits == 0 {
 			continue
 		}

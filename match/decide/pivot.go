@@ -26,7 +26,7 @@ func (p *pivot) reachAt(step int) float64 {
 	if step > 0 {
 		lim = &p.rule.limitSteps[step-1].Limits
 	}
-	if lim.Ended {
+	if lim.Ended { // the rule admits everybody from this step on
 		return math.Inf(1)
 	}
 	return float64(p.reachFactor * lim.Within)
@@ -34,7 +34,8 @@ func (p *pivot) reachAt(step int) float64 {
 
 // widthOf returns within what range all keys of a match are, if the windows of its tickets have that reach.
 func (p *pivot) widthOf(reach float64) float64 {
-	if p.rule != nil && p.rule.ageKind == profile.Each { // two older tickets may be farther from each other than from the seed
+	// Two older tickets may be farther from each other than each of them from the seed.
+	if p.rule != nil && p.rule.ageKind == profile.Each {
 		return 2 * reach
 	}
 	return reach
@@ -59,7 +60,7 @@ func (p *pivot) spanOf(c *candidate) (low, high float64) {
 	}
 	var wished []float64
 	for player := range c.playerCount {
-		if x := c.wishedRating(p.numberColumn, p.byRole, player); x == x {
+		if x := c.wishedRating(p.numberColumn, p.byRole, player); !math.IsNaN(x) {
 			wished = append(wished, x)
 		}
 	}

@@ -14,12 +14,14 @@ func (s *search) placeTeams(least *leastStep) bool {
 	if !s.holdsWithoutTeams() {
 		return false
 	}
+	// Friends stay together wherever that is possible, also in a profile that may split them.
 	if s.distributeUnits(least, false) {
 		return true
 	}
 	return s.plan.maySplit && s.distributeUnits(least, true)
 }
 
+// distributeUnits looks for teams in which every rule holds, of whole parties or, with split, of single players.
 func (s *search) distributeUnits(least *leastStep, split bool) bool {
 	p := &s.placing
 	s.beginPlacing(least, split)
@@ -66,6 +68,7 @@ func (s *search) placeUnit(i int) bool {
 	return false
 }
 
+// seatUnit puts a unit into a team, and counts it there.
 func (s *search) seatUnit(u *unit, team int) {
 	s.putUnit(u, team)
 	s.placing.teamSizes[team] += u.playerCount
@@ -97,6 +100,7 @@ func (s *search) teamOrder(i int, u *unit) []int {
 	return order
 }
 
+// repeatsClass reports whether an empty team is like one of those before it: to try both would try the same twice.
 func (s *search) repeatsClass(order []int, team int) bool {
 	p := &s.placing
 	return p.teamSizes[team] == 0 && slices.ContainsFunc(order, func(o int) bool {

@@ -22,11 +22,14 @@ func (e *Engine) preferHeavier(c *candidate, allowed uint64, nodes int) (spent i
 		}
 		searched = true
 		ok, steps := e.findDue(set.rules, c, allowed, preferNodes)
-		if spent += steps; ok {
+		spent += steps
+		if ok {
 			return spent
 		}
 	}
-	if searched { // the first match, once more
+	// The searches in between have overwritten the first match. The same search finds it again: its lot depends on the
+	// seed and the time alone.
+	if searched {
 		_, steps := e.findDue(e.plan.rules, c, allowed, nodes)
 		spent += steps
 	}
@@ -35,6 +38,7 @@ func (e *Engine) preferHeavier(c *candidate, allowed uint64, nodes int) (spent i
 
 // findDue searches with other rules for a match that is due.
 func (e *Engine) findDue(rules []*rule, c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
+	// The search reads its rules from the plan, for which a set of preferences is rules like the others.
 	own := e.plan.rules
 	e.plan.rules = rules
 	ok, spent = e.runSearch(c, allowed, nodes)

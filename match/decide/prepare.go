@@ -77,6 +77,8 @@ func (pl *plan) addRoles(c *candidate) {
 		v, _ := valueOf(pl.profile, &c.ticket.Players[i], roleAttribute)
 		for _, name := range listTexts(&v) {
 			role := pl.roleNumber(name)
+			// A role that no team has, or that is listed twice, gives the player nothing. One whose number a rule needs,
+			// and that the player lacks, would make the match unjudgeable.
 			if role < 0 || slices.Contains(c.wantedRoles[i], uint8(role)) || !pl.suitsRole(c, i, role) {
 				continue
 			}
@@ -142,7 +144,7 @@ func (pl *plan) modesOf(t *match.Ticket) uint8 {
 	allowed := pl.allModes
 	for i := range t.Players {
 		v, ok := valueOf(pl.profile, &t.Players[i], modesAttribute)
-		if !ok {
+		if !ok { // a player who says nothing plays all modes
 			continue
 		}
 		for mode, name := range pl.profile.Modes {
@@ -162,7 +164,7 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	}
 	least := pl.profile.Priority.UpTo.Seconds()
 	for _, x := range c.numbersOf(pl.priorityColumn) {
-		if !(x > 0) { // players without the number have none
+		if !(x > 0) { // also NaN: players without the number have no head start
 			return 0
 		}
 		least = min(least, x)

@@ -64,6 +64,7 @@ func (s *search) shuffleNear() {
 // sortChoices finds all choices, and keeps the seed's order of preference.
 func (s *search) sortChoices() {
 	s.pullRest()
+	// Of several shuffles of a search, only the first sees the order of preference.
 	if s.choices.unshuffledList == nil {
 		s.choices.unshuffledList = slices.Clone(s.choices.list)
 	}
@@ -78,7 +79,7 @@ func (s *search) pullNext() {
 			break
 		}
 		k.scannedCount++
-		if c == k.seed {
+		if c == k.seed { // it is in its own window
 			continue
 		}
 		rare := k.variety.isRare(c)

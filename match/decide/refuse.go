@@ -10,6 +10,7 @@ func (s *search) refusalBesideSeed(c *candidate) string {
 	if because != "" || c.playerCount == 1 || s.plan.maySplit {
 		return because
 	}
+	// In any team, since rules that are firm look at each team in the same way: the first stands for all.
 	l.pushPick(c)
 	l.setTeam(len(l.picks)-1, 0)
 	for _, r := range s.plan.rules {
@@ -59,6 +60,7 @@ func (s *search) canPack(l *lineup, c *candidate) bool {
 		return true
 	}
 	parties := s.partySizes(l, c)
+	// A single party only needs a team that is large enough: no distribution has to be tried.
 	if len(parties) < 2 {
 		return len(parties) == 0 || parties[0] <= s.plan.largestParty()
 	}
@@ -93,10 +95,12 @@ func packInto(room, parties []int, steps *int) bool {
 		return true
 	}
 	for i, free := range room {
+		// A team with as much room as one before it leads to the same distributions.
 		if free < parties[0] || slices.Contains(room[:i], free) {
 			continue
 		}
-		if *steps--; *steps < 0 {
+		*steps--
+		if *steps < 0 {
 			return true
 		}
 		room[i] -= parties[0]

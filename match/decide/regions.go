@@ -50,6 +50,7 @@ func newRegionSet(regions []Region) regionSet {
 	slices.SortFunc(sorted, func(a, b Region) int { return strings.Compare(a.Name, b.Name) })
 	var s regionSet
 	for _, r := range sorted {
+		// A name that occurs twice is one region, with room if either has.
 		if s.number(r.Name) < 0 && len(s.names) < maxRegions {
 			s.names = append(s.names, r.Name)
 		}
@@ -57,7 +58,7 @@ func newRegionSet(regions []Region) regionSet {
 			s.roomyRegions |= 1 << i
 		}
 	}
-	s.knownRegions = everywhere
+	s.knownRegions = everywhere // with all 64, the shift below would give 0
 	if len(s.names) < maxRegions {
 		s.knownRegions = 1<<len(s.names) - 1
 	}
@@ -119,6 +120,7 @@ func (s *regionSet) rankRegions(set uint64, l *lineup, pl *plan) []RegionChoice 
 	}
 	slices.SortStableFunc(choices, func(a, b RegionChoice) int {
 		worst := 0
+		// Without a limit nobody said that the worst latency matters; the mean then decides.
 		if pl.limitsLatency {
 			worst = cmp.Compare(a.Worst, b.Worst)
 		}
@@ -149,6 +151,7 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 	r := RegionChoice{Name: s.names[region], Room: s.roomyRegions&(1<<region) != 0}
 	players, total := 0, 0
 	for _, c := range l.picks {
+		// One who measured nothing would make every region of the match unmeasured.
 		if c.isSeated || c.measuredRegions == 0 {
 			continue
 		}

@@ -21,6 +21,7 @@ func (k *casting) resetRoles(l *lineup) {
 		for i := range c.playerCount {
 			p := l.firstPlayer[pick] + i
 			switch {
+			// A player of an open match keeps the role that its game server knows, whatever would suit newcomers better.
 			case c.isSeated:
 				l.roleByPlayer[p] = c.takenSeats[i].roleIndex
 				k.wantedRoles = append(k.wantedRoles, nil)
@@ -63,6 +64,7 @@ func (k *casting) recastTeam(team int, needs []roleNeed) (empty int) {
 // augmentRole finds a player for one more place of a role: one without a role, or one whose own place another player
 // takes. Players that prefer the role come first.
 func (k *casting) augmentRole(team, role int) bool {
+	// By rank over all players, not player by player: everybody's first role before anybody's second.
 	deepest := 0
 	for rank := 0; rank <= deepest; rank++ {
 		for p, would := range k.wantedRoles {

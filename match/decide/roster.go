@@ -41,7 +41,7 @@ func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 		for i := range r.Teams[team] {
 			p := &r.Teams[team][i]
 			id := p.Ticket
-			if id == "" {
+			if id == "" { // alone: a party that is named after its player
 				id = p.Sub
 			}
 			if tickets[id] == nil {
@@ -78,7 +78,7 @@ func (pl *plan) newSeatedParty(t *match.Ticket, seats map[string]seat, regions *
 
 // seatNewcomer adds a newcomer to the open match where the line-up has it.
 func (r *roster) seatNewcomer(c *candidate, l *lineup) {
-	joined := *c
+	joined := *c // a copy: the candidate itself may return, if the proposal is dropped
 	joined.isSeated, joined.allowedModes, joined.takenSeats = true, ^uint8(0), nil
 	from, to := l.playersOf(slices.Index(l.picks, c))
 	for p := from; p < to; p++ {

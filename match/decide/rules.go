@@ -38,8 +38,9 @@ type verdict struct {
 	holdingRegions uint64 // where it holds: every region for most rules
 	value          float64
 	limit          float64
-	excess         float64 // how far the line-up is from holding, to compare two that do not hold; 0 if it holds somewhere
-	hasEnded       bool
+	// excess is how far the line-up is from holding, to compare two that do not hold; 0 if it holds somewhere.
+	excess   float64
+	hasEnded bool
 }
 
 const everywhere = ^uint64(0)
@@ -56,6 +57,8 @@ func atMost(value, limit float64) verdict {
 	if value <= limit {
 		return verdict{holdingRegions: everywhere, value: value, limit: limit}
 	}
+	// Relative to the limit, so that points, players and milliseconds can be added; and never 0, however near it is:
+	// 0 says that the rule holds.
 	return verdict{value: value, limit: limit,
 		excess: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
 }
@@ -85,6 +88,7 @@ func disjointVerdict(v verdict) verdict {
 	return v
 }
 
+// limitsAt returns the limits of the last step that an age has passed.
 func (r *rule) limitsAt(age time.Duration) *profile.Limits {
 	for i := len(r.limitSteps) - 1; i >= 0; i-- {
 		if age >= r.limitSteps[i].AfterWait {
@@ -110,6 +114,7 @@ func (r *rule) stepAt(age time.Duration) int {
 
 // mayAdmit is admitsCandidate under the widest limits that the line-up with c can have.
 func (r *rule) mayAdmit(l *lineup, c *candidate) bool {
+	// Under one age for all, an old ticket would widen the rule for two young ones as well.
 	if p, ok := r.condition.(pairwise); ok && r.ageKind == profile.Each {
 		return p.admitsPairs(l, c, r)
 	}
@@ -130,7 +135,7 @@ func (r *rule) verdictFor(l *lineup) verdict {
 	if p, ok := r.condition.(pairwise); ok {
 		return p.judgePairs(l, r)
 	}
-	return r.forEach(l)
+	return r.judgeEachStep(l)
 }
 
 func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
@@ -141,8 +146,8 @@ func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
 	return r.condition.judgeLineup(l, lim)
 }
 
-// forEach judges under the limits of each step that a ticket has passed: all must hold.
-func (r *rule) forEach(l *lineup) verdict {
+// judgeEachStep judges under the limits of each step that a ticket has passed: all must hold.
+func (r *rule) judgeEachStep(l *lineup) verdict {
 	all := verdict{holdingRegions: everywhere, hasEnded: true}
 	for step := range len(r.limitSteps) + 1 {
 		c := slices.IndexFunc(l.picks, func(c *candidate) bool { return !c.isSeated && r.stepAt(l.ageOf(c)) == step })
@@ -150,6 +155,7 @@ func (r *rule) forEach(l *lineup) verdict {
 			continue
 		}
 		v := r.judgeAt(l, l.ageOf(l.picks[c]))
+		// The regions of all steps together, whichever verdict is shown.
 		regions := all.holdingRegions & v.holdingRegions
 		if all.hasEnded || v.excess > all.excess || v.excess == all.excess && v.limit < all.limit && !v.hasEnded {
 			all = v

@@ -21,6 +21,7 @@ func (a *avoid) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool
 		return false
 	}
 	for _, pick := range l.picks {
+		// In both directions: it is enough that one of two does not want to meet the other.
 		if a.listsPlayer(pick, c) || a.listsPlayer(c, pick) {
 			return false
 		}
@@ -64,6 +65,8 @@ func (a *avoid) listsPlayer(from, to *candidate) bool {
 	return false
 }
 
+// avoidedSubs returns the players that one avoids. They are not in a column: subs are compared with subs, and few have a
+// list.
 func (a *avoid) avoidedSubs(c *candidate, player int) []string {
 	v, _ := valueOf(a.profile, &c.ticket.Players[player], a.attribute)
 	return listTexts(&v)

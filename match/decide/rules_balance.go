@@ -8,6 +8,7 @@ type balance struct {
 	teamFold profile.Fold
 }
 
+// admitsCandidate excludes nobody: teams that are not full can be evened out by those who join them.
 func (*balance) admitsCandidate(*lineup, *candidate, *profile.Limits) bool { return true }
 
 func (b *balance) judgeLineup(l *lineup, lim *profile.Limits) verdict {
@@ -24,6 +25,7 @@ func (b *balance) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 // sizes holds if the sizes of the teams differ by at most the limit, or those of the teams' largest parties.
 type sizes struct{ ofParties bool }
 
+// admitsCandidate excludes nobody: sizes are known when the teams are full.
 func (*sizes) admitsCandidate(*lineup, *candidate, *profile.Limits) bool { return true }
 
 func (s *sizes) judgeLineup(l *lineup, lim *profile.Limits) verdict {

@@ -16,6 +16,7 @@ func (k *common) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) b
 	if k.scope.onlyRole != anyRole {
 		return true
 	}
+	// Values only disappear as more lists join, so that too few of them exclude for good.
 	l.pushPick(c)
 	values, bound := k.sharedValues(l)
 	l.popPick()
@@ -49,6 +50,7 @@ func (k *common) sharedValues(l *lineup) (values []text, bound bool) {
 // partyLists returns the lists of a pick's players in scope, or one list of what any of them has.
 func (k *common) partyLists(l *lineup, pick int) [][]text {
 	lists := l.picks[pick].listsOf(k.scope.column)
+	// A ticket of one player, as most are: its lists are returned as they are, without an allocation.
 	if len(lists) == 1 && k.scope.onlyRole == anyRole && lists[0] != nil {
 		return lists
 	}
@@ -64,6 +66,7 @@ func (k *common) partyLists(l *lineup, pick int) [][]text {
 	return all
 }
 
+// distinctTexts returns the texts of a list, each once, in its order.
 func distinctTexts(list []text) []text {
 	values := make([]text, 0, len(list))
 	for _, t := range list {

@@ -27,6 +27,7 @@ func (c *compare) admitsCandidate(_ *lineup, other *candidate, lim *profile.Limi
 		!c.isFirm() {
 		return true
 	}
+	// Each ticket is judged alone: the others were when they were taken.
 	low, high := other.numberSpan(m.scope.column, m.scope.partyFold)
 	return low > high || comparisonHolds(c.operator, low, lim.Number) && comparisonHolds(c.operator, high, lim.Number)
 }
@@ -97,6 +98,7 @@ func (c *compare) worstVerdict(left, right []float64) verdict {
 func (c *compare) judgePair(x, y float64) verdict {
 	v := verdict{holdingRegions: everywhere, value: x, limit: y}
 	if !comparisonHolds(c.operator, x, y) {
+		// At least a little, since < and != are broken at a distance of 0.
 		v.holdingRegions, v.excess = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
 	}
 	return v

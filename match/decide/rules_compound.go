@@ -27,6 +27,7 @@ func (o *or) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	for i, r := range o.rules {
 		v := r.verdictFor(l)
 		regions := best.holdingRegions | v.holdingRegions
+		// The nearest rule is the one to show; its regions are joined by those of all others that hold.
 		if i == 0 || v.excess < best.excess {
 			best = v
 		}
@@ -56,6 +57,7 @@ func (a *and) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 		}
 		all.holdingRegions = regions
 	}
+	// The sum, so that a line-up that mends one of two broken rules comes nearer.
 	all.excess = over
 	return disjointVerdict(all)
 }
@@ -92,6 +94,7 @@ func (n *not) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool { return 
 
 func (n *not) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	v := n.rule.verdictFor(l)
+	// Where the rule within holds, its negation does not, region by region.
 	v.holdingRegions = ^v.holdingRegions
 	v.excess = 0
 	if v.holdingRegions&l.allowedRegions == 0 && (v.holdingRegions == 0 || l.allowedRegions != 0) {

@@ -12,6 +12,7 @@ func (k *count) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bo
 	if k.perTeam || k.scope.onlyRole != anyRole {
 		return true
 	}
+	// Too few may become enough; too many stay too many.
 	n := countOnes(c.numbersOf(k.scope.column))
 	for _, pick := range l.picks {
 		n += countOnes(pick.numbersOf(k.scope.column))
@@ -25,6 +26,7 @@ func (k *count) mayFail(l *lineup, c *candidate, lim *profile.Limits) bool {
 	return lim.Max != profile.NoMax || k.admitsCandidate(l, c, &enough)
 }
 
+// countOnes returns how many players count: the column has 1 for them.
 func countOnes(values []float64) float64 {
 	n := 0.0
 	for _, x := range values {
@@ -51,13 +53,14 @@ func (k *count) playerScope() scope {
 	return s
 }
 
+// inRange returns the verdict of a count that must be from the least to the greatest.
 func inRange(n float64, lim *profile.Limits) verdict {
 	if n > float64(lim.Max) {
 		return atMost(n, float64(lim.Max))
 	}
 	v := atMost(float64(lim.Min), n)
 	v.value, v.limit = n, float64(lim.Min)
-	if lim.Min == 0 {
+	if lim.Min == 0 { // the bound that can break is the one to show
 		v.limit = float64(lim.Max)
 	}
 	return v

@@ -44,12 +44,13 @@ func (k *latency) withinSpread(regions uint64, l *lineup, c *candidate, spread t
 	}
 	eachRegion(regions, func(region int) {
 		least, worst := time.Duration(math.MaxInt64), time.Duration(0)
-		for i := -1; i < len(l.picks); i++ {
-			if one := pickOr(l, i, c); !k.leftOut(one) {
+		for one := range l.eachWith(c) {
+			if !k.leftOut(one) {
 				d, _ := k.latencyOf(one, region)
 				least, worst = min(least, d), max(worst, d)
 			}
 		}
+		// least > worst: nobody's latency counts, so that none is too far from another.
 		if least > worst || worst-least <= spread {
 			set |= 1 << region
 		}
@@ -63,6 +64,7 @@ func (k *latency) regionsWithin(c *candidate, limit time.Duration) uint64 {
 		return everywhere
 	}
 	if len(c.ticket.Latencies) == 0 {
+		// What stands in for latencies is the same in every region.
 		if ms, ok := k.standIn(); ok && ms <= limit {
 			return everywhere
 		}
@@ -78,8 +80,11 @@ func (k *latency) regionsWithin(c *candidate, limit time.Duration) uint64 {
 	return set
 }
 
+// latencyDuration converts a latency as candidates hold it: in two bytes, since each of them has one for every region.
 func latencyDuration(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
 
+// leftOut reports whether a ticket has no part in the rule. The players of an open match are where they are: their
+// latencies exclude no newcomer.
 func (k *latency) leftOut(c *candidate) bool {
 	return c.isSeated || k.missing.Pass && k.missing.Value == nil && len(c.ticket.Latencies) == 0
 }
@@ -112,6 +117,8 @@ func (k *latency) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 		}
 	}
 	best.holdingRegions = set
+	// No region was measured by everybody. How far that is from holding has no measure, and an infinite excess would
+	// hide what other rules lack from the search for a nearer line-up.
 	if math.IsInf(best.excess, 1) {
 		best.excess = 1
 	}

@@ -15,6 +15,7 @@ type near struct {
 }
 
 func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	// Before teams and roles are known, the players may still be apart.
 	if n.perTeam || n.scope.onlyRole != anyRole {
 		return true
 	}
@@ -23,7 +24,8 @@ func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) boo
 		a, b := n.boundsOf(pick)
 		low, high = min(low, a), max(high, b)
 	}
-	if n.fromMean { // numbers on both sides of their mean
+	// The mean of the whole match lies somewhere between both ends, so that each may be a limit away from it.
+	if n.fromMean {
 		return low > high || high-low <= widenBound(2*lim.Within)
 	}
 	return low > high || high-low <= lim.Within
@@ -78,7 +80,7 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 // judgePair compares two tickets, or the players of one if i == j.
 func (n *near) judgePair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict {
 	limit := min(n.limitOf(l, r, l.picks[i]), n.limitOf(l, r, l.picks[j]))
-	if math.IsInf(limit, 1) {
+	if math.IsInf(limit, 1) { // the rule has ended for both tickets
 		return verdict{holdingRegions: everywhere, hasEnded: true}
 	}
 	l.moreValues = l.gatherPick(l.moreValues[:0], i, s)
@@ -93,6 +95,7 @@ func (n *near) judgePair(l *lineup, r *rule, s scope, i, j int, mean float64) ve
 	if i != j {
 		l.moreValues = l.gatherPick(l.moreValues, j, s)
 	}
+	// One of the two has no number in scope: there is no difference.
 	if a == 0 || i != j && len(l.moreValues) == a {
 		return verdict{holdingRegions: everywhere, limit: limit}
 	}
@@ -110,11 +113,13 @@ func differenceBetween(values []float64, a int, same bool) float64 {
 }
 
 func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
+	// A mean moves with every further ticket, so that no pair breaks the rule for good.
 	if n.perTeam || n.fromMean || n.scope.onlyRole != anyRole {
 		return true
 	}
 	own := n.limitOf(l, r, c)
 	low, high := n.boundsOf(c)
+	// Two players of its own party are farther apart than it accepts itself.
 	if high-low > own {
 		return false
 	}
@@ -147,7 +152,7 @@ func (n *near) ownTolerance(c *candidate) float64 {
 	}
 	least := math.Inf(1)
 	for _, x := range c.numbersOf(n.toleranceColumn) {
-		if x == x {
+		if !math.IsNaN(x) { // a negative tolerance admits only equals
 			least = min(least, max(0, x))
 		}
 	}

@@ -13,15 +13,18 @@ type same struct {
 }
 
 func (s *same) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
+	// Which team and role a player gets is not known yet: two of different values may be in different teams.
 	if s.perTeam || s.scope.onlyRole != anyRole {
 		return true
 	}
 	var first atom
-	for i := -1; i < len(l.picks); i++ {
-		for _, a := range pickOr(l, i, c).atomsOf(s.scope.column) {
-			if first == (atom{}) {
+	for one := range l.eachWith(c) {
+		for _, a := range one.atomsOf(s.scope.column) {
+			switch {
+			case a == atom{}: // left out: no value differs from none
+			case first == atom{}:
 				first = a
-			} else if a != (atom{}) && a != first {
+			case a != first:
 				return false
 			}
 		}
@@ -67,9 +70,10 @@ func (d *different) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) 
 	}
 	own := c.atomsOf(d.scope.column)
 	for i, a := range own {
-		if a == (atom{}) {
+		if a == (atom{}) { // left out: two players without a value do not have the same
 			continue
 		}
+		// Two players of one party, who are in the match together whatever others it has.
 		if slices.Contains(own[:i], a) {
 			return false
 		}
@@ -114,6 +118,7 @@ func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b ato
 	if s.onlyRole != anyRole {
 		return true
 	}
+	// A rule binds a pair of tickets as long as it binds one of them, since the narrower of two steps counts.
 	own, binds := c.atomsOf(s.column), l.bindsTicket(r, c)
 	for i, a := range own {
 		if a == (atom{}) {

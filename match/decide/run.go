@@ -22,6 +22,7 @@ func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 		effort -= e.trySeed(e.dirtySeeds.popFirst(), &found)
 	}
 	done = e.sweepOn(effort, &found)
+	// A match reaches a step by its mean age at a moment that no ticket's timer knows: the sweep looks every second.
 	if e.plan.byMean && e.momentTimers.len() > 0 {
 		e.sweep.beginAfter(e.nowNanos, time.Second)
 	}
@@ -36,6 +37,7 @@ func (e *Engine) runTimers() {
 		if e.mayAutofill(c) {
 			e.autofillSeed(c)
 		}
+		// A timer may also be for a search that is repeated: then no step was passed, and its failures still count.
 		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.nextMoment {
 			c.nextMoment, c.failedSearches = next, 0
 		}
@@ -62,6 +64,7 @@ func (e *Engine) trySeed(c *candidate, found *[]Proposal) (spent int) {
 // findMatch searches for a new match of a seed: in regions with room, then in all, because players may also wait for a
 // host.
 func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
+	// Counting is much cheaper than a search that finds nothing, as all seeds of a short queue would make it.
 	if !e.mayFill(c) {
 		e.restSeed(c, false)
 		return false
@@ -70,19 +73,21 @@ func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
 	for _, allowed := range e.searchedRegions() {
 		ok, steps := e.runSearch(c, allowed, nodes)
 		*spent += steps
-		if ok {
-			e.search.evenPreferred()
+		if !ok {
+			continue
 		}
-		if ok && e.mustWait(c) {
+		// Before it is judged whether the match is due: even teams cost less by a trade of balance.
+		e.search.evenPreferred()
+		if due := e.dueAt(); !due.IsZero() {
+			e.restUntil(c, due)
 			return false
 		}
-		if ok {
-			*spent += e.preferHeavier(c, allowed, nodes)
-			random := newLot(e.lotSeed, c.ticket.ID)
-			e.search.drawSides(&random)
-			e.proposeFound(found)
-			return true
-		}
+		*spent += e.preferHeavier(c, allowed, nodes)
+		// Not the lot of the search, which changes with time: a match that is found again has the same sides.
+		random := newLot(e.lotSeed, c.ticket.ID)
+		e.search.drawSides(&random)
+		e.proposeFound(found)
+		return true
 	}
 	e.restSeed(c, true)
 	return false
@@ -94,6 +99,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	if due == 0 {
 		return true
 	}
+	// A queue that cannot have a match, as one of three players for teams of five, is not gone through at all.
 	if !e.mayMatch() {
 		e.sweep.endRound(e.nowNanos)
 		return true
@@ -104,6 +110,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	for ; due > 0 && effort > 0 && !e.ageTree.isEnd(at); due-- {
 		c := e.ageTree.entryAt(at).c
+		// A match takes candidates out of the tree, so that the cursor behind the seed is looked up again.
 		effort -= e.trySeed(c, found)
 		e.sweep.lastTried = c
 		at = e.ageTree.cursorAfter(float64(c.createdNanos), c)

@@ -53,10 +53,13 @@ type placing struct {
 // unit is what stays in one team: a party, or a player where parties may be split.
 type unit struct {
 	pickIndex   int
-	playerIndex int // -1: the whole party
+	playerIndex int // of its party; wholeParty
 	playerCount int
 	strength    float64
 }
+
+// wholeParty is the player of a unit that is a party.
+const wholeParty = -1
 
 // filling is a match that is filled team by team.
 type filling struct {
@@ -89,6 +92,7 @@ func (s *seating) keepSeats(l *lineup) {
 		l.roleByPlayer...)
 }
 
+// foldedValue returns the value of a team with these numbers.
 func (w *weight) foldedValue(f profile.Fold) float64 {
 	switch f {
 	case profile.FoldSum:
@@ -112,6 +116,7 @@ func newReached(rules int) *reached { return &reached{make([]verdict, rules), ma
 
 // noteVerdict notes a verdict over a set of tickets.
 func (r *reached) noteVerdict(rule int, v verdict) {
+	// nil: the search decides, and nobody asks how near it came.
 	if r == nil || r.isJudged[rule] && r.bestVerdicts[rule].excess <= v.excess {
 		return
 	}

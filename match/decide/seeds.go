@@ -19,11 +19,13 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 	var seeds []*candidate
 	seen := 0
 	newcomer.bucket.windows.eachHolding(&e.plan.pivot, newcomer, func(c *candidate) bool {
-		if seen++; e.mayFill(c) {
+		seen++
+		if e.mayFill(c) {
 			seeds = append(seeds, c)
 		}
 		return len(seeds) < searchesPerNewcomer && seen < seenPerNewcomer
 	})
+	// Only now: a seed that becomes dirty leaves the windows that were just walked through.
 	for _, c := range seeds {
 		e.markDirty(c)
 	}
@@ -51,6 +53,7 @@ const fewBuckets = 16
 // mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that
 // one of them has now. With many buckets it gives the answer that promises nothing.
 func (e *Engine) mayMatch() bool {
+	// Open matches need fewer players than a new one, of which the demand below knows nothing.
 	if len(e.buckets) > fewBuckets || e.plan.profile.JoinInProgress.When != profile.Never || e.ageTree.len == 0 {
 		return true
 	}
@@ -64,6 +67,7 @@ func (e *Engine) mayMatch() bool {
 	return false
 }
 
+// demandAt returns what a match needs at least at an age.
 func (e *Engine) demandAt(age time.Duration) demand {
 	return demand{e.plan.leastAt(age).totalSize, e.plan.traitNeeds}
 }
@@ -85,6 +89,7 @@ func (e *Engine) restSeed(c *candidate, searched bool) {
 	}
 	if searched && c.failedSearches < stuckAfter {
 		c.failedSearches++
+		// One that tried everything would find nothing again, in whatever order.
 		if e.search.ranOutOfSteps {
 			c.searchAt = e.nowNanos + int64(retryAfter)
 		}
@@ -101,6 +106,7 @@ func (e *Engine) restSeed(c *candidate, searched bool) {
 // second.
 const retryAfter = time.Second / stuckAfter
 
+// stopWatching takes a seed out of the windows that newcomers look through.
 func (e *Engine) stopWatching(c *candidate) {
 	if c.isWatching {
 		c.isWatching = false
@@ -124,6 +130,7 @@ func (e *Engine) turnOf(c *candidate) int64 {
 // sortableInt maps numbers to integers of the same order.
 func sortableInt(x float64) int64 {
 	bits := int64(math.Float64bits(x))
+	// The bits of positive numbers ascend with them. Those of negative ones begin with the sign and descend.
 	if bits < 0 {
 		return math.MinInt64 - bits
 	}

@@ -31,6 +31,7 @@ func (l *shortlist) addListed(c *candidate, now bool) {
 		distance = math.Abs(c.pivotKey - seed.pivotKey)
 	}
 	l.list = append(l.list, listed{c, now, distance})
+	// Twice as many as are kept, so that each candidate costs a constant time: the list is sorted once in maxKept times.
 	if len(l.list) >= 2*l.maxKept {
 		l.dropExcess()
 	}
@@ -73,7 +74,7 @@ func (l *shortlist) dropExcess() {
 		}
 		kept = append(kept, e)
 	}
-	clear(l.list[len(kept):])
+	clear(l.list[len(kept):]) // else the array keeps the tickets that were dropped in memory
 	l.list = kept
 }
 

@@ -42,7 +42,7 @@ func (s *sweep) startRound(now int64) {
 
 // beginRun is called at the beginning of a Run.
 func (s *sweep) beginRun(now int64) {
-	if s.isIdle {
+	if s.isIdle { // begin knew no time
 		s.startRound(now)
 	}
 }
@@ -66,6 +66,7 @@ func (s *sweep) seedsDue(now int64) int {
 func (s *sweep) endRound(now int64) {
 	again := s.needsAnotherRound
 	s.isActive, s.lastTried = false, nil
+	// What changed in the middle of the round may suit seeds that it had passed already.
 	if again {
 		s.startRound(now)
 	}

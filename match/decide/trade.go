@@ -74,8 +74,8 @@ func (s *search) paidForBalance(t *trade) float64 {
 		l.scratchValues = l.gatherNumbers(l.scratchValues[:0],
 			scope{column: t.numberColumn, byRole: t.byRole, onlyRole: anyRole, onlyTeam: team})
 		if len(l.scratchValues) > 0 {
-			teams, players = append(teams, foldValues(l.scratchValues, t.terms.Teams)), append(players,
-				float64(len(l.scratchValues)))
+			teams = append(teams, foldValues(l.scratchValues, t.terms.Teams))
+			players = append(players, float64(len(l.scratchValues)))
 		}
 	}
 	return sumDistances(teams, players)
@@ -85,11 +85,12 @@ func (s *search) paidForBalance(t *trade) float64 {
 func (s *search) paidForLatency(regions *regionSet) (total float64) {
 	l := &s.finalLine
 	choices := regions.rankRegions(s.holdingRegions(), l, s.plan)
-	if len(choices) == 0 {
+	if len(choices) == 0 { // no region is known, so that none is slower than another
 		return 0
 	}
 	region := regions.number(choices[0].Name)
 	for _, c := range l.picks {
+		// A ticket that did not measure the region pays nothing: what it would be is not known.
 		if !c.isSeated && c.measuredRegions&(1<<region) != 0 {
 			best := slices.Min(c.latencyMillis)
 			total += float64(c.playerCount * int(c.latencyMillis[region]-best))
@@ -126,16 +127,13 @@ func (e *Engine) dueAt() time.Time {
 	return time.Unix(0, at).UTC()
 }
 
-// mustWait reports whether the match that the search found is not due yet. Then its seed waits until it is.
-func (e *Engine) mustWait(c *candidate) bool {
-	at := e.dueAt()
-	if at.IsZero() {
-		return false
-	}
-	c.searchAt = at.UnixNano()
-	e.restSeed(c, false)
-	if e.plan.maxPlayers == 2 { // a newcomer looks at each pair that it may be in
+// restUntil lets a seed wait until its match is due.
+func (e *Engine) restUntil(c *candidate, due time.Time) {
+	c.searchAt = due.UnixNano()
+	e.restSeed(c, false) // not searched in vain: a match that is not due is no failure
+	// A newcomer looks at each pair that it may be in, so that no better pair is missed while the seed rests. Of larger
+	// matches a newcomer finds only the one that it prefers itself.
+	if e.plan.maxPlayers == 2 {
 		e.stopWatching(c)
 	}
-	return true
 }

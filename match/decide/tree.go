@@ -39,6 +39,7 @@ func (n *counts) clear() { *n = counts{traitCounts: n.traitCounts[:0]} }
 
 func (n *counts) addCandidate(c *candidate, sign int) {
 	n.playerCount += sign * c.playerCount
+	// Never taken back, since others may have measured the same: a walk may look into a leaf in vain, and misses nobody.
 	n.measuredRegions |= c.measuredRegions
 	for len(n.traitCounts) < len(c.traitCounts) {
 		n.traitCounts = append(n.traitCounts, 0)
@@ -78,6 +79,7 @@ func (n *counts) merge(o *counts) {
 	}
 }
 
+// precedes orders by key, then by age. An entry does not precede itself: the search for its place ends there.
 func (a entry) precedes(b entry) bool {
 	if a.sortKey != b.sortKey {
 		return a.sortKey < b.sortKey
@@ -96,7 +98,7 @@ func (t *tree) insert(key float64, c *candidate) {
 		t.leaves = append(t.leaves, &leaf{})
 		t.leafTops = append(t.leafTops, e)
 	}
-	i := min(t.leafOf(e), len(t.leaves)-1)
+	i := min(t.leafOf(e), len(t.leaves)-1) // beyond all entries: at the end of the last leaf
 	l := t.leaves[i]
 	l.entries = slices.Insert(l.entries, l.indexOf(e), e)
 	l.counts.addCandidate(c, 1)
@@ -196,6 +198,7 @@ func (t *tree) cursorAfter(key float64, c *candidate) cursor {
 	return cursor{i, sort.Search(len(entries), func(j int) bool { return e.precedes(entries[j]) })}
 }
 
+// isEnd reports whether a cursor is behind the last entry.
 func (t *tree) isEnd(at cursor) bool { return at.leafIndex >= len(t.leaves) }
 
 func (t *tree) entryAt(at cursor) entry { return t.leaves[at.leafIndex].entries[at.entryIndex] }

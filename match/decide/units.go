@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -11,7 +12,7 @@ func (s *search) cutUnits(split bool) {
 	p.units = p.units[:0]
 	for pick, c := range s.finalLine.picks {
 		if !split {
-			p.units = append(p.units, unit{pick, -1, c.playerCount, s.plan.strengthOf(c, -1)})
+			p.units = append(p.units, unit{pick, wholeParty, c.playerCount, s.plan.strengthOf(c, wholeParty)})
 			continue
 		}
 		for player := range c.playerCount {
@@ -25,13 +26,14 @@ func (s *search) cutUnits(split bool) {
 
 // putUnit moves a unit into a team, or out of all with noTeam.
 func (s *search) putUnit(u *unit, team int) {
-	if u.playerIndex < 0 {
+	if u.playerIndex == wholeParty {
 		s.finalLine.setTeam(u.pickIndex, team)
 		return
 	}
 	s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+u.playerIndex] = team
 }
 
+// teamOf returns the team of a unit: of a whole party that of its first player, since all are in one.
 func (s *search) teamOf(u *unit) int {
 	return s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+max(u.playerIndex, 0)]
 }
@@ -52,7 +54,7 @@ func (pl *plan) strengthOf(c *candidate, player int) float64 {
 		if pl.evenBy.byRole != nil {
 			x = c.wishedRating(pl.evenBy.numberColumn, pl.evenBy.byRole, i)
 		}
-		if (player < 0 || i == player) && x == x {
+		if (player == wholeParty || i == player) && !math.IsNaN(x) {
 			total += x
 		}
 	}

@@ -20,7 +20,7 @@ func (v *variety) beginFor(pl *plan, places int) {
 func (v *variety) countChosen(c *candidate) {
 	for rest := c.differentBits; rest != 0; rest &= rest - 1 {
 		bit := bits.TrailingZeros64(rest)
-		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1)
+		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1) // beyond that it is not rare, and a byte would overflow
 	}
 }
 

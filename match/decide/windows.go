@@ -8,6 +8,7 @@ type windows struct {
 	byStep []tree // of candidates that are neither dirty nor stuck
 }
 
+// treeOf returns the tree of the seeds that have passed so many steps.
 func (w *windows) treeOf(step int) *tree {
 	for len(w.byStep) <= step {
 		w.byStep = append(w.byStep, tree{})
@@ -40,7 +41,7 @@ func (w *windows) eachHolding(p *pivot, newcomer *candidate, f func(*candidate) 
 		t := &w.byStep[step]
 		middle := newcomer.pivotKey
 		low, high := keyWindow(newcomer, p.reachAt(step))
-		if math.IsInf(high, 1) {
+		if math.IsInf(high, 1) { // sorted by turn: from the first one on
 			middle = math.Inf(-1)
 		}
 		seeds := newWalk(t, middle, low, high)

@@ -84,9 +84,8 @@ func (e *Explanation) beginProfile(i int, asked Asked) Profile {
 	return found
 }
 
-// hostRegions returns the regions that may host a match. Without any host it returns the regions that the ticket
-// measured, and the answer says that there is no host: otherwise every rule on latency would fail and hide the other
-// reasons.
+// hostRegions returns the regions that may host a match. Without any host it returns the regions that the ticket measured,
+// and the answer says that there is no host: otherwise every rule on latency would fail and hide the other reasons.
 func (e *Explanation) hostRegions(p *profile.Profile) []decide.Region {
 	all := decide.RegionsOf(p, e.question.Hosts)
 	if len(all) == 0 && len(p.Modes) > 0 {

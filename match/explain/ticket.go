@@ -81,8 +81,7 @@ type Step struct {
 
 // Limits are the limits of a rule; which are set depends on its kind. Any reports that there is no limit.
 type Limits struct {
-	// its id; "fewer": the least number of players; "fill": that beside bots; "autofill": with Any, its players take
-	// any role
+	// its id; "fewer": the least number of players; "fill": that beside bots; "autofill": with Any, its players take any role
 	Rule      string   `json:"rule"`
 	Within    *float64 `json:"within,omitempty"`
 	To        *float64 `json:"to,omitempty"`

@@ -31,6 +31,7 @@ func (t Team) leastBesideBots() int {
 // FillTo returns the number of players to which bots fill each team of a match with teams of these sizes, by name. Nil:
 // bots fill none, since without them the match was large enough.
 func (p *Profile) FillTo(players map[string]int) map[string]int {
+	// A step of fewer alone makes a smaller match, and that is what its author wants: no bots then.
 	if p.BotsAfter == 0 || !p.isShort(players) {
 		return nil
 	}

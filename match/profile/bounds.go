@@ -9,11 +9,11 @@ const (
 	maxRoles      = 16 // over all teams
 	maxRules      = 32 // those within or, and, not included
 	maxID         = 256
-	maxSteps      = 16 // as a document lists them
-	maxExpanded   = 256
-	maxPrefer     = 5 // every set of them may be searched for
+	maxSteps      = 16  // as a document lists them
+	maxExpanded   = 256 // steps of linear widening: each is a moment at which a waiting ticket is searched for again
+	maxPrefer     = 5   // every set of them may be searched for
 	maxAttributes = 64
-	maxModes      = 8
+	maxModes      = 8 // a candidate has a bit for each, in one byte
 	maxData       = 4 << 10
 	maxClaimPath  = 8
 	maxWait       = 24 * time.Hour // the longest a ticket waits

@@ -13,7 +13,7 @@ func canonicalRule(r Rule) members {
 	d.setMember("age", ages.wordFor(r.Age))
 	d.setMember("role", r.Role)
 	canonicalOwn(&d, r)
-	if len(r.Measured()) > 0 {
+	if len(r.Measured()) > 0 { // Parse refuses the key of a rule without an attribute
 		d.setMember("missing", canonicalMissing(r.Missing))
 	}
 	d.setMember("widen", canonicalWiden(r, kind))

@@ -11,10 +11,11 @@ import (
 // contradiction that is not there, but not every one that is: it knows the differences between numbers of a match, and
 // what follows from the sizes of teams.
 func (c *converter) reportContradictions() {
+	// Not of a stored document, which must stay readable; and not beside other problems, which may be the cause.
 	if c.report.isStored || len(c.report.problems) > 0 || c.p.Function != nil {
 		return
 	}
-	if c.reportContradiction("this", c.p.Rules) {
+	if c.reportContradiction("this", c.p.Rules) { // every preference beside these rules would be reported as well
 		return
 	}
 	for i := range c.p.Prefer {
@@ -31,7 +32,7 @@ func (c *converter) reportContradiction(what string, rules []Rule) bool {
 		return false
 	}
 	claims, facts := s.foundConflict.claimsAndFacts(c.ruleNodes)
-	if len(claims) == 0 {
+	if len(claims) == 0 { // facts alone, which the checks of teams have reported
 		return false
 	}
 	last := claims[len(claims)-1]
@@ -71,6 +72,7 @@ func (s *satisfier) canSatisfy(rules []Rule, chosen way) bool {
 	for _, w := range s.waysOf(claim{rule: &rules[0]}) {
 		next := chosen.joinedWith(w)
 		found := findCycle(s.impliedBounds(next), &s.effortLeft)
+		// Out of effort: the profile is accepted, since a contradiction that is not there must not be reported.
 		if s.effortLeft <= 0 || found == nil && s.canSatisfy(rules[1:], next) {
 			return true
 		}

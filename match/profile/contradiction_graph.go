@@ -67,6 +67,7 @@ func cycleAround(bounds []bound, paths map[quantity]path, end quantity) []bound 
 			break
 		}
 	}
+	// Within the rounding of a match: one whose numbers are computed a little differently may satisfy it.
 	if !isContradiction(found) {
 		return nil
 	}

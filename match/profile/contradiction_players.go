@@ -39,6 +39,7 @@ func (s *satisfier) requireAttributes(rules []Rule) {
 	for i := range rules {
 		r := &rules[i]
 		s.requireAttributes(r.Rules)
+		// Then a player without the attribute may be in a match: left out, with a stand-in, or in another role.
 		if r.Missing.Pass || r.Missing.Value != nil || r.Role != "" {
 			continue
 		}

@@ -6,7 +6,7 @@ import "fmt"
 func (s *satisfier) waysOf(c claim) (ways []way) {
 	rules := c.rule.Rules
 	switch kind := c.rule.Kind; {
-	case c.rule.widestLimits().Ended:
+	case c.rule.widestLimits().Ended: // it holds once a ticket has waited for so long
 		return anyway
 	case kind == Not:
 		return s.waysOf(claim{rule: &rules[0], isNegated: !c.isNegated})

@@ -21,6 +21,7 @@ func (c *converter) convertProfile(n *node) {
 			p.Modes = []string{mode.plainText}
 		}
 	}
+	// An empty mapping is a pool as well, which holds all tickets that name no profile.
 	p.Pool = convertPool(c, n.goodValue("pool"))
 	c.usePool(n.goodValue("pool"))
 	// Rules name attributes, teams and roles: those are read before.
@@ -41,6 +42,7 @@ func (c *converter) convertProfile(n *node) {
 	p.Accept = n.goodValue("accept").goodValue("within").durationOr(0)
 	p.LatencyJump = n.goodValue("latency_jump").durationOr(0)
 	p.TTL = n.goodValue("ttl").durationOr(10 * time.Minute)
+	// data: null is no data: game servers would have to tell both apart.
 	if data := n.goodValue("data"); data != nil && data.kind != isNull {
 		p.Data = encodeJSON(data.jsonValue())
 	}
@@ -60,6 +62,7 @@ func (c *converter) convertFunction(n *node) {
 		}
 		return
 	}
+	// Refused rather than ignored: an author who writes rules expects that they hold.
 	for i, k := range n.objectKeys {
 		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "fill", "autofill", "age", "trade", "batch",
 			"priority", "order", "join_in_progress"}, k.name) {
@@ -148,7 +151,7 @@ func (c *converter) convertOrder(n *node) Order {
 	if d := n.goodValue("descending"); d != nil {
 		o.Descending = d.flagValue
 	}
-	if n.hasKey("distance") == n.hasKey("value") {
+	if n.hasKey("distance") == n.hasKey("value") { // both or neither
 		c.report.addProblem(n, "a criterion of order needs either distance or value")
 	}
 	c.useAttribute(n.goodValue("distance"), numbers, "order")

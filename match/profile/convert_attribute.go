@@ -28,6 +28,7 @@ func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Va
 	} else if before, used := c.attributeUses[attribute]; used {
 		kinds &= before.allowedKinds
 	}
+	// It would stand in for a value that the rule compares, and could not be compared itself.
 	if kinds&(1<<v.Kind) == 0 {
 		c.report.addProblem(n, "%s is not allowed: the attribute %s has the type %s", n.countText(),
 			shortenText(attribute), kinds)
@@ -57,6 +58,7 @@ func (c *converter) convertDeclared(n *node) map[string]Attribute {
 		a := Attribute{Kind: types.valueOf(item.goodValue("type"), match.Text)}
 		if initial := item.goodValue("default"); initial != nil {
 			a.Default = valueOf(initial)
+			// A default of another type would count as no value: every ticket without its own would be refused.
 			if a.Default.Kind != a.Kind {
 				c.report.addProblem(initial, "%s is not allowed: the type of the attribute is %s", initial.countText(),
 					types.wordFor(a.Kind))

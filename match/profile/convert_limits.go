@@ -34,7 +34,7 @@ func (c *converter) convertWithin(r *Rule, n *node) {
 	limit, most := n.valueOf("within"), n.valueOf("up_to")
 	if limit.kind == isNumber {
 		r.Within = limit.numberValue
-		if most != nil {
+		if most != nil { // its author expects tolerances of tickets, which nothing reads
 			c.report.addProblem(most, "up_to has no meaning here: within is a number, not ticket.NAME")
 		}
 		return

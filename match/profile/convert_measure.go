@@ -47,6 +47,7 @@ func (c *converter) convertCompare(r *Rule, n, main *node) {
 	r.Compare = &Compare{Measure: c.measureOf(main), Operator: operators.valueOf(n.valueOf("is"), Equal)}
 	if to := n.valueOf("to"); to.kind == isObject {
 		m := c.measureOf(to)
+		// Each player's number against each player's number would be a rule about pairs, which near is.
 		if m.Take == FoldEach {
 			c.report.addProblem(to, "each is not allowed on this side: take sum, mean, min, max or count")
 		}

@@ -23,7 +23,8 @@ func (c *converter) convertRules(n *node) {
 
 func (c *converter) checkRules(n *node) {
 	if c.ruleCount > maxRules {
-		c.report.addProblem(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not, and preferences", c.ruleCount, maxRules)
+		c.report.addProblem(n, "%d rules are too many: a profile has at most %d, "+
+			"counting those within or, and, not, and preferences", c.ruleCount, maxRules)
 	}
 }
 
@@ -145,6 +146,7 @@ func (c *converter) checkSetting(n *node, kind ruleShape, r *Rule) {
 	if r.Role != "" && !c.roleNames[r.Role] {
 		c.report.addProblem(n.valueOf("role"), "no team has a role %q", shortenText(r.Role))
 	}
+	// It would hold for every match: its author has forgotten the second team.
 	if slices.Contains([]RuleKind{Balance, Sizes, PartySizes}, r.Kind) && len(c.p.Teams) < 2 {
 		c.report.addProblem(n, "a rule of the kind %q compares teams: the match has one", kind.kindKey)
 	}

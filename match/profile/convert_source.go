@@ -20,6 +20,7 @@ func (c *converter) convertSource(a *Attribute, name string, n *node) {
 	case a.From != match.FromClaim:
 	case claim == nil:
 		a.Claim = []string{name}
+	// Dots lead into objects; a name that has dots itself, as URLs of identity providers do, needs a list.
 	case claim.kind == isText:
 		a.Claim = strings.Split(claim.plainText, ".")
 	default:

@@ -84,6 +84,7 @@ func (c *converter) convertTeam(n *node) (t Team, ok bool) {
 		return t, c.report.addProblem(n.valueOf("players"), "%s is not allowed: a team has at least 1 player",
 			n.valueOf("players").textShown())
 	}
+	// A greatest size that no number of steps reaches is a mistake: teams would never be full.
 	if (most-least)%t.Step != 0 {
 		return t, c.report.addProblem(n.valueOf("players"),
 			"%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least,
@@ -119,12 +120,13 @@ func (c *converter) teamRoles(n *node, t Team) (roles []Role, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		if most > t.Max {
+		if most > t.Max { // more players than the team has
 			return nil, c.report.addProblem(item, "%d is not allowed: the team has at most %s", most, playersIn(t.Max))
 		}
 		needed += least
 		roles = append(roles, Role{Name: n.objectKeys[i].name, Min: least, Max: most})
 	}
+	// A team of its least size must be able to fill its roles, else it could not be made at all.
 	if needed > t.Min {
 		return nil, c.report.addProblem(n, "the roles need %s, and the team may have %d", playersIn(needed), t.Min)
 	}
@@ -227,10 +229,12 @@ func (c *converter) lowerSizes(n *node, least map[string]int) (ok bool) {
 }
 
 func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int) bool {
+	// Steps only lower sizes: a ticket that has waited longer must not need more players.
 	if players > least[t.Name] {
 		return c.report.addProblem(n, "%d is not allowed: team %s has at least %s before this step; to name teams write {%s: %d}",
 			players, t.Name, playersIn(least[t.Name]), t.Name, least[t.Name])
 	}
+	// From the new least size on, the steps must still lead to the team's other sizes.
 	if (t.Min-players)%t.Step != 0 {
 		return c.report.addProblem(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players,
 			t.Name,

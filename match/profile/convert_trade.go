@@ -56,6 +56,7 @@ func (c *converter) checkRate(n *node, t Trade) {
 func (c *converter) useTraded(k key, path string) {
 	of := &node{kind: isText, plainText: k.name, line: k.line, column: k.column, path: path}
 	_, declared := c.p.Attributes[k.name]
+	// A name that nothing else mentions is a typing error, and a trade of what nobody has costs nothing.
 	if _, compared := c.attributeUses[k.name]; !declared && !compared {
 		c.report.addProblem(of, "no rule compares the attribute %s, and attributes does not declare it",
 			shortenText(k.name))
@@ -82,7 +83,8 @@ func (c *converter) balanceTrade(t *Trade, n *node) {
 	case c.teamsKnown && len(c.p.Teams) < 2:
 		c.report.addProblem(n, "the balance of one team cannot be traded")
 	case t.Attribute == "":
-		c.report.addProblem(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
+		c.report.addProblem(n,
+			"which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
 	}
 }
 

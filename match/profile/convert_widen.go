@@ -39,10 +39,11 @@ func (c *converter) convertSteps(r *Rule, n *node, kind ruleShape) {
 		if now.Ended {
 			c.report.addProblem(item, "no step can follow one that ends the rule with any")
 		}
-		if len(item.itemNodes) < 2 {
+		if len(item.itemNodes) < 2 { // after alone
 			c.report.addProblem(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
 		}
 		next := c.convertStep(r, item, now)
+		// A stricter step would forbid matches that were possible a second before.
 		if key := stricterKey(r, now, next); key != "" && !next.Ended {
 			c.report.addProblem(item.valueOf(key), "%s is not allowed: the step before is wider",
 				item.valueOf(key).textShown())
@@ -134,7 +135,7 @@ func (c *Compare) wideningDirections() (up, down bool) {
 
 // convertLinear reads linear widening and expands it.
 func (c *converter) convertLinear(r *Rule, n *node) {
-	if r.Compare != nil && r.Compare.Against != nil {
+	if r.Compare != nil && r.Compare.Against != nil { // there is no number to widen
 		c.report.addProblem(n, "linear widening is not allowed: the rule compares with a measure")
 		return
 	}
@@ -160,6 +161,7 @@ func (c *converter) convertLinear(r *Rule, n *node) {
 		c.report.addProblem(n.valueOf("add"), "%s is not allowed: it makes the rule stricter with time",
 			n.valueOf("add").textShown())
 	}
+	// Too many for the canonical form to list: it repeats the three numbers instead, so that Parse takes it.
 	if len(r.Widen) > maxSteps {
 		r.linearSource = &l
 	}
@@ -176,7 +178,7 @@ func amountOf(n *node) float64 {
 // expandSteps returns the steps from limits on, up to until, which is the last one.
 func (l linear) expandSteps(kind RuleKind, from Limits) (steps []Step) {
 	begin := from.widenedLimit(kind)
-	for k := 1; k <= maxExpanded+1; k++ {
+	for k := 1; k <= maxExpanded+1; k++ { // the caller has refused more
 		to := begin + float64(float64(k)*l.stepAdd) // Go may fuse multiply and add unless the product is converted
 		last := (l.lastLimit-to)/l.stepAdd <= 0
 		if last {

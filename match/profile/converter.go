@@ -109,6 +109,7 @@ func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 		return
 	}
 	c.recordUse(n, by)
+	// A declaration decides, and other uses need not agree with each other but with it.
 	if declared, ok := c.p.Attributes[n.plainText]; ok {
 		if kinds&(1<<declared.Kind) == 0 {
 			c.report.addProblem(n, "%s needs the type %s, and attributes.%s says %s", by, kinds,
@@ -121,6 +122,7 @@ func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 	if !used {
 		before.allowedKinds, before.firstNode = every, n
 	}
+	// No type suits both parts: every ticket would fail one of them.
 	if before.allowedKinds&kinds == 0 {
 		c.report.addProblem(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
 			before.lastUser, before.firstLine, before.allowedKinds)

@@ -12,8 +12,8 @@ import (
 // Bounds of a document. A node is a value: an alias of YAML counts as often as it is used.
 const (
 	MaxBytes = 64 << 10
-	maxDepth = 32
-	maxNodes = 1 << 16
+	maxDepth = 32      // far more than a profile has; checks go down by recursion
+	maxNodes = 1 << 16 // some lines of aliases of aliases stand for billions of values
 )
 
 var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
@@ -24,7 +24,7 @@ var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
 type node struct {
 	kind         nodeKind
 	line, column int
-	path         string // which its parent's check sets
+	path         string // which its parent's check sets: only that knows the key, or the index, by which n is there
 	isBad        bool   // a check of it or of a node below it failed
 
 	plainText   string  // of a text; of a number as it is written
@@ -98,6 +98,7 @@ func (n *node) textShown() string {
 	return n.kind.String()
 }
 
+// shortenText bounds a text of the document that a problem repeats, so that no problem is longer than its document.
 func shortenText(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {

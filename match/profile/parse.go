@@ -58,6 +58,7 @@ func convertDocument(document []byte, stored bool) (*converter, error) {
 	if root == nil {
 		return nil, r.problemsError()
 	}
+	// Conversion follows even after problems, to report as many as possible at once. It leaves out bad nodes.
 	documentShape.checkNode(r, root)
 	c := &converter{
 		report: r, p: &Profile{},

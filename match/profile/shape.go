@@ -75,6 +75,7 @@ func (s number) describeAllowed() string {
 	return what + " from " + shortestNumber(s.minValue) + " to " + shortestNumber(s.maxValue)
 }
 
+// shortestNumber formats a number with as few digits as tell it apart, and without an exponent.
 func shortestNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func (s number) jsonSchema() schema {
@@ -123,7 +124,7 @@ func (s words) checkNode(r *report, n *node) bool {
 	if n.kind == isText && slices.Contains(s, n.plainText) {
 		return true
 	}
-	if n.kind == isText {
+	if n.kind == isText { // perhaps mistyped
 		if near := nearestTo(n.plainText, s); near != "" {
 			return r.addProblem(n, "%s is not allowed: it must be %s; did you mean %s?", n.textShown(),
 				s.describeAllowed(), near)

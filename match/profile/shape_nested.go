@@ -37,7 +37,7 @@ func (s list) checkNode(r *report, n *node) bool {
 func (s list) checkDistinct(r *report, n *node) {
 	seen := map[string]bool{}
 	for _, item := range n.itemNodes {
-		if item.kind == isText && seen[item.plainText] {
+		if item.kind == isText && seen[item.plainText] { // items of other kinds were refused above
 			n.isBad = true
 			r.addProblem(item, "%s is there twice", item.textShown())
 		}

@@ -48,6 +48,7 @@ func (s innerRule) checkNode(r *report, n *node) bool {
 		return false
 	}
 	if compound := kind.kind == Or || kind.kind == And || kind.kind == Not; compound {
+		// The check goes down by recursion, so the report knows how deep it is.
 		r.ruleDepth++
 		defer func() { r.ruleDepth-- }()
 		if r.ruleDepth > maxDepthOfRules {
@@ -73,6 +74,7 @@ func kindOf(r *report, n *node) (found ruleShape, ok bool) {
 		return found, true
 	}
 	for _, k := range n.objectKeys {
+		// Instead of all kinds: whoever writes "neer" knows them.
 		if near := nearestTo(k.name, kindNames()); near != "" {
 			return found, r.addAt(k.line, k.column, joinPath(n.path, k.name),
 				"there is no rule of this kind: did you mean %s?", near)

@@ -58,7 +58,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 		if !ok {
 			return y.refuseNode(a, "the alias %q has no anchor before it", shortenText(a.Value.GetToken().Value))
 		}
-		return y.readNode(target, depth+1)
+		return y.readNode(target, depth+1) // deeper, so that a chain of aliases ends
 	case *ast.TagNode:
 		return y.refuseNode(a, "a tag is not allowed: write the value alone")
 	case *ast.LiteralNode:

@@ -86,6 +86,7 @@ func (s *servers) advanceTo(now time.Time) (seated []decided) {
 // the region.
 func (s *servers) seatWaiting(region string) (seated []decided) {
 	s.waitingMatches = slices.DeleteFunc(s.waitingMatches, func(d decided) bool {
+		// The end of a shortage is one server; while others last, the next match waits for the next one.
 		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {
 			return false
 		}

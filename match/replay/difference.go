@@ -18,6 +18,7 @@ func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
 		since = at
 	}
 	first := r.reproducedCounts.First
+	// Matches are compared in the order of the replay, in which a later one may part from the history earlier.
 	if first != nil && !since.Before(first.since) {
 		return
 	}

@@ -120,7 +120,7 @@ func (s *singles) compareOptimum(end time.Time) *Optimum {
 			paid = float64(paid + one.costSeconds)
 		}
 	}
-	if least <= 0 {
+	if least <= 0 { // a ratio to nothing says nothing
 		return nil
 	}
 	return &Optimum{
@@ -143,7 +143,7 @@ func (b *block) leastCost() float64 {
 	return optimum.Pairs(len(b.tickets), func(i, j int) float64 {
 		x, y := b.tickets[i], b.tickets[j]
 		at := max(x.seenAt, y.seenAt)
-		if at >= min(x.leftAt, y.leftAt) {
+		if at >= min(x.leftAt, y.leftAt) { // one had left before the other came
 			return math.Inf(1)
 		}
 		return 2*at - x.createdAt - y.createdAt + b.singles.pairCost(x, y)

@@ -80,6 +80,7 @@ func (r *run) nextMoment() (at time.Time, ok bool) {
 // handleMoment handles all events of a moment. The engine first does the work that is due by then, as in the director
 // loop.
 func (r *run) handleMoment(at time.Time) error {
+	// Before the changes of this moment are known to it, as a worker that wakes up by its timer.
 	if due, ok := r.engine.Next(); ok && !due.After(at) {
 		r.runEngine(at)
 	}
@@ -206,7 +207,7 @@ func (r *run) hasLostTickets(p *proposal) bool {
 			stay = append(stay, w.queuedArrival.Ticket.ID)
 		}
 	}
-	if at.IsZero() {
+	if at.IsZero() { // all are still there
 		return false
 	}
 	r.eventHeap.putEvent(event{happensAt: at, returnedIDs: stay})

@@ -66,6 +66,8 @@ func newSums(in *Input) *sums {
 	return s
 }
 
+// pointAt returns the part of the time that a moment is in. One before the beginning, of a ticket that waited already,
+// is in the first.
 func (s *sums) pointAt(at time.Time) *pointSums {
 	return &s.linePoints[max(0, min(points-1, int(at.Sub(s.beginsAt)/s.partLength)))]
 }
@@ -87,6 +89,7 @@ func (s *sums) countBand(p *proposal, at time.Time) {
 		waited += max(0, at.Sub(w.queuedArrival.Ticket.Created))
 	}
 	for _, r := range p.decision.Rules {
+		// A rule that has ended measured nothing: its value would be taken for players who are equal.
 		if r.ID == s.spreadRule && r.Text != "ended" {
 			b := &s.waitBands[binOf(waited.Seconds()/float64(len(p.tickets)))]
 			b.matchCount++
@@ -125,7 +128,7 @@ func (s *sums) countLeft(a *Arrival, why Leaving, at time.Time) {
 func (s *sums) countMatch(m Match) {
 	s.side.Matches++
 	s.fillSketch.addNumber(float64(m.Players) / float64(max(1, s.seatCount)))
-	if m.Latency > 0 {
+	if m.Latency > 0 { // 0: not measured
 		s.latencySketch.addNumber(float64(m.Latency))
 	}
 	for i, p := range m.Preferences {
@@ -165,7 +168,8 @@ func matchOf(version int, found *decide.Proposal) Match {
 // finishSide returns the side.
 func (s *sums) finishSide() Side {
 	side := s.side
-	side.Waiting, side.Latency, side.Fill = s.waitingTimes.quantileSummary(), s.latencySketch.quantileSummary(), s.fillSketch.quantileSummary()
+	side.Waiting, side.Latency = s.waitingTimes.quantileSummary(), s.latencySketch.quantileSummary()
+	side.Fill = s.fillSketch.quantileSummary()
 	for i, n := range s.waitBins {
 		bin := Bin{Tickets: n}
 		if i < len(edges) {

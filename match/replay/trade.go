@@ -58,7 +58,7 @@ func (s *tradeSums) costSummary() *TradeCost {
 
 // pastMatch has the numbers of a recorded match whose tickets are still arriving.
 type pastMatch struct {
-	ticketsLeft    int
+	ticketsSeen    int
 	numbersByTrade [][]float64 // by trade, of the players that have one
 }
 
@@ -92,7 +92,8 @@ func (p *pastTrades) addTicket(a *Arrival, sums *tradeSums) {
 			}
 		}
 	}
-	if m.ticketsLeft++; m.ticketsLeft < a.Recorded.Tickets {
+	m.ticketsSeen++
+	if m.ticketsSeen < a.Recorded.Tickets {
 		return
 	}
 	delete(p.openMatches, a.Recorded.Match)

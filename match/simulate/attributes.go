@@ -54,7 +54,7 @@ func fieldsOf(p *profile.Profile) fields {
 		delete(f.kindByName, roleAttribute) // drawn from the roles
 	}
 	delete(f.kindByName, "modes") // missing: any
-	delete(f.kindByName, "")
+	delete(f.kindByName, "")      // of parts that name no attribute
 	f.sortedNames = slices.Sorted(maps.Keys(f.kindByName))
 	f.addPool(p.Pool)
 	return f

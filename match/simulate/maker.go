@@ -27,7 +27,7 @@ func (m *maker) drawShare(shares []Share) Share {
 			return s
 		}
 	}
-	return shares[len(shares)-1]
+	return shares[len(shares)-1] // where rounding has left a little of x
 }
 
 // drawSome draws at most so many different words.

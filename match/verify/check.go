@@ -40,7 +40,7 @@ func (g *game) regionNames() []string {
 	if g.match.Region != "" {
 		return []string{g.match.Region}
 	}
-	reported := map[string]bool{"": true}
+	reported := map[string]bool{"": true} // also none: a profile without a rule on latency needs no region
 	for _, m := range g.members {
 		for region := range m.latencies {
 			reported[region] = true

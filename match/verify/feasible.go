@@ -105,7 +105,8 @@ func (f *finder) hasValidSizes() bool {
 type slot struct {
 	teamName, roleName string
 	isRequired         bool
-	previousSeat       int // the seat of the slot before, if that is of the same role: seats are tried in one order only
+	// previousSeat is that of the slot before, if it is of the same role: seats are tried in one order only.
+	previousSeat int
 }
 
 // roleSlots returns the roles to fill. Optional ones matter only to rules about the players in a role.

@@ -169,7 +169,8 @@ func (g *guesser) seatTicket(i, team int) bool {
 		g.freePlaces[team] -= len(t.Players)
 		return true
 	}
-	g.triedMatch.Tickets, g.triedMatch.Seats = g.triedMatch.Tickets[:len(g.triedMatch.Tickets)-1], g.triedMatch.Seats[:before]
+	g.triedMatch.Tickets = g.triedMatch.Tickets[:len(g.triedMatch.Tickets)-1]
+	g.triedMatch.Seats = g.triedMatch.Seats[:before]
 	return false
 }
 

@@ -164,7 +164,8 @@ func (g *game) checkJoining() (found []Violation) {
 			"the session is %s old",
 			age.Round(time.Second)))
 	}
-	before, after := g.unevenBy(func(m member) bool { return m.isSeated }), g.unevenBy(func(member) bool { return true })
+	before := g.unevenBy(func(m member) bool { return m.isSeated })
+	after := g.unevenBy(func(member) bool { return true })
 	if allowed := max(before, 1); after > allowed {
 		found = append(found, measuredViolation("join_in_progress", float64(after), float64(allowed),
 			"the teams' free places differ by %d afterwards", after))

@@ -145,6 +145,7 @@ func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy",
 			errors.New("app must be the name of a fleet, and version empty"))
 	}
+	// The server is running already, so that its environment cannot be set: it reads the annotation through the SDK.
 	vars := map[string]string{EnvironmentTag: string(s.Tag)}
 	maps.Copy(vars, s.Env)
 	env, err := json.Marshal(vars)

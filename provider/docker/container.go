@@ -79,6 +79,7 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 		},
 	}
 	publish := binding{}
+	// Players that dial a loopback address are on this host: nobody else should reach the servers either.
 	if p.cfg.Advertise.IsLoopback() {
 		publish.HostIP = p.cfg.Advertise.String()
 	}
@@ -127,7 +128,8 @@ func (p *Provider) environOf(env provider.Env, ports []provider.Port) []string {
 		mapped[port.Name] = port
 	}
 	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
-		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(mapped), p.cfg.Advertise.String()
+		all["ARBITRIUM_PORTS_MAPPING"] = provider.PortsMapping(mapped)
+		all["ARBITRIUM_PUBLIC_IP"] = p.cfg.Advertise.String()
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {

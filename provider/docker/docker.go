@@ -88,6 +88,7 @@ func (p *Provider) adoptContainer(ctx context.Context, s provider.Spec,
 	switch {
 	case err != nil:
 		return provider.Observation{}, ambiguousError(err)
+	// Another installation that shares the engine has the same form of names: its container must not become ours.
 	case !ok || c.ownerOf() != s.Owner:
 		err := fmt.Errorf("the name %s belongs to a container that the director did not create", nameOf(s.Tag))
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)

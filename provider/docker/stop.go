@@ -25,6 +25,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 		return err
 	case !ok || phaseOf(c.State.Status) == provider.PhaseGone:
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no container of %.40q runs", ref))
+	// It never ran: a SIGTERM would be refused, and the next Deploy of the tag would start it.
 	case c.State.Status == stateCreated:
 		return p.removeContainer(ctx, nameOf(tag))
 	}
@@ -77,7 +78,7 @@ func (p *Provider) stopAndWait(tag provider.Tag, grace time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(p.stopContext, grace+p.cfg.Timeout)
 	defer cancel()
-	seconds := int((grace + time.Second - 1) / time.Second)
+	seconds := int((grace + time.Second - 1) / time.Second) // whole ones are all that the engine takes: rather more
 	target := fmt.Sprintf("%s%s/containers/%s/stop?t=%d", p.baseURL, e.pathPrefix, nameOf(tag), seconds)
 	a, _, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: http.MethodPost, URL: target})
 	if err != nil {

@@ -60,6 +60,7 @@ func (c *client) callAPI(ctx context.Context, k call) (answer, error) {
 	a, sent, err := c.exchangeOnce(ctx, k)
 	if err != nil {
 		kind := provider.Transient
+		// Only a Deploy must not be repeated: a second one would start, and bill, a second server.
 		if sent && k.class == &c.deployClass {
 			kind = provider.Ambiguous
 		}
@@ -147,6 +148,7 @@ func (a answer) readError(op string) error {
 	switch {
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		kind = provider.Permanent
+	// Of the API itself, and not of a proxy before it, which may answer otherwise the next time.
 	case ours && a.status == http.StatusBadRequest:
 		kind = provider.Permanent
 	}

@@ -43,7 +43,7 @@ func decodeStatus(body []byte) (provider.Observation, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return provider.Observation{}, fmt.Errorf("is no status: %w", err)
 	}
-	if s.Current == "" {
+	if s.Current == "" { // any JSON object would be a status otherwise, and a webhook may be anybody's
 		return provider.Observation{}, errors.New("is no status: current_status is absent")
 	}
 	o, err := s.observationOf()
@@ -131,6 +131,7 @@ func decodePage(body []byte, number int, tags []string) (provider.Page, error) {
 			page.Skipped++
 			continue
 		}
+		// All that a list says; Get says more.
 		o.Phase = provider.PhaseStarting
 		if s.Ready {
 			o.Phase = provider.PhaseReady

@@ -8,7 +8,8 @@
 //
 //	state.json  owner, command, ports and times; written before the start
 //	lock        an exclusive flock(2) that the server inherits: a deployment is alive as long as it is held
-//	pid         written by the process itself before it becomes the game, so that no crash of ours separates the two; empty until then
+//	pid         written by the process itself before it becomes the game, so that no crash of ours separates the
+//	            two; empty until then
 //	work        the server's working directory, where it is of another user; else that is the directory itself
 //	stop.json   Stop was called, and when the process is killed
 //	exit        how it ended, if the director that started it was still there

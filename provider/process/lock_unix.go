@@ -16,6 +16,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Polled, because flock(2) would wait in the kernel, where no context ends it.
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

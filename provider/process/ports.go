@@ -23,6 +23,8 @@ func (p *Provider) allocatePorts(wanted []provider.Port) (map[string]provider.Po
 	ports := make(map[string]provider.Port, len(wanted))
 	next := int(p.config.PortMin)
 	for _, w := range wanted {
+		// Both looks are needed: a server that has just started may not have bound its ports yet, and programs that are
+		// not ours are in no state.json.
 		for next <= int(p.config.PortMax) && (taken[uint16(next)] || !isFree(w.Protocol, next)) {
 			next++
 		}
@@ -79,7 +81,8 @@ func (p *Provider) environmentOf(env provider.Env, ports map[string]provider.Por
 		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = fmt.Sprint(port.Internal)
 	}
 	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
-		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(ports), p.config.Advertise.String()
+		all["ARBITRIUM_PORTS_MAPPING"] = provider.PortsMapping(ports)
+		all["ARBITRIUM_PUBLIC_IP"] = p.config.Advertise.String()
 	}
 	return all
 }

@@ -117,7 +117,7 @@ func (p *Provider) startServer(s provider.Spec, argv []string) (provider.Observa
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
 	}
 	if err := p.runServer(d, s.Env, argv); err != nil {
-		_ = os.RemoveAll(d.dir) // nothing has run
+		_ = os.RemoveAll(d.dir) // nothing has run: Find must not see a deployment
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	p.log.Info("started a game server", slog.String("tag", string(s.Tag)), slog.String("command", s.App))
@@ -162,6 +162,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
 	all = slices.DeleteFunc(all, func(d deployment) bool {
+		// By tag and not by number: servers start and end while a caller reads its pages.
 		return d.state.Owner != owner || string(d.state.Tag) <= cursor || !d.isAlive() || d.isAbandoned()
 	})
 	page := provider.Page{Total: -1}

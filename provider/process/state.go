@@ -118,6 +118,7 @@ func (d deployment) stopGroup(now time.Time, grace time.Duration) error {
 	if err := readJSON(d.pathOf("stop.json"), &s); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	// Once: at a second SIGTERM many games exit at once, in the middle of saving.
 	if !s.Signalled && d.readPID() != 0 {
 		if err := terminateGroup(d.readPID()); err != nil {
 			return err

@@ -110,6 +110,7 @@ func (p *Provider) endStop(d deployment, now time.Time) error {
 	if err := readJSON(d.pathOf("stop.json"), &s); err != nil {
 		return err
 	}
+	// Stop was called before the process had written its id, so that SIGTERM is still to be sent.
 	if !now.After(s.KillAt) {
 		return d.stopGroup(now, 0) // stop.json holds the grace
 	}
