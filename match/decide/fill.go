@@ -65,7 +65,7 @@ func (s *search) drawRoom() {
 		step := max(1, t.spec.Step)
 		steps := (t.spec.Max - least[i]) / step
 		switch drawn {
-		case 0: // the least: where few can be together
+		case 0: // the least sizes: those who fit may be too few for more
 			steps = 0
 		case 1: // any size, of each team for itself: rules may ask for teams of different sizes
 			steps = s.randomLot.drawBelow(steps + 1)

@@ -23,7 +23,8 @@ func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
 func (s *search) holdsWithoutTeams() bool {
 	over, regions := s.judgeRules(false)
 	s.placing.holdingRegions = regions
-	// Without a known region, latencies are not judged: the match waits for a host wherever one comes up.
+	// Before any region is known no rule can hold in one: a match without a rule on latencies waits for a host all the
+	// same.
 	return over == 0 && (regions != 0 || s.finalLine.allowedRegions == 0)
 }
 
