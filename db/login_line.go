@@ -41,7 +41,7 @@ func (l *LoginLine) place(number int64, isStaff bool) *fault.LoginPlace {
 	}
 	// The copy of the line may be older than the place.
 	p.Waiting = max(p.Waiting, p.Position)
-	p.Estimate = l.estimate(p.Position)
+	p.Estimate = l.estimate(p.Position, isStaff)
 	p.AskAfter = askAfter(p.Estimate)
 	return p
 }
@@ -75,8 +75,9 @@ func (l *LoginLine) aheadWhenMarked(number int64) int64 {
 }
 
 // estimate returns how long a position waits. The expected wait is that at the pace of the last minute; its bounds are
-// those of two standard deviations of the number of admissions in it, and the valve's own limit.
-func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
+// those of two standard deviations of the number of admissions in it, and the valve's own limit. P50 and P90 are made of
+// waits of players who are not staff.
+func (l *LoginLine) estimate(position int, isStaff bool) *fault.WaitEstimate {
 	if l.row.Mode != ValveLimited {
 		return nil
 	}
@@ -90,6 +91,10 @@ func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
 	e := &fault.WaitEstimate{Expected: waitAt(position, pace), Soonest: waitAt(position, l.row.Rate)}
 	if slowest := min(counted/window, l.row.Rate) - deviation; slowest > 0 {
 		e.Latest = max(waitAt(position, slowest), e.Expected)
+	}
+	if p50, p90, known := l.positions().At(position); known && !isStaff {
+		e.P50, e.P90 = min(p50, longestEstimate), min(p90, longestEstimate)
+		e.IsCompared = true
 	}
 	return e
 }

@@ -67,7 +67,7 @@ func TestEstimates(t *testing.T) {
 		return &LoginLine{row}
 	}
 	seconds := func(l *LoginLine, position int) [3]float64 {
-		e := l.estimate(position)
+		e := l.estimate(position, false)
 		return [3]float64{e.Expected.Seconds(), e.Soonest.Seconds(), e.Latest.Round(time.Second / 10).Seconds()}
 	}
 	require.Equal(t, [3]float64{20, 20, 20.8}, seconds(of(func(*query.LoginLinesRow) {}), 1000), "as fast as it may")
@@ -77,10 +77,10 @@ func TestEstimates(t *testing.T) {
 	require.InDelta(t, 20, seconds(young, 1000)[0], 0.5, "two seconds after it began to limit")
 	idle := of(func(r *query.LoginLinesRow) { r.Recent = 0.5 })
 	require.Equal(t, [3]float64{20, 20, 0}, seconds(idle, 1000), "nobody was admitted: no bound")
-	require.Equal(t, 24*time.Hour, of(func(r *query.LoginLinesRow) { r.Rate, r.Recent = 0.001, 0 }).estimate(1_000_000).Expected)
-	require.Nil(t, of(func(r *query.LoginLinesRow) { r.Mode = ValveClosed }).estimate(1))
-	require.Equal(t, time.Second, askAfter(of(func(*query.LoginLinesRow) {}).estimate(1)))
-	require.Equal(t, 5*time.Second, askAfter(of(func(*query.LoginLinesRow) {}).estimate(1000)))
+	require.Equal(t, 24*time.Hour, of(func(r *query.LoginLinesRow) { r.Rate, r.Recent = 0.001, 0 }).estimate(1_000_000, false).Expected)
+	require.Nil(t, of(func(r *query.LoginLinesRow) { r.Mode = ValveClosed }).estimate(1, false))
+	require.Equal(t, time.Second, askAfter(of(func(*query.LoginLinesRow) {}).estimate(1, false)))
+	require.Equal(t, 5*time.Second, askAfter(of(func(*query.LoginLinesRow) {}).estimate(1000, false)))
 	require.Equal(t, 30*time.Second, askAfter(nil))
 }
 

@@ -1991,6 +1991,12 @@ $$;
 
 COMMENT ON FUNCTION public.instances_to_evacuate(p_target text, p_value text, p_region text, p_lost_since timestamp with time zone) IS 'The instances of a region, a host or a label that have not ended, and those that ended since.';
 
+CREATE FUNCTION public.is_estimate_usable(made_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(made_at > clock_timestamp() - interval '30 seconds', false)
+$$;
+
 CREATE TABLE public.deployments (
     region text NOT NULL,
     id uuid NOT NULL,
@@ -8053,6 +8059,36 @@ COMMENT ON COLUMN ops.tickets_waiting.p95 IS 'How long 95 % of them have waited 
 
 COMMENT ON COLUMN ops.tickets_waiting.step IS 'How often the profile''s first rule that widens has widened for the oldest.';
 
+CREATE TABLE public.login_queue_marks (
+    valve text NOT NULL COLLATE pg_catalog."C",
+    marks bigint[] NOT NULL,
+    step integer NOT NULL,
+    waiting integer NOT NULL,
+    admitted bigint NOT NULL,
+    next_place bigint NOT NULL,
+    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    estimate_upto integer[] DEFAULT '{}'::integer[] NOT NULL,
+    estimate_p50 double precision[] DEFAULT '{}'::double precision[] NOT NULL,
+    estimate_p90 double precision[] DEFAULT '{}'::double precision[] NOT NULL,
+    estimate_waits double precision DEFAULT 0 NOT NULL,
+    estimate_before_p50 double precision DEFAULT 0 NOT NULL,
+    estimate_before_p90 double precision DEFAULT 0 NOT NULL,
+    estimator uuid,
+    estimated_at timestamp with time zone,
+    CONSTRAINT an_estimate_has_a_p50_and_a_p90_for_each_group CHECK (((cardinality(estimate_p50) = cardinality(estimate_upto)) AND (cardinality(estimate_p90) = cardinality(estimate_upto))))
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0.05');
+
+COMMENT ON TABLE public.login_queue_marks IS 'The places of the 1st, the (step+1)th … player of a line, without staff, at a moment; and how long its players wait.';
+
+COMMENT ON COLUMN public.login_queue_marks.estimate_upto IS 'the highest position of each group of an estimate';
+
+COMMENT ON COLUMN public.login_queue_marks.estimate_p50 IS 'seconds for each position';
+
+COMMENT ON COLUMN public.login_queue_marks.estimate_waits IS 'players who were admitted and had an estimate, each worth less the older, by a factor of e a day';
+
+COMMENT ON COLUMN public.login_queue_marks.estimator IS 'the worker that put the estimate; others leave it for ten seconds';
+
 CREATE TABLE public.login_queues (
     valve text NOT NULL COLLATE pg_catalog."C",
     tokens double precision DEFAULT 0 NOT NULL,
@@ -8079,6 +8115,37 @@ COMMENT ON COLUMN public.login_queues.players IS 'who is admitted now: in a seat
 COMMENT ON COLUMN public.login_queues.head IS 'the highest place that was admitted, of those who are not staff: whoever is behind it waits';
 
 COMMENT ON COLUMN public.login_queues.recent IS 'admissions, each worth less the older it is, by a factor of e a minute';
+
+CREATE VIEW ops.valve_estimates AS
+ SELECT v.name AS valve,
+        CASE
+            WHEN public.is_estimate_usable(m.estimated_at) THEN (m.estimate_p50[cardinality(m.estimate_p50)] * (((q.waiting - q.waiting_staff) + 1))::double precision)
+            ELSE NULL::double precision
+        END AS p50,
+        CASE
+            WHEN public.is_estimate_usable(m.estimated_at) THEN (m.estimate_p90[cardinality(m.estimate_p90)] * (((q.waiting - q.waiting_staff) + 1))::double precision)
+            ELSE NULL::double precision
+        END AS p90,
+    (round(COALESCE(m.estimate_waits, (0)::double precision)))::bigint AS waits,
+    (m.estimate_before_p50 / NULLIF(m.estimate_waits, (0)::double precision)) AS before_p50,
+    (m.estimate_before_p90 / NULLIF(m.estimate_waits, (0)::double precision)) AS before_p90
+   FROM ((public.valves v
+     JOIN public.login_queues q ON ((q.valve = v.name)))
+     LEFT JOIN public.login_queue_marks m ON ((m.valve = v.name)));
+
+COMMENT ON VIEW ops.valve_estimates IS 'How long a player waits who joins the line of a valve now, and how good these estimates were: half of the waits should end before p50, and nine of ten before p90.';
+
+COMMENT ON COLUMN ops.valve_estimates.valve IS 'The valve.';
+
+COMMENT ON COLUMN ops.valve_estimates.p50 IS 'Seconds within which half of the players who join the end of the line now are admitted; NULL: it is not known.';
+
+COMMENT ON COLUMN ops.valve_estimates.p90 IS 'Seconds within which nine of ten are.';
+
+COMMENT ON COLUMN ops.valve_estimates.waits IS 'Players who were admitted and had an estimate when they joined, each worth less the older, by a factor of e a day.';
+
+COMMENT ON COLUMN ops.valve_estimates.before_p50 IS 'The share of them that waited for no longer than the p50 of that time: 0.5 where the estimates are right. NULL: there are none.';
+
+COMMENT ON COLUMN ops.valve_estimates.before_p90 IS 'The share that waited for no longer than its p90: 0.9 where they are right.';
 
 CREATE VIEW ops.valves AS
  SELECT v.name AS valve,
@@ -8608,19 +8675,6 @@ COMMENT ON TABLE public.lobby_sayings IS 'The last messages of the type say in a
 COMMENT ON COLUMN public.lobby_sayings.number IS 'of the message in its room, from 1, without gaps';
 
 COMMENT ON COLUMN public.lobby_sayings.session IS 'that said it; empty: the room itself';
-
-CREATE TABLE public.login_queue_marks (
-    valve text NOT NULL COLLATE pg_catalog."C",
-    marks bigint[] NOT NULL,
-    step integer NOT NULL,
-    waiting integer NOT NULL,
-    admitted bigint NOT NULL,
-    next_place bigint NOT NULL,
-    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-)
-WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0.05');
-
-COMMENT ON TABLE public.login_queue_marks IS 'The places of the 1st, the (step+1)th … player of a line, without staff, at a moment.';
 
 CREATE TABLE public.match_accepts (
     region text NOT NULL,

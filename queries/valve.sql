@@ -7,7 +7,9 @@ SELECT v.name, v.region, v.build, v.mode, v.rate, v.staff_share, v.max_players, 
        q.recent, extract(epoch FROM greatest(clock_timestamp() - q.refilled_at, '0'))::float8 AS recent_age,
        extract(epoch FROM greatest(clock_timestamp() - q.recent_since, '0'))::float8 AS recent_for,
        coalesce(m.marks, '{}')::bigint[] AS marks, coalesce(m.step, 1)::int AS step, coalesce(m.waiting, 0)::int AS marked_waiting,
-       coalesce(m.admitted, q.admitted)::bigint AS marked_admitted, coalesce(m.next_place, 0)::bigint AS marked_next
+       coalesce(m.admitted, q.admitted)::bigint AS marked_admitted, coalesce(m.next_place, 0)::bigint AS marked_next, q.next_place,
+       clock_timestamp()::timestamptz AS read_at, CASE WHEN is_estimate_usable(m.estimated_at) THEN m.estimate_upto ELSE '{}' END::int[] AS estimate_upto,
+       coalesce(m.estimate_p50, '{}')::float8[] AS estimate_p50, coalesce(m.estimate_p90, '{}')::float8[] AS estimate_p90
 FROM valves v JOIN login_queues q ON q.valve = v.name LEFT JOIN login_queue_marks m ON m.valve = v.name
 ORDER BY v.name;
 
@@ -36,6 +38,27 @@ SELECT turn_login_queue(q.valve, 0) FROM (SELECT l.valve FROM login_queues l WHE
 
 -- name: MarkLoginQueue :exec
 SELECT mark_login_queue(@valve::text);
+
+-- name: SampleLoginQueue :many
+-- Those of some places whose players wait, for estimates.
+SELECT a.place, a.sub, a.joined_at FROM admissions a WHERE a.valve = @valve AND NOT a.is_staff AND a.admitted_at IS NULL AND a.place = ANY (@places::bigint[]);
+
+-- name: AdmittedSample :many
+-- When players of a sample were admitted. Those who have left have no row.
+SELECT a.sub, a.admitted_at::timestamptz AS admitted_at FROM admissions a WHERE a.valve = @valve AND a.sub = ANY (@subs::text[]) AND a.admitted_at IS NOT NULL;
+
+-- name: PutLineEstimate :execrows
+-- Replaces the estimates of a line, unless another worker has put some within ten seconds: each worker has a sample of its own, and its
+-- corrections fit its own estimates. @keeps leaves estimates that are usable where there are no new ones.
+UPDATE login_queue_marks m SET
+    estimate_upto = CASE WHEN n.keeps THEN m.estimate_upto ELSE @upto::int[] END, estimate_p50 = CASE WHEN n.keeps THEN m.estimate_p50 ELSE @p50::float8[] END,
+    estimate_p90 = CASE WHEN n.keeps THEN m.estimate_p90 ELSE @p90::float8[] END, estimate_waits = m.estimate_waits * n.faded + @waits::int,
+    estimate_before_p50 = m.estimate_before_p50 * n.faded + @before_p50::int, estimate_before_p90 = m.estimate_before_p90 * n.faded + @before_p90::int,
+    estimator = @worker::uuid, estimated_at = clock_timestamp()
+FROM (SELECT o.valve, sqlc.arg(keeps)::bool AND is_estimate_usable(o.estimated_at) AS keeps,
+             coalesce(exp(-least(extract(epoch FROM clock_timestamp() - o.estimated_at), 864000)::float8 / 86400), 0) AS faded
+      FROM login_queue_marks o WHERE o.valve = @valve) n
+WHERE m.valve = n.valve AND (m.estimator IS NOT DISTINCT FROM @worker::uuid OR m.estimated_at IS NULL OR m.estimated_at < clock_timestamp() - interval '10 seconds');
 
 -- name: PruneLoginQueue :one
 SELECT prune_login_queue(@valve::text, @most::int)::int AS gone;

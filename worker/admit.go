@@ -21,9 +21,10 @@ const (
 // admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a
 // line only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
 type admitter struct {
-	store    *db.Store
-	lookedAt time.Time // when no valve limited
-	markedAt time.Time
+	store     *db.Store
+	estimates *lineEstimates
+	lookedAt  time.Time // when no valve limited
+	markedAt  time.Time
 
 	waitingGauge, playersGauge, rateGauge *prometheus.GaugeVec
 }
@@ -33,7 +34,7 @@ func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"valve"})
 	}
 	a := &admitter{
-		store: store,
+		store: store, estimates: newLineEstimates(store),
 		waitingGauge: gauge("director_login_queue_waiting",
 			"Players who wait in the line of a valve that does not let everybody in."),
 		playersGauge: gauge("director_login_queue_players", "Players whom such a valve has admitted and who are in."),
@@ -67,12 +68,13 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
 			isIdle = false
-			err = errors.Join(err, a.turn(ctx, l, marks))
+			err = errors.Join(err, a.turn(ctx, l, marks), a.estimates.observe(ctx, l, marks))
 		}
 	}
 	if marks {
 		a.markedAt = time.Now()
 	}
+	a.estimates.forgetOthers(lines)
 	if isIdle {
 		a.lookedAt = time.Now()
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -67,4 +68,61 @@ func run(t *testing.T, admit *admitter) {
 	t.Helper()
 	admit.lookedAt, admit.markedAt = admit.lookedAt.Add(-admitIdle), admit.markedAt.Add(-markEvery)
 	must.Get(admit.runOnce(context.WithoutCancel(t.Context())))(t)
+}
+
+// Players see how long they wait once enough others were admitted, also by a replica that knows nothing but the rows.
+func TestLoginQueuesHaveEstimates(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	admit, err := newAdmitter(d.Store, nil)
+	require.NoError(t, err)
+	rate, share := 20.0, 0.0
+	_, err = d.As("").SetValve(t.Context(), "launch", db.ValveSettings{Rate: &rate, StaffShare: &share})
+	require.NoError(t, err)
+	joined := 0
+	joinSome := func(n int) {
+		d.Exec(`SELECT join_login_queue('launch', array_agg('p' || n), array_agg(false), 0) FROM generate_series($1::int, $2::int) n`,
+			joined+1, joined+n)
+		joined += n
+	}
+	joinSome(20)
+	// The sample has two players a second, and an estimate needs twenty.
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		joinSome(2)
+		d.Exec("UPDATE login_queues SET tokens = 1, refilled_at = clock_timestamp()")
+		run(t, admit)
+		if storetest.Values[int32](d, "SELECT cardinality(estimate_upto) FROM login_queue_marks")[0] > 0 &&
+			storetest.Values[int64](d, "SELECT waits FROM ops.valve_estimates")[0] > 0 {
+			break
+		}
+	}
+	_, err = d.LoginLines(t.Context())
+	require.NoError(t, err)
+	login, err := d.EnterLoginQueue(t.Context(), db.LoginRequest{Player: "alice"})
+	require.NoError(t, err)
+	require.NotNil(t, login.WaitingPlace)
+	e := login.WaitingPlace.Estimate
+	require.True(t, e.IsCompared)
+	require.Positive(t, e.P50)
+	require.GreaterOrEqual(t, e.P90, e.P50)
+	require.Positive(t, storetest.Values[float64](d, "SELECT p50 FROM ops.valve_estimates")[0])
+	require.Positive(t, storetest.Values[int64](d, "SELECT waits FROM ops.valve_estimates")[0])
+
+	other, err := newAdmitter(d.Store, nil)
+	require.NoError(t, err)
+	run(t, other)
+	require.Equal(t, []string{admit.estimates.workerID.String()},
+		storetest.Values[string](d, "SELECT estimator::text FROM login_queue_marks"), "one worker puts them")
+	d.Exec("UPDATE login_queue_marks SET estimated_at = estimated_at - interval '11 seconds'")
+	run(t, other)
+	require.Equal(t, []string{other.estimates.workerID.String()},
+		storetest.Values[string](d, "SELECT estimator::text FROM login_queue_marks"))
+	require.NotEmpty(t, storetest.Values[int32](d, "SELECT unnest(estimate_upto) FROM login_queue_marks"),
+		"those of the former one stay")
+	d.Exec("UPDATE login_queue_marks SET estimated_at = estimated_at - interval '31 seconds'")
+	_, err = d.LoginLines(t.Context())
+	require.NoError(t, err)
+	login, err = d.ReadLogin(t.Context(), db.LoginRequest{Player: "alice"})
+	require.NoError(t, err)
+	require.False(t, login.WaitingPlace.Estimate.IsCompared, "no worker runs")
 }

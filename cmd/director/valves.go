@@ -19,10 +19,10 @@ func (p *program) valvesCommand() *cobra.Command {
 		Short: "Limit how fast players enter, and see who waits in the login queue",
 		Long: "A valve limits how many players a second enter the title, a region or a client build, and how many are in at once. The others wait in a\n" +
 			"login queue, in the order in which they came. docs/how-to/launch-day.md shows a launch.\n" +
-			"The same in SQL: views ops.valves and ops.admissions, functions ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve and ops.admit_player.",
+			"The same in SQL: views ops.valves, ops.valve_estimates and ops.admissions, functions ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve and ops.admit_player.",
 		Example: "  director valves set launch --rate 50 --max-players 20000\n  director valves list\n" +
 			"  director valves close launch --reason 'the database is full'\n  director valves open launch",
-	}, p.valvesList(), p.valvesSet(), p.valvesOpen(), p.valvesClose(), p.valvesDelete(), p.valvesWho(), p.valvesAdmit())
+	}, p.valvesList(), p.valvesSet(), p.valvesOpen(), p.valvesClose(), p.valvesDelete(), p.valvesWho(), p.valvesAdmit(), p.valvesEstimates())
 }
 
 // valveWords completes the name of a valve.
@@ -215,4 +215,42 @@ func (p *program) valvesAdmit() *cobra.Command {
 		}
 		return writeChanges(l.out, "player", []changeLine{{args[1], changed}})
 	})
+}
+
+func (p *program) valvesEstimates() *cobra.Command {
+	return p.onDatabase(&cobra.Command{
+		Use:   "estimates",
+		Short: "Show how long players wait, and how good the estimates of that were",
+		Long: "Shows for each valve within how many seconds half of the players who join its line now, and nine of ten of them, are admitted; and which share\n" +
+			"of the players who were admitted waited for no longer than that when they joined. These should be 50 % and 90 %. The waits of a day ago count\n" +
+			"about a third. The same in SQL: view ops.valve_estimates.",
+		Example: "  director valves estimates\n  director valves estimates -o json | jq '.[] | select(.before_p90 < 0.85)'",
+		Args:    cli.Exactly(0),
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.ValveEstimates.Read(ctx, l.store.Pool(), opsview.ValveEstimateFilter{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, found, []string{"valve", "p50", "p90", "waits", "before p50", "before p90"},
+			func(e opsview.ValveEstimate) []any {
+				return []any{e.Valve, roundIf(e.P50), roundIf(e.P90), e.WaitCount, shareIf(e.BeforeP50),
+					shareIf(e.BeforeP90)}
+			})
+	})
+}
+
+// roundIf rounds seconds for people; "": they are not known.
+func roundIf(seconds *float64) any {
+	if seconds == nil {
+		return ""
+	}
+	return math.Round(*seconds*10) / 10
+}
+
+// shareIf is a part of one for people; "": it is not known.
+func shareIf(of *float64) any {
+	if of == nil {
+		return ""
+	}
+	return formatShare(*of)
 }

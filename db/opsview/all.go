@@ -44,7 +44,7 @@ func AllViews() []Definition {
 		defineView(Snapshots), defineView(Partitions),
 		defineView(Invariants), defineView(Keys), defineView(KeyEncryptionKeys),
 		defineView(Enrolments), defineView(ServerCredentials),
-		defineView(Valves), defineView(Admissions), defineView(Erasures),
+		defineView(Valves), defineView(ValveEstimates), defineView(Admissions), defineView(Erasures),
 	}
 }
 

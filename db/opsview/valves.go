@@ -31,6 +31,24 @@ type ValveFilter struct{ Name string }
 
 func (f ValveFilter) selectRows(w *where) { w.isEqual("valve", f.Name) }
 
+// ValveEstimate is how long players wait in the line of a valve, and how good the estimates of that were.
+type ValveEstimate struct {
+	Valve     string   `db:"valve" json:"valve"`
+	P50       *float64 `db:"p50" json:"p50"` // seconds, of a player who joins now; nil: it is not known
+	P90       *float64 `db:"p90" json:"p90"`
+	WaitCount int64    `db:"waits" json:"waits"`           // of late, the older the less
+	BeforeP50 *float64 `db:"before_p50" json:"before_p50"` // the share of waits, which should be 0.5; nil: there were none
+	BeforeP90 *float64 `db:"before_p90" json:"before_p90"` // the share of waits, which should be 0.9
+}
+
+// ValveEstimates are sorted by the name of the valve.
+var ValveEstimates = View[ValveEstimate, ValveEstimateFilter]{name: "valve_estimates", order: Order{"valve"}}
+
+// ValveEstimateFilter selects those of a valve; "" selects all.
+type ValveEstimateFilter struct{ Valve string }
+
+func (f ValveEstimateFilter) selectRows(w *where) { w.isEqual("valve", f.Valve) }
+
 // Admission is the place of a player in a login queue, or its right to enter.
 type Admission struct {
 	Valve      string     `db:"valve" json:"valve"`

@@ -7,7 +7,45 @@ package query
 
 import (
 	"context"
+	"time"
+
+	"github.com/google/uuid"
 )
+
+const admittedSample = `-- name: AdmittedSample :many
+SELECT a.sub, a.admitted_at::timestamptz AS admitted_at FROM admissions a WHERE a.valve = $1 AND a.sub = ANY ($2::text[]) AND a.admitted_at IS NOT NULL
+`
+
+type AdmittedSampleParams struct {
+	Valve string
+	Subs  []string
+}
+
+type AdmittedSampleRow struct {
+	Sub        string
+	AdmittedAt time.Time
+}
+
+// When players of a sample were admitted. Those who have left have no row.
+func (q *Queries) AdmittedSample(ctx context.Context, arg AdmittedSampleParams) ([]AdmittedSampleRow, error) {
+	rows, err := q.db.Query(ctx, admittedSample, arg.Valve, arg.Subs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AdmittedSampleRow{}
+	for rows.Next() {
+		var i AdmittedSampleRow
+		if err := rows.Scan(&i.Sub, &i.AdmittedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const adoptPlayers = `-- name: AdoptPlayers :one
 SELECT adopt_players($1::text, $2::int)::int AS adopted
@@ -89,7 +127,9 @@ SELECT v.name, v.region, v.build, v.mode, v.rate, v.staff_share, v.max_players, 
        q.recent, extract(epoch FROM greatest(clock_timestamp() - q.refilled_at, '0'))::float8 AS recent_age,
        extract(epoch FROM greatest(clock_timestamp() - q.recent_since, '0'))::float8 AS recent_for,
        coalesce(m.marks, '{}')::bigint[] AS marks, coalesce(m.step, 1)::int AS step, coalesce(m.waiting, 0)::int AS marked_waiting,
-       coalesce(m.admitted, q.admitted)::bigint AS marked_admitted, coalesce(m.next_place, 0)::bigint AS marked_next
+       coalesce(m.admitted, q.admitted)::bigint AS marked_admitted, coalesce(m.next_place, 0)::bigint AS marked_next, q.next_place,
+       clock_timestamp()::timestamptz AS read_at, CASE WHEN is_estimate_usable(m.estimated_at) THEN m.estimate_upto ELSE '{}' END::int[] AS estimate_upto,
+       coalesce(m.estimate_p50, '{}')::float8[] AS estimate_p50, coalesce(m.estimate_p90, '{}')::float8[] AS estimate_p90
 FROM valves v JOIN login_queues q ON q.valve = v.name LEFT JOIN login_queue_marks m ON m.valve = v.name
 ORDER BY v.name
 `
@@ -117,6 +157,11 @@ type LoginLinesRow struct {
 	MarkedWaiting  int32
 	MarkedAdmitted int64
 	MarkedNext     int64
+	NextPlace      int64
+	ReadAt         time.Time
+	EstimateUpto   []int32
+	EstimateP50    []float64
+	EstimateP90    []float64
 }
 
 // Who is admitted by a valve, and where in its line do the others wait? Here, and in the functions of migration 00059, which give out places and
@@ -154,6 +199,11 @@ func (q *Queries) LoginLines(ctx context.Context) ([]LoginLinesRow, error) {
 			&i.MarkedWaiting,
 			&i.MarkedAdmitted,
 			&i.MarkedNext,
+			&i.NextPlace,
+			&i.ReadAt,
+			&i.EstimateUpto,
+			&i.EstimateP50,
+			&i.EstimateP90,
 		); err != nil {
 			return nil, err
 		}
@@ -287,6 +337,50 @@ func (q *Queries) PruneLoginQueue(ctx context.Context, arg PruneLoginQueueParams
 	return gone, err
 }
 
+const putLineEstimate = `-- name: PutLineEstimate :execrows
+UPDATE login_queue_marks m SET
+    estimate_upto = CASE WHEN n.keeps THEN m.estimate_upto ELSE $1::int[] END, estimate_p50 = CASE WHEN n.keeps THEN m.estimate_p50 ELSE $2::float8[] END,
+    estimate_p90 = CASE WHEN n.keeps THEN m.estimate_p90 ELSE $3::float8[] END, estimate_waits = m.estimate_waits * n.faded + $4::int,
+    estimate_before_p50 = m.estimate_before_p50 * n.faded + $5::int, estimate_before_p90 = m.estimate_before_p90 * n.faded + $6::int,
+    estimator = $7::uuid, estimated_at = clock_timestamp()
+FROM (SELECT o.valve, $8::bool AND is_estimate_usable(o.estimated_at) AS keeps,
+             coalesce(exp(-least(extract(epoch FROM clock_timestamp() - o.estimated_at), 864000)::float8 / 86400), 0) AS faded
+      FROM login_queue_marks o WHERE o.valve = $9) n
+WHERE m.valve = n.valve AND (m.estimator IS NOT DISTINCT FROM $7::uuid OR m.estimated_at IS NULL OR m.estimated_at < clock_timestamp() - interval '10 seconds')
+`
+
+type PutLineEstimateParams struct {
+	Upto      []int32
+	P50       []float64
+	P90       []float64
+	Waits     int32
+	BeforeP50 int32
+	BeforeP90 int32
+	Worker    uuid.UUID
+	Keeps     bool
+	Valve     string
+}
+
+// Replaces the estimates of a line, unless another worker has put some within ten seconds: each worker has a sample of its own, and its
+// corrections fit its own estimates. @keeps leaves estimates that are usable where there are no new ones.
+func (q *Queries) PutLineEstimate(ctx context.Context, arg PutLineEstimateParams) (int64, error) {
+	result, err := q.db.Exec(ctx, putLineEstimate,
+		arg.Upto,
+		arg.P50,
+		arg.P90,
+		arg.Waits,
+		arg.BeforeP50,
+		arg.BeforeP90,
+		arg.Worker,
+		arg.Keeps,
+		arg.Valve,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const readAdmissions = `-- name: ReadAdmissions :many
 SELECT a.sub, a.is_staff, a.place, (a.admitted_at IS NOT NULL)::bool AS admitted, (a.expires_at <= clock_timestamp() + admission_kept_for())::bool AS is_fading
 FROM admissions a WHERE a.valve = $1 AND a.sub = ANY ($2::text[])
@@ -322,6 +416,42 @@ func (q *Queries) ReadAdmissions(ctx context.Context, arg ReadAdmissionsParams) 
 			&i.Admitted,
 			&i.IsFading,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const sampleLoginQueue = `-- name: SampleLoginQueue :many
+SELECT a.place, a.sub, a.joined_at FROM admissions a WHERE a.valve = $1 AND NOT a.is_staff AND a.admitted_at IS NULL AND a.place = ANY ($2::bigint[])
+`
+
+type SampleLoginQueueParams struct {
+	Valve  string
+	Places []int64
+}
+
+type SampleLoginQueueRow struct {
+	Place    int64
+	Sub      string
+	JoinedAt time.Time
+}
+
+// Those of some places whose players wait, for estimates.
+func (q *Queries) SampleLoginQueue(ctx context.Context, arg SampleLoginQueueParams) ([]SampleLoginQueueRow, error) {
+	rows, err := q.db.Query(ctx, sampleLoginQueue, arg.Valve, arg.Places)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SampleLoginQueueRow{}
+	for rows.Next() {
+		var i SampleLoginQueueRow
+		if err := rows.Scan(&i.Place, &i.Sub, &i.JoinedAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

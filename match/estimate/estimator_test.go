@@ -80,5 +80,5 @@ func TestTheHistoryIsBounded(t *testing.T) {
 	for s := range 10 * keptWaits {
 		e.End(seconds64(6*3600), seconds64(6*3600-float64(s)), 0)
 	}
-	require.Less(t, len(e.endedWaits), 2*keptWaits)
+	require.Less(t, len(e.compared.endedWaits), 2*keptWaits)
 }

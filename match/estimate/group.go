@@ -2,10 +2,11 @@ package estimate
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
-// ratioGroup is how waits of tickets with similar numbers compare with Little's law.
+// ratioGroup is how waits of tickets with similar numbers compare with the plain estimate.
 type ratioGroup struct {
 	upTo      float64
 	halfRatio float64 // that half of the waits do not exceed
@@ -18,7 +19,7 @@ type ratioGroup struct {
 func groupRatios(waits []wait) (groups []ratioGroup) {
 	sorted := slices.Clone(waits)
 	slices.SortFunc(sorted, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.littleRatio, b.littleRatio))
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.plainRatio, b.plainRatio))
 	})
 	size := max(LeastWaits, (len(sorted)+maxGroups-1)/maxGroups)
 	for len(sorted) >= LeastWaits {
@@ -37,10 +38,22 @@ func groupRatios(waits []wait) (groups []ratioGroup) {
 	return groups
 }
 
+// Bounds of the spread of a group.
+const minSpread, maxSpread = 0.01, 1
+
+// spread is how far the ratios are from each other, as a logarithm: where all waits were as long as was said, a correction
+// is as small.
+func (g ratioGroup) spread() float64 {
+	if g.halfRatio <= 0 {
+		return maxSpread
+	}
+	return min(max(math.Log(g.mostRatio/g.halfRatio), minSpread), maxSpread)
+}
+
 func ratiosOf(waits []wait) ratioGroup {
 	ratios := make([]float64, len(waits))
 	for i, w := range waits {
-		ratios[i] = w.littleRatio
+		ratios[i] = w.plainRatio
 	}
 	slices.Sort(ratios)
 	return ratioGroup{upTo: waits[len(waits)-1].number, halfRatio: ratios[len(ratios)/2],

@@ -21,6 +21,8 @@ type WaitEstimate struct {
 	Expected float64  `json:"expected"`
 	Soonest  float64  `json:"soonest"`
 	Latest   *float64 `json:"latest"` // null: no bound is known
+	P50      *float64 `json:"p50"`    // null, as p90: too few players were admitted of late, or the player is staff
+	P90      *float64 `json:"p90"`
 }
 
 // LoginPlaceOf returns the document of a place.
@@ -32,6 +34,10 @@ func LoginPlaceOf(p *fault.LoginPlace) *LoginPlace {
 		if e.Latest > 0 {
 			latest := inTenths(e.Latest)
 			d.Estimate.Latest = &latest
+		}
+		if e.IsCompared {
+			p50, p90 := inTenths(e.P50), inTenths(e.P90)
+			d.Estimate.P50, d.Estimate.P90 = &p50, &p90
 		}
 	}
 	return d

@@ -45,7 +45,7 @@ async function enter(player) {
     if (state !== 'waiting') return;
     say(closed ? 'Nobody is let in at the moment. You keep your place.' : 'Many players come at once: you are in the login queue, and keep your place if you reload.');
     $('position').textContent = `${position} of ${waiting}`;
-    $('wait').textContent = estimate ? `about ${Math.ceil(estimate.expected)} s${estimate.latest ? `, at most ${Math.ceil(estimate.latest)} s` : ''}` : 'not known';
+    $('wait').textContent = estimate?.p50 != null ? `${estimate.p50} to ${estimate.p90} s` : estimate ? `about ${Math.ceil(estimate.expected)} s` : 'not known';
   };
   try {
     await player.enter({ region: settings.region, signal: leave.signal, onPlace });

@@ -20,4 +20,8 @@ type WaitEstimate struct {
 	Expected time.Duration // as fast as players were admitted within the last minute
 	Soonest  time.Duration // as fast as the valve admits at most
 	Latest   time.Duration // 0: too few were admitted of late for a bound
+
+	// P50 and P90 are what half and nine of ten of the waits do not exceed, by what became of the waits before.
+	P50, P90   time.Duration
+	IsCompared bool // whether they are known
 }

@@ -358,7 +358,9 @@ export interface components {
          *       "estimate": {
          *         "expected": 24.1,
          *         "soonest": 20,
-         *         "latest": 27.3
+         *         "latest": 27.3,
+         *         "p50": 24,
+         *         "p90": 25
          *       },
          *       "ask_after": 6
          *     }
@@ -386,7 +388,9 @@ export interface components {
          *       "estimate": {
          *         "expected": 24.1,
          *         "soonest": 20,
-         *         "latest": 27.3
+         *         "latest": 27.3,
+         *         "p50": 24,
+         *         "p90": 25
          *       },
          *       "ask_after": 6
          *     }
@@ -413,7 +417,9 @@ export interface components {
          * @example {
          *       "expected": 24.1,
          *       "soonest": 20,
-         *       "latest": 27.3
+         *       "latest": 27.3,
+         *       "p50": 24,
+         *       "p90": 25
          *     }
          */
         LoginEstimate: {
@@ -423,6 +429,10 @@ export interface components {
             soonest: number;
             /** @description With the pace two standard deviations below that of the last minute; `null` where too few were admitted for a bound. */
             latest: number | null;
+            /** @description Half of the waits end before, to two digits. The director compares the waits of players who were admitted with what they saw when they joined, and corrects itself. `null`, as `p90`, while fewer than 20 players were admitted of late, without a worker, and for staff; absent from earlier releases. */
+            p50?: number | null;
+            /** @description Nine of ten waits end before. */
+            p90?: number | null;
         } | null;
         /**
          * @description The part of the title that the player enters.

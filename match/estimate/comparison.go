@@ -1,0 +1,129 @@
+package estimate
+
+import (
+	"math"
+	"time"
+)
+
+// Bounds of what a comparison holds.
+const (
+	keptWaits   = 2000 // of the latest
+	keptFor     = 15 * time.Minute
+	ratiosEvery = 3 * time.Second // sorting thousands of waits each second costs more than it tells
+	LeastWaits  = 20              // of a group, and of an estimate
+	maxGroups   = 10
+)
+
+const (
+	// lesson is how much a wait changes the logarithm of a factor: a thousand waits on one side change it sevenfold.
+	lesson = 0.002
+	// outstandingLesson is how much all waits that have begun and not ended change it together, at most: what was said
+	// about them is known to be wrong only when they end, so that a factor would swing if each of a long line changed it
+	// as much as one of a short line does.
+	outstandingLesson = 6.0
+	// maxShift bounds the logarithm of a factor: at 400 the queue is another one.
+	maxShift = 6
+)
+
+// Record counts waits that ended, and had an estimate when they began.
+type Record struct{ WaitCount, BeforeP50, BeforeP90 int }
+
+// Plus returns the sum of two records.
+func (r Record) Plus(o Record) Record {
+	return Record{r.WaitCount + o.WaitCount, r.BeforeP50 + o.BeforeP50, r.BeforeP90 + o.BeforeP90}
+}
+
+// wait is one that has ended.
+type wait struct {
+	endedAt    time.Time
+	plainRatio float64 // of its length to the plain estimate of its beginning
+	number     float64
+}
+
+// promise is what was published for a wait when it began.
+type promise struct{ p50, p90 time.Duration }
+
+// comparison compares waits with what was said when they began: with the plain estimate, which gives the ratios, and with
+// what was published, which corrects the ratios.
+type comparison struct {
+	endedWaits []wait // oldest first
+	ratios     []ratioGroup
+	ratiosAt   time.Time  // when they were made
+	isStale    bool       // waits have changed since then
+	shift      [2]float64 // of p50 and p90: logarithms of their factors, in spreads of the ratios
+	openRecord Record
+}
+
+// addWait notes that a wait ended, whose plain estimate was so many seconds.
+func (c *comparison) addWait(now time.Time, waited time.Duration, plainSeconds, number float64) {
+	c.endedWaits = append(c.endedWaits, wait{now, waited.Seconds() / plainSeconds, number})
+	c.isStale = true
+	if len(c.endedWaits) >= 2*keptWaits {
+		// Copied once in a while, so that neither the array grows nor each wait moves all others.
+		c.endedWaits = append([]wait(nil), c.endedWaits[keptWaits:]...)
+	}
+}
+
+// learn compares waits of one length, so many that one stands for, with what was published when they began.
+func (c *comparison) learn(waited time.Duration, said promise, count, outstanding int) {
+	c.openRecord.WaitCount += count
+	step := float64(count) * min(lesson, outstandingLesson/float64(max(1, outstanding)))
+	for i, q := range []struct {
+		bound time.Duration
+		share float64
+		hits  *int
+	}{{said.p50, 0.5, &c.openRecord.BeforeP50}, {said.p90, 0.9, &c.openRecord.BeforeP90}} {
+		miss := 1.0
+		if waited <= q.bound {
+			miss = 0
+			*q.hits += count
+		}
+		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, one within lowers it by
+		// the rest: both are in balance when exactly that share of the waits is within.
+		c.shift[i] = min(max(c.shift[i]+step*(miss-(1-q.share)), -maxShift), maxShift)
+	}
+}
+
+// factorGroup is by what the plain estimate of a number is multiplied.
+type factorGroup struct {
+	upTo, p50, p90 float64
+	waitCount      int
+}
+
+// factors returns the factors, by number; none until enough waits have ended of late.
+func (c *comparison) factors(now time.Time) []factorGroup {
+	c.forgetOld(now)
+	if c.isStale && (len(c.ratios) == 0 || now.Sub(c.ratiosAt) >= ratiosEvery) {
+		c.ratios, c.ratiosAt, c.isStale = groupRatios(c.endedWaits), now, false
+	}
+	groups := make([]factorGroup, 0, len(c.ratios))
+	for _, r := range c.ratios {
+		unit := r.spread()
+		groups = append(groups, factorGroup{r.upTo, r.halfRatio * math.Exp(unit*c.shift[0]),
+			r.mostRatio * math.Exp(unit*c.shift[1]), r.waitCount})
+	}
+	return groups
+}
+
+// forgetOld drops waits that are too old, or too many.
+func (c *comparison) forgetOld(now time.Time) {
+	n := max(0, len(c.endedWaits)-keptWaits)
+	for n < len(c.endedWaits) && now.Sub(c.endedWaits[n].endedAt) > keptFor {
+		n++
+	}
+	if n > 0 {
+		c.endedWaits, c.isStale = append(c.endedWaits[:0], c.endedWaits[n:]...), true
+	}
+}
+
+// takeRecord returns the waits since it was last called, and forgets them.
+func (c *comparison) takeRecord() Record {
+	r := c.openRecord
+	c.openRecord = Record{}
+	return r
+}
+
+// secondsDuration rounds to a tenth of a second, which is all that people read.
+func secondsDuration(s float64) time.Duration {
+	return time.Duration(math.Round(min(s, 1e9)*10)) * (time.Second / 10)
+}

@@ -1,0 +1,260 @@
+package estimate
+
+import (
+	"math"
+	"sort"
+	"time"
+)
+
+// Bounds of what a line holds.
+const (
+	maxOutstanding = 4096 // places of the sample whose players wait
+	samplesALook   = 64
+	looksKept      = 16
+	// samplesASecond are so many that the waits that are kept are those of all the time for which they are.
+	samplesASecond = keptWaits / float64(keptFor/time.Second)
+	// copyAge bounds how old a replica's copy of a line is when a player joins by it.
+	copyAge = 500 * time.Millisecond
+)
+
+// Look is what a line shows at a moment.
+type Look struct {
+	At        time.Time // of one clock for all looks and players
+	Rate      float64   // admissions a second at most; 0: nobody is admitted
+	Head      int64     // the highest place that was admitted
+	NextPlace int64     // of the player who joins next
+	Admitted  int64     // players, ever
+	Waiting   int
+	// Position returns how many players are admitted before a place and with it, as a copy of the line of this moment
+	// shows it.
+	Position func(place int64) int
+	// Positions are the estimates that such a copy has.
+	Positions Positions
+}
+
+// Positions are estimates by position: in each group a wait is proportional to the position.
+type Positions struct {
+	UpTo     []int32   // ascending; the last group has all positions above as well
+	P50, P90 []float64 // seconds for each position
+	Waits    []int32   // that each was made from
+}
+
+// At returns the estimate of a position; known is false without any.
+func (p Positions) At(position int) (p50, p90 time.Duration, known bool) {
+	if len(p.UpTo) == 0 {
+		return 0, 0, false
+	}
+	i := sort.Search(len(p.UpTo)-1, func(i int) bool { return position <= int(p.UpTo[i]) })
+	p50, p90 = twoDigits(float64(position)*p.P50[i]), twoDigits(float64(position)*p.P90[i])
+	return p50, max(p50, p90), true
+}
+
+// twoDigits rounds to two digits, and to a tenth of a second. A line that moves evenly is known better than that, by much
+// less than the age of the copy by which a player joins: estimates of more digits would all be wrong on the same side.
+func twoDigits(seconds float64) time.Duration {
+	step := math.Pow(10, max(-1, math.Floor(math.Log10(max(seconds, 0.1)))-1))
+	return secondsDuration(math.Round(seconds/step) * step)
+}
+
+// Line estimates for players who wait in a line that is admitted in its order, such as a login queue. It takes a sample
+// of the players, evenly over those that join. The zero value knows nothing. It is for one goroutine.
+type Line struct {
+	compared    comparison
+	pace        pace
+	looks       []shownLook // oldest first
+	outstanding []outstanding
+	passedCount int     // of the outstanding ones, that the head has passed
+	standFor    int     // players that the outstanding ones stand for
+	mostStood   float64 // the most of these of late: it falls slowly
+	stride      int64   // every so many places are in the sample
+}
+
+// shownLook is a look, and how long a position waited by the pace of that moment.
+type shownLook struct {
+	Look
+	secondsEach float64
+}
+
+// outstanding is a player of the sample who waits.
+type outstanding struct {
+	place    int64
+	player   string
+	joinedAt time.Time
+	position int
+	plain    float64 // seconds, rounded as estimates are, so that ratios show what that costs
+	promise  promise
+	promised bool
+	count    int // players that it stands for
+}
+
+// Observe notes what the line shows now, and returns the places of new players that belong to the sample: call Join for
+// those of them who wait, and then Admit for each of Passed.
+func (l *Line) Observe(look Look) (sample []int64) {
+	from := look.NextPlace
+	if n := len(l.looks); n > 0 {
+		from = l.looks[n-1].NextPlace
+		l.pace.add(l.looks[n-1].Look, look)
+	}
+	if n := len(l.looks) - looksKept + 1; n > 0 {
+		l.looks = append(l.looks[:0], l.looks[n:]...)
+	}
+	l.looks = append(l.looks, shownLook{look, l.pace.secondsEach(look.Rate)})
+	for l.passedCount < len(l.outstanding) && l.outstanding[l.passedCount].place <= look.Head {
+		l.passedCount++
+	}
+	l.thinOutstanding()
+	first := max(from, look.Head+1)
+	l.stride = max(1, int64(l.joinsASecond()/samplesASecond), (look.NextPlace-first)/samplesALook)
+	for place := (first + l.stride - 1) / l.stride * l.stride; place < look.NextPlace; place += l.stride {
+		sample = append(sample, place)
+	}
+	return sample
+}
+
+// joinsASecond returns how many players a second joined of late.
+func (l *Line) joinsASecond() float64 {
+	first, last := l.looks[0], l.looks[len(l.looks)-1]
+	return float64(last.NextPlace-first.NextPlace) / max(1, last.At.Sub(first.At).Seconds())
+}
+
+// thinOutstanding drops every other player where too many of the sample wait: the one before stands for it, too.
+func (l *Line) thinOutstanding() {
+	if len(l.outstanding)-l.passedCount <= maxOutstanding {
+		return
+	}
+	kept := l.outstanding[:l.passedCount]
+	for i := l.passedCount; i < len(l.outstanding); i += 2 {
+		o := l.outstanding[i]
+		if i+1 < len(l.outstanding) {
+			o.count += l.outstanding[i+1].count
+		}
+		kept = append(kept, o)
+	}
+	clear(l.outstanding[len(kept):])
+	l.outstanding = kept
+}
+
+// Join notes that a player of the sample joined the line at a time, and waits.
+func (l *Line) Join(place int64, player string, joined time.Time) {
+	copied, known := l.copyAt(place, joined)
+	if !known || copied.secondsEach <= 0 {
+		return
+	}
+	o := outstanding{place: place, player: player, joinedAt: joined, position: copied.Position(place),
+		count: int(l.stride)}
+	o.plain = max(0.1, twoDigits(float64(o.position)*copied.secondsEach).Seconds())
+	o.promise.p50, o.promise.p90, o.promised = copied.Positions.At(o.position)
+	l.outstanding = append(l.outstanding, o)
+	l.standFor += o.count
+	l.mostStood = max(l.mostStood, float64(l.standFor))
+}
+
+// copyAt returns the look that a replica has, by whose copy of the line a player joins.
+func (l *Line) copyAt(place int64, joined time.Time) (shownLook, bool) {
+	// Copies are between new and copyAge old: spread evenly by the place.
+	age := time.Duration(uint64(place)*0x9e3779b97f4a7c15>>44) * copyAge >> 20
+	copied := joined.Add(-age)
+	n := sort.Search(len(l.looks), func(i int) bool { return l.looks[i].At.After(copied) })
+	if n == 0 {
+		return shownLook{}, false
+	}
+	// The nearer one, so that copies are as old as that on average.
+	if n < len(l.looks) && l.looks[n].At.Sub(copied) < copied.Sub(l.looks[n-1].At) {
+		n++
+	}
+	return l.looks[n-1], true
+}
+
+// Passed returns the players of the sample whose place the head of the line has passed: each was admitted, or has left.
+func (l *Line) Passed() (players []string) {
+	for _, o := range l.outstanding[:l.passedCount] {
+		players = append(players, o.player)
+	}
+	return players
+}
+
+// Admit compares the waits of the players that were admitted, of those that Passed returned. It forgets the others, who
+// have left.
+func (l *Line) Admit(admittedAt map[string]time.Time) {
+	for _, o := range l.outstanding[:l.passedCount] {
+		l.standFor -= o.count
+		at, known := admittedAt[o.player]
+		if !known {
+			continue
+		}
+		waited := max(0, at.Sub(o.joinedAt))
+		if o.promised {
+			l.compared.learn(waited, o.promise, o.count, int(l.mostStood))
+		}
+		l.compared.addWait(at, waited, o.plain, float64(o.position))
+	}
+	n := copy(l.outstanding, l.outstanding[l.passedCount:])
+	clear(l.outstanding[n:])
+	l.outstanding, l.passedCount = l.outstanding[:n], 0
+}
+
+// Publish returns the estimates for now; none until enough players were admitted of late. Positions of the looks
+// afterwards are to be these.
+func (l *Line) Publish(now time.Time) (p Positions) {
+	if len(l.looks) == 0 {
+		return p
+	}
+	// Waits on one side of the truth and those on the other must teach as much, though the line is longer at one time.
+	l.mostStood = max(float64(l.standFor), l.mostStood*0.999)
+	each := l.looks[len(l.looks)-1].secondsEach
+	for _, f := range l.compared.factors(now) {
+		p.UpTo = append(p.UpTo, int32(f.upTo))
+		p.P50, p.P90 = append(p.P50, each*f.p50), append(p.P90, each*f.p90)
+		p.Waits = append(p.Waits, int32(f.waitCount))
+	}
+	return p
+}
+
+// TakeRecord returns how many players were admitted since it was last called, of those that the sample stands for.
+func (l *Line) TakeRecord() Record { return l.compared.takeRecord() }
+
+// pace is which part of what the rate permits a line makes use of, of late: so a change of the rate counts at once. Time in
+// which nobody waits, or nobody may be admitted, does not count.
+type pace struct {
+	points   []paceSums // one a second, oldest first
+	sums     paceSums
+	lastRate float64
+}
+
+// paceSums are sums since the beginning.
+type paceSums struct {
+	counted             time.Duration
+	permitted, admitted float64
+}
+
+// add notes what the line did between two looks.
+func (p *pace) add(before, now Look) {
+	if before.Waiting == 0 || now.Waiting == 0 || before.Rate == 0 {
+		return
+	}
+	if n := len(p.points); n == 0 || p.sums.counted-p.points[n-1].counted >= time.Second {
+		p.points = append(p.points, p.sums)
+	}
+	passed := now.At.Sub(before.At)
+	p.sums.counted += passed
+	p.sums.permitted += before.Rate * passed.Seconds()
+	p.sums.admitted += float64(now.Admitted - before.Admitted)
+	for len(p.points) > 1 && p.sums.counted-p.points[0].counted > rateWindow {
+		p.points = p.points[1:]
+	}
+}
+
+// secondsEach returns how long a position waits at a rate; 0: it is not known.
+func (p *pace) secondsEach(rate float64) float64 {
+	if rate > 0 {
+		p.lastRate = rate
+	}
+	if p.lastRate == 0 {
+		return 0
+	}
+	var permitted, admitted float64
+	if len(p.points) > 0 {
+		permitted, admitted = p.sums.permitted-p.points[0].permitted, p.sums.admitted-p.points[0].admitted
+	}
+	return (permitted + prior) / (admitted + prior) / p.lastRate
+}
