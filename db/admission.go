@@ -240,7 +240,8 @@ func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error 
 			// Two calls of the batch may name the same player, and join_login_queue inserts each name that it gets.
 			if _, known := t.rows[sub]; !known && !added[sub] {
 				added[sub] = true
-				p.Subs, p.AreStaff = append(p.Subs, sub), append(p.AreStaff, c.Req.isStaff)
+				p.Subs = append(p.Subs, sub)
+				p.AreStaff = append(p.AreStaff, c.Req.isStaff)
 			}
 		}
 	}

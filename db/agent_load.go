@@ -41,10 +41,12 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 
 func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
 	for _, r := range s.ChangedRooms {
-		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(r.RawID))
+		p.Agents = append(p.Agents, agent)
+		p.Bases = append(p.Bases, roomBase(r.RawID))
 	}
 	for _, raw := range s.RemovedRawIDs {
-		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(raw))
+		p.Agents = append(p.Agents, agent)
+		p.Bases = append(p.Bases, roomBase(raw))
 	}
 }
 
@@ -103,7 +105,8 @@ func addPredecessorToFind(p *query.FindPredecessorsParams, j AgentJoin) {
 }
 
 func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
-	p.Names, p.Endpoints = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL)
+	p.Names = append(p.Names, c.Name)
+	p.Endpoints = append(p.Endpoints, c.EndpointURL)
 }
 
 // read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for

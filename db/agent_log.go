@@ -56,9 +56,11 @@ func (t *agentTx) writeEvents() error {
 		if err != nil {
 			return err
 		}
-		p.Ids, p.Kinds, p.Actors = append(p.Ids, eventID(i)), append(p.Kinds, e.kind), append(p.Actors,
-			cmp.Or(e.actor, t.agentsByID[e.agentID].keyFingerprint))
-		p.Agents, p.Details = append(p.Agents, e.agentID), append(p.Details, string(detail))
+		p.Ids = append(p.Ids, eventID(i))
+		p.Kinds = append(p.Kinds, e.kind)
+		p.Actors = append(p.Actors, cmp.Or(e.actor, t.agentsByID[e.agentID].keyFingerprint))
+		p.Agents = append(p.Agents, e.agentID)
+		p.Details = append(p.Details, string(detail))
 	}
 	if len(p.Ids) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).LogAgentEvents, p)

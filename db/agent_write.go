@@ -66,33 +66,42 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	if c.Labels == nil {
 		labels = []byte("{}")
 	}
-	p.Ids, p.Replicas, p.ProcessUids = append(p.Ids, a.ref.ID), append(p.Replicas,
-		a.ref.ReplicaID), append(p.ProcessUids,
-		c.ProcessUID)
-	p.Names, p.Endpoints, p.Labels = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL), append(p.Labels,
-		string(labels))
+	p.Ids = append(p.Ids, a.ref.ID)
+	p.Replicas = append(p.Replicas, a.ref.ReplicaID)
+	p.ProcessUids = append(p.ProcessUids, c.ProcessUID)
+	p.Names = append(p.Names, c.Name)
+	p.Endpoints = append(p.Endpoints, c.EndpointURL)
+	p.Labels = append(p.Labels, string(labels))
 	p.RoomTypes = append(p.RoomTypes, textArray(c.RoomTypes))
-	p.MaxConnections, p.MaxRooms = append(p.MaxConnections, limitOf(c.MaxConnections)), append(p.MaxRooms,
-		limitOf(c.MaxRooms))
-	p.AutoCreates, p.AgentVersions = append(p.AutoCreates, c.AutoCreate), append(p.AgentVersions, c.AgentVersion)
-	p.ProtocolVersions, p.Keys = append(p.ProtocolVersions, c.ProtocolVersion), append(p.Keys, a.keyFingerprint)
-	p.KeyIds, p.Joined = append(p.KeyIds, *cmp.Or(a.keyID, &uuid.Nil)), append(p.Joined, a.joinedAt)
+	p.MaxConnections = append(p.MaxConnections, limitOf(c.MaxConnections))
+	p.MaxRooms = append(p.MaxRooms, limitOf(c.MaxRooms))
+	p.AutoCreates = append(p.AutoCreates, c.AutoCreate)
+	p.AgentVersions = append(p.AgentVersions, c.AgentVersion)
+	p.ProtocolVersions = append(p.ProtocolVersions, c.ProtocolVersion)
+	p.Keys = append(p.Keys, a.keyFingerprint)
+	p.KeyIds = append(p.KeyIds, *cmp.Or(a.keyID, &uuid.Nil))
+	p.Joined = append(p.Joined, a.joinedAt)
 	return nil
 }
 
 // addAgentStateToPut adds the row of the state, which changes with most replies and is narrow.
 func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
-	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.ReplicaID)
-	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides,
-		a.statusOverride), append(p.Kept, a.isKept)
-	p.Misses, p.Connections = append(p.Misses, a.missedPolls), append(p.Connections, a.connectionCount)
-	p.Rooms, p.Reserved, p.InFlight = append(p.Rooms, a.roomCount), append(p.Reserved,
-		a.reservedCount), append(p.InFlight,
-		a.inFlight)
-	p.OwesReply, p.Hashes, p.Seqs = append(p.OwesReply, a.owesSnapshot), append(p.Hashes, a.stateHash), append(p.Seqs,
-		a.replySeq)
-	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silentSeconds), append(p.Doubted,
-		a.joinedElsewhere), append(p.HasLeft, a.hasLeft)
+	p.Ids = append(p.Ids, a.ref.ID)
+	p.Replicas = append(p.Replicas, a.ref.ReplicaID)
+	p.Statuses = append(p.Statuses, a.content.Status)
+	p.Overrides = append(p.Overrides, a.statusOverride)
+	p.Kept = append(p.Kept, a.isKept)
+	p.Misses = append(p.Misses, a.missedPolls)
+	p.Connections = append(p.Connections, a.connectionCount)
+	p.Rooms = append(p.Rooms, a.roomCount)
+	p.Reserved = append(p.Reserved, a.reservedCount)
+	p.InFlight = append(p.InFlight, a.inFlight)
+	p.OwesReply = append(p.OwesReply, a.owesSnapshot)
+	p.Hashes = append(p.Hashes, a.stateHash)
+	p.Seqs = append(p.Seqs, a.replySeq)
+	p.Silences = append(p.Silences, a.silentSeconds)
+	p.Doubted = append(p.Doubted, a.joinedElsewhere)
+	p.HasLeft = append(p.HasLeft, a.hasLeft)
 }
 
 // writeRooms frees public ids before it gives them to other rooms.
@@ -126,16 +135,22 @@ func (t *agentTx) writeRooms() {
 }
 
 func addRoomToPut(p *query.PutRoomsParams, r *roomRow) {
-	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.storedID), append(p.Ids, r.id), append(p.Agents,
-		r.agentID), append(p.Types, r.roomType)
-	p.Connections, p.Locals, p.States = append(p.Connections, r.connectionCount), append(p.Locals,
-		r.isLocal), append(p.States, r.state)
+	p.Was = append(p.Was, r.storedID)
+	p.Ids = append(p.Ids, r.id)
+	p.Agents = append(p.Agents, r.agentID)
+	p.Types = append(p.Types, r.roomType)
+	p.Connections = append(p.Connections, r.connectionCount)
+	p.Locals = append(p.Locals, r.isLocal)
+	p.States = append(p.States, r.state)
 }
 
 func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
-	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agentID), append(p.Bases,
-		r.baseID), append(p.Types, r.roomType)
-	p.Connections, p.Locals = append(p.Connections, r.connectionCount), append(p.Locals, r.isLocal)
+	p.Ids = append(p.Ids, r.id)
+	p.Agents = append(p.Agents, r.agentID)
+	p.Bases = append(p.Bases, r.baseID)
+	p.Types = append(p.Types, r.roomType)
+	p.Connections = append(p.Connections, r.connectionCount)
+	p.Locals = append(p.Locals, r.isLocal)
 }
 
 // writeCommands defers the ends of commands, and the drains that operators keep, which are commands as well.
@@ -143,16 +158,19 @@ func (t *agentTx) writeCommands() {
 	if len(t.settledCommands) > 0 {
 		p := query.SettleCommandsOfAgentsParams{Region: t.region}
 		for _, c := range t.settledCommands {
-			p.Ids, p.States, p.Agents = append(p.Ids, c.id), append(p.States, string(c.finalState)), append(p.Agents,
-				c.agentID)
+			p.Ids = append(p.Ids, c.id)
+			p.States = append(p.States, string(c.finalState))
+			p.Agents = append(p.Agents, c.agentID)
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).SettleCommandsOfAgents, p)
 	}
 	if len(t.keptDrains) > 0 {
 		p := query.InsertDrainsParams{Region: t.region}
 		for _, d := range t.keptDrains {
-			p.Ids, p.Agents = append(p.Ids, uuid.New()), append(p.Agents, d.agent.ref.ID)
-			p.Replicas, p.Actors = append(p.Replicas, d.agent.ref.ReplicaID), append(p.Actors, d.actor)
+			p.Ids = append(p.Ids, uuid.New())
+			p.Agents = append(p.Agents, d.agent.ref.ID)
+			p.Replicas = append(p.Replicas, d.agent.ref.ReplicaID)
+			p.Actors = append(p.Actors, d.actor)
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertDrains, p)
 	}

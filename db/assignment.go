@@ -32,7 +32,8 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 				unissued = append(unissued, id)
 				continue
 			}
-			p.Ids, p.Assignments = append(p.Ids, id), append(p.Assignments, g.EncodedAssignment)
+			p.Ids = append(p.Ids, id)
+			p.Assignments = append(p.Assignments, g.EncodedAssignment)
 		}
 	}
 	// Nothing can be assigned, or allOrNone already fails without a look at the database.
@@ -67,7 +68,8 @@ func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsP
 	done := setOf(settled)
 	for i, id := range p.Ids {
 		if !done[id] {
-			again.Ids, again.Assignments = append(again.Ids, id), append(again.Assignments, p.Assignments[i])
+			again.Ids = append(again.Ids, id)
+			again.Assignments = append(again.Assignments, p.Assignments[i])
 		}
 	}
 	settled, err = q.ReassignTickets(ctx, again)

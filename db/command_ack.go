@@ -104,7 +104,8 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	lock, read := query.LockAgentStatesParams{Region: t.region,
 		Ids: slices.Clone(t.furtherAgents)}, query.AcknowledgedCommandsParams{Region: t.region}
 	for _, c := range calls {
-		lock.Ids, read.Ids = append(lock.Ids, c.Req.AgentRef.ID), append(read.Ids, c.Req.CommandID)
+		lock.Ids = append(lock.Ids, c.Req.AgentRef.ID)
+		read.Ids = append(read.Ids, c.Req.CommandID)
 	}
 	// first: the next statement then sees the last holders' writes
 	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
@@ -218,13 +219,16 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 	if was == CommandPending {
 		settled = 1
 	}
-	p.Ids, p.Agents, p.States = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.States, string(state))
-	p.Errors, p.Settled = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)])), append(p.Settled,
-		settled)
-	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.roomsDelta), append(p.Reserved,
-		c.reservedDelta), append(p.Connections,
-		c.connectionsDelta)
-	p.Overrides, p.Owing = append(p.Overrides, c.statusOverride), append(p.Owing, c.owesReply)
+	p.Ids = append(p.Ids, cmd.ID)
+	p.Agents = append(p.Agents, cmd.AgentID)
+	p.States = append(p.States, string(state))
+	p.Errors = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)]))
+	p.Settled = append(p.Settled, settled)
+	p.Rooms = append(p.Rooms, c.roomsDelta)
+	p.Reserved = append(p.Reserved, c.reservedDelta)
+	p.Connections = append(p.Connections, c.connectionsDelta)
+	p.Overrides = append(p.Overrides, c.statusOverride)
+	p.Owing = append(p.Owing, c.owesReply)
 	// A copy for answer, which returns the state after the commit without another read.
 	a := t.agentsByID[cmd.AgentID]
 	a.OwesReply = a.OwesReply || c.owesReply

@@ -80,7 +80,8 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
 		if h.Base == r.ackedCommand.Base {
-			rooms, rows = append(rooms, namedRoomOf(h)), append(rows, &holders[i])
+			rooms = append(rooms, namedRoomOf(h))
+			rows = append(rows, &holders[i])
 		}
 	}
 	ids := nameRooms(r.ackedCommand.Base, rooms)
@@ -107,16 +108,20 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 	room.ID = id
 	t.event(EventRoomCreated, of, room)
 	p := &t.roomRenames
-	p.Was, p.Ids, p.Agents = append(p.Was, h.ID), append(p.Ids, id), append(p.Agents, h.AgentID)
+	p.Was = append(p.Was, h.ID)
+	p.Ids = append(p.Ids, id)
+	p.Agents = append(p.Agents, h.AgentID)
 	h.ID = id
 }
 
 func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
 	for _, r := range t.lateArrivals {
-		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.ackedCommand.AgentID), append(p.Bases,
-			r.ackedCommand.Base)
-		p.Types, p.Commands = append(p.Types, r.ackedCommand.Type), append(p.Commands, r.ackedCommand.ID)
+		p.Ids = append(p.Ids, r.publicID)
+		p.Agents = append(p.Agents, r.ackedCommand.AgentID)
+		p.Bases = append(p.Bases, r.ackedCommand.Base)
+		p.Types = append(p.Types, r.ackedCommand.Type)
+		p.Commands = append(p.Commands, r.ackedCommand.ID)
 	}
 	return p
 }
@@ -133,7 +138,8 @@ func (t *ackTx) event(kind string, cmd query.AcknowledgedCommandsRow, detail any
 	text, _ := json.Marshal(detail) // cannot fail: every detail has a JSON form
 	l := &t.agentEvents
 	l.Ids, l.Kinds, l.Actors = append(l.Ids, eventID(len(l.Ids))), append(l.Kinds, kind), append(l.Actors, cmd.Actor)
-	l.Agents, l.Details = append(l.Agents, cmd.AgentID), append(l.Details, string(text))
+	l.Agents = append(l.Agents, cmd.AgentID)
+	l.Details = append(l.Details, string(text))
 }
 
 // effectiveState returns the effective status; it must agree with agent_status in SQL.

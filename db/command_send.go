@@ -212,10 +212,13 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 }
 
 func addCommandToSend(p *query.SendCommandsParams, o commandOrder, cmd Command, base string) {
-	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas,
-		cmd.ReplicaID)
-	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.callerReplica), append(p.Ops, string(o.op)), append(p.Rooms,
-		cmd.RoomID)
-	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts,
-		o.timeout.Seconds())
+	p.Ids = append(p.Ids, cmd.ID)
+	p.Agents = append(p.Agents, cmd.AgentID)
+	p.Replicas = append(p.Replicas, cmd.ReplicaID)
+	p.Callers = append(p.Callers, o.callerReplica)
+	p.Ops = append(p.Ops, string(o.op))
+	p.Rooms = append(p.Rooms, cmd.RoomID)
+	p.Bases = append(p.Bases, base)
+	p.Actors = append(p.Actors, o.actor)
+	p.Timeouts = append(p.Timeouts, o.timeout.Seconds())
 }

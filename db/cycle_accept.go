@@ -127,10 +127,11 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 			continue
 		}
 		for _, t := range a.ownTickets[i] {
-			a.pendingMarks.Ids, a.pendingMarks.MatchedIn = append(a.pendingMarks.Ids,
-				t), append(a.pendingMarks.MatchedIn, a.cycleRef.Mark(m.ID))
+			a.pendingMarks.Ids = append(a.pendingMarks.Ids, t)
+			a.pendingMarks.MatchedIn = append(a.pendingMarks.MatchedIn, a.cycleRef.Mark(m.ID))
 			if id != "" {
-				associate.Tickets, associate.Backfills = append(associate.Tickets, t), append(associate.Backfills, id)
+				associate.Tickets = append(associate.Tickets, t)
+				associate.Backfills = append(associate.Backfills, id)
 			}
 		}
 	}
@@ -205,7 +206,8 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 		if m.Backfill != nil {
 			c.Backfill, c.Generation = m.Backfill.ID, m.Backfill.Generation
 		}
-		claims, of = append(claims, c), append(of, i)
+		claims = append(claims, c)
+		of = append(of, i)
 	}
 	return claims, of
 }
@@ -261,10 +263,11 @@ func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsPar
 		if b := a.finalMatches[i].CreatedBackfill; b != nil {
 			id, created = b.ID, b.CreatedAt.UnixNano()
 		}
-		verdicts.Callers, verdicts.Seqs = append(verdicts.Callers, m.CallerID), append(verdicts.Seqs, m.ProposalSeq)
+		verdicts.Callers = append(verdicts.Callers, m.CallerID)
+		verdicts.Seqs = append(verdicts.Seqs, m.ProposalSeq)
 		verdicts.Accepted = append(verdicts.Accepted, a.finalMatches[i].Verdict == match.Kept)
-		verdicts.CreatedBackfills, verdicts.BackfillsCreated = append(verdicts.CreatedBackfills,
-			id), append(verdicts.BackfillsCreated, created)
+		verdicts.CreatedBackfills = append(verdicts.CreatedBackfills, id)
+		verdicts.BackfillsCreated = append(verdicts.BackfillsCreated, created)
 	}
 	if len(verdicts.Seqs) > 0 {
 		query.QueueExec(out, (*query.Queries).StoreVerdicts, verdicts)

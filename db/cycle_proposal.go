@@ -52,10 +52,13 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	finished []uuid.UUID) (collecting bool, err error) {
 	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
-		p.Callers, p.Seqs = append(p.Callers, c.CallerID), append(p.Seqs, c.Seq)
+		p.Callers = append(p.Callers, c.CallerID)
+		p.Seqs = append(p.Seqs, c.Seq)
 		// The id of a match is stored as bytes, since match functions may send bytes that Postgres's text rejects.
-		p.MatchIds, p.Scores = append(p.MatchIds, []byte(c.MatchID)), append(p.Scores, c.Score)
-		p.Tickets, p.Backfills = append(p.Tickets, packTexts(c.TicketIDs)), append(p.Backfills, c.Backfill.pack())
+		p.MatchIds = append(p.MatchIds, []byte(c.MatchID))
+		p.Scores = append(p.Scores, c.Score)
+		p.Tickets = append(p.Tickets, packTexts(c.TicketIDs))
+		p.Backfills = append(p.Backfills, c.Backfill.pack())
 		p.Matches = append(p.Matches, c.EncodedMatch)
 	}
 	collecting, err = s.q.Propose(ctx, p)
@@ -97,7 +100,8 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 		Callers: []uuid.UUID{},
 		Seqs:    []int32{}}
 	for caller, seq := range seen {
-		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
+		since.Callers = append(since.Callers, caller)
+		since.Seqs = append(since.Seqs, seq)
 	}
 	query.Queue(p, &callers, (*query.Queries).CallersOfCycle,
 		query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.LeaseTTL})

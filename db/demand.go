@@ -101,10 +101,12 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) qu
 			// The type inet takes no zone, and IPv4 is written as such.
 			address = w.PlayerAddress.Unmap().WithZone("").String()
 		}
-		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys,
-			partyKey(party))
-		p.Sizes, p.MaxPlayers, p.Addresses = append(p.Sizes, int32(len(party))), append(p.MaxPlayers,
-			int32(w.MaxPlayers)), append(p.Addresses, address)
+		p.Modes = append(p.Modes, key.Mode)
+		p.Keys = append(p.Keys, key.Key)
+		p.PartyKeys = append(p.PartyKeys, partyKey(party))
+		p.Sizes = append(p.Sizes, int32(len(party)))
+		p.MaxPlayers = append(p.MaxPlayers, int32(w.MaxPlayers))
+		p.Addresses = append(p.Addresses, address)
 	}
 	return p
 }
@@ -128,7 +130,8 @@ func (s *Store) EndWaiting(ctx context.Context, waiting []Waiting) error {
 }
 
 func addWaitingToEnd(p *query.EndWaitingParams, mode, player string) {
-	p.Modes, p.Keys = append(p.Modes, mode), append(p.Keys, demandKey(player))
+	p.Modes = append(p.Modes, mode)
+	p.Keys = append(p.Keys, demandKey(player))
 }
 
 // demandKey is the key of a player's row. Its third part is not a region, because workers of the previous release

@@ -42,7 +42,8 @@ func (s *Store) EnrolmentDigest(ctx context.Context, id EnrolmentID) (*[sha256.S
 func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Call[EnrolmentID, enrolmentDigest]) error {
 	var p query.EnrolmentDigestsParams
 	for _, c := range calls {
-		p.Regions, p.Ids = append(p.Regions, c.Req.Region), append(p.Ids, c.Req.ID)
+		p.Regions = append(p.Regions, c.Req.Region)
+		p.Ids = append(p.Ids, c.Req.ID)
 	}
 	rows, err := s.q.EnrolmentDigests(ctx, p)
 	if err != nil {

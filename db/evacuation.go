@@ -89,8 +89,8 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 			if ended {
 				step.EndedServers++
 			}
-			note.Regions, note.InstanceIds = append(note.Regions, server.Region), append(note.InstanceIds,
-				server.InstanceID)
+			note.Regions = append(note.Regions, server.Region)
+			note.InstanceIds = append(note.InstanceIds, server.InstanceID)
 			note.Ended = append(note.Ended, ended)
 		}
 		step.EmptiedServers = len(servers)

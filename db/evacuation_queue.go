@@ -294,8 +294,11 @@ func (r *requeue) decide(row query.EvacuatedTicketsRow, ticket, why string, subs
 	}
 	d := &r.decisions
 	for _, sub := range subs {
-		d.Tickets, d.Subs, d.States = append(d.Tickets, row.Ticket), append(d.Subs, sub), append(d.States, state)
-		d.Why, d.NextTickets = append(d.Why, why), append(d.NextTickets, ticket)
+		d.Tickets = append(d.Tickets, row.Ticket)
+		d.Subs = append(d.Subs, sub)
+		d.States = append(d.States, state)
+		d.Why = append(d.Why, why)
+		d.NextTickets = append(d.NextTickets, ticket)
 	}
 }
 

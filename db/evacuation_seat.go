@@ -161,9 +161,13 @@ func (p *seating) decide(party query.EvacuatedPartiesRow, region string, session
 	}
 	d := &p.decisions
 	for _, sub := range subs {
-		d.Regions, d.Sessions, d.Subs = append(d.Regions, party.Region), append(d.Sessions, party.SessionID),
-			append(d.Subs, sub)
-		d.States, d.Why, d.Tickets = append(d.States, state), append(d.Why, why), append(d.Tickets, "")
-		d.NextRegions, d.NextSessions = append(d.NextRegions, region), append(d.NextSessions, session)
+		d.Regions = append(d.Regions, party.Region)
+		d.Sessions = append(d.Sessions, party.SessionID)
+		d.Subs = append(d.Subs, sub)
+		d.States = append(d.States, state)
+		d.Why = append(d.Why, why)
+		d.Tickets = append(d.Tickets, "")
+		d.NextRegions = append(d.NextRegions, region)
+		d.NextSessions = append(d.NextSessions, session)
 	}
 }

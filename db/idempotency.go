@@ -16,7 +16,8 @@ import (
 func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 	for _, c := range calls {
 		if c.Req.IdempotencyKey != "" {
-			arg.Callers, arg.Keys = append(arg.Callers, c.Req.Caller), append(arg.Keys, c.Req.IdempotencyKey)
+			arg.Callers = append(arg.Callers, c.Req.Caller)
+			arg.Keys = append(arg.Keys, c.Req.IdempotencyKey)
 		}
 	}
 	return arg
@@ -65,9 +66,10 @@ func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 		if err != nil {
 			return err
 		}
-		arg.Callers, arg.Keys = append(arg.Callers, r.placeRequest.Caller), append(arg.Keys,
-			r.placeRequest.IdempotencyKey)
-		arg.Hashes, arg.Answers = append(arg.Hashes, r.placeRequest.RequestHash), append(arg.Answers, string(body))
+		arg.Callers = append(arg.Callers, r.placeRequest.Caller)
+		arg.Keys = append(arg.Keys, r.placeRequest.IdempotencyKey)
+		arg.Hashes = append(arg.Hashes, r.placeRequest.RequestHash)
+		arg.Answers = append(arg.Answers, string(body))
 	}
 	if len(arg.Keys) == 0 {
 		return nil

@@ -24,8 +24,10 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 	for _, t := range tickets {
 		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.
 		if !slices.Contains(p.Ids, t.ticketID) {
-			p.Ids, p.States = append(p.Ids, t.ticketID), append(p.States, string(t.finalState))
-			p.Reasons, p.Forced = append(p.Reasons, t.finalReason), append(p.Forced, t.isForced)
+			p.Ids = append(p.Ids, t.ticketID)
+			p.States = append(p.States, string(t.finalState))
+			p.Reasons = append(p.Reasons, t.finalReason)
+			p.Forced = append(p.Forced, t.isForced)
 		}
 	}
 	if len(p.Ids) == 0 {
@@ -51,11 +53,13 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 			continue
 		}
 		facts := s.cfg.DescribeTicket(r.Body, r.Party)
-		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
-		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties,
-			strings.Join(facts.Party, "\n"))
-		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies,
-			string(facts.Latencies))
+		p.Ids = append(p.Ids, r.ID)
+		p.Created = append(p.Created, r.Created)
+		p.Outcomes = append(p.Outcomes, r.State)
+		p.Profiles = append(p.Profiles, strings.Join(r.Profiles, "\n"))
+		p.Parties = append(p.Parties, strings.Join(facts.Party, "\n"))
+		p.Attributes = append(p.Attributes, string(facts.Attributes))
+		p.Latencies = append(p.Latencies, string(facts.Latencies))
 	}
 	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
 }

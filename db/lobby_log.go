@@ -60,7 +60,8 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		}
 		p := query.LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
 		for _, a := range part {
-			p.Lobbies, p.Positions = append(p.Lobbies, a.LobbyUID), append(p.Positions, a.LogPos)
+			p.Lobbies = append(p.Lobbies, a.LobbyUID)
+			p.Positions = append(p.Positions, a.LogPos)
 		}
 		rows, err := s.q.LobbyLog(ctx, p)
 		if err != nil {

@@ -44,7 +44,8 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 	var all []uuid.UUID
 	for _, o := range outcomes {
 		all = append(all, o.Lobby)
-		forget.Lobbies, forget.Tickets = append(forget.Lobbies, o.Lobby), append(forget.Tickets, o.Ticket)
+		forget.Lobbies = append(forget.Lobbies, o.Lobby)
+		forget.Tickets = append(forget.Tickets, o.Ticket)
 	}
 	// Without the locks of the rooms. Rooms that queue again have other news by now than that of their former ticket.
 	before, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})

@@ -106,7 +106,9 @@ func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		reason, detail = e.Code, strings.TrimSpace(e.Field+" "+e.Detail)
 	}
-	p.Lobbies, p.Reasons, p.Details = append(p.Lobbies, lobby), append(p.Reasons, reason), append(p.Details, detail)
+	p.Lobbies = append(p.Lobbies, lobby)
+	p.Reasons = append(p.Reasons, reason)
+	p.Details = append(p.Details, detail)
 }
 
 // leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
@@ -139,8 +141,10 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 	p := query.SucceedWaitingParams{Region: t.region}
 	for _, c := range changes {
 		if c.SessionID != "" {
-			p.Lobbies, p.Sessions = append(p.Lobbies, c.LobbyUID), append(p.Sessions, c.SessionID)
-			p.Predecessors, old = append(p.Predecessors, c.PredecessorID), append(old, c.PredecessorID)
+			p.Lobbies = append(p.Lobbies, c.LobbyUID)
+			p.Sessions = append(p.Sessions, c.SessionID)
+			p.Predecessors = append(p.Predecessors, c.PredecessorID)
+			old = append(old, c.PredecessorID)
 		}
 	}
 	if len(old) == 0 {

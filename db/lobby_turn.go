@@ -145,7 +145,8 @@ func lobbiesOf(region string, steps []lobbyStep) query.LockLobbiesParams {
 		switch {
 		case step.LobbyUID == uuid.Nil && !ids[id]:
 			ids[id] = true
-			p.Projects, p.Ids = append(p.Projects, step.action.ProjectID), append(p.Ids, step.action.RoomID)
+			p.Projects = append(p.Projects, step.action.ProjectID)
+			p.Ids = append(p.Ids, step.action.RoomID)
 		case step.LobbyUID != uuid.Nil && !uids[step.LobbyUID]:
 			uids[step.LobbyUID] = true
 			p.Uids = append(p.Uids, step.LobbyUID)

@@ -91,29 +91,37 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 		w.participantPlaces.Participants = append(w.participantPlaces.Participants, textArray(r.now.Participants))
 	}
 	for _, player := range r.answeredPlayers {
-		w.answeredInvitations.Lobbies, w.answeredInvitations.Players = append(w.answeredInvitations.Lobbies,
-			r.uid), append(w.answeredInvitations.Players, player)
+		w.answeredInvitations.Lobbies = append(w.answeredInvitations.Lobbies, r.uid)
+		w.answeredInvitations.Players = append(w.answeredInvitations.Players, player)
 	}
 	w.addSayings(r)
 	for _, e := range r.inviteEffects {
 		p := &w.newInvitations
-		p.Lobbies, p.Projects, p.Players = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project),
-			append(p.Players, e.Player)
-		p.Inviters, p.InvitingPlayers = append(p.Inviters, e.Session), append(p.InvitingPlayers, e.Inviter)
+		p.Lobbies = append(p.Lobbies, r.uid)
+		p.Projects = append(p.Projects, r.now.Project)
+		p.Players = append(p.Players, e.Player)
+		p.Inviters = append(p.Inviters, e.Session)
+		p.InvitingPlayers = append(p.InvitingPlayers, e.Inviter)
 	}
 	return w.addLog(r)
 }
 
 func (w *lobbyWrites) addNew(r *lobbyRoom) {
 	p, now := &w.newLobbies, &r.now
-	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids,
-		now.ID), append(p.Types, now.Type)
-	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.StateSeq), append(p.States,
-		string(now.State.JSON()))
-	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
-		now.JoinCount), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked = append(p.Private, now.IsPrivate), append(p.Locked, now.IsLocked)
-	p.Graces, p.Empty = append(p.Graces, now.GracePeriod.Microseconds()), append(p.Empty, r.isEmpty())
+	p.Uids = append(p.Uids, r.uid)
+	p.Projects = append(p.Projects, now.Project)
+	p.Ids = append(p.Ids, now.ID)
+	p.Types = append(p.Types, now.Type)
+	p.Positions = append(p.Positions, r.lastPos())
+	p.Seqs = append(p.Seqs, now.StateSeq)
+	p.States = append(p.States, string(now.State.JSON()))
+	p.Members = append(p.Members, int32(len(now.Members)))
+	p.Joins = append(p.Joins, now.JoinCount)
+	p.MaxMembers = append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private = append(p.Private, now.IsPrivate)
+	p.Locked = append(p.Locked, now.IsLocked)
+	p.Graces = append(p.Graces, now.GracePeriod.Microseconds())
+	p.Empty = append(p.Empty, r.isEmpty())
 	p.Said = append(p.Said, now.SaidCount)
 }
 
@@ -123,12 +131,16 @@ func (w *lobbyWrites) addChanged(r *lobbyRoom) {
 	if now.StateSeq != r.roomBefore.StateSeq {
 		state = string(now.State.JSON())
 	}
-	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs,
-		now.StateSeq), append(p.States, state)
-	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
-		now.JoinCount), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked, p.Empty = append(p.Private, now.IsPrivate), append(p.Locked, now.IsLocked), append(p.Empty,
-		r.isEmpty())
+	p.Uids = append(p.Uids, r.uid)
+	p.Positions = append(p.Positions, r.lastPos())
+	p.Seqs = append(p.Seqs, now.StateSeq)
+	p.States = append(p.States, state)
+	p.Members = append(p.Members, int32(len(now.Members)))
+	p.Joins = append(p.Joins, now.JoinCount)
+	p.MaxMembers = append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private = append(p.Private, now.IsPrivate)
+	p.Locked = append(p.Locked, now.IsLocked)
+	p.Empty = append(p.Empty, r.isEmpty())
 	p.Said = append(p.Said, now.SaidCount)
 }
 
@@ -142,8 +154,10 @@ func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
 		sanctions = string(encoded)
 	}
 	p := &w.changedDetails
-	p.Uids, p.Metadata = append(p.Uids, r.uid), append(p.Metadata, string(r.now.Metadata))
-	p.Codes, p.Sanctions = append(p.Codes, r.now.JoinCode), append(p.Sanctions, sanctions)
+	p.Uids = append(p.Uids, r.uid)
+	p.Metadata = append(p.Metadata, string(r.now.Metadata))
+	p.Codes = append(p.Codes, r.now.JoinCode)
+	p.Sanctions = append(p.Sanctions, sanctions)
 	return nil
 }
 
@@ -151,10 +165,12 @@ func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
 func (w *lobbyWrites) addSayings(r *lobbyRoom) {
 	p := &w.newSayings
 	for _, e := range lobby.LastSayings(r.now.Entries) {
-		p.Lobbies, p.Numbers, p.Times = append(p.Lobbies, r.uid), append(p.Numbers, e.Number), append(p.Times,
-			time.UnixMilli(e.SaidAt))
-		p.Sessions, p.Players, p.Data = append(p.Sessions, e.Session), append(p.Players, e.Player), append(p.Data,
-			string(e.Data))
+		p.Lobbies = append(p.Lobbies, r.uid)
+		p.Numbers = append(p.Numbers, e.Number)
+		p.Times = append(p.Times, time.UnixMilli(e.SaidAt))
+		p.Sessions = append(p.Sessions, e.Session)
+		p.Players = append(p.Players, e.Player)
+		p.Data = append(p.Data, string(e.Data))
 	}
 }
 
@@ -171,9 +187,11 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 		after[m.Session] = true
 		if before[m.Session] != m {
 			p := &w.joinedMembers
-			p.Lobbies, p.Sessions, p.Players = append(p.Lobbies, r.uid), append(p.Sessions,
-				m.Session), append(p.Players, m.Player)
-			p.Orders, p.Away = append(p.Orders, m.JoinOrder), append(p.Away, m.IsAway)
+			p.Lobbies = append(p.Lobbies, r.uid)
+			p.Sessions = append(p.Sessions, m.Session)
+			p.Players = append(p.Players, m.Player)
+			p.Orders = append(p.Orders, m.JoinOrder)
+			p.Away = append(p.Away, m.IsAway)
 		}
 	}
 	// Invitations of sessions are rows of the same table.
@@ -187,8 +205,8 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 			case m.Session == "" && !slices.Contains(r.now.InvitedMembers, m):
 				r.answeredPlayers = append(r.answeredPlayers, m.Player)
 			case !after[m.Session]:
-				w.leftMembers.Lobbies, w.leftMembers.Sessions = append(w.leftMembers.Lobbies,
-					r.uid), append(w.leftMembers.Sessions, m.Session)
+				w.leftMembers.Lobbies = append(w.leftMembers.Lobbies, r.uid)
+				w.leftMembers.Sessions = append(w.leftMembers.Sessions, m.Session)
 			}
 		}
 	}
@@ -199,9 +217,9 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 		return nil
 	}
 	body, err := encodeLobbyRow(*r.logRow)
-	w.logRows.Lobbies, w.logRows.Positions, w.logRows.Bodies = append(w.logRows.Lobbies,
-		r.uid), append(w.logRows.Positions,
-		r.logRow.LogPos), append(w.logRows.Bodies, body)
+	w.logRows.Lobbies = append(w.logRows.Lobbies, r.uid)
+	w.logRows.Positions = append(w.logRows.Positions, r.logRow.LogPos)
+	w.logRows.Bodies = append(w.logRows.Bodies, body)
 	return err
 }
 

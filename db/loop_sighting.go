@@ -33,11 +33,13 @@ func (s *Store) recordSightings(ctx context.Context, universe string, sightings 
 	for _, k := range sightings {
 		// Two statements: of tickets that wait and of those that have left, different columns are set.
 		if k.LeftSeenAt.IsZero() {
-			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.TicketID), append(waiting.SeenAt, k.SeenAt)
+			waiting.Ids = append(waiting.Ids, k.TicketID)
+			waiting.SeenAt = append(waiting.SeenAt, k.SeenAt)
 			continue
 		}
-		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.TicketID), append(left.SeenAt,
-			k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
+		left.Ids = append(left.Ids, k.TicketID)
+		left.SeenAt = append(left.SeenAt, k.SeenAt)
+		left.LeftSeenAt = append(left.LeftSeenAt, k.LeftSeenAt)
 	}
 	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if len(waiting.Ids) > 0 {

@@ -41,9 +41,12 @@ type Demand struct {
 func (s *Store) PutDemand(ctx context.Context, universe string, profiles []string, demand []Demand) error {
 	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
-		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
-		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.MatchCount)), append(p.Players,
-			int32(d.PlayerCount)), append(p.Waits, d.LongestWait)
+		p.Regions = append(p.Regions, d.Region)
+		p.Modes = append(p.Modes, d.Mode)
+		p.Keys = append(p.Keys, d.Key)
+		p.Matches = append(p.Matches, int32(d.MatchCount))
+		p.Players = append(p.Players, int32(d.PlayerCount))
+		p.Waits = append(p.Waits, d.LongestWait)
 	}
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
@@ -56,18 +59,20 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 	p := query.PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for i, t := range times[name] {
-			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto,
-				t.UpTo)
-			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples,
-				int32(t.SampleCount))
+			p.Profiles = append(p.Profiles, name)
+			p.Deciles = append(p.Deciles, int16(i))
+			p.Upto = append(p.Upto, t.UpTo)
+			p.P50 = append(p.P50, t.P50)
+			p.P90 = append(p.P90, t.P90)
+			p.Samples = append(p.Samples, int32(t.SampleCount))
 		}
 	}
 	counts := query.CountEstimatesParams{Region: region, Profiles: slices.Sorted(maps.Keys(records))}
 	for _, name := range counts.Profiles {
 		r := records[name]
 		counts.Waits = append(counts.Waits, int32(r.WaitCount))
-		counts.BeforeP50, counts.BeforeP90 = append(counts.BeforeP50, int32(r.BeforeP50)), append(counts.BeforeP90,
-			int32(r.BeforeP90))
+		counts.BeforeP50 = append(counts.BeforeP50, int32(r.BeforeP50))
+		counts.BeforeP90 = append(counts.BeforeP90, int32(r.BeforeP90))
 	}
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		batch := q.Deferred()

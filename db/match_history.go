@@ -66,11 +66,16 @@ func (s *Store) keepHistory(ctx context.Context, universe string, tickets []Left
 // addTicketToKeep adds a ticket that has a history.
 func addTicketToKeep(p *query.KeepTicketsParams, k LeftTicket) {
 	h := k.Ticket.History
-	p.Ids, p.Created = append(p.Ids, k.Ticket.ID), append(p.Created, k.CreatedNanos)
-	p.SeenAt, p.LeftAt = append(p.SeenAt, orEpoch(h.SeenAt)), append(p.LeftAt, orEpoch(k.LeftAt))
-	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
-	p.DecidedBy, p.Matches = append(p.DecidedBy, k.ProfileName), append(p.Matches, k.MatchID)
-	p.Profiles, p.Parties = append(p.Profiles, textArray(h.Profiles)), append(p.Parties, textArray(h.Party))
+	p.Ids = append(p.Ids, k.Ticket.ID)
+	p.Created = append(p.Created, k.CreatedNanos)
+	p.SeenAt = append(p.SeenAt, orEpoch(h.SeenAt))
+	p.LeftAt = append(p.LeftAt, orEpoch(k.LeftAt))
+	p.Attributes = append(p.Attributes, string(h.Attributes))
+	p.Latencies = append(p.Latencies, string(h.Latencies))
+	p.DecidedBy = append(p.DecidedBy, k.ProfileName)
+	p.Matches = append(p.Matches, k.MatchID)
+	p.Profiles = append(p.Profiles, textArray(h.Profiles))
+	p.Parties = append(p.Parties, textArray(h.Party))
 }
 
 // orEpoch returns the time, the Unix epoch for none.

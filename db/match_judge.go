@@ -83,7 +83,8 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 			switch {
 			case j.matchOfTicket[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
 			case j.ticketStays(m, k):
-				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
+				back.Ids = append(back.Ids, k.ID)
+				back.Matches = append(back.Matches, m.ID)
 			default:
 				addTicketToDecline(&leave, m.ID, k)
 				if !j.committer.store.cfg.NoHistory && k.History != nil {
@@ -164,7 +165,8 @@ func (j *judgement) ticketStays(m query.LockDueMatchesRow, k MatchTicket) bool {
 }
 
 func addTicketToDecline(p *query.DeclineTicketsParams, match uuid.UUID, k MatchTicket) {
-	p.Ids, p.Matches = append(p.Ids, k.ID), append(p.Matches, match)
+	p.Ids = append(p.Ids, k.ID)
+	p.Matches = append(p.Matches, match)
 	p.Parties = append(p.Parties, textArray(k.subs()))
 }
 

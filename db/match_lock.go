@@ -65,8 +65,9 @@ func (t *matchTx) fenceParams() (arg query.HoldProfilesParams, err error) {
 }
 
 func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
-	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.ProfileName), append(p.Workers, o.WorkerID), append(p.Epochs,
-		o.Epoch)
+	p.Profiles = append(p.Profiles, o.ProfileName)
+	p.Workers = append(p.Workers, o.WorkerID)
+	p.Epochs = append(p.Epochs, o.Epoch)
 }
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
@@ -153,8 +154,8 @@ func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 		}
 		for _, sub := range m.playerSubs {
 			for _, mode := range m.match.Modes {
-				arg.Requests, arg.Locks = append(arg.Requests, n), append(arg.Locks,
-					lockKey("seat", t.committer.region, mode, sub))
+				arg.Requests = append(arg.Requests, n)
+				arg.Locks = append(arg.Locks, lockKey("seat", t.committer.region, mode, sub))
 			}
 			n++
 		}
@@ -200,8 +201,9 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 		}
 	}
 	for sh, n := range wanted {
-		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.Mode), append(arg.MaxPlayers,
-			int32(sh.MaxPlayers)), append(arg.Sessions, n)
+		arg.Modes = append(arg.Modes, sh.Mode)
+		arg.MaxPlayers = append(arg.MaxPlayers, int32(sh.MaxPlayers))
+		arg.Sessions = append(arg.Sessions, n)
 	}
 	return arg
 }

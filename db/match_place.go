@@ -36,8 +36,8 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	release := query.ReleaseSeatsParams{Region: t.committer.region, Reason: "given up"}
 	for _, m := range open {
 		for _, ref := range givenUp(m, seats) {
-			release.SessionIds, release.Subs = append(release.SessionIds, ref.sessionID), append(release.Subs,
-				ref.playerSub)
+			release.SessionIds = append(release.SessionIds, ref.sessionID)
+			release.Subs = append(release.Subs, ref.playerSub)
 		}
 	}
 	var out tx.Pipeline
@@ -190,9 +190,10 @@ func (t *matchTx) stillPlaceable() query.StillPlaceableParams {
 	arg := query.StillPlaceableParams{Region: t.committer.region}
 	for i, m := range t.unplacedMatches {
 		for _, mode := range m.match.Modes {
-			arg.Requests, arg.Modes = append(arg.Requests, int32(i)), append(arg.Modes, mode)
-			arg.MaxPlayers, arg.Sizes = append(arg.MaxPlayers, int32(m.match.Size)), append(arg.Sizes,
-				int32(m.match.Size))
+			arg.Requests = append(arg.Requests, int32(i))
+			arg.Modes = append(arg.Modes, mode)
+			arg.MaxPlayers = append(arg.MaxPlayers, int32(m.match.Size))
+			arg.Sizes = append(arg.Sizes, int32(m.match.Size))
 		}
 	}
 	return arg

@@ -116,31 +116,40 @@ func newMadeRooms(region string) *madeRooms {
 // add adds the room that the sessions of a match get, and their invitations.
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r, uid := &p.newLobbies, value.NewID()
-	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids,
-		room.ID), append(r.Types, room.Type)
-	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs,
-		room.StateSeq), append(r.MaxMembers, int32(room.MaxMembers))
-	r.Private, r.Graces = append(r.Private, room.IsPrivate), append(r.Graces, room.GracePeriod)
-	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.matchID), append(r.Sizes,
-		int32(m.matched.AskedSize)), append(r.Participants,
-		textArray(room.Participants))
+	r.Uids = append(r.Uids, uid)
+	r.Projects = append(r.Projects, room.Project)
+	r.Ids = append(r.Ids, room.ID)
+	r.Types = append(r.Types, room.Type)
+	r.States = append(r.States, string(room.State.JSON()))
+	r.Seqs = append(r.Seqs, room.StateSeq)
+	r.MaxMembers = append(r.MaxMembers, int32(room.MaxMembers))
+	r.Private = append(r.Private, room.IsPrivate)
+	r.Graces = append(r.Graces, room.GracePeriod)
+	r.Matches = append(r.Matches, m.matchID)
+	r.Sizes = append(r.Sizes, int32(m.matched.AskedSize))
+	r.Participants = append(r.Participants, textArray(room.Participants))
 	players, seats := make([]string, len(room.Places)), make([]string, len(room.Places))
 	for i, place := range room.Places {
 		players[i], seats[i] = place.Player, place.SeatPlayer
 	}
 	r.ParticipantPlayers = append(r.ParticipantPlayers, textArray(players))
 	r.ParticipantSeats = append(r.ParticipantSeats, textArray(seats))
-	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.sessionID)
+	r.GameRegions = append(r.GameRegions, m.gameRegion)
+	r.Sessions = append(r.Sessions, m.sessionID)
 	for _, k := range room.InvitedMembers {
 		i := &p.invitedMembers
-		i.Lobbies, i.Projects = append(i.Lobbies, uid), append(i.Projects, room.Project)
-		i.Sessions, i.Players = append(i.Sessions, k.Session), append(i.Players, k.Player)
+		i.Lobbies = append(i.Lobbies, uid)
+		i.Projects = append(i.Projects, room.Project)
+		i.Sessions = append(i.Sessions, k.Session)
+		i.Players = append(i.Players, k.Player)
 	}
 }
 
 func addSessionWaitingToEnd(p *query.EndSessionsWaitingParams, ticket string, match uuid.UUID, room string) {
 	if !slices.Contains(p.Tickets, ticket) {
-		p.Tickets, p.Matches, p.Rooms = append(p.Tickets, ticket), append(p.Matches, match), append(p.Rooms, room)
+		p.Tickets = append(p.Tickets, ticket)
+		p.Matches = append(p.Matches, match)
+		p.Rooms = append(p.Rooms, room)
 	}
 }
 

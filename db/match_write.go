@@ -63,7 +63,8 @@ func (t *matchTx) writeSessions() {
 			addMatchToStart(&start, s)
 			continue
 		}
-		fill.Ids, fill.Players = append(fill.Ids, s.sessionID), append(fill.Players, int32(len(s.call.playerSubs)))
+		fill.Ids = append(fill.Ids, s.sessionID)
+		fill.Players = append(fill.Players, int32(len(s.call.playerSubs)))
 		addMatchToJoin(&join, s)
 	}
 	if len(fill.Ids) > 0 {
@@ -84,26 +85,32 @@ func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 	for _, k := range s.call.match.Tickets {
 		key := partyKey(k.subs())
 		for _, player := range k.Players {
-			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.sessionID), append(p.Subs, player.Sub), append(p.Modes,
-				s.mode)
-			p.Parties, p.Matches, p.Teams = append(p.Parties, key), append(p.Matches, s.playing()), append(p.Teams,
-				player.Team)
+			p.Sessions = append(p.Sessions, s.sessionID)
+			p.Subs = append(p.Subs, player.Sub)
+			p.Modes = append(p.Modes, s.mode)
+			p.Parties = append(p.Parties, key)
+			p.Matches = append(p.Matches, s.playing())
+			p.Teams = append(p.Teams, player.Team)
 		}
 	}
 }
 
 func addMatchToStart(p *query.StartMatchesParams, s seatedMatch) {
-	p.Ids, p.Sessions = append(p.Ids, s.call.match.ID), append(p.Sessions, s.sessionID)
-	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.call.match.Profile), append(p.Versions,
-		int32(s.call.match.Version)), append(p.DecidedAt, s.call.match.DecidedAt)
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.call.match.Chosen)), append(p.Rosters,
-		string(s.call.rosterJSON)), append(p.Data, string(s.call.match.Data))
-	p.Tickets, p.FillTo = append(p.Tickets, textArray(s.call.match.ticketIDs())), append(p.FillTo,
-		string(s.call.match.FillTo))
+	p.Ids = append(p.Ids, s.call.match.ID)
+	p.Sessions = append(p.Sessions, s.sessionID)
+	p.Profiles = append(p.Profiles, s.call.match.Profile)
+	p.Versions = append(p.Versions, int32(s.call.match.Version))
+	p.DecidedAt = append(p.DecidedAt, s.call.match.DecidedAt)
+	p.Chosen = append(p.Chosen, objectText(s.call.match.Chosen))
+	p.Rosters = append(p.Rosters, string(s.call.rosterJSON))
+	p.Data = append(p.Data, string(s.call.match.Data))
+	p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
+	p.FillTo = append(p.FillTo, string(s.call.match.FillTo))
 }
 
 func addMatchToJoin(p *query.JoinMatchesParams, s seatedMatch) {
-	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.call.rosterJSON))
+	p.Ids = append(p.Ids, s.joined.id)
+	p.Rosters = append(p.Rosters, string(s.call.rosterJSON))
 	p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
 }
 
@@ -126,7 +133,8 @@ func (t *matchTx) requeueEnded() {
 	for _, m := range t.endedMatches {
 		for _, k := range m.match.Tickets {
 			if _, held := free[k.ID]; held {
-				arg.Ids, arg.Matches = append(arg.Ids, k.ID), append(arg.Matches, m.match.ID)
+				arg.Ids = append(arg.Ids, k.ID)
+				arg.Matches = append(arg.Matches, m.match.ID)
 			}
 		}
 	}
@@ -146,15 +154,17 @@ func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
 			if err != nil {
 				return arg, err
 			}
-			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details,
-				string(detail))
+			arg.Ids = append(arg.Ids, k.ID)
+			arg.Match = append(arg.Match, int32(i+1))
+			arg.Details = append(arg.Details, string(detail))
 			arg.Parties = append(arg.Parties, textArray(k.subs()))
 			row := free[k.ID]
 			// LockMatchTickets returns no body for tickets of players.
 			if row.Body == nil {
 				row.Body = bareTicket(k.ID)
 			}
-			arg.Versions, arg.Bodies = append(arg.Versions, row.Version), append(arg.Bodies, row.Body)
+			arg.Versions = append(arg.Versions, row.Version)
+			arg.Bodies = append(arg.Bodies, row.Body)
 		}
 	}
 	return arg, nil
@@ -185,15 +195,17 @@ func (t *matchTx) recordParams() query.RecordMatchesParams {
 	for _, s := range t.seatedMatches {
 		// The fence has found the owners of all profiles.
 		o, _ := t.committer.ownerOf(s.call)
-		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.call.match.ID), append(p.Profiles,
-			s.call.match.Profile), append(p.Versions,
-			int32(s.call.match.Version))
-		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds,
-			int64(s.call.match.Seed)), append(p.DecidedAt,
-			s.call.match.DecidedAt)
-		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.sessionID), append(p.Joined,
-			s.joined != nil)
-		p.Players, p.Why = append(p.Players, int32(len(s.call.playerSubs))), append(p.Why, objectText(s.call.match.Why))
+		p.Ids = append(p.Ids, s.call.match.ID)
+		p.Profiles = append(p.Profiles, s.call.match.Profile)
+		p.Versions = append(p.Versions, int32(s.call.match.Version))
+		p.Epochs = append(p.Epochs, o.Epoch)
+		p.Seeds = append(p.Seeds, int64(s.call.match.Seed))
+		p.DecidedAt = append(p.DecidedAt, s.call.match.DecidedAt)
+		p.Modes = append(p.Modes, s.mode)
+		p.Sessions = append(p.Sessions, s.sessionID)
+		p.Joined = append(p.Joined, s.joined != nil)
+		p.Players = append(p.Players, int32(len(s.call.playerSubs)))
+		p.Why = append(p.Why, objectText(s.call.match.Why))
 		p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
 	}
 	return p
@@ -204,8 +216,9 @@ func (t *matchTx) servedDemand() query.ServeDemandParams {
 	arg := query.ServeDemandParams{Region: t.committer.region}
 	for _, s := range t.seatedMatches {
 		if s.call.match.Demand != (DemandKey{}) {
-			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.call.match.Demand.Mode), append(arg.Keys,
-				s.call.match.Demand.Key), append(arg.Players, int32(len(s.call.playerSubs)))
+			arg.Modes = append(arg.Modes, s.call.match.Demand.Mode)
+			arg.Keys = append(arg.Keys, s.call.match.Demand.Key)
+			arg.Players = append(arg.Players, int32(len(s.call.playerSubs)))
 		}
 	}
 	return arg
@@ -220,9 +233,9 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 			return err
 		}
 		for _, id := range m.match.ticketIDs() {
-			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches,
-				m.match.ID), append(mark.Marks,
-				loopMark(m.match.ID))
+			mark.Ids = append(mark.Ids, id)
+			mark.Matches = append(mark.Matches, m.match.ID)
+			mark.Marks = append(mark.Marks, loopMark(m.match.ID))
 		}
 	}
 	t.proposedMatches = open
@@ -242,11 +255,14 @@ func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
 	if err != nil {
 		return err
 	}
-	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.match.ID), append(p.Profiles, m.match.Profile), append(p.Versions,
-		int32(m.match.Version))
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.match.Chosen)), append(p.Rosters,
-		string(m.rosterJSON)), append(p.Data, string(m.match.Data))
-	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.match.DecidedAt)
+	p.Ids = append(p.Ids, m.match.ID)
+	p.Profiles = append(p.Profiles, m.match.Profile)
+	p.Versions = append(p.Versions, int32(m.match.Version))
+	p.Chosen = append(p.Chosen, objectText(m.match.Chosen))
+	p.Rosters = append(p.Rosters, string(m.rosterJSON))
+	p.Data = append(p.Data, string(m.match.Data))
+	p.Decisions = append(p.Decisions, string(decision))
+	p.DecidedAt = append(p.DecidedAt, m.match.DecidedAt)
 	p.Tickets = append(p.Tickets, textArray(m.match.ticketIDs()))
 	return nil
 }

@@ -55,8 +55,8 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		lists[id] = newClientList(c)
 		ids = append(ids, id)
 		for _, client := range c.Req.ClientIDs {
-			listed.InstanceIds, listed.ClientIds = append(listed.InstanceIds, id), append(listed.ClientIds,
-				int64(client))
+			listed.InstanceIds = append(listed.InstanceIds, id)
+			listed.ClientIds = append(listed.ClientIds, int64(client))
 		}
 	}
 	var out tx.Pipeline
@@ -129,8 +129,10 @@ func advanceClients(ctx context.Context, q *query.Queries, region string, lists 
 		if err != nil {
 			return err
 		}
-		p.Ids, p.Incarnations = append(p.Ids, id), append(p.Incarnations, l.serverRow.Incarnation)
-		p.Before, p.Seqs = append(p.Before, l.serverRow.Seq), append(p.Seqs, l.call.Req.Seq)
+		p.Ids = append(p.Ids, id)
+		p.Incarnations = append(p.Incarnations, l.serverRow.Incarnation)
+		p.Before = append(p.Before, l.serverRow.Seq)
+		p.Seqs = append(p.Seqs, l.call.Req.Seq)
 	}
 	advanced, err := q.AdvanceClients(ctx, p)
 	// Another list has changed something meanwhile, or the server has registered again: the batch is decided again.

@@ -38,7 +38,8 @@ func (s *Store) ResealDeployments(ctx context.Context, region string, old []Depl
 	by string) (n int, err error) {
 	p := query.ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
 	for _, k := range old {
-		p.Ids, p.Old = append(p.Ids, k.ID), append(p.Old, k.Sealed)
+		p.Ids = append(p.Ids, k.ID)
+		p.Old = append(p.Old, k.Sealed)
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealDeployments(ctx, p)

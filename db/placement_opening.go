@@ -42,7 +42,9 @@ func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, matc
 }
 
 func addRoomToRequest(p *query.RequestRoomsParams, session uuid.UUID, process, mode string) {
-	p.Sessions, p.Instances, p.Modes = append(p.Sessions, session), append(p.Instances, process), append(p.Modes, mode)
+	p.Sessions = append(p.Sessions, session)
+	p.Instances = append(p.Instances, process)
+	p.Modes = append(p.Modes, mode)
 }
 
 // queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have

@@ -226,7 +226,8 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.placeRequest.MaxPlayers))
 		arg.Sizes = append(arg.Sizes, int32(len(r.placeRequest.Party)))
 		for _, session := range r.verdict.excludedSessions {
-			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
+			arg.Players = append(arg.Players, int32(i))
+			arg.PlayedIn = append(arg.PlayedIn, session)
 		}
 	}
 	if len(arg.Requests) == 0 {

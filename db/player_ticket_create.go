@@ -61,9 +61,10 @@ func (k *ticketKeys) lock(p *tx.Pipeline, requests ...PlayerTicketRequest) {
 	var answers query.StoredAnswersParams
 	for i, r := range requests {
 		if r.IdempotencyKey != "" {
-			locks.Requests, locks.Locks = append(locks.Requests, int32(i)), append(locks.Locks,
-				lockKey("idempotency", r.Caller, r.IdempotencyKey))
-			answers.Callers, answers.Keys = append(answers.Callers, r.Caller), append(answers.Keys, r.IdempotencyKey)
+			locks.Requests = append(locks.Requests, int32(i))
+			locks.Locks = append(locks.Locks, lockKey("idempotency", r.Caller, r.IdempotencyKey))
+			answers.Callers = append(answers.Callers, r.Caller)
+			answers.Keys = append(answers.Keys, r.IdempotencyKey)
 		}
 	}
 	if len(answers.Keys) > 0 {

@@ -35,8 +35,9 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	calls []*batch.Call[ticketReading, PlayerTicket]) error {
 	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, c := range calls {
-		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.playerSub), append(p.Since,
-			issuedAfter(c.Req.id))
+		p.Ids = append(p.Ids, c.Req.id)
+		p.Subs = append(p.Subs, c.Req.playerSub)
+		p.Since = append(p.Since, issuedAfter(c.Req.id))
 	}
 	rows, err := s.q.PlayerTickets(ctx, p)
 	if err != nil {
@@ -66,7 +67,8 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 		}
 		// Written once: a ticket that a player has seen is not replaced silently.
 		if !r.Seen {
-			seen.Tickets, seen.Subs = append(seen.Tickets, c.Req.id), append(seen.Subs, c.Req.playerSub)
+			seen.Tickets = append(seen.Tickets, c.Req.id)
+			seen.Subs = append(seen.Subs, c.Req.playerSub)
 		}
 		if r.Renewable && !slices.Contains(alive.Ids, c.Req.id) {
 			alive.Ids = append(alive.Ids, c.Req.id)

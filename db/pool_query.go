@@ -46,7 +46,9 @@ func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
 func rangeParams(ranges []match.QueryRange) (keys []uuid.UUID, lows, highs []float64) {
 	keys, lows, highs = []uuid.UUID{}, []float64{}, []float64{}
 	for _, r := range ranges {
-		keys, lows, highs = append(keys, r.Key), append(lows, r.Low), append(highs, r.High)
+		keys = append(keys, r.Key)
+		lows = append(lows, r.Low)
+		highs = append(highs, r.High)
 	}
 	return keys, lows, highs
 }

@@ -90,7 +90,8 @@ func (s *Store) ProfileDocuments(ctx context.Context, region string,
 	versions map[string]int) (documents map[string]string, err error) {
 	arg := query.ListProfileDocumentsParams{Region: region}
 	for name, version := range versions {
-		arg.Names, arg.Versions = append(arg.Names, name), append(arg.Versions, int32(version))
+		arg.Names = append(arg.Names, name)
+		arg.Versions = append(arg.Versions, int32(version))
 	}
 	rows, err := s.q.ListProfileDocuments(ctx, arg)
 	documents = make(map[string]string, len(rows))

@@ -30,7 +30,9 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 	}
 	p := query.CountMintedTokensParams{Scope: ScopeMint}
 	for k, n := range tokens {
-		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.projectID), append(p.Ids, k.id), append(p.Tokens, n)
+		p.Projects = append(p.Projects, k.projectID)
+		p.Ids = append(p.Ids, k.id)
+		p.Tokens = append(p.Tokens, n)
 	}
 	keys := make(map[projectKeyName]query.ProjectKey, len(tokens))
 	count := func() error {

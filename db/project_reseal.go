@@ -26,7 +26,9 @@ func (s *Store) ResealProjectKeys(ctx context.Context, old []SealedProjectKey, s
 	by string) (n int, err error) {
 	p := query.ResealProjectKeysParams{SealedBy: by, Sealed: sealed}
 	for _, k := range old {
-		p.Projects, p.Ids, p.Old = append(p.Projects, k.Project), append(p.Ids, k.ID), append(p.Old, k.SealedSecret)
+		p.Projects = append(p.Projects, k.Project)
+		p.Ids = append(p.Ids, k.ID)
+		p.Old = append(p.Old, k.SealedSecret)
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealProjectKeys(ctx, p)

@@ -59,8 +59,8 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	}
 	move := query.InheritWaitingParams{Region: t.region, Reason: reasonElsewhere}
 	for _, i := range t.inheritedPlaces {
-		move.Predecessors, move.Sessions = append(move.Predecessors, i.predecessorID), append(move.Sessions,
-			i.sessionID)
+		move.Predecessors = append(move.Predecessors, i.predecessorID)
+		move.Sessions = append(move.Sessions, i.sessionID)
 		move.Tickets = append(move.Tickets, i.ticketID)
 	}
 	var p tx.Pipeline

@@ -61,7 +61,8 @@ func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leavi
 		if !left[l.ticketID] && t.wasQueued(ticketRef{universe, l.ticketID}) {
 			return frame.ErrRolledBack
 		}
-		forget.Tickets, forget.Reasons = append(forget.Tickets, l.ticketID), append(forget.Reasons, l.finalReason)
+		forget.Tickets = append(forget.Tickets, l.ticketID)
+		forget.Reasons = append(forget.Reasons, l.finalReason)
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).ForgetWaiting, forget)
 	return nil
@@ -140,7 +141,8 @@ func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswe
 func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
 	p := &w.stalePlayers
 	for _, r := range stale {
-		p.Subs, p.Profiles = append(p.Subs, r.Sub), append(p.Profiles, r.Profile)
+		p.Subs = append(p.Subs, r.Sub)
+		p.Profiles = append(p.Profiles, r.Profile)
 		p.Tickets = append(p.Tickets, r.TicketID)
 	}
 }
@@ -152,22 +154,29 @@ func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) 
 	if t.Ids == nil { // Postgres slices no array that is null
 		t.Terms, t.DoubleKeys, t.Doubles = []uuid.UUID{}, []uuid.UUID{}, []float64{}
 	}
-	t.Ids, t.Created, t.Bodies = append(t.Ids, id), append(t.Created, row.Created), append(t.Bodies,
-		r.EncodeBody(id, at))
-	t.TermsFrom, t.DoublesFrom = append(t.TermsFrom, int32(len(t.Terms)+1)), append(t.DoublesFrom,
-		int32(len(t.Doubles)+1))
-	t.Terms, t.DoubleKeys, t.Doubles = append(t.Terms, row.Terms...), append(t.DoubleKeys,
-		row.Keys...), append(t.Doubles, row.Doubles...)
-	t.TermsTo, t.DoublesTo = append(t.TermsTo, int32(len(t.Terms))), append(t.DoublesTo, int32(len(t.Doubles)))
-	t.Ttls, t.Leases = append(t.Ttls, r.TTL), append(t.Leases, r.LeaseTTL)
+	t.Ids = append(t.Ids, id)
+	t.Created = append(t.Created, row.Created)
+	t.Bodies = append(t.Bodies, r.EncodeBody(id, at))
+	t.TermsFrom = append(t.TermsFrom, int32(len(t.Terms)+1))
+	t.DoublesFrom = append(t.DoublesFrom, int32(len(t.Doubles)+1))
+	t.Terms = append(t.Terms, row.Terms...)
+	t.DoubleKeys = append(t.DoubleKeys, row.Keys...)
+	t.Doubles = append(t.Doubles, row.Doubles...)
+	t.TermsTo = append(t.TermsTo, int32(len(t.Terms)))
+	t.DoublesTo = append(t.DoublesTo, int32(len(t.Doubles)))
+	t.Ttls = append(t.Ttls, r.TTL)
+	t.Leases = append(t.Leases, r.LeaseTTL)
 }
 
 func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
 	p := &w.queuedPlayers
 	for _, profile := range r.wished() {
 		for _, sub := range r.Party {
-			p.Subs, p.Profiles, p.Tickets = append(p.Subs, sub), append(p.Profiles, profile), append(p.Tickets, id)
-			p.Hashes, p.Posted = append(p.Hashes, r.RequestHash), append(p.Posted, sub == r.Caller)
+			p.Subs = append(p.Subs, sub)
+			p.Profiles = append(p.Profiles, profile)
+			p.Tickets = append(p.Tickets, id)
+			p.Hashes = append(p.Hashes, r.RequestHash)
+			p.Posted = append(p.Posted, sub == r.Caller)
 		}
 	}
 }
@@ -176,18 +185,24 @@ func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
 func (w *queueWrites) addAnswer(r PlayerTicketRequest, id string) {
 	answer, _ := json.Marshal(storedTicket{id}) // a text always encodes
 	p := &w.storedAnswers
-	p.Callers, p.Keys = append(p.Callers, r.Caller), append(p.Keys, r.IdempotencyKey)
-	p.Hashes, p.Answers = append(p.Hashes, r.RequestHash), append(p.Answers, string(answer))
+	p.Callers = append(p.Callers, r.Caller)
+	p.Keys = append(p.Keys, r.IdempotencyKey)
+	p.Hashes = append(p.Hashes, r.RequestHash)
+	p.Answers = append(p.Answers, string(answer))
 }
 
 // addSessions stores that the members of a party wait with its ticket.
 func (w *queueWrites) addSessions(p *party, ticket string) {
 	s := &w.waitingSessions
 	for i, m := range p.members {
-		s.Sessions, s.Tickets, s.Places = append(s.Sessions, m.Session), append(s.Tickets, ticket), append(s.Places,
-			int32(i+1))
-		s.Projects, s.Players = append(s.Projects, p.projectID), append(s.Players, cmp.Or(m.Player, m.Session))
-		s.Subs, s.RoomTypes = append(s.Subs, p.playerSubs[i]), append(s.RoomTypes, p.lobbyQueue.RoomType)
-		s.Sizes, s.Lobbies = append(s.Sizes, int32(p.lobbyQueue.MatchSize)), append(s.Lobbies, p.roomUID)
+		s.Sessions = append(s.Sessions, m.Session)
+		s.Tickets = append(s.Tickets, ticket)
+		s.Places = append(s.Places, int32(i+1))
+		s.Projects = append(s.Projects, p.projectID)
+		s.Players = append(s.Players, cmp.Or(m.Player, m.Session))
+		s.Subs = append(s.Subs, p.playerSubs[i])
+		s.RoomTypes = append(s.RoomTypes, p.lobbyQueue.RoomType)
+		s.Sizes = append(s.Sizes, int32(p.lobbyQueue.MatchSize))
+		s.Lobbies = append(s.Lobbies, p.roomUID)
 	}
 }

@@ -35,11 +35,12 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 			ids = append(ids, id)
 		}
 		if c.Req.KeyID != "" {
-			keys.Projects, keys.Ids = append(keys.Projects, c.Req.ProjectID), append(keys.Ids, c.Req.KeyID)
+			keys.Projects = append(keys.Projects, c.Req.ProjectID)
+			keys.Ids = append(keys.Ids, c.Req.KeyID)
 		}
 		if c.Req.PlayerSub != "" {
-			players.Projects, players.Players = append(players.Projects, c.Req.ProjectID), append(players.Players,
-				c.Req.PlayerSub)
+			players.Projects = append(players.Projects, c.Req.ProjectID)
+			players.Players = append(players.Players, c.Req.PlayerSub)
 		}
 		if !slices.Contains(replicas, c.Req.ReplicaID) {
 			replicas = append(replicas, c.Req.ReplicaID)

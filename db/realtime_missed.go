@@ -22,7 +22,8 @@ type missedIn struct {
 func (t *realtimeOpening) readMissed(sessions []string) {
 	p := query.MissedMessagesParams{Region: t.tx.region, MostRows: maxMissedRows, MostBytes: maxMissedBytes}
 	for _, id := range sessions {
-		p.Sessions, p.Since = append(p.Sessions, id), append(p.Since, t.openFacts.sessionsByID[id].HeardAt)
+		p.Sessions = append(p.Sessions, id)
+		p.Since = append(p.Since, t.openFacts.sessionsByID[id].HeardAt)
 	}
 	query.Queue(t.tx.q.Deferred(), &t.missedMessages, (*query.Queries).MissedMessages, p)
 }

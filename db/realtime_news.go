@@ -35,7 +35,8 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	ask := query.RealtimeNewsParams{Region: region, Replica: replica}
 	for _, e := range sessions {
-		ask.Ids, ask.Epochs = append(ask.Ids, e.ID), append(ask.Epochs, e.Epoch)
+		ask.Ids = append(ask.Ids, e.ID)
+		ask.Epochs = append(ask.Epochs, e.Epoch)
 	}
 	var p tx.Pipeline
 	var rows []query.RealtimeNewsRow

@@ -148,18 +148,24 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 }
 
 func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
-	p.Ids, p.Projects, p.Players = append(p.Ids, opened.SessionID), append(p.Projects, o.ProjectID), append(p.Players,
-		opened.PlayerSub)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.IsAuthenticated), append(p.KeyIds,
-		o.KeyID), append(p.Digests, o.TokenDigest)
-	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.ResumeTTL), append(p.Owners,
-		o.ReplicaID)
+	p.Ids = append(p.Ids, opened.SessionID)
+	p.Projects = append(p.Projects, o.ProjectID)
+	p.Players = append(p.Players, opened.PlayerSub)
+	p.Authenticated = append(p.Authenticated, o.IsAuthenticated)
+	p.KeyIds = append(p.KeyIds, o.KeyID)
+	p.Digests = append(p.Digests, o.TokenDigest)
+	p.Expires = append(p.Expires, o.TokenExpires)
+	p.Ttls = append(p.Ttls, o.ResumeTTL)
+	p.Owners = append(p.Owners, o.ReplicaID)
 }
 
 func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
-	p.Ids, p.TookOver = append(p.Ids, opened.SessionID), append(p.TookOver, opened.TookOver)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.IsAuthenticated), append(p.KeyIds,
-		o.KeyID), append(p.Digests, o.TokenDigest)
-	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.ResumeTTL), append(p.Owners,
-		o.ReplicaID)
+	p.Ids = append(p.Ids, opened.SessionID)
+	p.TookOver = append(p.TookOver, opened.TookOver)
+	p.Authenticated = append(p.Authenticated, o.IsAuthenticated)
+	p.KeyIds = append(p.KeyIds, o.KeyID)
+	p.Digests = append(p.Digests, o.TokenDigest)
+	p.Expires = append(p.Expires, o.TokenExpires)
+	p.Ttls = append(p.Ttls, o.ResumeTTL)
+	p.Owners = append(p.Owners, o.ReplicaID)
 }

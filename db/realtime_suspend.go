@@ -79,8 +79,8 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 				continue
 			}
 			away[e.ID] = c.Req.awayAction
-			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced,
-				c.Req.isAnnounced)
+			suspended.Ids = append(suspended.Ids, e.ID)
+			suspended.Announced = append(suspended.Announced, c.Req.isAnnounced)
 			suspended.Silences = append(suspended.Silences, c.Req.silentFor)
 		}
 	}

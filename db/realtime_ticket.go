@@ -55,8 +55,8 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 		var parties []*party
 		hold := query.HoldSessionEpochsParams{Region: region}
 		for _, c := range first {
-			hold.Ids, hold.Epochs = append(hold.Ids, c.Req.sessionEpoch.ID), append(hold.Epochs,
-				c.Req.sessionEpoch.Epoch)
+			hold.Ids = append(hold.Ids, c.Req.sessionEpoch.ID)
+			hold.Epochs = append(hold.Epochs, c.Req.sessionEpoch.Epoch)
 			if c.Req.party != nil {
 				parties = append(parties, c.Req.party)
 			}

@@ -23,11 +23,16 @@ type Refusals struct {
 func (s *Store) RecordRefusals(ctx context.Context, all []Refusals) error {
 	var p query.RecordRefusalsParams
 	for _, r := range all {
-		p.Subs, p.Calls, p.Codes = append(p.Subs, r.Player), append(p.Calls, r.Call), append(p.Codes, r.Code)
-		p.Regions, p.Modes = append(p.Regions, r.Region), append(p.Modes, r.Mode)
-		p.Details, p.RequestIds = append(p.Details, r.Detail), append(p.RequestIds, r.RequestID)
+		p.Subs = append(p.Subs, r.Player)
+		p.Calls = append(p.Calls, r.Call)
+		p.Codes = append(p.Codes, r.Code)
+		p.Regions = append(p.Regions, r.Region)
+		p.Modes = append(p.Modes, r.Mode)
+		p.Details = append(p.Details, r.Detail)
+		p.RequestIds = append(p.RequestIds, r.RequestID)
 		p.Times = append(p.Times, int64(r.Times))
-		p.FirstAges, p.LastAges = append(p.FirstAges, r.FirstAge), append(p.LastAges, r.LastAge)
+		p.FirstAges = append(p.FirstAges, r.FirstAge)
+		p.LastAges = append(p.LastAges, r.LastAge)
 	}
 	return frame.Classify(s.q.RecordRefusals(ctx, p))
 }

@@ -21,8 +21,10 @@ type RouteCount struct {
 func (s *Store) CountRequests(ctx context.Context, counts []RouteCount) error {
 	var p query.CountRequestsParams
 	for _, c := range counts {
-		p.Routes, p.Requests = append(p.Routes, c.Route), append(p.Requests, c.Requests)
-		p.Refused, p.Failed = append(p.Refused, c.Refused), append(p.Failed, c.Failed)
+		p.Routes = append(p.Routes, c.Route)
+		p.Requests = append(p.Requests, c.Requests)
+		p.Refused = append(p.Refused, c.Refused)
+		p.Failed = append(p.Failed, c.Failed)
 	}
 	return frame.Classify(s.q.CountRequests(ctx, p))
 }

@@ -131,12 +131,14 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	p := query.ReserveRoomsParams{Region: h.region}
 	for _, o := range orders {
 		if o.host != nil {
-			p.Ids, p.Types, p.Agents = append(p.Ids, o.newRoom.RoomID), append(p.Types,
-				o.newRoom.Type), append(p.Agents,
-				o.host.row.ID)
-			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.row.Replica), append(p.Commands,
-				o.commandID), append(p.Callers, o.newRoom.CallerReplica)
-			p.Actors, p.Timeouts = append(p.Actors, o.newRoom.Actor), append(p.Timeouts, o.newRoom.Timeout.Seconds())
+			p.Ids = append(p.Ids, o.newRoom.RoomID)
+			p.Types = append(p.Types, o.newRoom.Type)
+			p.Agents = append(p.Agents, o.host.row.ID)
+			p.Replicas = append(p.Replicas, o.host.row.Replica)
+			p.Commands = append(p.Commands, o.commandID)
+			p.Callers = append(p.Callers, o.newRoom.CallerReplica)
+			p.Actors = append(p.Actors, o.newRoom.Actor)
+			p.Timeouts = append(p.Timeouts, o.newRoom.Timeout.Seconds())
 		}
 	}
 	if len(p.Ids) > 0 {

@@ -64,8 +64,9 @@ func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParam
 		}
 		p.Groups = append(p.Groups, int32(len(groups)))
 		groups = append(groups, o.groupKey)
-		p.Types, p.Labels, p.Signs = append(p.Types, o.newRoom.Type), append(p.Labels, o.labels()), append(p.Signs,
-			signOf(o.newRoom.SpreadStrategy))
+		p.Types = append(p.Types, o.newRoom.Type)
+		p.Labels = append(p.Labels, o.labels())
+		p.Signs = append(p.Signs, signOf(o.newRoom.SpreadStrategy))
 	}
 	return groups, p
 }

@@ -80,7 +80,8 @@ func hostProcessOf(r query.HostProcessesRow) HostProcess {
 func (s *Store) LimitSessions(ctx context.Context, region string, most map[string]int) error {
 	p := query.LimitSessionsParams{Region: region}
 	for _, id := range slices.Sorted(maps.Keys(most)) {
-		p.Ids, p.Most = append(p.Ids, id), append(p.Most, int32(most[id]))
+		p.Ids = append(p.Ids, id)
+		p.Most = append(p.Most, int32(most[id]))
 	}
 	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {

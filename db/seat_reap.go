@@ -52,7 +52,8 @@ func releaseExpiredSeats(ctx context.Context, q *query.Queries, region string, s
 	}
 	p := query.ReleaseSeatsParams{Region: region, Reason: "expired"}
 	for _, st := range expired {
-		p.SessionIds, p.Subs = append(p.SessionIds, st.SessionID), append(p.Subs, st.Sub)
+		p.SessionIds = append(p.SessionIds, st.SessionID)
+		p.Subs = append(p.Subs, st.Sub)
 	}
 	freed, err := q.ReleaseSeats(ctx, p)
 	return len(freed), err

@@ -98,11 +98,13 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 		_, id, _ := parseSessionID(c.Req.SessionID)
 		sessions.Ids = append(sessions.Ids, id)
 		for _, j := range c.Req.JoinedPlayers {
-			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.PlayerSub)
+			seats.SessionIds = append(seats.SessionIds, id)
+			seats.Subs = append(seats.Subs, j.PlayerSub)
 			tokens.Jtis = append(tokens.Jtis, j.JTI)
 		}
 		for _, l := range c.Req.LeftPlayers {
-			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.PlayerSub)
+			seats.SessionIds = append(seats.SessionIds, id)
+			seats.Subs = append(seats.Subs, l.PlayerSub)
 		}
 	}
 	var out tx.Pipeline
@@ -198,7 +200,8 @@ func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query
 	for _, r := range reports {
 		last := map[string]Joined{}
 		for _, j := range r.joiningPlayers {
-			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.PlayerSub)
+			redeem.Jtis = append(redeem.Jtis, j.JTI)
+			redeem.Subs = append(redeem.Subs, j.PlayerSub)
 			redeem.SessionIds = append(redeem.SessionIds, r.reportedSession.row.ID)
 			last[j.PlayerSub] = j
 		}
@@ -232,7 +235,8 @@ func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSea
 			if r.connects(sub) {
 				p = &visits
 			}
-			p.SessionIds, p.Subs = append(p.SessionIds, r.reportedSession.row.ID), append(p.Subs, sub)
+			p.SessionIds = append(p.SessionIds, r.reportedSession.row.ID)
+			p.Subs = append(p.Subs, sub)
 		}
 	}
 	return before, visits

@@ -68,7 +68,8 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 		UnreportedHold: t.UnreportedSeatTTL,
 	}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.Req.sessionHandle), append(p.Subs, c.Req.playerSub)
+		p.Handles = append(p.Handles, c.Req.sessionHandle)
+		p.Subs = append(p.Subs, c.Req.playerSub)
 	}
 	rows, err := s.q.ResolveSeats(ctx, p)
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 	}
 	p := query.UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.Req.sessionHandle), append(p.Subs, c.Req.playerSub)
+		p.Handles = append(p.Handles, c.Req.sessionHandle)
+		p.Subs = append(p.Subs, c.Req.playerSub)
 	}
 	rows, err := s.q.Unresolved(ctx, p)
 	if err != nil {
@@ -136,7 +138,8 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 		why[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
 		// An evacuation may have moved the player: then the answer says where to.
 		if r.Ended && !r.Live {
-			ended.Handles, ended.Subs = append(ended.Handles, r.Handle), append(ended.Subs, r.Sub)
+			ended.Handles = append(ended.Handles, r.Handle)
+			ended.Subs = append(ended.Subs, r.Sub)
 		}
 	}
 	if err := s.addEvacuations(ctx, ended, why); err != nil {

@@ -28,9 +28,10 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string,
 	players []StoredPlayer) (changed int, err error) {
 	arg := query.StorePlayersParams{Region: region, Author: author}
 	for _, p := range players {
-		arg.Subs, arg.Attributes = append(arg.Subs, p.Sub), append(arg.Attributes, jsonText(p.Attributes, "{}"))
-		arg.Avoid, arg.MayPartyWith = append(arg.Avoid, jsonText(p.AvoidedPlayers, "[]")), append(arg.MayPartyWith,
-			jsonText(p.MayPartyWith, "[]"))
+		arg.Subs = append(arg.Subs, p.Sub)
+		arg.Attributes = append(arg.Attributes, jsonText(p.Attributes, "{}"))
+		arg.Avoid = append(arg.Avoid, jsonText(p.AvoidedPlayers, "[]"))
+		arg.MayPartyWith = append(arg.MayPartyWith, jsonText(p.MayPartyWith, "[]"))
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		subs, err := q.StorePlayers(ctx, arg)

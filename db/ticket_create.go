@@ -109,20 +109,23 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	}
 	for _, c := range calls {
 		t := c.Req
-		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.matchRow.Created), append(p.Bodies,
-			t.body)
+		p.Ids = append(p.Ids, t.id)
+		p.Created = append(p.Created, t.matchRow.Created)
+		p.Bodies = append(p.Bodies, t.body)
 		// Arrays in SQL count from 1. From and To say which part of the flat arrays is of the ticket.
-		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom,
-			int32(len(p.Doubles)+1))
-		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.matchRow.Terms...), append(p.DoubleKeys,
-			t.matchRow.Keys...), append(p.Doubles, t.matchRow.Doubles...)
-		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
+		p.TermsFrom = append(p.TermsFrom, int32(len(p.Terms)+1))
+		p.DoublesFrom = append(p.DoublesFrom, int32(len(p.Doubles)+1))
+		p.Terms = append(p.Terms, t.matchRow.Terms...)
+		p.DoubleKeys = append(p.DoubleKeys, t.matchRow.Keys...)
+		p.Doubles = append(p.Doubles, t.matchRow.Doubles...)
+		p.TermsTo = append(p.TermsTo, int32(len(p.Terms)))
+		p.DoublesTo = append(p.DoublesTo, int32(len(p.Doubles)))
 		if plain {
 			continue
 		}
-		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.newTicket.TTL), append(p.KeepAlive,
-			t.newTicket.KeepAlive), append(p.Players,
-			t.newTicket.Player)
+		p.Ttls = append(p.Ttls, t.newTicket.TTL)
+		p.KeepAlive = append(p.KeepAlive, t.newTicket.KeepAlive)
+		p.Players = append(p.Players, t.newTicket.Player)
 		if t.newTicket.Player != "" {
 			players = append(players, t.newTicket.Player)
 		}

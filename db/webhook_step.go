@@ -63,7 +63,8 @@ func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uui
 	forget := query.ForgetDeliveriesParams{Webhook: webhook}
 	promote := query.PromoteDeliveriesParams{Webhook: webhook}
 	for _, letter := range step.SettledLetters {
-		forget.Txs, forget.Ids = append(forget.Txs, letter.Cursor.Tx), append(forget.Ids, letter.Cursor.ID)
+		forget.Txs = append(forget.Txs, letter.Cursor.Tx)
+		forget.Ids = append(forget.Ids, letter.Cursor.ID)
 		promote.Subjects = append(promote.Subjects, letter.Subject)
 	}
 	put := query.PutDeliveriesParams{Webhook: webhook}
@@ -89,11 +90,16 @@ func (u Undelivered) addTo(put *query.PutDeliveriesParams) {
 	if u.IsBehind {
 		pause = -time.Second // the statement stores NULL
 	}
-	put.Txs, put.Ids = append(put.Txs, letter.Cursor.Tx), append(put.Ids, letter.Cursor.ID)
-	put.Subjects, put.Kinds = append(put.Subjects, letter.Subject), append(put.Kinds, letter.EventKind)
-	put.Ats, put.Bodies = append(put.Ats, letter.HappenedAt), append(put.Bodies, letter.Body)
-	put.Attempts, put.Errors = append(put.Attempts, int32(letter.FailedAttempts)), append(put.Errors, u.AttemptError)
-	put.Pauses, put.Dead = append(put.Pauses, pause), append(put.Dead, u.IsDead)
+	put.Txs = append(put.Txs, letter.Cursor.Tx)
+	put.Ids = append(put.Ids, letter.Cursor.ID)
+	put.Subjects = append(put.Subjects, letter.Subject)
+	put.Kinds = append(put.Kinds, letter.EventKind)
+	put.Ats = append(put.Ats, letter.HappenedAt)
+	put.Bodies = append(put.Bodies, letter.Body)
+	put.Attempts = append(put.Attempts, int32(letter.FailedAttempts))
+	put.Errors = append(put.Errors, u.AttemptError)
+	put.Pauses = append(put.Pauses, pause)
+	put.Dead = append(put.Dead, u.IsDead)
 }
 
 // PauseGoneWebhook pauses a webhook whose endpoint wants no more events, unless another worker has taken it since.

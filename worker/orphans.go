@@ -65,7 +65,8 @@ func (p *orphanSweeper) sweepProvider(ctx context.Context, name string, by provi
 	}
 	tags, refs := make([]string, 0, len(listed)), make([]string, 0, len(listed))
 	for _, o := range listed {
-		tags, refs = append(tags, string(o.Tag)), append(refs, string(o.Ref))
+		tags = append(tags, string(o.Tag))
+		refs = append(refs, string(o.Ref))
 	}
 	// Of all regions, since the list of a provider knows none.
 	known, err := p.provisioner.store.RefsOfTags(ctx, tags)

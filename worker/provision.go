@@ -118,7 +118,8 @@ func (p *provisioner) startSteps(ctx context.Context, name string, claimed []pro
 	var next []time.Time
 	for i, s := range steps {
 		if free := granted.takeCall(ops[i]); free != nil {
-			back, next = append(back, s.deployment), append(next, *free)
+			back = append(back, s.deployment)
+			next = append(next, *free)
 			continue
 		}
 		p.launchStep(s, ops[i])

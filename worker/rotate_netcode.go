@@ -77,7 +77,8 @@ func (r *resealer) resealKeys(ctx context.Context, region, own string, keys []db
 			}
 		// A key that the first key-encryption key seals already is unchanged.
 		case changed:
-			old, sealed = append(old, k), append(sealed, again)
+			old = append(old, k)
+			sealed = append(sealed, again)
 		}
 	}
 	if len(old) > 0 {

@@ -53,7 +53,8 @@ func (r *projectResealer) resealKeys(ctx context.Context, own string, keys []db.
 		case failed != nil:
 			wrong = fmt.Errorf("key %s of project %s: %w", k.ID, k.Project, failed)
 		case changed:
-			old, sealed = append(old, k), append(sealed, again)
+			old = append(old, k)
+			sealed = append(sealed, again)
 		}
 	}
 	if len(old) == 0 {

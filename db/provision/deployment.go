@@ -137,10 +137,14 @@ func insertDeployments(ctx context.Context, q *query.Queries, region string, all
 	p := query.InsertDeploymentsParams{Region: region}
 	for i := range all {
 		n := &all[i]
-		p.Ids, p.Apps, p.Versions = append(p.Ids, n.ID), append(p.Apps, n.App), append(p.Versions, n.Version)
-		p.Providers, p.Tags, p.Origins = append(p.Providers, n.Provider), append(p.Tags,
-			string(n.Tag)), append(p.Origins, n.Origin)
-		p.NetcodeKeys, p.SealedBys = append(p.NetcodeKeys, n.SealedKey), append(p.SealedBys, n.SealedBy)
+		p.Ids = append(p.Ids, n.ID)
+		p.Apps = append(p.Apps, n.App)
+		p.Versions = append(p.Versions, n.Version)
+		p.Providers = append(p.Providers, n.Provider)
+		p.Tags = append(p.Tags, string(n.Tag))
+		p.Origins = append(p.Origins, n.Origin)
+		p.NetcodeKeys = append(p.NetcodeKeys, n.SealedKey)
+		p.SealedBys = append(p.SealedBys, n.SealedBy)
 		p.Addresses = append(p.Addresses, addressText(n.Address))
 	}
 	// From now on what running servers depend on in these app versions stays as it is.

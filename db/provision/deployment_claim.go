@@ -100,7 +100,8 @@ func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeploym
 	p := query.PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].claimLease, Nexts: next}
 	for i := range claimed {
 		// With what each was woken at when it was claimed: if it was woken since, it is due at once.
-		p.Ids, p.Wakes = append(p.Ids, claimed[i].ID), append(p.Wakes, claimed[i].wokenAt)
+		p.Ids = append(p.Ids, claimed[i].ID)
+		p.Wakes = append(p.Wakes, claimed[i].wokenAt)
 	}
 	return frame.Classify(s.frame.Queries.PutBackDeployments(ctx, p))
 }

@@ -51,8 +51,8 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 			return done, err
 		}
 	}
-	done.AppChanges, done.PoolChanges = append(done.AppChanges, pruned.prunedApps...), append(done.PoolChanges,
-		pruned.prunedPools...)
+	done.AppChanges = append(done.AppChanges, pruned.prunedApps...)
+	done.PoolChanges = append(done.PoolChanges, pruned.prunedPools...)
 	done.FormerState, done.NewState = before, now.byName()
 	return done, nil
 }

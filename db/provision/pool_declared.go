@@ -99,7 +99,9 @@ func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) er
 	}
 	var regions, apps, versions []string
 	for _, k := range keys {
-		regions, apps, versions = append(regions, k.region), append(apps, k.app), append(versions, k.version)
+		regions = append(regions, k.region)
+		apps = append(apps, k.app)
+		versions = append(versions, k.version)
 	}
 	if err := q.LockPools(ctx, query.LockPoolsParams{Regions: regions, Apps: apps, Versions: versions}); err != nil {
 		return err

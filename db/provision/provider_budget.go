@@ -39,8 +39,9 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 	wants map[CallClass]CallBudget) (map[CallClass]GrantedCalls, error) {
 	p := query.TakeBudgetsParams{Now: s.virtualNow(), Provider: provider}
 	for _, class := range slices.Sorted(maps.Keys(wants)) {
-		p.Classes, p.Wants, p.Rates = append(p.Classes, string(class)), append(p.Wants,
-			int32(wants[class].WantedCalls)), append(p.Rates, wants[class].Rate)
+		p.Classes = append(p.Classes, string(class))
+		p.Wants = append(p.Wants, int32(wants[class].WantedCalls))
+		p.Rates = append(p.Rates, wants[class].Rate)
 	}
 	granted := map[CallClass]GrantedCalls{}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -70,7 +71,9 @@ func missingClasses(p query.TakeBudgetsParams,
 	// A class gets its row with its first call.
 	for i, class := range p.Classes {
 		if !slices.ContainsFunc(rows, func(r query.TakeBudgetsRow) bool { return r.Class == class }) {
-			classes, wants, rates = append(classes, class), append(wants, p.Wants[i]), append(rates, p.Rates[i])
+			classes = append(classes, class)
+			wants = append(wants, p.Wants[i])
+			rates = append(rates, p.Rates[i])
 		}
 	}
 	return classes, wants, rates

@@ -258,7 +258,8 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 		if r.MaxSessions != nil {
 			h.FreeSlots = int(*r.MaxSessions - r.OpenSessions)
 		}
-		s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, r.Unused)
+		s.packHosts = append(s.packHosts, h)
+		s.isUnused = append(s.isUnused, r.Unused)
 	}
 	return err
 }
