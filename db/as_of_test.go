@@ -149,7 +149,7 @@ func (c *changer) changeKeys(ctx context.Context) error {
 		if err != nil || len(signing) == 0 {
 			return err
 		}
-		_, err = c.store.As("test").TaintKey(ctx, signing[c.random.IntN(len(signing))].KID)
+		_, err = c.store.As("test").TaintKey(ctx, signing[c.random.IntN(len(signing))].Material.KID)
 		return err
 	}
 	_, err := c.store.RotateKeys(ctx, policy, c.random.IntN(2) == 0, c.mint)

@@ -46,7 +46,7 @@ type DeclarationOutcome struct {
 
 // ProfileOutcome is what became of a profile.
 type ProfileOutcome struct {
-	ProfileChange
+	Declared ProfileChange
 
 	FormerDocument string // the document of the version that was live; "" if none was
 	FormerVersion  int    // that version; 0: none was live

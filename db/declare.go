@@ -82,7 +82,7 @@ func (s *Store) notifyDeclared(d Declaration, done DeclarationOutcome) {
 		s.NotifyApplied(done.Provisioned)
 	}
 	for _, p := range done.Profiles {
-		if p.Changed {
+		if p.Declared.Changed {
 			s.Notify(TopicProfiles, d.Region)
 			return
 		}

@@ -19,7 +19,7 @@ func (d *Declaration) declareProfiles(ctx context.Context, q *query.Queries,
 		if err != nil {
 			return nil, atIndex("profiles", i, err)
 		}
-		named[one.Name] = true
+		named[one.Declared.Name] = true
 		done = append(done, one)
 	}
 	if !d.Prune.Profiles {
@@ -41,11 +41,11 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
 	}
-	if done.ProfileChange, err = edit.change(ctx, q, text, text.decision(declared.AsShadow)); err != nil {
+	if done.Declared, err = edit.change(ctx, q, text, text.decision(declared.AsShadow)); err != nil {
 		return done, err
 	}
 	switch {
-	case !done.Changed:
+	case !done.Declared.Changed:
 		done.Change = "unchanged"
 	case done.FormerVersion == 0:
 		done.Change = "created"
@@ -109,7 +109,7 @@ func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name s
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
 	}
-	done.Name, done.Version = name, done.FormerVersion
+	done.Declared.Name, done.Declared.Version = name, done.FormerVersion
 	if waiting > 0 {
 		done.Change = "kept"
 		done.Reason = fmt.Sprintf("tickets wait for it (%d): 'director profiles retire %s' cancels those that name no "+
@@ -117,6 +117,6 @@ func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name s
 		return done, nil
 	}
 	done.Change = "retired"
-	done.ProfileChange, err = edit.change(ctx, q, nil, edit.retire)
+	done.Declared, err = edit.change(ctx, q, nil, edit.retire)
 	return done, err
 }

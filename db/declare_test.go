@@ -30,7 +30,7 @@ func everyKind(change ...func(*db.Declaration)) db.Declaration {
 func words(done db.DeclarationOutcome) string {
 	var all []string
 	for _, p := range done.Profiles {
-		all = append(all, p.Name+" "+p.Change)
+		all = append(all, p.Declared.Name+" "+p.Change)
 	}
 	for _, c := range done.Provisioned.AppChanges {
 		all = append(all, c.Version+" "+c.Change)

@@ -25,7 +25,7 @@ type KeyMaterial struct {
 
 // SigningKey is a key and its turn to sign.
 type SigningKey struct {
-	KeyMaterial
+	Material    KeyMaterial
 	PublishAt   time.Time // the JWKS lists it from then on
 	SignFrom    time.Time
 	SignUntil   time.Time
@@ -65,7 +65,7 @@ func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 
 func signingKeyOf(r query.PublishedKeysRow) SigningKey {
 	return SigningKey{
-		KeyMaterial: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate,
+		Material: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate,
 			SealedBy: r.SealedBy},
 		PublishAt: r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil,
 		Lead: r.Lead, Overlap: r.Overlap,
@@ -150,7 +150,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 		if !due {
 			return nil
 		}
-		turn.KeyMaterial = material
+		turn.Material = material
 		made = &turn
 		return insertTurn(ctx, q, keys, turn, by.actor)
 	})
@@ -213,13 +213,13 @@ func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn S
 		}
 	}
 	if err := q.InsertKey(ctx, query.InsertKeyParams{
-		Kid: turn.KID, Alg: turn.Alg, PublicJwk: turn.PublicJWK, SealedPrivate: turn.Sealed, SealedBy: turn.SealedBy,
+		Kid: turn.Material.KID, Alg: turn.Material.Alg, PublicJwk: turn.Material.PublicJWK, SealedPrivate: turn.Material.Sealed, SealedBy: turn.Material.SealedBy,
 		PublishAt: turn.PublishAt, SignFrom: turn.SignFrom, SignUntil: turn.SignUntil, VerifyUntil: turn.VerifyUntil,
 		Lead: turn.Lead, Overlap: turn.Overlap,
 	}); err != nil {
 		return err
 	}
-	return logKey(ctx, q, "key.made", turn.KID, actor)
+	return logKey(ctx, q, "key.made", turn.Material.KID, actor)
 }
 
 // advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing:
@@ -243,11 +243,11 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 	}
 	// As the rows are now: dueTurn decides on these keys next.
 	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.keyPolicy.Period)
-	return keys, logKey(ctx, q, "key.advanced", next.KID, by.actor)
+	return keys, logKey(ctx, q, "key.advanced", next.Material.KID, by.actor)
 }
 
 func setTurn(ctx context.Context, q *query.Queries, k SigningKey, from, until time.Time, overlap time.Duration) error {
-	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until,
+	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.Material.KID, SignFrom: from, SignUntil: until,
 		Overlap: overlap})
 }
 

@@ -147,5 +147,5 @@ func TestModerationRacesWithMembers(t *testing.T) {
 	if err := <-joins; err != nil {
 		require.True(t, errors.Is(err, lobby.ErrBanned) || errors.Is(err, lobby.ErrNotMember), "%v", err)
 	}
-	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", JoinOrder: 1}}, l.snapshot(l.room("lobby:1")).Members)
+	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", JoinOrder: 1}}, l.snapshot(l.room("lobby:1")).Snapshot.Members)
 }

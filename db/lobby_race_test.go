@@ -33,8 +33,8 @@ func TestTwoReplicasMakeOneRoom(t *testing.T) {
 	}
 	require.NoError(t, race.Wait())
 	room := l.snapshot(answers[0].LobbyUID)
-	require.Len(t, room.Members, 30)
-	for i, m := range room.Members {
+	require.Len(t, room.Snapshot.Members, 30)
+	for i, m := range room.Snapshot.Members {
 		require.Equal(t, int64(i+1), m.JoinOrder)
 	}
 	for _, a := range answers {
@@ -125,5 +125,5 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	require.Len(t, l.act(l.Store, l.joining("b", "r", "counter_plugin_room")).RoomSnapshot.Members, 2)
 	close(goOn)
 	requireKind(t, fault.Unavailable, "unavailable", <-outcome)
-	require.JSONEq(t, `{"counter":0}`, string(l.snapshot(room).State.JSON()), "what it does on waking is refused")
+	require.JSONEq(t, `{"counter":0}`, string(l.snapshot(room).Snapshot.State.JSON()), "what it does on waking is refused")
 }

@@ -45,7 +45,7 @@ const MaxLobbySnapshots = 256
 // LobbySnapshot is a room as its members see it.
 type LobbySnapshot struct {
 	LobbyUID uuid.UUID
-	lobby.Snapshot
+	Snapshot lobby.Snapshot
 }
 
 // LobbySnapshots reads rooms, each as one transaction has left it. A room that has ended is missing. Errors: Invalid
@@ -74,7 +74,7 @@ func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
 		StateSeq: r.Seq,
 		State:    state}}
 	for i, session := range r.Sessions {
-		out.Members = append(out.Members,
+		out.Snapshot.Members = append(out.Snapshot.Members,
 			lobby.Member{Session: session, Player: r.Players[i], JoinOrder: r.Orders[i], IsAway: r.Away[i]})
 	}
 	return out, err

@@ -40,7 +40,7 @@ func TestARoomStaysOpenForAMemberThatJoinsMeanwhile(t *testing.T) {
 	require.NoError(t, b.err)
 	require.Equal(t, room.LobbyUID, b.LobbyUID)
 	require.Equal(t, [2]int{}, l.sweep())
-	require.Len(t, l.snapshot(room.LobbyUID).Members, 1)
+	require.Len(t, l.snapshot(room.LobbyUID).Snapshot.Members, 1)
 	l.RequireInvariants()
 }
 
@@ -60,7 +60,7 @@ func TestASessionThatJoinsARoomWhileItClosesMakesItAnew(t *testing.T) {
 	b := <-joined
 	require.NoError(t, b.err)
 	require.NotEqual(t, room.LobbyUID, b.LobbyUID)
-	require.Len(t, l.snapshot(b.LobbyUID).Members, 1)
+	require.Len(t, l.snapshot(b.LobbyUID).Snapshot.Members, 1)
 	l.RequireInvariants()
 }
 

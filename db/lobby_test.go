@@ -70,7 +70,7 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	for name, a := range late {
 		_, err := l.ActInLobby(t.Context(), a)
 		requireKind(t, fault.Superseded, "session_superseded", err)
-		require.Equal(t, int64(1), l.snapshot(l.room("r")).LogPosition, name)
+		require.Equal(t, int64(1), l.snapshot(l.room("r")).Snapshot.LogPosition, name)
 	}
 	now := l.saying("a", "r", "inc")
 	now.Session.Epoch = 2
@@ -136,7 +136,7 @@ func TestABadActionFailsAlone(t *testing.T) {
 	}
 	require.Equal(t, 1, log.Count("an action in a room panicked"))
 	s := l.snapshot(uid)
-	require.JSONEq(t, `{"good":1,"counter":21}`, string(s.State.JSON()))
+	require.JSONEq(t, `{"good":1,"counter":21}`, string(s.Snapshot.State.JSON()))
 	f := follow(lobby.Snapshot{LogPosition: 0, StateSeq: 1, State: lobby.State{"good": json.RawMessage("1")}})
 	for _, row := range l.log(uid, 0) {
 		f.apply(t, row)
@@ -155,7 +155,7 @@ func TestAStateIsKeptAsItIs(t *testing.T) {
 		a.MakesRoom = true
 		answer := l.act(l.Store, a)
 		s := l.snapshot(answer.LobbyUID)
-		require.Equal(t, answer.RoomSnapshot.State.JSON(), s.State.JSON(), value)
+		require.Equal(t, answer.RoomSnapshot.State.JSON(), s.Snapshot.State.JSON(), value)
 		if answer.LogRow != nil {
 			require.Equal(t, answer.LogRow.Patch[0].Value, l.log(answer.LobbyUID, answer.PreviousPos)[0].Patch[0].Value,
 				value)

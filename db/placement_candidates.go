@@ -124,7 +124,7 @@ func (c *candidates) placement(at int) *Placement {
 	way := c.accessBySession[r.ID]
 	return &Placement{
 		SessionID: sessionID(c.region, r.ID), SessionHandle: way.handle, Endpoint: way.endpoint, Region: c.region,
-		Mode: r.Mode, PlayerCount: r.PlayerCount, MaxPlayers: r.MaxPlayers,
+		Mode: r.Shape.Mode, PlayerCount: r.PlayerCount, MaxPlayers: r.Shape.MaxPlayers,
 	}
 }
 

@@ -30,14 +30,14 @@ func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, matc
 	s := &o.newSessions
 	s.Ids = append(s.Ids, r.ID)
 	s.Handles = append(s.Handles, handle)
-	s.Modes = append(s.Modes, r.Mode)
+	s.Modes = append(s.Modes, r.Shape.Mode)
 	s.Instances = append(s.Instances, on.ID)
 	s.Incarnations = append(s.Incarnations, on.Incarnation)
 	s.Players = append(s.Players, int32(r.PlayerCount))
-	s.MaxPlayers = append(s.MaxPlayers, int32(r.MaxPlayers))
+	s.MaxPlayers = append(s.MaxPlayers, int32(r.Shape.MaxPlayers))
 	s.Matches = append(s.Matches, match)
 	if on.CreatesRooms {
-		addRoomToRequest(&o.roomRequests, r.ID, on.ID, r.Mode)
+		addRoomToRequest(&o.roomRequests, r.ID, on.ID, r.Shape.Mode)
 	}
 }
 

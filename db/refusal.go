@@ -11,7 +11,7 @@ import (
 
 // Refusals are the refusals of one player by one call with one code.
 type Refusals struct {
-	fault.Refusal // the latest
+	Latest fault.Refusal // the latest
 
 	Times    int
 	FirstAge time.Duration // how long ago the first was
@@ -23,13 +23,13 @@ type Refusals struct {
 func (s *Store) RecordRefusals(ctx context.Context, all []Refusals) error {
 	var p query.RecordRefusalsParams
 	for _, r := range all {
-		p.Subs = append(p.Subs, r.Player)
-		p.Calls = append(p.Calls, r.Call)
-		p.Codes = append(p.Codes, r.Code)
-		p.Regions = append(p.Regions, r.Region)
-		p.Modes = append(p.Modes, r.Mode)
-		p.Details = append(p.Details, r.Detail)
-		p.RequestIds = append(p.RequestIds, r.RequestID)
+		p.Subs = append(p.Subs, r.Latest.Player)
+		p.Calls = append(p.Calls, r.Latest.Call)
+		p.Codes = append(p.Codes, r.Latest.Code)
+		p.Regions = append(p.Regions, r.Latest.Region)
+		p.Modes = append(p.Modes, r.Latest.Mode)
+		p.Details = append(p.Details, r.Latest.Detail)
+		p.RequestIds = append(p.RequestIds, r.Latest.RequestID)
 		p.Times = append(p.Times, int64(r.Times))
 		p.FirstAges = append(p.FirstAges, r.FirstAge)
 		p.LastAges = append(p.LastAges, r.LastAge)

@@ -15,7 +15,7 @@ import (
 )
 
 func refusal(player, code string, ages ...time.Duration) db.Refusals {
-	r := db.Refusals{Refusal: fault.Refusal{Player: player, Call: "POST /matchmake", Code: code, Region: "eu", Mode: "duel", Detail: "full", RequestID: "r1"}, Times: len(ages)}
+	r := db.Refusals{Latest: fault.Refusal{Player: player, Call: "POST /matchmake", Code: code, Region: "eu", Mode: "duel", Detail: "full", RequestID: "r1"}, Times: len(ages)}
 	r.FirstAge, r.LastAge = ages[0], ages[len(ages)-1]
 	return r
 }
@@ -29,7 +29,7 @@ func TestRefusalsOfAnHourAreOneRow(t *testing.T) {
 	record()
 	record(refusal("bob", "no_capacity", 0), refusal("ann", "no_capacity", 0, 0), refusal("ann", "unavailable", 0))
 	later := refusal("ann", "no_capacity", 0)
-	later.Detail, later.Region, later.Mode, later.RequestID = "still full", "", "", ""
+	later.Latest.Detail, later.Latest.Region, later.Latest.Mode, later.Latest.RequestID = "still full", "", "", ""
 	record(later)
 	record(refusal("ann", "no_capacity", 26*time.Hour, 25*time.Hour))
 

@@ -20,9 +20,9 @@ func (s *Server) mountOrchestrator(config *tls.Config) (err error) {
 		return nil
 	}
 	o := s.options.Orchestrator.withDefaults()
-	o.Metrics = cmp.Or(o.Metrics, s.options.Metrics.Registerer())
-	if o.TrustedProxies == nil {
-		o.TrustedProxies = s.options.TrustedProxies
+	o.Options.Metrics = cmp.Or(o.Options.Metrics, s.options.Metrics.Registerer())
+	if o.Options.TrustedProxies == nil {
+		o.Options.TrustedProxies = s.options.TrustedProxies
 	}
 	if s.agents, err = s.newAgents(o, config); err != nil {
 		return fmt.Errorf("server: %w", err)
@@ -34,8 +34,8 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	store, log := s.options.Store, s.options.Log
 	guard := panics.New(log, nil)
 	a = &agents{}
-	copied := roster.Config{Log: log, Guard: guard, Metrics: o.Metrics}
-	if a.roster, err = roster.New(store, o.Region, copied); err != nil {
+	copied := roster.Config{Log: log, Guard: guard, Metrics: o.Options.Metrics}
+	if a.roster, err = roster.New(store, o.Options.Region, copied); err != nil {
 		return nil, err
 	}
 	if a.events, err = roster.NewEvents(store, a.roster, o.MaxStreams, copied); err != nil {
@@ -43,15 +43,15 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	}
 	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
 	// replica.
-	a.caller = command.New(store, o.Region, command.Options{
+	a.caller = command.New(store, o.Options.Region, command.Options{
 		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.awaitRoster, NearestAgents: a.roster.NearestAgents,
 		Log: log, Guard: guard,
 	})
 	a.hosts = roomhost.New(roomhost.Options{
-		Store: store, Region: o.Region, Replica: a.Replica, Log: log, Guard: guard,
+		Store: store, Region: o.Options.Region, Replica: a.Replica, Log: log, Guard: guard,
 		Destroy: func(ctx context.Context, room string) error {
 			// Without a wait for the ack: the host looks again with its next run.
-			_, err := store.DestroyRoom(ctx, o.Region, room, a.Replica(), "director", o.CommandTimeout)
+			_, err := store.DestroyRoom(ctx, o.Options.Region, room, a.Replica(), "director", o.CommandTimeout)
 			return err
 		},
 	})
@@ -79,11 +79,11 @@ func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api htt
 
 func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
 	return orchestrator.RESTOptions{
-		Region: o.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
+		Region: o.Options.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
 		Commander: a.caller, FollowEvents: a.followEvents,
 		CheckReady: s.checkReady,
 		AdminKeys:  o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
-		TrustedProxies: o.TrustedProxies,
+		TrustedProxies: o.Options.TrustedProxies,
 		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
 		Tracer: s.options.Tracer,
 	}

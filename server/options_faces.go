@@ -12,7 +12,7 @@ import (
 
 // Projects configures the control API of the realtime lobby. Fields that are zero have the value of the replica.
 type Projects struct {
-	projects.Options
+	Options projects.Options
 
 	Addr     string // "" means 127.0.0.1:3000. Listener, if set, is used instead.
 	Listener net.Listener
@@ -20,7 +20,7 @@ type Projects struct {
 
 // Console configures the operators' console. Fields that are zero have the value of the replica.
 type Console struct {
-	console.Options
+	Options console.Options
 
 	Addr     string // "" means 127.0.0.1:8090. Listener, if set, is used instead.
 	Listener net.Listener
@@ -34,7 +34,7 @@ func ConsoleDefaults() Console {
 // Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have
 // the value of the replica.
 type Orchestrator struct {
-	orchestrator.Options
+	Options orchestrator.Options
 
 	AdminKeys []string // of callers of the API, of at least 16 bytes each; required unless NoAPI is set
 	// for an agent to acknowledge a command, on which all replicas must agree; 0 means 10 s
@@ -52,7 +52,7 @@ func OrchestratorDefaults() Orchestrator {
 
 func (o Orchestrator) withDefaults() Orchestrator {
 	d := OrchestratorDefaults()
-	o.Region = cmp.Or(o.Region, d.Region)
+	o.Options.Region = cmp.Or(o.Options.Region, d.Options.Region)
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, d.CommandTimeout)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 100)
 	return o

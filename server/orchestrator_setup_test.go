@@ -64,7 +64,7 @@ func fleetOn(t *testing.T, url string, replicas int, change ...func(*config)) *f
 	f := &fleet{}
 	for range replicas {
 		registry := prometheus.NewRegistry()
-		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Metrics = registry }},
+		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Options.Metrics = registry }},
 			change...)...)
 		if f.registry == nil {
 			f.registry = registry

@@ -95,7 +95,7 @@ func TestRivalisCommandsWithoutNotifications(t *testing.T) {
 // room.
 func TestRivalisWithAFastHeartbeat(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, func(c *config) { c.Orchestrator.Heartbeat = 50 * time.Millisecond })
+	f := newFleet(t, 1, func(c *config) { c.Orchestrator.Options.Heartbeat = 50 * time.Millisecond })
 	g := f.gameServer("eu0", func(c *agents.Config) { c.Random = func() float64 { return 0 } })
 	g.listed()
 	for i := range 20 {

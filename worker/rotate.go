@@ -40,10 +40,10 @@ func (r rotator) resealKeys(ctx context.Context, done Done) error {
 	}
 	var failed []error
 	for _, key := range keys {
-		resealed, changed, err := keymint.Reseal(r.sealer, key.KeyMaterial)
+		resealed, changed, err := keymint.Reseal(r.sealer, key.Material)
 		if err == nil && changed {
 			// False: another worker has resealed it since it was read.
-			changed, err = r.store.ResealKey(ctx, key.KID, key.Sealed, resealed.Sealed, resealed.SealedBy)
+			changed, err = r.store.ResealKey(ctx, key.Material.KID, key.Material.Sealed, resealed.Sealed, resealed.SealedBy)
 		}
 		if err != nil {
 			failed = append(failed, err)

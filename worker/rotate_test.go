@@ -52,7 +52,7 @@ func TestRotateResealsWithTheFirstKEK(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, keys, 2)
 	for _, k := range keys {
-		_, err := keytest.Sealer(t, 2).Open(token.Material(k.KeyMaterial))
+		_, err := keytest.Sealer(t, 2).Open(token.Material(k.Material))
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 	}
 }
@@ -92,7 +92,7 @@ func TestRotateReplacesATaintedKey(t *testing.T) {
 	once(t, rotate)
 	keys, _, err := b.Keys(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, b.TaintKey(t.Context(), keys[0].KID))
+	require.NoError(t, b.TaintKey(t.Context(), keys[0].Material.KID))
 
 	_, err = rotate.runOnce(t.Context())
 	require.NoError(t, err)

@@ -73,7 +73,7 @@ func (p *program) agentKeyCreate() *cobra.Command {
 			n.BoundName = agentName
 		}
 		var err error
-		n.Region = l.conf.Orchestrator.Region
+		n.Region = l.conf.config.Orchestrator.Options.Region
 		if n.Actor, err = l.store.Login(ctx); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (p *program) agentKeyList() *cobra.Command {
 		Example: "  director agents key list\n  director agents key list -o json | jq -r '.[].name'",
 		Args:    cli.Exactly(0),
 	}, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := l.store.AgentKeys(ctx, l.conf.Orchestrator.Region)
+		keys, err := l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 	}, byAgentKey, func(ctx context.Context, l operator, args []string) error {
 		actor, err := l.store.Login(ctx)
 		if err == nil {
-			err = l.store.RevokeAgentKey(ctx, l.conf.Orchestrator.Region, args[0], actor)
+			err = l.store.RevokeAgentKey(ctx, l.conf.config.Orchestrator.Options.Region, args[0], actor)
 		}
 		if err != nil {
 			return err

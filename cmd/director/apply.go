@@ -49,7 +49,7 @@ func (p *program) applyCommand() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
 		d := set.Declaration()
-		d.Region, d.Author, d.Reason, d.DryRun = l.conf.Server.Universe, *flags.author, *flags.reason, *dry
+		d.Region, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
 		if *prune {
 			d.Prune = set.Prune()
 		}
@@ -68,7 +68,7 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 		return nil, err
 	}
 	set := declaration.Parse(sources, declaration.Options{
-		ProjectRegion: conf.Realtime.Region, RequireFrom: conf.Database.RequireFrom,
+		ProjectRegion: conf.config.Realtime.Region, RequireFrom: conf.config.Database.RequireFrom,
 	})
 	printWarnings(p.stderr, set.Profiles)
 	if problems := set.Problems(); len(problems) > 0 {

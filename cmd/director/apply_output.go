@@ -25,11 +25,11 @@ type declaredLine struct {
 // declaredLines are those of all kinds: first what files declare, in their order, then what none does.
 func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []declaredLine) {
 	for i, p := range done.Profiles {
-		line := declaredLine{Kind: "profile", Name: p.Name, Change: p.Change, Version: p.Version, Reason: p.Reason}
+		line := declaredLine{Kind: "profile", Name: p.Declared.Name, Change: p.Change, Version: p.Declared.Version, Reason: p.Reason}
 		to, text := "nothing", ""
 		// What follows those of the files was removed by --prune, or kept.
 		if i < len(set.Profiles) {
-			line.File, to, text = set.Profiles[i].File, set.Profiles[i].File, string(set.Profiles[i].Text)
+			line.File, to, text = set.Profiles[i].Source.File, set.Profiles[i].Source.File, string(set.Profiles[i].Source.Text)
 		}
 		line.Diff = profileDiff(p, to, text)
 		lines = append(lines, line)

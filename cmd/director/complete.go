@@ -68,7 +68,7 @@ func poolWords(ctx context.Context, l operator, begun string, given []string) ([
 
 // agentKeyWords completes the names of agent keys.
 func agentKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	keys, err := l.store.AgentKeys(ctx, l.conf.Orchestrator.Region)
+	keys, err := l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
 	all := make([]string, len(keys))
 	for i, k := range keys {
 		all[i] = k.Name

@@ -15,12 +15,12 @@ func TestBevygapSettings(t *testing.T) {
 	}
 	off, err := of()
 	require.NoError(t, err)
-	require.Nil(t, off.bevygapOptions())
+	require.Nil(t, off.config.bevygapOptions())
 
 	guests, err := of("DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=90s", "DIRECTOR_BEVYGAP_DEFAULT=my game/1.0",
 		"DIRECTOR_BEVYGAP_CLIENT_IP=trust")
 	require.NoError(t, err)
-	o := guests.bevygapOptions()
+	o := guests.config.bevygapOptions()
 	require.True(t, o.AllowsGuests && o.TrustClientIP)
 	require.Equal(t, 90*time.Second, o.WaitLimit)
 	require.Equal(t, []any{10_000, 8, "my game", "1.0"},
@@ -28,10 +28,10 @@ func TestBevygapSettings(t *testing.T) {
 
 	tokens, err := of("DIRECTOR_BEVYGAP=tokens")
 	require.NoError(t, err)
-	require.False(t, tokens.bevygapOptions().AllowsGuests)
-	require.NoError(t, tokens.checkBevygap())
-	tokens.JWKS = ""
-	require.ErrorContains(t, tokens.checkBevygap(), "DIRECTOR_AUTH_JWKS")
+	require.False(t, tokens.config.bevygapOptions().AllowsGuests)
+	require.NoError(t, tokens.config.checkBevygap())
+	tokens.config.JWKS = ""
+	require.ErrorContains(t, tokens.config.checkBevygap(), "DIRECTOR_AUTH_JWKS")
 
 	_, err = of("DIRECTOR_BEVYGAP_DEFAULT=my-game")
 	require.ErrorContains(t, err, "GAME/VERSION")

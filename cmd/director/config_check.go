@@ -32,7 +32,7 @@ func (c *Config) checkCommon() error {
 // or guests of bevygap need not serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests ||
+	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Options.Addr != "" || c.BevygapPlayers == bevygapGuests ||
 		c.Realtime.Addr != "" || c.Projects.Addr != ""
 	if !alone && c.JWKS == "" {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set "+

@@ -20,11 +20,11 @@ func (c *Config) consoleSettings() []setting {
 			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:8090"},
 		{flag: "console-url", section: sectionConsole, start: true, commands: byServers,
-			value: urlValue(&c.Console.URL),
+			value: urlValue(&c.Console.Options.URL),
 			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
 				"OIDC issuer, which sends browsers back to /login/callback there"},
 		{flag: "console-session-ttl", section: sectionConsole, commands: byServers,
-			value: durationValue(&c.Console.SessionTTL, time.Minute, 7*day),
+			value: durationValue(&c.Console.Options.SessionTTL, time.Minute, 7*day),
 			help:  "How long a login lasts"},
 		{flag: "console-oidc-issuer", section: sectionConsole, commands: byServers, value: urlValue(&c.OIDC.Issuer),
 			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not " +
@@ -58,12 +58,12 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 		return nil
 	}
 	o := c.Console
-	o.Cookies, o.Version, o.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
-	o.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
+	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
 	if c.OIDC.Issuer != "" {
-		o.OIDC = &c.OIDC
+		o.Options.OIDC = &c.OIDC
 	}
 	return &o
 }
@@ -89,7 +89,7 @@ func (c *Config) checkConsole() error {
 	if c.OIDC.ClientID == "" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
 	}
-	if u, err := url.Parse(c.Console.URL); err != nil || c.Console.URL == "" || u.Path != "" && u.Path != "/" {
+	if u, err := url.Parse(c.Console.Options.URL); err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: "+
 			"set DIRECTOR_CONSOLE_URL, "+
 			"such as https://console.example, without a path"))

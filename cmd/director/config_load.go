@@ -12,7 +12,7 @@ import (
 
 // loaded is a configuration with the source of each value, in the order of the table.
 type loaded struct {
-	Config
+	config Config
 
 	environ         environment
 	settings        []setting
@@ -45,9 +45,9 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 // loadSettings reads the settings of a command from its flags, else the environment, else the defaults. The error names all
 // invalid values.
 func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
-	l := &loaded{Config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
+	l := &loaded{config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
 	var bad []error
-	for _, s := range l.Config.settingsTable() {
+	for _, s := range l.config.settingsTable() {
 		if s.commands&commands == 0 {
 			continue
 		}

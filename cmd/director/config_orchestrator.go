@@ -16,13 +16,13 @@ func (c *Config) orchestratorSettings() []setting {
 	return []setting{
 		{flag: "orchestrator-addr", upstream: upstream{[]string{"FLEET_HOST", "FLEET_PORT"}, upstreamAddr},
 			section: sectionRivalis, start: true, commands: byServers,
-			value: addressValue(&c.Orchestrator.Addr),
+			value: addressValue(&c.Orchestrator.Options.Addr),
 			help: "The address for Rivalis agents, their REST and SSE. FLEET_HOST and FLEET_PORT default to 0.0.0.0 and " +
 				"7350 if the other one is set. Not set: Rivalis is not served, except by `director dev` at " +
 				"127.0.0.1:7350"},
 		{flag: "orchestrator-agent-keys", aliases: []string{"FLEET_AGENT_KEY"}, section: sectionRivalis, secret: true,
 			start: true, commands: byServers,
-			value: agentKeys(&c.Orchestrator.AgentKeys),
+			value: agentKeys(&c.Orchestrator.Options.AgentKeys),
 			help: "The keys that agents connect with, in addition to those of `director agents key create`; several " +
 				"during a rotation"},
 		{flag: "orchestrator-admin-keys", aliases: []string{"FLEET_ADMIN_KEY"}, section: sectionRivalis, secret: true,
@@ -32,7 +32,7 @@ func (c *Config) orchestratorSettings() []setting {
 				"unless the API is off"},
 		{flag: "orchestrator-heartbeat", upstream: translatedVariable("FLEET_HEARTBEAT_MS", withMilliseconds),
 			section: sectionRivalis, fleetWide: true, commands: byServers,
-			value: durationValue(&c.Orchestrator.Heartbeat, 20*time.Millisecond, time.Hour),
+			value: durationValue(&c.Orchestrator.Options.Heartbeat, 20*time.Millisecond, time.Hour),
 			help: "How often an agent is polled. After two polls without a reply it is stale, after three it is " +
 				"disconnected. FLEET_HEARTBEAT_MS is in milliseconds"},
 		{flag: "orchestrator-command-timeout",
@@ -52,7 +52,7 @@ func (c *Config) orchestratorSettings() []setting {
 			value: negatedValue(&c.Orchestrator.NoAPI),
 			help:  "Serve REST and SSE in addition to the agents. /healthz and /readyz are always served"},
 		{flag: "orchestrator-region", section: sectionRivalis, commands: byServers | byAgents,
-			value: gameRegion(&c.Orchestrator.Region),
+			value: gameRegion(&c.Orchestrator.Options.Region),
 			help:  "The region of the fleet. Replicas with the same region act as one orchestrator"},
 	}
 }
@@ -84,7 +84,7 @@ func levelOf(text string) string {
 
 // orchestratorOptions returns nil if Rivalis is not served.
 func (c *Config) orchestratorOptions() *server.Orchestrator {
-	if c.Orchestrator.Addr == "" {
+	if c.Orchestrator.Options.Addr == "" {
 		return nil
 	}
 	return &c.Orchestrator
@@ -92,12 +92,12 @@ func (c *Config) orchestratorOptions() *server.Orchestrator {
 
 // checkOrchestrator refuses settings that would give callers access by mistake. Its errors never contain a key.
 func (c *Config) checkOrchestrator() error {
-	if slices.ContainsFunc(c.Orchestrator.AgentKeys,
+	if slices.ContainsFunc(c.Orchestrator.Options.AgentKeys,
 		func(key string) bool { return slices.Contains(c.Orchestrator.AdminKeys, key) }) {
 		return errors.New("a key is both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in " +
 			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
 	}
-	if c.Orchestrator.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
+	if c.Orchestrator.Options.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
 		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex " +
 			"24' makes one), " +
 			"or turn the API off with --orchestrator-api=false")

@@ -19,27 +19,27 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 		"FLEET_CORS_ORIGINS=https://a.example,https://b.example", "FLEET_SSE_QUERY_AUTH=true",
 		"FLEET_TRUST_PROXY=true", "FLEET_LOG_LEVEL=trace")
 	require.NoError(t, err)
-	o := l.orchestratorOptions()
-	require.Equal(t, "0.0.0.0:7000", o.Addr)
-	require.Equal(t, []string{"agent-key-0123456789", "second-key-0123456789"}, o.AgentKeys)
+	o := l.config.orchestratorOptions()
+	require.Equal(t, "0.0.0.0:7000", o.Options.Addr)
+	require.Equal(t, []string{"agent-key-0123456789", "second-key-0123456789"}, o.Options.AgentKeys)
 	require.Equal(t, []string{"admin-key-0123456789"}, o.AdminKeys)
-	require.Equal(t, 2500*time.Millisecond, o.Heartbeat)
+	require.Equal(t, 2500*time.Millisecond, o.Options.Heartbeat)
 	require.Equal(t, 250*time.Millisecond, o.CommandTimeout)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, o.CORSOrigins)
 	require.True(t, o.SSEQueryAuth)
-	require.Empty(t, o.TrustedProxies, "FLEET_TRUST_PROXY has no effect any more")
-	require.Equal(t, "debug", l.LogLevel)
+	require.Empty(t, o.Options.TrustedProxies, "FLEET_TRUST_PROXY has no effect any more")
+	require.Equal(t, "debug", l.config.LogLevel)
 	require.Equal(t, fromEnv("FLEET_PORT"), l.sourceOf("orchestrator-addr"))
 
 	l, err = loadWith(t, nil, "FLEET_HOST=::1", "DIRECTOR_ORCHESTRATOR_HEARTBEAT=3s", "FLEET_HEARTBEAT_MS=2500",
 		"FLEET_LOG_LEVEL=warn", "DIRECTOR_LOG_LEVEL=error",
 		"FLEET_TRUST_PROXY=true", "DIRECTOR_TRUSTED_PROXIES=10.0.0.0/8")
 	require.NoError(t, err)
-	o = l.orchestratorOptions()
-	require.Equal(t, "[::1]:7350", o.Addr)
-	require.Equal(t, 3*time.Second, o.Heartbeat)
-	require.Equal(t, "error", l.LogLevel)
-	require.Equal(t, []string{"10.0.0.0/8"}, l.Server.TrustedProxies)
+	o = l.config.orchestratorOptions()
+	require.Equal(t, "[::1]:7350", o.Options.Addr)
+	require.Equal(t, 3*time.Second, o.Options.Heartbeat)
+	require.Equal(t, "error", l.config.LogLevel)
+	require.Equal(t, []string{"10.0.0.0/8"}, l.config.Server.TrustedProxies)
 
 	for _, bad := range []string{"FLEET_HEARTBEAT_MS=5s", "FLEET_HEARTBEAT_MS=19", "FLEET_PORT=http",
 		"FLEET_LOG_LEVEL=loud"} {
@@ -49,7 +49,7 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	}
 	l, err = loadWith(t, nil)
 	require.NoError(t, err)
-	require.Nil(t, l.orchestratorOptions())
+	require.Nil(t, l.config.orchestratorOptions())
 }
 
 // Pins a start with keys that let game servers command others, or with an API without keys, and an error that quotes a
@@ -67,7 +67,7 @@ func TestKeysOfTheOrchestrator(t *testing.T) {
 	} {
 		l, err := loadWith(t, nil, c.environ...)
 		require.NoError(t, err)
-		err = l.checkOrchestrator()
+		err = l.config.checkOrchestrator()
 		require.ErrorContains(t, err, c.err)
 		require.NotContains(t, err.Error(), one)
 		require.NotContains(t, err.Error(), two)
@@ -78,13 +78,13 @@ func TestKeysOfTheOrchestrator(t *testing.T) {
 	} {
 		l, err := loadWith(t, nil, good...)
 		require.NoError(t, err)
-		require.NoError(t, l.checkOrchestrator())
+		require.NoError(t, l.config.checkOrchestrator())
 	}
 
 	var log bytes.Buffer
 	l, err := loadWith(t, nil, "FLEET_AGENT_KEY="+one, "FLEET_ADMIN_KEY="+two)
 	require.NoError(t, err)
-	l.warnOrchestrator(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+	l.config.warnOrchestrator(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
 	require.Contains(t, log.String(), "Rivalis is not served: DIRECTOR_ORCHESTRATOR_ADDR is not set")
 	require.Contains(t, log.String(), "fewer than 32 characters")
 	require.Contains(t, log.String(), "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")

@@ -42,7 +42,7 @@ func (c *Config) realtimeSettings() []setting {
 				"`openssl rand -hex 24` makes one"},
 		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime,
 			secret: true, start: true, commands: byServers,
-			value: secretsValue(&c.Projects.Tokens),
+			value: secretsValue(&c.Projects.Options.Tokens),
 			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a " +
 				"rotation. Required with its address"},
 		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime,
@@ -86,7 +86,7 @@ func (c *Config) realtimeSettings() []setting {
 				"and not with cookies"},
 		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime,
 			commands: byServers,
-			value:    listValue(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
+			value:    listValue(&c.Projects.Options.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:     "The origins of web pages that may call the control API from a browser. Not set: none"},
 		{flag: "realtime-text-hook", section: sectionRealtime, secret: true, commands: byServers,
 			value: hookURL(&c.Realtime.TextHook),
@@ -189,7 +189,7 @@ func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
 		return nil
 	}
 	o := c.Projects
-	o.Region, o.Secrets = c.Realtime.Region, c.projectSecrets(sealer)
+	o.Options.Region, o.Options.Secrets = c.Realtime.Region, c.projectSecrets(sealer)
 	return &o
 }
 
@@ -203,11 +203,11 @@ func (c *Config) checkRealtime() error {
 			"DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
 			"or let only the secrets of keys sign with --realtime-key-secrets-only"))
 	}
-	if c.Projects.Addr != "" && len(c.Projects.Tokens) == 0 {
+	if c.Projects.Addr != "" && len(c.Projects.Options.Tokens) == 0 {
 		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set "+
 			"DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
 	}
-	if c.Realtime.MasterSecret != "" && slices.Contains(c.Projects.Tokens, c.Realtime.MasterSecret) {
+	if c.Realtime.MasterSecret != "" && slices.Contains(c.Projects.Options.Tokens, c.Realtime.MasterSecret) {
 		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
 			"callers of the control API must not know what signs tokens"))
 	}

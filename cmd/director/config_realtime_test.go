@@ -27,9 +27,9 @@ func TestNexisVariables(t *testing.T) {
 		"NEXIS_REQUIRED_KEY_SCOPE=rooms:join", "NEXIS_SESSION_TTL_SECONDS=45", "NEXIS_MATCHMAKING_TICKET_TTL_SECONDS=90", `NEXIS_ROOM_TYPE_PLUGINS={"town":{"topic":"x"}}`,
 		"NEXIS_ALLOWED_ORIGINS=https://a.example,https://b.example")
 	require.NoError(t, err)
-	require.NoError(t, l.checkRealtime())
+	require.NoError(t, l.config.checkRealtime())
 	sealer := keytest.Sealer(t, 0)
-	o, err := l.realtimeOptions(sealer)
+	o, err := l.config.realtimeOptions(sealer)
 	require.NoError(t, err)
 	_, known := o.RoomTypes.LookupType("town")
 	require.True(t, known)
@@ -42,29 +42,29 @@ func TestNexisVariables(t *testing.T) {
 		KeyScope:       "rooms:join", Sealer: sealer, SessionTTL: 45 * time.Second, TicketTTL: 90 * time.Second,
 		MaxConnections: 20_000,
 	}, o)
-	control := l.projectsOptions(sealer)
+	control := l.config.projectsOptions(sealer)
 	require.Equal(t, ":3000", control.Addr)
-	require.Equal(t, []string{lobbyToken, "second-internal-token"}, control.Tokens)
-	require.Equal(t, []string{"https://a.example", "https://b.example"}, control.CORSOrigins)
+	require.Equal(t, []string{lobbyToken, "second-internal-token"}, control.Options.Tokens)
+	require.Equal(t, []string{"https://a.example", "https://b.example"}, control.Options.CORSOrigins)
 	require.Equal(t, token.ProjectSecrets{Master: lobbyMaster, Projects: o.ProjectSecrets, Sealer: sealer},
-		control.Secrets)
+		control.Options.Secrets)
 
 	l, err = loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_AUTH=disabled",
 		"NEXIS_AUTH_MODE=required", "DIRECTOR_REALTIME_SESSION_TTL=1m",
 		"NEXIS_SESSION_TTL_SECONDS=45", "DIRECTOR_REALTIME_CONFORMANCE=true")
 	require.NoError(t, err)
-	o, err = l.realtimeOptions(sealer)
+	o, err = l.config.realtimeOptions(sealer)
 	require.NoError(t, err)
 	require.Equal(t, realtime.AuthDisabled, o.AuthMode)
 	require.Equal(t, time.Minute, o.SessionTTL)
 	require.True(t, o.RequireKey)
 	_, known = o.RoomTypes.LookupType("counter_room")
 	require.True(t, known)
-	require.Nil(t, l.projectsOptions(sealer))
+	require.Nil(t, l.config.projectsOptions(sealer))
 
 	l, err = loadWith(t, nil, "NEXIS_MASTER_SECRET="+lobbyMaster)
 	require.NoError(t, err)
-	o, err = l.realtimeOptions(sealer)
+	o, err = l.config.realtimeOptions(sealer)
 	require.NoError(t, err)
 	require.Nil(t, o, "Nexis has no variable for the address of clients")
 }
@@ -87,7 +87,7 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 	} {
 		l, err := loadWith(t, nil, c.environ...)
 		require.NoError(t, err)
-		err = l.checkRealtime()
+		err = l.config.checkRealtime()
 		require.ErrorContains(t, err, c.err, "%v", c.environ)
 		require.NotContains(t, err.Error(), lobbyMaster)
 		require.NotContains(t, err.Error(), lobbyToken)
@@ -101,7 +101,7 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 	} {
 		l, err := loadWith(t, nil, good...)
 		require.NoError(t, err)
-		require.NoError(t, l.checkRealtime(), "%v", good)
+		require.NoError(t, l.config.checkRealtime(), "%v", good)
 	}
 	_, err := loadWith(t, nil, `NEXIS_ROOM_TYPE_PLUGINS={"a":{"logic":"none"}}`)
 	require.ErrorContains(t, err, `room type "a": key "logic" must be`)

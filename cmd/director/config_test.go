@@ -128,7 +128,7 @@ func TestLineBreaksOfFiles(t *testing.T) {
 					continue
 				}
 				require.NoError(t, err, s.flag)
-				require.Equal(t, plain.Config, l.Config, s.flag)
+				require.Equal(t, plain.config, l.config, s.flag)
 			}
 		}
 		if s.value.kindName == "secret" && s.flag != "realtime-project-secrets" || s.flag == "auth-issuer" ||
@@ -184,11 +184,11 @@ func TestSecretSettings(t *testing.T) {
 	}
 	l, err := loadWith(t, []string{"--fleet-token", fleet}, "Fleet__Token="+second)
 	require.NoError(t, err)
-	require.Equal(t, []string{fleet}, l.Server.FleetTokens)
+	require.Equal(t, []string{fleet}, l.config.Server.FleetTokens)
 	l, err = loadWith(t, nil, "Fleet:Token="+fleet+" , "+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK+","+testKEK)
 	require.NoError(t, err)
-	require.Equal(t, []string{fleet, second}, l.Server.FleetTokens)
-	require.Len(t, l.KEKs, 2)
+	require.Equal(t, []string{fleet, second}, l.config.Server.FleetTokens)
+	require.Len(t, l.config.KEKs, 2)
 }
 
 // Pins the output of --print-config, which scripts read.
@@ -221,12 +221,12 @@ func TestModes(t *testing.T) {
 	require.NoError(t, err)
 	for mode, n := range map[string]int{"duel": 2, "DUEL": 2, "free_for_all": 16, "free-for-all": 12,
 		"FREE_FOR_ALL": 16, "Ranked.2v2": 4} {
-		require.Equal(t, n, l.Server.Modes[mode], mode)
+		require.Equal(t, n, l.config.Server.Modes[mode], mode)
 	}
 	l, err = loadWith(t, []string{"--mode", "duel=4, ffa=8"}, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_X=3")
 	require.NoError(t, err)
-	require.Equal(t, play.Modes{"duel": 4, "ffa": 8}, l.Server.Modes, "the flag replaces all variables")
-	require.Equal(t, "duel=4,ffa=8", modesText(l.Server.Modes))
+	require.Equal(t, play.Modes{"duel": 4, "ffa": 8}, l.config.Server.Modes, "the flag replaces all variables")
+	require.Equal(t, "duel=4,ffa=8", modesText(l.config.Server.Modes))
 	_, err = loadWith(t, nil, "DIRECTOR_MODE_DUEL=lots")
 	require.ErrorContains(t, err, "DIRECTOR_MODE_DUEL=lots")
 }
@@ -259,14 +259,14 @@ func TestSchedule(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil)
 	require.NoError(t, err)
-	policy := l.keySchedule().Policy()
+	policy := l.config.keySchedule().Policy()
 	require.Equal(t, 24*time.Hour, policy.Period)
-	require.GreaterOrEqual(t, policy.Lead, l.KeySchedule.MaxAge+30*time.Second, "caches and clocks")
-	require.GreaterOrEqual(t, policy.Overlap, l.Database.Timing.TokenTTL+30*time.Second)
+	require.GreaterOrEqual(t, policy.Lead, l.config.KeySchedule.MaxAge+30*time.Second, "caches and clocks")
+	require.GreaterOrEqual(t, policy.Overlap, l.config.Database.Timing.TokenTTL+30*time.Second)
 
 	l, err = loadWith(t, []string{"--key-period=5m"})
 	require.NoError(t, err)
-	require.ErrorContains(t, l.checkCommon(), "DIRECTOR_KEY_PERIOD: 5m is too short")
+	require.ErrorContains(t, l.config.checkCommon(), "DIRECTOR_KEY_PERIOD: 5m is too short")
 }
 
 func TestBrief(t *testing.T) {

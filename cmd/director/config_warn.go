@@ -21,7 +21,7 @@ func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
 // warnParties logs that players decide about each other. Development and tests of old clients need it; production should
 // not for long.
 func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
-	if l.Server.OpenParties {
+	if l.config.Server.OpenParties {
 		log.LogAttrs(ctx, slog.LevelWarn, "players may take anybody into their party whom they name",
 			slog.String("set_by", "DIRECTOR_OPEN_PARTIES"),
 			slog.String("instead", "lobbies, or may_party_with of PUT /backend/players"))
@@ -43,13 +43,13 @@ func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
 
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
 func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
-	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.MasterSecret != "" {
+	if l.config.Realtime.Addr == "" && l.config.Projects.Addr == "" && l.config.Realtime.MasterSecret != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
 			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	}
-	if l.Realtime.Addr != "" && l.Realtime.AuthMode != realtime.AuthRequired {
+	if l.config.Realtime.Addr != "" && l.config.Realtime.AuthMode != realtime.AuthRequired {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens",
-			slog.String("auth", string(l.Realtime.AuthMode)))
+			slog.String("auth", string(l.config.Realtime.AuthMode)))
 	}
 	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here",
@@ -59,13 +59,13 @@ func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
 
 // warnOrchestrator logs settings of the orchestrator that may be mistakes.
 func (c *Config) warnOrchestrator(ctx context.Context, log *slog.Logger) {
-	if c.Orchestrator.Addr == "" && len(c.Orchestrator.AgentKeys)+len(c.Orchestrator.AdminKeys) > 0 {
+	if c.Orchestrator.Options.Addr == "" && len(c.Orchestrator.Options.AgentKeys)+len(c.Orchestrator.AdminKeys) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "Rivalis is not served: DIRECTOR_ORCHESTRATOR_ADDR is not set")
 	}
 	for _, set := range []struct {
 		name string
 		keys []string
-	}{{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS", c.Orchestrator.AgentKeys},
+	}{{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS", c.Orchestrator.Options.AgentKeys},
 		{"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS", c.Orchestrator.AdminKeys}} {
 		if slices.ContainsFunc(set.keys, func(key string) bool { return len(key) < orchestrator.GoodKeyBytes }) {
 			log.LogAttrs(ctx, slog.LevelWarn,

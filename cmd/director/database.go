@@ -48,24 +48,24 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
 	// The terminal beside `director dev` has none of its settings: they are in the directory of its data.
-	if conf.Database.URL == "" {
-		data, err := conf.dataDir()
+	if conf.config.Database.URL == "" {
+		data, err := conf.config.dataDir()
 		if err != nil {
 			return nil, err
 		}
-		if conf.Database.URL, err = data.runningDatabase(); err != nil {
+		if conf.config.Database.URL, err = data.runningDatabase(); err != nil {
 			return nil, err
 		}
-		if conf.KEKs == nil {
-			conf.KEKs, _ = data.readKEKs() // a command that needs one reports if it is missing
+		if conf.config.KEKs == nil {
+			conf.config.KEKs, _ = data.readKEKs() // a command that needs one reports if it is missing
 		}
-		conf.useNexisSecrets()
+		conf.config.useNexisSecrets()
 	}
-	types, err := conf.roomTypes()
+	types, err := conf.config.roomTypes()
 	if err != nil {
 		return nil, err
 	}
-	cfg := conf.store()
+	cfg := conf.config.store()
 	// An operator's command needs no more, and must not take those of replicas.
 	cfg.MaxConns, cfg.RoomTypes = 2, types
 	return db.Open(ctx, cfg)

@@ -79,7 +79,7 @@ func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, ne
 		Address: near, Origin: provision.OriginOperator,
 	}
 	if v.Dialect != "" {
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return n, v, err
 		}
@@ -129,7 +129,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return refusalText(err)
 		}
-		settings := l.conf.serverSettings(listenAddrs{}, sealer)
+		settings := l.conf.config.serverSettings(listenAddrs{}, sealer)
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
 		if err != nil {

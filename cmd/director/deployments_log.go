@@ -56,7 +56,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	if name != providerProcess && name != providerDocker {
 		return nil, fmt.Errorf("the director cannot read logs of %s: look for %s in its own tools", name, ref)
 	}
-	set, err := l.conf.providersOfCommand()
+	set, err := l.conf.config.providersOfCommand()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	if !ok {
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 	defer cancel()
 	return reader.ReadLog(ctx, ref, lines)
 }

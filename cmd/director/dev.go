@@ -34,7 +34,7 @@ func (p *program) devCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := conf.checkOpenFleet(); err != nil {
+		if err := conf.config.checkOpenFleet(); err != nil {
 			return cli.Usage(err)
 		}
 		return p.runDevelopment(cmd.Context(), conf, (*devRun).printWelcome)
@@ -57,7 +57,7 @@ func (p *program) devHints() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		data, err := conf.dataDir()
+		data, err := conf.config.dataDir()
 		if err != nil {
 			return err
 		}
@@ -88,23 +88,23 @@ func (c *Config) checkOpenFleet() error {
 // runDevelopment runs everything until ctx ends, and calls started once the server listens.
 func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	if conf.sourceOf("log-level") == fromDefault {
-		conf.LogLevel = "warn" // what it serves is printed, and a request has its answer
+		conf.config.LogLevel = "warn" // what it serves is printed, and a request has its answer
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
-	if conf.PoolsFile != "" {
+	if conf.config.PoolsFile != "" {
 		// Before Postgres starts, which takes seconds: a mistake in the file is reported at once.
-		if d.poolFile, err = p.readPools(conf.PoolsFile); err != nil {
+		if d.poolFile, err = p.readPools(conf.config.PoolsFile); err != nil {
 			return err
 		}
 	}
 	conf.warnIgnored(ctx, d.log)
-	if d.dataDir, err = conf.dataDir(); err != nil {
+	if d.dataDir, err = conf.config.dataDir(); err != nil {
 		return err
 	}
 	if err := d.dataDir.make(); err != nil {
 		return err
 	}
-	if conf.Database.URL == "" {
+	if conf.config.Database.URL == "" {
 		var stop func() error
 		if ctx, stop, err = d.startPostgres(ctx); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	retract, err := d.dataDir.publishProviders(devProviders{d.conf.ProviderNames, d.conf.Processes.Commands})
+	retract, err := d.dataDir.publishProviders(devProviders{d.conf.config.ProviderNames, d.conf.config.Processes.Commands})
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	if err != nil {
 		return nil, nil, err
 	}
-	d.conf.Database.URL = d.privateCluster.URL("postgres")
-	d.conf.Database.DirectURL = d.conf.Database.URL
-	retract, err := d.dataDir.publishDatabase(d.conf.Database.URL)
+	d.conf.config.Database.URL = d.privateCluster.URL("postgres")
+	d.conf.config.Database.DirectURL = d.conf.config.Database.URL
+	retract, err := d.dataDir.publishDatabase(d.conf.config.Database.URL)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.privateCluster.StopImmediate())
 	}

@@ -17,7 +17,7 @@ import (
 // prepare migrates the schema, and fills in the settings that an operator and a login would provide.
 func (d *devRun) prepare(ctx context.Context) (err error) {
 	began := time.Now()
-	applied, err := migrations.Up(ctx, d.conf.directURL(), d.log)
+	applied, err := migrations.Up(ctx, d.conf.config.directURL(), d.log)
 	if err != nil {
 		return err
 	}
@@ -28,8 +28,8 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if err := d.applyPools(ctx); err != nil {
 		return err
 	}
-	if d.conf.KEKs == nil {
-		if d.conf.KEKs, err = d.dataDir.readKEKs(); err != nil {
+	if d.conf.config.KEKs == nil {
+		if d.conf.config.KEKs, err = d.dataDir.readKEKs(); err != nil {
 			return err
 		}
 	}
@@ -37,11 +37,11 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.conf.JWKS == "" {
-		d.conf.JWKS = issuer.JWKS()
+	if d.conf.config.JWKS == "" {
+		d.conf.config.JWKS = issuer.JWKS()
 	}
-	if d.conf.Server.MetricsAddr == "" {
-		d.conf.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
+	if d.conf.config.Server.MetricsAddr == "" {
+		d.conf.config.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
 	}
 	if err := d.prepareOrchestrator(ctx); err != nil {
 		return err
@@ -52,15 +52,15 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	}
 	d.prepareProviders()
 	if d.conf.sourceOf("cors-origins") == fromDefault {
-		d.conf.Server.CORSOrigins = pageOrigins
+		d.conf.config.Server.CORSOrigins = pageOrigins
 	}
 	if d.conf.sourceOf("bevygap") == fromDefault {
-		d.conf.BevygapPlayers = bevygapGuests
+		d.conf.config.BevygapPlayers = bevygapGuests
 	}
-	if d.conf.NATS.Addr == "" {
-		d.conf.NATS.Addr = freeOr(ctx, "127.0.0.1:4222")
+	if d.conf.config.NATS.Addr == "" {
+		d.conf.config.NATS.Addr = freeOr(ctx, "127.0.0.1:4222")
 	}
-	return d.conf.checkServe()
+	return d.conf.config.checkServe()
 }
 
 // applyPools declares the pools of the settings.
@@ -68,29 +68,29 @@ func (d *devRun) applyPools(ctx context.Context) error {
 	if d.poolFile == nil {
 		return nil
 	}
-	store, err := db.Open(ctx, d.conf.store())
+	store, err := db.Open(ctx, d.conf.config.store())
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	_, err = store.Declare(ctx, db.Declaration{Author: "director dev", AppVersions: d.poolFile.Apps,
 		Pools: d.poolFile.Pools})
-	return atFile(d.conf.PoolsFile, refusalText(d.poolFile.Locate(err)))
+	return atFile(d.conf.config.PoolsFile, refusalText(d.poolFile.Locate(err)))
 }
 
 // prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and
 // kept.
 func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
-	if d.conf.Orchestrator.Addr == "" {
-		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
+	if d.conf.config.Orchestrator.Options.Addr == "" {
+		d.conf.config.Orchestrator.Options.Addr = freeOr(ctx, "127.0.0.1:7350")
 	}
-	if d.conf.Orchestrator.AgentKeys == nil {
-		if d.conf.Orchestrator.AgentKeys, err = d.dataDir.readKey("agent-key"); err != nil {
+	if d.conf.config.Orchestrator.Options.AgentKeys == nil {
+		if d.conf.config.Orchestrator.Options.AgentKeys, err = d.dataDir.readKey("agent-key"); err != nil {
 			return err
 		}
 	}
-	if d.conf.Orchestrator.AdminKeys == nil {
-		d.conf.Orchestrator.AdminKeys, err = d.dataDir.readKey("admin-key")
+	if d.conf.config.Orchestrator.AdminKeys == nil {
+		d.conf.config.Orchestrator.AdminKeys, err = d.dataDir.readKey("admin-key")
 	}
 	return err
 }
@@ -99,14 +99,14 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 // backend that permits it.
 func (d *devRun) prepareProviders() {
 	if d.conf.sourceOf("providers") == fromDefault {
-		d.conf.ProviderNames = []string{providerManual, providerProcess}
+		d.conf.config.ProviderNames = []string{providerManual, providerProcess}
 	}
-	if d.conf.Processes.Commands == nil {
-		d.conf.Processes.Commands = arenaCommand()
+	if d.conf.config.Processes.Commands == nil {
+		d.conf.config.Processes.Commands = arenaCommand()
 	}
-	d.conf.isDevelopment = true
+	d.conf.config.isDevelopment = true
 	if d.conf.sourceOf("open-parties") == fromDefault {
-		d.conf.Server.OpenParties = true
+		d.conf.config.Server.OpenParties = true
 	}
 }
 
@@ -124,40 +124,40 @@ func freeOr(ctx context.Context, addr string) string {
 // prepareConsole fills in the address of the console, and a token with which it is opened. The token is made once and
 // kept.
 func (d *devRun) prepareConsole(ctx context.Context) error {
-	if d.conf.Console.Addr == "" {
-		d.conf.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
+	if d.conf.config.Console.Addr == "" {
+		d.conf.config.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
 	}
-	if len(d.conf.Server.OpsTokens) > 0 {
+	if len(d.conf.config.Server.OpsTokens) > 0 {
 		return nil
 	}
 	made, err := d.dataDir.readKey("console-token")
 	for _, secret := range made {
-		d.conf.Server.OpsTokens = append(d.conf.Server.OpsTokens, "dev="+secret)
+		d.conf.config.Server.OpsTokens = append(d.conf.config.Server.OpsTokens, "dev="+secret)
 	}
 	return err
 }
 
 // prepareRealtime fills in the addresses of the realtime lobby and the values of Nexis.
 func (d *devRun) prepareRealtime(ctx context.Context) {
-	if d.conf.Realtime.Addr == "" {
-		d.conf.Realtime.Addr = freeOr(ctx, "127.0.0.1:4000")
+	if d.conf.config.Realtime.Addr == "" {
+		d.conf.config.Realtime.Addr = freeOr(ctx, "127.0.0.1:4000")
 	}
-	if d.conf.Projects.Addr == "" {
-		d.conf.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
+	if d.conf.config.Projects.Addr == "" {
+		d.conf.config.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
 	}
-	if len(d.conf.Projects.Tokens) == 0 {
-		d.conf.Projects.Tokens = []string{nexisInternalToken}
+	if len(d.conf.config.Projects.Options.Tokens) == 0 {
+		d.conf.config.Projects.Options.Tokens = []string{nexisInternalToken}
 	}
 	if d.conf.sourceOf("realtime-conformance") == fromDefault {
-		d.conf.Realtime.Conformance = true
+		d.conf.config.Realtime.Conformance = true
 	}
-	d.conf.useNexisSecrets()
+	d.conf.config.useNexisSecrets()
 }
 
 // makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
 func (p *process) makeDemoProject(ctx context.Context) error {
 	_, err := p.store.CreateProject(ctx,
-		db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.Realtime.Region, Actor: "director dev"})
+		db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.config.Realtime.Region, Actor: "director dev"})
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}

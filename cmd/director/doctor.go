@@ -26,7 +26,7 @@ func (p *program) doctorCommand() *cobra.Command {
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
 	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
-		checks := l.conf.doctorOptions()
+		checks := l.conf.config.doctorOptions()
 		checks.Store = l.store
 		d := diagnosis(checks.Examine(ctx))
 		if err := d.writeText(l.out); err != nil {

@@ -128,7 +128,7 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 	set := map[string][]json.RawMessage{"keys": {}}
 	for _, k := range keys {
 		if !now.Before(k.PublishAt) && now.Before(k.VerifyUntil) {
-			set["keys"] = append(set["keys"], k.PublicJWK)
+			set["keys"] = append(set["keys"], k.Material.PublicJWK)
 		}
 	}
 	document, _ := json.Marshal(set) // stored as JSON

@@ -69,12 +69,12 @@ func (p *program) keysRotate() *cobra.Command {
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
 	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		made, err := l.store.RotateKeys(ctx, l.conf.keySchedule().Policy(), *force,
-			keymint.With(sealer, l.conf.Worker.Alg))
+		made, err := l.store.RotateKeys(ctx, l.conf.config.keySchedule().Policy(), *force,
+			keymint.With(sealer, l.conf.config.Worker.Alg))
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (l operator) printNext(ctx context.Context) error {
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID,
+			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.Material.KID,
 				k.SignFrom.Format(time.RFC3339))
 		}
 	}
@@ -107,7 +107,7 @@ func (l operator) printNext(ctx context.Context) error {
 func writeMade(out cli.Output, made []db.SigningKey) error {
 	lines := make([]madeLine, len(made))
 	for i, k := range made {
-		lines[i] = madeLine{k.KID, k.Alg, k.SignFrom, k.SignUntil}
+		lines[i] = madeLine{k.Material.KID, k.Material.Alg, k.SignFrom, k.SignUntil}
 	}
 	return cli.Write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m madeLine) []any {
 		return []any{m.KID, m.Alg, m.SignFrom, m.SignUntil}

@@ -8,14 +8,14 @@ import (
 // makeMatchmaker makes the matchmaker of this process, which its director loop runs and closes.
 func (p *process) makeMatchmaker() (*functions.Matchmaker, error) {
 	c := p.conf
-	om := c.OpenMatch
-	served := c.openMatchOptions()
+	om := c.config.OpenMatch
+	served := c.config.openMatchOptions()
 	return functions.New(functions.Options{
-		Store: p.store, Region: c.Server.Universe, Registration: om.Registration, Collection: om.Collection,
+		Store: p.store, Region: c.config.Server.Universe, Registration: om.Registration, Collection: om.Collection,
 		Evaluator: om.EvaluatorURL,
 		Functions: om.FunctionHosts, Loopback: served != nil && served.OnLoopback(), FunctionCA: om.FunctionCA,
 		MaxBackfill: om.MaxTicket,
-		Memory:      int64(c.loopMemory(512 << 20)), Log: p.log, Metrics: p.metricsRegistry,
+		Memory:      int64(c.config.loopMemory(512 << 20)), Log: p.log, Metrics: p.metricsRegistry,
 		Tracer: p.tracing.tracerProvider(),
 	})
 }
@@ -23,16 +23,16 @@ func (p *process) makeMatchmaker() (*functions.Matchmaker, error) {
 // loopOptions returns nil if this process runs no director loop.
 func (p *process) loopOptions() (o *loop.Options, err error) {
 	c := p.conf
-	if !c.RunsLoop {
+	if !c.config.RunsLoop {
 		return nil, nil //nolint:nilnil // worker.Options: nil is none
 	}
 	if p.matchmaker, err = p.makeMatchmaker(); err != nil {
 		return nil, err
 	}
 	return &loop.Options{
-		Store: p.store, Universe: c.Server.Universe, PlayerArg: c.Server.PlayerArg, MaxCandidates: maxCandidates,
-		Memory:    c.loopMemory(maxCandidates << 10),
-		NoHistory: c.keepsNoHistory(), Privacy: c.HistoryPrivacy, Matchmaker: p.matchmaker, Log: p.log,
+		Store: p.store, Universe: c.config.Server.Universe, PlayerArg: c.config.Server.PlayerArg, MaxCandidates: maxCandidates,
+		Memory:    c.config.loopMemory(maxCandidates << 10),
+		NoHistory: c.config.keepsNoHistory(), Privacy: c.config.HistoryPrivacy, Matchmaker: p.matchmaker, Log: p.log,
 		Metrics: p.metricsRegistry,
 	}, nil
 }

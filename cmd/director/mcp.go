@@ -26,12 +26,12 @@ func (p *program) mcpCommand() *cobra.Command {
 	addFlags(cmd.Flags(), byExplained|byDoctor)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {
-			checks := l.conf.doctorOptions()
+			checks := l.conf.config.doctorOptions()
 			checks.Store = l.store
 			return assistant.Serve(ctx, assistant.Options{
-				Store: l.store, Doctor: checks, Universe: l.conf.Server.Universe, Version: buildVersion().Version,
-				Explain: explainer.New(explainer.Options{Store: l.store, Universe: l.conf.Server.Universe,
-					PlayerArg: l.conf.Server.PlayerArg}),
+				Store: l.store, Doctor: checks, Universe: l.conf.config.Server.Universe, Version: buildVersion().Version,
+				Explain: explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
+					PlayerArg: l.conf.config.Server.PlayerArg}),
 				ErrorText: func(err error) error { return explainDatabaseError(refusalText(err)) },
 			}, io.NopCloser(p.stdin), unclosed{p.stdout})
 		})

@@ -48,7 +48,7 @@ func (p *program) migrationCommand(cmd *cobra.Command,
 		if err != nil {
 			return err
 		}
-		url, err := conf.migrationURL()
+		url, err := conf.config.migrationURL()
 		if err != nil {
 			return err
 		}

@@ -32,12 +32,12 @@ type heldSeat struct {
 
 // playerWords completes players with a seat, a ticket or a refusal.
 func playerWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	found, err := opsview.PlayersBeginning(ctx, l.store.Pool(), begun, l.conf.Server.Universe)
+	found, err := opsview.PlayersBeginning(ctx, l.store.Pool(), begun, l.conf.config.Server.Universe)
 	return matchingWords(found, begun, given), err
 }
 
 func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
-	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.Server.Universe, opsview.Page{Limit: 1})
+	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.config.Server.Universe, opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
@@ -61,11 +61,11 @@ func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, e
 // unknownPlayer is the error for a player of whom nothing is known, with those who may be meant.
 func (l operator) unknownPlayer(ctx context.Context, text string) error {
 	unknown := fmt.Sprintf("nothing is known of player %q: no seat, no ticket, and no refusal in the last 7 days", text)
-	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.Server.Universe)
+	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.config.Server.Universe)
 	if err != nil {
 		return err
 	}
-	called, err := opsview.PlayersCalled(ctx, l.store.Pool(), text, l.conf.Server.Universe)
+	called, err := opsview.PlayersCalled(ctx, l.store.Pool(), text, l.conf.config.Server.Universe)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (p *program) playersCancelTicket() *cobra.Command {
 	}
 	return p.takingBack(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
-			return l.store.As("").CancelTicket(ctx, l.conf.Server.Universe, ticket, reason)
+			return l.store.As("").CancelTicket(ctx, l.conf.config.Server.Universe, ticket, reason)
 		})
 	})
 }

@@ -56,30 +56,30 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	limitMemory(conf.environ)
 	p := &process{commandName: command, conf: conf, log: log, metricsRegistry: prometheus.NewRegistry()}
 	var err error
-	if p.sealer, err = conf.makeSealer(); err != nil {
+	if p.sealer, err = conf.config.makeSealer(); err != nil {
 		return nil, err
 	}
 	if p.metrics, err = telemetry.New(p.metricsRegistry, buildVersion().Version); err != nil {
 		return nil, err
 	}
-	if p.tracing, err = startTracing(ctx, conf.OTLPEndpoint, log); err != nil {
+	if p.tracing, err = startTracing(ctx, conf.config.OTLPEndpoint, log); err != nil {
 		return nil, err
 	}
-	cfg := conf.store()
+	cfg := conf.config.store()
 	cfg.Name = connectionName(command)
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
 	// A replica without a worker calls no provider, and must not count as one that has them.
-	if command != "serve" || conf.RunsWorker {
-		cfg.Providers = conf.ProviderNames
+	if command != "serve" || conf.config.RunsWorker {
+		cfg.Providers = conf.config.ProviderNames
 	}
 	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queryTracer()
-	if cfg.RoomTypes, err = conf.roomTypes(); err != nil {
+	if cfg.RoomTypes, err = conf.config.roomTypes(); err != nil {
 		p.tracing.stop()
 		return nil, err
 	}
 	// A process that does not serve the lobby has no sessions that could queue.
-	if conf.Realtime.Addr != "" {
-		cfg.Queueing = realtime.Queueing(conf.Server.Universe, conf.Realtime.TicketTTL)
+	if conf.config.Realtime.Addr != "" {
+		cfg.Queueing = realtime.Queueing(conf.config.Server.Universe, conf.config.Realtime.TicketTTL)
 	}
 	if p.store, err = db.Open(ctx, cfg); err != nil {
 		p.tracing.stop()

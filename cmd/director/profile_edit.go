@@ -59,7 +59,7 @@ func (p *program) changeProfile(cmd *cobra.Command,
 	cmd.ValidArgsFunction = p.completeProfiles()
 	flags, named := addEditFlags(cmd), parseFirst(cmd, parseVersion)
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		done, err := change(ctx, l, flags.profileEdit(l.conf.Server.Universe, named.name), named.number)
+		done, err := change(ctx, l, flags.profileEdit(l.conf.config.Server.Universe, named.name), named.number)
 		if err != nil {
 			return refusalText(err)
 		}

@@ -49,7 +49,7 @@ func (p *program) profilesList() *cobra.Command {
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are retired")
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		found, err := l.store.Profiles(ctx, l.conf.Server.Universe, *all)
+		found, err := l.store.Profiles(ctx, l.conf.config.Server.Universe, *all)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (p *program) profilesShow() *cobra.Command {
 	}
 	shown := parseFirst(cmd, parseVersion)
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		v, err := l.store.Profile(ctx, l.conf.Server.Universe, shown.name, shown.number)
+		v, err := l.store.Profile(ctx, l.conf.config.Server.Universe, shown.name, shown.number)
 		if err != nil {
 			return refusalText(err)
 		}

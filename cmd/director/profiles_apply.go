@@ -43,7 +43,7 @@ func reportRefusals(to io.Writer, files []declaration.Profile) error {
 	for _, f := range files {
 		for _, problem := range f.Problems {
 			err = errProfilesRefused
-			fmt.Fprintln(to, problem.InFile(f.File))
+			fmt.Fprintln(to, problem.InFile(f.Source.File))
 		}
 	}
 	return err
@@ -54,7 +54,7 @@ func printWarnings(to io.Writer, files []declaration.Profile) {
 	for _, f := range files {
 		for _, warning := range f.Warnings {
 			warning.Text = "warning: " + warning.Text
-			fmt.Fprintln(to, warning.InFile(f.File))
+			fmt.Fprintln(to, warning.InFile(f.Source.File))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (p *program) profilesCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		read, err := p.readProfiles(files, conf.Database.RequireFrom)
+		read, err := p.readProfiles(files, conf.config.Database.RequireFrom)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (p *program) profilesCheck() *cobra.Command {
 			return err
 		}
 		for _, f := range read {
-			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.File, f.Profile.Name)
+			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.Source.File, f.Profile.Name)
 		}
 		return nil
 	}
@@ -104,7 +104,7 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 	lines := make([]checkLine, len(files))
 	var refused error
 	for i, f := range files {
-		lines[i] = checkLine{File: f.File, Problems: append([]profile.Problem{}, f.Problems...),
+		lines[i] = checkLine{File: f.Source.File, Problems: append([]profile.Problem{}, f.Problems...),
 			Warnings: append([]profile.Problem{}, f.Warnings...)}
 		if f.Profile == nil {
 			refused = errProfilesRefused
@@ -173,18 +173,18 @@ func (p *program) profilesApply() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if read, err = p.readProfiles(append(*files, more...), conf.Database.RequireFrom); err != nil {
+		if read, err = p.readProfiles(append(*files, more...), conf.config.Database.RequireFrom); err != nil {
 			return err
 		}
 		printWarnings(p.stderr, read)
 		return reportRefusals(p.stderr, read)
 	})
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		d := db.Declaration{Region: l.conf.Server.Universe, Author: *flags.authorship.author,
+		d := db.Declaration{Region: l.conf.config.Server.Universe, Author: *flags.authorship.author,
 			Reason: *flags.authorship.reason, DryRun: *dry}
 		for _, f := range read {
-			one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
-			one.ExpectedVersion = flags.profileEdit(l.conf.Server.Universe, f.Profile.Name).Expected
+			one := db.DeclaredProfile{Document: f.Source.Text, AsShadow: *shadow}
+			one.ExpectedVersion = flags.profileEdit(l.conf.config.Server.Universe, f.Profile.Name).Expected
 			// One declaration, so that all files are applied or none.
 			d.Profiles = append(d.Profiles, one)
 		}
@@ -201,9 +201,9 @@ func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile
 	}
 	changes := make([]appliedProfile, len(done.Profiles))
 	for i, p := range done.Profiles {
-		changes[i] = appliedProfile{profileChange(p.ProfileChange), roleOf(shadow), d.DryRun}
+		changes[i] = appliedProfile{profileChange(p.Declared), roleOf(shadow), d.DryRun}
 		if d.DryRun && !l.out.JSON {
-			fmt.Fprint(l.out.Writer, profileDiff(p, files[i].File, string(files[i].Text)))
+			fmt.Fprint(l.out.Writer, profileDiff(p, files[i].Source.File, string(files[i].Source.Text)))
 		}
 	}
 	return writeAppliedProfiles(l.out, changes)

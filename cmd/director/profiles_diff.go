@@ -63,7 +63,7 @@ func versionText(v db.ProfileVersion) titled {
 // twoDocuments returns the documents that diff compares.
 func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int,
 	other string) (from, to titled, err error) {
-	first, err := l.store.Profile(ctx, l.conf.Server.Universe, name, version)
+	first, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, version)
 	if err != nil {
 		return from, to, err
 	}
@@ -71,14 +71,14 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	case other == "" && first.Version == 1:
 		return titled{title: "nothing"}, versionText(first), nil
 	case other == "":
-		before, err := l.store.Profile(ctx, l.conf.Server.Universe, name, first.Version-1)
+		before, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
 		wanted, err := parseVersion(name + other)
 		if err != nil {
 			return from, to, err
 		}
-		second, err := l.store.Profile(ctx, l.conf.Server.Universe, name, wanted.number)
+		second, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, wanted.number)
 		return versionText(first), versionText(second), err
 	}
 	read, err := declaration.Sources([]string{other}, p.stdin)
@@ -92,9 +92,9 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 func profileDiff(p db.ProfileOutcome, file, to string) string {
 	from := "nothing"
 	if p.FormerVersion > 0 {
-		from = fmt.Sprintf("%s@%d", p.Name, p.FormerVersion)
+		from = fmt.Sprintf("%s@%d", p.Declared.Name, p.FormerVersion)
 	}
-	if !p.Changed {
+	if !p.Declared.Changed {
 		return ""
 	}
 	return unifiedDiff(from, file, p.FormerDocument, to)

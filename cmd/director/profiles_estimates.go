@@ -21,7 +21,7 @@ func (p *program) profilesEstimates() *cobra.Command {
 	}
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
 		found, err := opsview.Estimates.Read(ctx, l.store.Pool(),
-			opsview.MinuteFilter{Universe: l.conf.Server.Universe}, opsview.Page{})
+			opsview.MinuteFilter{Universe: l.conf.config.Server.Universe}, opsview.Page{})
 		if err != nil {
 			return err
 		}

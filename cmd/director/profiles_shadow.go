@@ -33,7 +33,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-		v, err := l.store.Profile(ctx, l.conf.Server.Universe, named.name, 0)
+		v, err := l.store.Profile(ctx, l.conf.config.Server.Universe, named.name, 0)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -41,7 +41,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
 				named.name)
 		}
-		f := opsview.MinuteFilter{Universe: l.conf.Server.Universe, Profile: named.name}
+		f := opsview.MinuteFilter{Universe: l.conf.config.Server.Universe, Profile: named.name}
 		found, err := opsview.ShadowQualities.Read(ctx, l.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err

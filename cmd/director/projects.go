@@ -47,7 +47,7 @@ func (p *program) projectsCreate() *cobra.Command {
 			return err
 		}
 		made, err := l.store.CreateProject(ctx,
-			db.NewProject{ID: *id, Name: args[0], Region: l.conf.Realtime.Region, Actor: actor})
+			db.NewProject{ID: *id, Name: args[0], Region: l.conf.config.Realtime.Region, Actor: actor})
 		if err != nil {
 			return err
 		}
@@ -127,10 +127,10 @@ func (p *program) projectToken() *cobra.Command {
 }
 
 func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
-	secrets := l.conf.projectSecrets(nil)
+	secrets := l.conf.config.projectSecrets(nil)
 	switch {
 	case secrets.KeysOnly:
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return clientTokenLine{}, err
 		}

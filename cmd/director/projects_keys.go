@@ -93,7 +93,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	cmd.Flags().StringVar(&n.Name, "name", "default", "The name of the key, for people")
 	cmd.Flags().StringSliceVar(&n.Scopes, "scope", []string{db.ScopeMint}, "A scope of the key; may be repeated")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 	}
 	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.conf.makeSealer()
+		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}

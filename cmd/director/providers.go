@@ -61,7 +61,7 @@ func (p *program) providersList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set, err := conf.providersOfCommand()
+		set, err := conf.config.providersOfCommand()
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (p *program) providersCheck() *cobra.Command {
 		Example: "  director providers check\n  director providers check -o json | jq -r '.[] | select(.error != \"\")'",
 		Args:    cli.Exactly(0),
 	}, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
-		set, err := l.conf.providersOfCommand()
+		set, err := l.conf.config.providersOfCommand()
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 			if !ok || v.Provider != name {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
+			ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
 			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v),
@@ -200,9 +200,9 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 	if !p.Capabilities().List {
 		return line
 	}
-	owner, err := l.conf.deploymentOwner()
+	owner, err := l.conf.config.deploymentOwner()
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
+		ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 		defer cancel()
 		var all []provider.Observation
 		all, err = provider.ListAll(ctx, p, owner)

@@ -11,18 +11,18 @@ import (
 // openProviders.
 func (p *process) makeProviders(keep bool) (map[string]provider.Provider, *worker.ProvisionOptions, error) {
 	c := p.conf
-	if len(c.ProviderNames) == 0 {
+	if len(c.config.ProviderNames) == 0 {
 		return nil, nil, nil
 	}
-	owner, err := c.deploymentOwner()
+	owner, err := c.config.deploymentOwner()
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.providerSet, err = c.openProviders(p.log, keep); err != nil {
+	if p.providerSet, err = c.config.openProviders(p.log, keep); err != nil {
 		return nil, nil, err
 	}
 	return p.providerSet.byName, &worker.ProvisionOptions{
-		Owner: owner, Timeout: c.ProvisionTimeout, Environment: p.serverEnvironment,
+		Owner: owner, Timeout: c.config.ProvisionTimeout, Environment: p.serverEnvironment,
 	}, nil
 }
 
@@ -33,7 +33,7 @@ func (p *process) serverEnvironment(d provision.Deployment,
 	if listening := p.listenAddrs.Load(); listening != nil {
 		at = *listening
 	}
-	settings := p.conf.serverSettings(at, p.sealer)
+	settings := p.conf.config.serverSettings(at, p.sealer)
 	server := serverenv.Server{Region: d.Region, ID: d.ID, SealedKey: d.SealedKey}
 	if d.EndsAt != nil {
 		server.EndsAt = *d.EndsAt

@@ -35,12 +35,12 @@ func TestProvisionSettingsAreComplete(t *testing.T) {
 	} {
 		l, err := loadWith(t, args)
 		require.NoError(t, err)
-		require.ErrorContains(t, l.checkProvision(), want)
-		require.ErrorContains(t, l.checkCommon(), want)
+		require.ErrorContains(t, l.config.checkProvision(), want)
+		require.ErrorContains(t, l.config.checkCommon(), want)
 	}
 	l, err := loadWith(t, []string{"--providers=process", "--process-commands=arena=/bin/true"})
 	require.NoError(t, err)
-	require.NoError(t, l.checkProvision(), "processes of this machine need no URL and no owner")
+	require.NoError(t, l.config.checkProvision(), "processes of this machine need no URL and no owner")
 	for listening, want := range map[string]string{
 		"": "http://127.0.0.1:8080", "[::]:9000": "http://127.0.0.1:9000", "0.0.0.0:9000": "http://127.0.0.1:9000",
 		"192.0.2.7:80": "http://192.0.2.7:80",
@@ -49,17 +49,17 @@ func TestProvisionSettingsAreComplete(t *testing.T) {
 		if listening != "" {
 			at = net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listening))
 		}
-		require.Equal(t, want, l.replicasURL(at))
+		require.Equal(t, want, l.config.replicasURL(at))
 	}
-	l.PublicURL = "https://director.example/eu/"
-	require.Equal(t, "https://director.example/eu", l.replicasURL(nil))
-	owner, err := l.deploymentOwner()
+	l.config.PublicURL = "https://director.example/eu/"
+	require.Equal(t, "https://director.example/eu", l.config.replicasURL(nil))
+	owner, err := l.config.deploymentOwner()
 	require.NoError(t, err)
 	require.Equal(t, provider.Owner("ld-local"), owner)
 	l, err = loadWith(t, nil)
 	require.NoError(t, err)
-	require.NoError(t, l.checkProvision())
-	require.Empty(t, l.ProviderNames)
+	require.NoError(t, l.config.checkProvision())
+	require.Empty(t, l.config.ProviderNames)
 }
 
 func TestProcessCommands(t *testing.T) {
@@ -68,7 +68,7 @@ func TestProcessCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{
 		"arena": {"/usr/bin/arena", "server", "--modes", "duel,ffa"}, "b": {"/b", "--port=${LATTICE_PORT_GAME}"},
-	}, l.Processes.Commands)
+	}, l.config.Processes.Commands)
 }
 
 // Pins the key of a provider in the printed settings.

@@ -82,8 +82,8 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 
 func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
 	var err error
-	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.Database.DirectURL,
-		l.conf.Database.URL)); err != nil {
+	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.config.Database.DirectURL,
+		l.conf.config.Database.URL)); err != nil {
 		return err
 	}
 	cells, closeAll, err := p.openCells(ctx, l, append([]string{f.targetURL}, f.otherURLs...))
@@ -118,7 +118,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 	}
 	for _, address := range addresses {
 		other := *l.conf
-		other.Database.URL, other.Database.DirectURL, other.Database.Pooler = address, "", ""
+		other.config.Database.URL, other.config.Database.DirectURL, other.config.Database.Pooler = address, "", ""
 		cell, err := p.openStore(ctx, &other)
 		if err != nil {
 			return cells, closeAll, fmt.Errorf("another cell: %w", explainDatabaseError(err))

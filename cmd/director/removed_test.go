@@ -31,7 +31,7 @@ func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 		for by, load := range given {
 			l, err := load()
 			require.NoError(t, err, by)
-			require.Equal(t, defaultConfig(), l.Config, by)
+			require.Equal(t, defaultConfig(), l.config, by)
 			var log bytes.Buffer
 			l.warnIgnored(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
 			if by == "environment GOGC" {

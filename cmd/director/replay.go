@@ -92,7 +92,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 		return err
 	}
 	in, err := replayer.Past(ctx, l.store, past, rules,
-		replayer.Recording{PlayerArg: l.conf.Server.PlayerArg, Privacy: l.conf.HistoryPrivacy})
+		replayer.Recording{PlayerArg: l.conf.config.Server.PlayerArg, Privacy: l.conf.config.HistoryPrivacy})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 func (p *program) toReplay(ctx context.Context, l operator,
 	f replayFlags) (rules decide.Version, past db.Past, err error) {
 	now := l.store.Now()
-	past.Region = l.conf.Server.Universe
+	past.Region = l.conf.config.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)
 	past.Until, bad[1] = parseMoment("to", f.until, now)
@@ -149,7 +149,7 @@ func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, 
 	if err != nil {
 		return decide.Version{}, err
 	}
-	stored, err := l.store.Profile(ctx, l.conf.Server.Universe, named.name, named.number)
+	stored, err := l.store.Profile(ctx, l.conf.config.Server.Universe, named.name, named.number)
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}

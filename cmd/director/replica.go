@@ -70,7 +70,7 @@ func listenError(err error, flags string) error {
 
 func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	c := p.conf
-	o := c.Server
+	o := c.config.Server
 	var err error
 	if o.Access.Keys, err = p.accessKeys(ctx); err != nil {
 		return o, err
@@ -79,17 +79,17 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		p.log.Info("only game servers with a credential of their own are served, of deployments and by enrolments " +
 			"(director enrolments create): DIRECTOR_FLEET_TOKEN is not set")
 	}
-	if o.Realtime, err = c.realtimeOptions(p.sealer); err != nil {
+	if o.Realtime, err = c.config.realtimeOptions(p.sealer); err != nil {
 		return o, err
 	}
-	o.OpenMatch = c.openMatchOptions()
-	o.Orchestrator = c.orchestratorOptions()
-	o.Bevygap = c.bevygapOptions()
-	o.NATS = c.natsOptions()
-	o.Projects = c.projectsOptions(p.sealer)
-	o.Console = c.consoleOptions(p.sealer)
+	o.OpenMatch = c.config.openMatchOptions()
+	o.Orchestrator = c.config.orchestratorOptions()
+	o.Bevygap = c.config.bevygapOptions()
+	o.NATS = c.config.natsOptions()
+	o.Projects = c.config.projectsOptions(p.sealer)
+	o.Console = c.config.consoleOptions(p.sealer)
 	o.Store = p.store
-	o.Keys = keyring.New(p.store, p.sealer, c.Worker.Alg, c.keySchedule())
+	o.Keys = keyring.New(p.store, p.sealer, c.config.Worker.Alg, c.config.keySchedule())
 	o.ConnectMinter = connect.New(p.sealer)
 	o.ServerTokens = p.sealer.ServerTokens()
 	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.tracerProvider(), p.metrics
@@ -100,16 +100,16 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 // JSON must be readable at the start. One from a URL is read in the background, and errors go to the log.
 func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	c := p.conf
-	if c.JWKS == "" {
+	if c.config.JWKS == "" {
 		p.log.Info("players are not served: DIRECTOR_AUTH_JWKS is not set")
 		return nil, nil //nolint:nilnil // token.AccessConfig: nil is none
 	}
-	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
+	keys, err := token.NewKeySource(c.config.JWKS, token.SourceOptions{PlainHTTP: c.config.JWKSPlainHTTP, Log: p.log})
 	if err != nil {
 		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
 	// A login that is away for a moment must not keep a replica from starting.
-	if strings.Contains(c.JWKS, "://") {
+	if strings.Contains(c.config.JWKS, "://") {
 		go func() { _, _ = keys.Keys(ctx) }()
 		return keys, nil
 	}
@@ -126,15 +126,15 @@ func (p *process) makeWorker() (*worker.Worker, error) {
 		return nil, err
 	}
 	// The processes that `director dev` starts end with it, as everything else that it starts.
-	keepsServers := !p.conf.isDevelopment
+	keepsServers := !p.conf.config.isDevelopment
 	providers, provisioning, err := p.makeProviders(keepsServers)
 	if err != nil {
 		return nil, err
 	}
-	o := p.conf.Worker
-	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.keySchedule().Policy()
+	o := p.conf.config.Worker
+	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.config.keySchedule().Policy()
 	o.MatchLoop, o.Providers, o.Provision = deciding, providers, provisioning
-	o.Doctor = p.conf.doctorOptions()
+	o.Doctor = p.conf.config.doctorOptions()
 	o.Reports = p.commandName == "work" // beside a replica, the replica reports the process
 	o.Log, o.Metrics = p.log, p.metricsRegistry
 	return worker.New(o)

@@ -38,7 +38,7 @@ func (p *program) serveCommand() *cobra.Command {
 			conf.warnIgnored(cmd.Context(), p.newLog(conf))
 			return conf.printConfig(out)
 		}
-		if err := conf.checkServe(); err != nil {
+		if err := conf.config.checkServe(); err != nil {
 			return cli.Usage(err)
 		}
 		return p.runServe(cmd.Context(), conf)
@@ -49,7 +49,7 @@ func (p *program) serveCommand() *cobra.Command {
 func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	conf.warnIgnored(ctx, log)
-	conf.warnOrchestrator(ctx, log)
+	conf.config.warnOrchestrator(ctx, log)
 	conf.warnRealtime(ctx, log)
 	conf.warnParties(ctx, log)
 	proc, err := newProcess(ctx, "serve", conf, log)
@@ -57,5 +57,5 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.closeAll()
-	return proc.serveReplica(ctx, conf.RunsWorker, func(*server.Server) {})
+	return proc.serveReplica(ctx, conf.config.RunsWorker, func(*server.Server) {})
 }

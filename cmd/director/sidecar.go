@@ -37,11 +37,11 @@ func (p *program) sidecarCommand() *cobra.Command {
 }
 
 func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
-	if err := conf.checkSidecar(); err != nil {
+	if err := conf.config.checkSidecar(); err != nil {
 		return err
 	}
 	log := p.newLog(conf)
-	server, urls, deployed, err := conf.gameServer(p.environ.osPairs())
+	server, urls, deployed, err := conf.config.gameServer(p.environ.osPairs())
 	if err != nil {
 		return err
 	}
@@ -50,17 +50,17 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer client.Close()
-	o := conf.Sidecar
+	o := conf.config.Sidecar
 	o.Client, o.Server, o.IsDeployed, o.Log = client, server, deployed, log
-	if o.HTTPListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
+	if o.HTTPListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.config.SidecarAddr); err != nil {
 		return err
 	}
 	// For the errors below; Run closes it otherwise.
 	defer o.HTTPListener.Close()
 	attrs := []slog.Attr{slog.String("addr", o.HTTPListener.Addr().String()),
 		slog.String("instance_id", server.InstanceID)}
-	if conf.SidecarLinesAddr != "" {
-		if o.LinesListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarLinesAddr); err != nil {
+	if conf.config.SidecarLinesAddr != "" {
+		if o.LinesListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.config.SidecarLinesAddr); err != nil {
 			return err
 		}
 		defer o.LinesListener.Close()

@@ -53,7 +53,7 @@ func (p *program) tokenMint() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return conf.mintToken(out, *sub, *ttl)
+		return conf.config.mintToken(out, *sub, *ttl)
 	}
 	return cmd
 }

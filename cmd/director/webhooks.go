@@ -190,7 +190,7 @@ func (p *program) webhooksKeys() *cobra.Command {
 }
 
 func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
-	sealer, err := l.conf.makeSealer()
+	sealer, err := l.conf.config.makeSealer()
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ All addresses, and commands to try: %s
 }
 
 func (d *devRun) urlScheme() string {
-	if d.conf.Server.TLSCert != "" {
+	if d.conf.config.Server.TLSCert != "" {
 		return "https"
 	}
 	return "http"
@@ -69,10 +69,10 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 
 %sList the game servers: %s
 Log each request: start director dev with --log-level info
-`, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
+`, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.config.Orchestrator.Options.Region,
 		s.NATSAddr(), strings.Replace(api, "http", "ws", 1), lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(),
 		d.internalToken(), s.MetricsAddr(), d.dataDir, d.sqlHint(),
-		briefDuration(d.conf.Database.Timing.LeaseTTL),
+		briefDuration(d.conf.config.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.loginHint(), api,
 		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browserHint(),
 		d.exampleCommand("fleet list"))
@@ -85,7 +85,7 @@ func (d *devRun) rivalisKeys() string {
 
 // internalToken is the token of the control API, if everybody knows it.
 func (d *devRun) internalToken() string {
-	if slices.Contains(d.conf.Projects.Tokens, nexisInternalToken) {
+	if slices.Contains(d.conf.config.Projects.Options.Tokens, nexisInternalToken) {
 		return nexisInternalToken
 	}
 	return "$DIRECTOR_REALTIME_INTERNAL_TOKEN"
@@ -100,13 +100,13 @@ func (d *devRun) keptData() string {
 
 func (d *devRun) sqlHint() string {
 	if d.privateCluster != nil {
-		return "psql '" + d.conf.Database.URL + "'"
+		return "psql '" + d.conf.config.Database.URL + "'"
 	}
-	return withoutPassword(d.conf.Database.URL)
+	return withoutPassword(d.conf.config.Database.URL)
 }
 
 func (d *devRun) fleetHeader() string {
-	if len(d.conf.Server.FleetTokens) > 0 {
+	if len(d.conf.config.Server.FleetTokens) > 0 {
 		return ` -H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`
 	}
 	return ""
@@ -122,7 +122,7 @@ func (d *devRun) loginHint() string {
 // browserHint says how to play in a browser, if the page's players can log in here and its origin is allowed.
 func (d *devRun) browserHint() string {
 	if d.conf.sourceOf("auth-jwks") != fromDefault || d.privateCluster == nil ||
-		!slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
+		!slices.Contains(d.conf.config.Server.CORSOrigins, pageOrigins[0]) {
 		return ""
 	}
 	command := "make browser"
@@ -169,11 +169,11 @@ func quoteForShell(word string) string {
 // browsers do not send what follows #.
 func (d *devRun) consoleLink(addr net.Addr) string {
 	scheme := "http"
-	if d.conf.Server.TLSCert != "" {
+	if d.conf.config.Server.TLSCert != "" {
 		scheme = "https"
 	}
 	link := scheme + "://" + addr.String() + "/"
-	for _, one := range d.conf.Server.OpsTokens {
+	for _, one := range d.conf.config.Server.OpsTokens {
 		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.sourceOf("ops-tokens") == fromDefault {
 			return link + "login#token=" + url.QueryEscape(secret)
 		}

@@ -27,7 +27,7 @@ func (p *program) workCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := conf.checkCommon(); err != nil {
+		if err := conf.config.checkCommon(); err != nil {
 			return cli.Usage(err)
 		}
 		return p.runWork(cmd.Context(), conf)
@@ -49,7 +49,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	if err != nil {
 		return err
 	}
-	if conf.Server.MetricsAddr == "" {
+	if conf.config.Server.MetricsAddr == "" {
 		log.LogAttrs(ctx, slog.LevelInfo, "working")
 		w.Run(ctx)
 		return nil
@@ -59,7 +59,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 
 // serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
 func (p *process) serveMetrics(ctx context.Context) error {
-	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Addr: p.conf.Server.MetricsAddr, Log: p.log})
+	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Addr: p.conf.config.Server.MetricsAddr, Log: p.log})
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, "--metrics-addr")
 	}

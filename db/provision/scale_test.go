@@ -169,7 +169,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		room := max(0, min(s.maxStarting-s.coming, s.max-s.readyServers-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waitingParties {
-			if w.party.MaxPlayers <= duelServer.Capacity && w.party.Mode != "none" {
+			if w.party.Shape.MaxPlayers <= duelServer.Capacity && w.party.Shape.Mode != "none" {
 				fits++
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // Profile is a file with a profile.
 type Profile struct {
-	Source
+	Source Source
 
 	Profile  *profile.Profile  // nil if it has problems
 	Problems []profile.Problem // what is wrong
@@ -33,7 +33,7 @@ func ParseProfile(source Source, requireFrom bool) Profile {
 }
 
 func (p *Profile) requireFrom() {
-	unsaid := profile.ClientsWord(p.Text)
+	unsaid := profile.ClientsWord(p.Source.Text)
 	if len(unsaid) == 0 {
 		return
 	}

@@ -85,11 +85,11 @@ func (s *Set) addProblem(file string, p document.Problem) {
 
 func (s *Set) addProfile(p Profile) {
 	for _, problem := range p.Problems {
-		s.addProblem(p.File, problem)
+		s.addProblem(p.Source.File, problem)
 	}
 	// One with problems as well: profiles have the same indexes here and in the declaration.
 	s.Profiles = append(s.Profiles, p)
-	s.declaration.Profiles = append(s.declaration.Profiles, db.DeclaredProfile{Document: p.Text})
+	s.declaration.Profiles = append(s.declaration.Profiles, db.DeclaredProfile{Document: p.Source.Text})
 }
 
 func (s *Set) addPools(source Source, options Options) {
@@ -138,7 +138,7 @@ func (s *Set) checkTogether() {
 			s.problems = append(s.problems, s.problemAt(fmt.Sprintf("profiles[%d].name", i),
 				fmt.Sprintf("profile %s is declared in %s as well", p.Profile.Name, first)))
 		}
-		files[p.Profile.Name] = p.File
+		files[p.Profile.Name] = p.Source.File
 	}
 	clear(files)
 	for i, p := range s.declaration.Projects {
@@ -206,12 +206,12 @@ func (s *Set) placesOf(list string) []place {
 // FileOf returns the file of an item of the declaration: of "profiles", "apps", "pools" or "projects".
 func (s *Set) FileOf(list string, i int) string {
 	if list == "profiles" {
-		return s.Profiles[i].File
+		return s.Profiles[i].Source.File
 	}
 	return s.poolSources[s.placesOf(list)[i].fileIndex].name
 }
 
 // problemAt describes a problem of a value of the profile; path begins with a dot, or is empty.
 func (p *Profile) problemAt(path, text string) string {
-	return positionsOf(p.Text).Problem(strings.TrimPrefix(path, "."), text).InFile(p.File)
+	return positionsOf(p.Source.Text).Problem(strings.TrimPrefix(path, "."), text).InFile(p.Source.File)
 }

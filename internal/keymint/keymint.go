@@ -17,7 +17,7 @@ import (
 func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
-			if _, err := sealer.Open(token.Material(key.KeyMaterial)); err != nil {
+			if _, err := sealer.Open(token.Material(key.Material)); err != nil {
 				return db.KeyMaterial{}, fmt.Errorf("a published key cannot be opened: %w: also configure the key-encryption key that sealed it, or taint it if that is lost", err)
 			}
 		}
@@ -38,7 +38,7 @@ func Open(published []db.SigningKey, sealer *token.Sealer, readAt time.Time, max
 	keys := make([]token.Key, len(published))
 	for i, k := range published {
 		keys[i] = token.Key{
-			Material: token.Material(k.KeyMaterial), PublishAt: k.PublishAt, SignFrom: k.SignFrom, SignUntil: k.SignUntil,
+			Material: token.Material(k.Material), PublishAt: k.PublishAt, SignFrom: k.SignFrom, SignUntil: k.SignUntil,
 			VerifyUntil: k.VerifyUntil,
 		}
 	}

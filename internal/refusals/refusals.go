@@ -149,7 +149,7 @@ func refusalRows(taken []entry) []db.Refusals {
 	now := time.Now()
 	all := make([]db.Refusals, len(taken))
 	for i, e := range taken {
-		all[i] = db.Refusals{Refusal: e.latest, Times: e.timesRefused, FirstAge: now.Sub(e.firstAt),
+		all[i] = db.Refusals{Latest: e.latest, Times: e.timesRefused, FirstAge: now.Sub(e.firstAt),
 			LastAge: now.Sub(e.lastAt)}
 	}
 	return all

@@ -69,8 +69,8 @@ func TestRepeatedRefusalsAreOneRow(t *testing.T) {
 		latest := of("ann", "no_capacity")
 		latest.Detail = "try 2"
 		require.Equal(t, []db.Refusals{
-			{Refusal: latest, Times: 3, FirstAge: 1300 * time.Millisecond, LastAge: 1100 * time.Millisecond},
-			{Refusal: of("ann", "unavailable"), Times: 1, FirstAge: time.Second, LastAge: time.Second},
+			{Latest: latest, Times: 3, FirstAge: 1300 * time.Millisecond, LastAge: 1100 * time.Millisecond},
+			{Latest: of("ann", "unavailable"), Times: 1, FirstAge: time.Second, LastAge: time.Second},
 		}, s.rows)
 		require.NoError(t, b.Flush(t.Context()))
 		require.Len(t, s.rows, 2, "what was recorded is not recorded again")
@@ -127,7 +127,7 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	require.NoError(t, b.Flush(t.Context()))
 	require.Len(t, s.rows, batch)
 	require.Equal(t, 2, s.rows[0].Times)
-	require.Equal(t, strconv.Itoa(batch-1), s.rows[batch-1].Player, "the oldest first")
+	require.Equal(t, strconv.Itoa(batch-1), s.rows[batch-1].Latest.Player, "the oldest first")
 	for range maxPending/batch + 1 {
 		require.NoError(t, b.Flush(t.Context()))
 	}

@@ -24,7 +24,7 @@ type class struct {
 }
 
 type pausing struct {
-	sync.Mutex
+	mu sync.Mutex
 
 	pausedUntil time.Time
 }
@@ -69,8 +69,8 @@ func (c class) beginPause(after time.Duration) time.Duration {
 		after = defaultPause
 	}
 	after = min(after, maxPause)
-	c.state.Lock()
-	defer c.state.Unlock()
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
 	if until := time.Now().Add(after); until.After(c.state.pausedUntil) {
 		c.state.pausedUntil = until
 	}
@@ -78,7 +78,7 @@ func (c class) beginPause(after time.Duration) time.Duration {
 }
 
 func (c class) pauseLeft() time.Duration {
-	c.state.Lock()
-	defer c.state.Unlock()
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
 	return time.Until(c.state.pausedUntil)
 }

@@ -28,7 +28,7 @@ func TestHealthBeginsWithTheGame(t *testing.T) {
 		VALUES (date_trunc('minute', now()) - interval '5 minutes', 'eu', 'lost', '', 7), (date_trunc('minute', now()) - interval '30 minutes', 'eu', 'lost', '', 5)
 		ON CONFLICT (minute, region, measure, subject) DO UPDATE SET value = EXCLUDED.value`)
 	require.NoError(t, b.RecordRefusals(t.Context(),
-		[]db.Refusals{{Times: 3, Refusal: fault.Refusal{Player: "p9", Call: "POST /matchmake", Code: "no_capacity"}}}))
+		[]db.Refusals{{Times: 3, Latest: fault.Refusal{Player: "p9", Call: "POST /matchmake", Code: "no_capacity"}}}))
 	w := b.as(adaToken)
 	page := w.contains("/health", `<b>2</b><span>players have a seat</span>`, `<span class="state bad">12</span>`, "game servers died",
 		`<b>1</b><span><a href="/players">players refused</a>`, `<b>1</b><span><a href="/fleet">game servers alive</a>`)
@@ -111,9 +111,9 @@ func TestPlayersAreFoundByTheBeginningOfTheirIDs(t *testing.T) {
 	b.AddProfile("duel", storetest.Duel)
 	b.QueuePlayer("alfred", 1000, "duel")
 	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{
-		{Times: 3, Refusal: fault.Refusal{Player: "alan", Call: "POST /matchmake", Code: "no_capacity",
+		{Times: 3, Latest: fault.Refusal{Player: "alan", Call: "POST /matchmake", Code: "no_capacity",
 			Detail: "<i>full</i>"}},
-		{Times: 1, Refusal: fault.Refusal{Player: "bo", Call: "POST /tickets", Code: "cannot_match"}},
+		{Times: 1, Latest: fault.Refusal{Player: "bo", Call: "POST /tickets", Code: "cannot_match"}},
 	}))
 	w := b.as(ivyToken)
 	page := w.contains("/players?q=al", "No player has exactly this id", `href="/players?q=alan"`, `href="/players?q=alfred"`, `href="/players?q=alice"`)

@@ -89,7 +89,7 @@ func TestPlayer(t *testing.T) {
 func TestARefusedPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 12, Refusal: fault.Refusal{
+	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 12, Latest: fault.Refusal{
 		Player: "p1", Call: "POST /matchmake", Code: "no_capacity", Region: "eu", Mode: "duel", Detail: "<script>alert(1)</script> is full", RequestID: "request-7",
 	}}}))
 	page := b.as(ivyToken).get("/players?q=p1").Body

@@ -33,7 +33,7 @@ func (b *bundle) crowd() {
 	b.Exec(`UPDATE tickets SET created = created - (random() * 3600)::bigint * 1000000000`)
 	all := make([]db.Refusals, 60)
 	for i := range all {
-		all[i] = db.Refusals{Times: 1 + i, FirstAge: time.Hour, LastAge: time.Duration(i) * time.Minute, Refusal: fault.Refusal{
+		all[i] = db.Refusals{Times: 1 + i, FirstAge: time.Hour, LastAge: time.Duration(i) * time.Minute, Latest: fault.Refusal{
 			Player: fmt.Sprintf("player-of-a-game-%03d@login.example", i), Call: "POST /matchmake", Code: "no_capacity", Region: "sa-east-with-a-long-name", Mode: "duel",
 			Detail: `no instance in region "sa-east-with-a-long-name" can host mode "duel" for 8 players now`, RequestID: "7d1f6a0c2f5b4c6f9f0f5d5a4f1f2f3a",
 		}}

@@ -27,11 +27,11 @@ func (b *bundle) populate() []string {
 	must.Get(b.As("console:ada").Drain(b.t.Context(), "eu-frankfurt-3"))(b.t)
 	must.Get(b.rotate(b.t.Context(), b.As("console:ada")))(b.t)
 	require.NoError(b.t, b.RecordRefusals(b.t.Context(), []db.Refusals{
-		{Times: 1234, FirstAge: time.Hour, Refusal: fault.Refusal{
+		{Times: 1234, FirstAge: time.Hour, Latest: fault.Refusal{
 			Player: "player-3", Call: "POST /matchmake", Code: "no_capacity", Region: "eu-frankfurt-with-a-long-name", Mode: "free-for-all",
 			Detail: `no instance in region "eu-frankfurt-with-a-long-name" can host mode "free-for-all" for 8 players now`, RequestID: "7d1f6a0c2f5b4c6f9f0f5d5a4f1f2f3a",
 		}},
-		{Times: 1, Refusal: fault.Refusal{Player: "player-3", Call: "lobby matchmaking.enqueue", Code: "rate_limited"}},
+		{Times: 1, Latest: fault.Refusal{Player: "player-3", Call: "lobby matchmaking.enqueue", Code: "rate_limited"}},
 	}))
 	session := sessionPath(last.SessionID)
 	b.samples()

@@ -102,7 +102,7 @@ func (k *Keeper) readRing(ctx context.Context) error {
 // issued in the second in which a key starts to sign is the start of that second.
 func inWholeSeconds(row db.SigningKey) token.Key {
 	return token.Key{
-		Material:  token.Material(row.KeyMaterial),
+		Material:  token.Material(row.Material),
 		PublishAt: row.PublishAt, VerifyUntil: row.VerifyUntil,
 		SignFrom: row.SignFrom.Truncate(time.Second), SignUntil: row.SignUntil.Truncate(time.Second),
 	}

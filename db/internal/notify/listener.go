@@ -15,7 +15,7 @@ import (
 )
 
 type subscription struct {
-	notice
+	notice notice
 
 	shortKey string // shortened, or wholeTopic
 	wake     chan struct{}

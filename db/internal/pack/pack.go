@@ -19,7 +19,7 @@ type Shape struct {
 
 // Party is a request as Seat sees it.
 type Party struct {
-	Shape
+	Shape    Shape
 	Size     int
 	PlayedIn []uuid.UUID // sessions that a member is connected to: not for this party
 	FillOnly bool        // no session is opened for it
@@ -27,7 +27,7 @@ type Party struct {
 
 // Session is an open session, or one that is to be opened.
 type Session struct {
-	Shape
+	Shape       Shape
 	ID          uuid.UUID
 	PlayerCount int
 	HostIndex   int // index of the host it is to be opened on, or AlreadyOpen
@@ -62,7 +62,7 @@ func SeatParties(parties []Party, sessions []Session, hosts []Host) (seated []in
 		if at < 0 && !p.FillOnly {
 			if h := LeastLoaded(p.Shape, hosts); h >= 0 {
 				sessions = append(sessions, Session{Shape: p.Shape, ID: value.NewID(), HostIndex: h})
-				hosts[h].ReservedSeats += p.MaxPlayers
+				hosts[h].ReservedSeats += p.Shape.MaxPlayers
 				hosts[h].FreeSlots--
 				at = len(sessions) - 1
 				byShape[p.Shape] = append(byShape[p.Shape], at)
@@ -80,7 +80,7 @@ func fullestFitting(p Party, sessions []Session, among []int) int {
 	best := -1
 	for _, i := range among {
 		r := sessions[i]
-		fits := r.PlayerCount+p.Size <= r.MaxPlayers && (best < 0 || r.PlayerCount > sessions[best].PlayerCount)
+		fits := r.PlayerCount+p.Size <= r.Shape.MaxPlayers && (best < 0 || r.PlayerCount > sessions[best].PlayerCount)
 		if fits && !slices.Contains(p.PlayedIn, r.ID) {
 			best = i
 		}

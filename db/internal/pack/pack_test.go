@@ -98,13 +98,13 @@ func TestPackProperties(t *testing.T) {
 			if i < len(sessions) {
 				before = sessions[i].PlayerCount
 			} else {
-				reserved[r.HostIndex] += r.MaxPlayers
+				reserved[r.HostIndex] += r.Shape.MaxPlayers
 				opened[r.HostIndex]++
-				require.Contains(t, hosts[r.HostIndex].Modes, r.Mode)
+				require.Contains(t, hosts[r.HostIndex].Modes, r.Shape.Mode)
 				require.Positive(t, players[i], "no session is opened without players")
 			}
 			require.Equal(t, before+players[i], r.PlayerCount)
-			require.LessOrEqual(t, r.PlayerCount, r.MaxPlayers)
+			require.LessOrEqual(t, r.PlayerCount, r.Shape.MaxPlayers)
 		}
 		for h, n := range reserved {
 			require.LessOrEqual(t, hosts[h].ReservedSeats+n, hosts[h].Capacity)
@@ -116,7 +116,7 @@ func TestPackProperties(t *testing.T) {
 			}
 			for j, r := range packed {
 				if r.Shape == p.Shape {
-					require.Greater(t, r.PlayerCount+p.Size, r.MaxPlayers,
+					require.Greater(t, r.PlayerCount+p.Size, r.Shape.MaxPlayers,
 						"party %d was refused though session %d has free seats", i, j)
 				}
 			}
