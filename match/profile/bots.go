@@ -11,6 +11,7 @@ func (p *Profile) LeastSteps() []Fewer {
 	for _, t := range p.Teams {
 		least[t.Name] = t.leastBesideBots()
 	}
+	// Clipped, so that append copies: a profile is shared and must not change.
 	return append(slices.Clip(p.Fewer), Fewer{AfterWait: p.BotsAfter, Players: least})
 }
 
@@ -21,6 +22,7 @@ func (t Team) leastBesideBots() int {
 	for _, role := range t.Roles {
 		needed += role.Min
 	}
+	// The least size that whole steps down from Min reach, which may be 0.
 	least := t.Min % max(t.Step, 1)
 	for least < needed {
 		least += max(t.Step, 1)
@@ -37,6 +39,7 @@ func (p *Profile) FillTo(players map[string]int) map[string]int {
 	}
 	to := make(map[string]int, len(p.Teams))
 	for _, t := range p.Teams {
+		// Only to the least size of a match without bots: what is above it is for players.
 		to[t.Name] = t.Min
 	}
 	return to

@@ -21,6 +21,7 @@ func (p *Profile) Canonical() []byte {
 		d = append(d, member{"pool", canonicalPool(*p.Pool)})
 	}
 	d.setMember("attributes", canonicalAttributes(p.Attributes))
+	// Their defaults, too: Parse refuses these keys beside a function.
 	if p.Function == nil {
 		p.canonicalDecision(&d)
 	}
@@ -58,6 +59,7 @@ func (p *Profile) canonicalDecision(d *members) {
 	}
 	d.setMember("age", ages.wordFor(p.Age))
 	d.setMember("trade", canonicalTrade(p.Trade))
+	// The word oldest for batch reads as no batch.
 	if p.Batch.Attribute != "" {
 		d.setMember("batch", members{{"by", p.Batch.Attribute}, {"for", briefDuration(p.Batch.For)}})
 	}
@@ -79,6 +81,7 @@ func canonicalPool(p match.Pool) members {
 	}
 	for _, r := range p.Doubles {
 		var one members
+		// An end that the document leaves out is infinite, for which JSON has no number.
 		if !math.IsInf(r.Min, 0) {
 			one.setMember("min", r.Min)
 		}
@@ -100,7 +103,7 @@ func canonicalAttributes(all map[string]Attribute) members {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		a := members{{"type", types.wordFor(all[name].Kind)}}
 		if initial := all[name].Default; initial != nil {
-			// Not by set, which would leave out an empty list.
+			// Not by setMember, which would leave out an empty list.
 			a = append(a, member{"default", canonicalValue(*initial)})
 		}
 		if from := all[name].From; from != match.FromClient { // left out: earlier releases refuse the key
@@ -134,6 +137,7 @@ func canonicalRange(least, most int) any {
 
 func canonicalFewer(f Fewer) members {
 	var players members
+	// Sorted: a map has no order, and equal profiles must have the same bytes.
 	for _, name := range slices.SortedFunc(maps.Keys(f.Players), cmp.Compare[string]) {
 		players = append(players, member{name, f.Players[name]})
 	}

@@ -66,6 +66,7 @@ func canonicalOwn(d *members, r Rule) {
 		d.setMember("from", "mean")
 	}
 	d.setMember("by_role", canonicalByRole(r.ByRole))
+	// each is the default, and most kinds of rules do not have the key.
 	if r.Party != FoldEach {
 		d.setMember("party", parties.wordFor(r.Party))
 	}
@@ -73,6 +74,7 @@ func canonicalOwn(d *members, r Rule) {
 	case Near:
 		d.setMember("within", r.Within)
 		if r.Tolerance != "" {
+			// The value of within, just set: it names the attribute, and the limit stands in up_to.
 			(*d)[len(*d)-1].value = "ticket." + r.Tolerance
 			d.setMember("up_to", r.Within)
 		}
@@ -91,6 +93,7 @@ func canonicalOwn(d *members, r Rule) {
 	case Count:
 		d.setMember("any_of", anyTexts(r.AnyOf))
 		d.setMember("min", r.Min)
+		// Without the key there is no limit; NoMax is more than the key may be.
 		if r.Max != NoMax {
 			d.setMember("max", r.Max)
 		}
@@ -115,6 +118,7 @@ func canonicalMissing(m Missing) any {
 
 func canonicalWiden(r Rule, kind ruleShape) any {
 	if l := r.linearSource; l != nil {
+		// Documents write latencies as durations; here they are nanoseconds.
 		if r.Kind == Latency {
 			return members{{"every", briefDuration(l.stepEvery)}, {"add", briefDuration(time.Duration(l.stepAdd))},
 				{"until", briefDuration(time.Duration(l.lastLimit))}}
@@ -126,7 +130,7 @@ func canonicalWiden(r Rule, kind ruleShape) any {
 	})
 }
 
-// canonicalStep returns all limits of the kind.
+// canonicalStep returns all limits of the kind, also those that the step does not change.
 func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 	if l.Ended {
 		return members{{endKey(kind), string(anyLimit)}}
@@ -142,12 +146,14 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 		d.setMember("at_least", l.AtLeast)
 	case Count:
 		d.setMember("min", l.Min)
+		// Always there: without the key, the step would keep the limit of the one before.
 		d.setMember("max", string(anyLimit))
 		if l.Max != NoMax {
 			d[len(d)-1].value = l.Max
 		}
 	case Latency:
 		d.setMember("latency", briefDuration(l.Latency))
+		// As max of count above.
 		d.setMember("spread", string(anyLimit))
 		if l.Spread != NoSpread {
 			d[len(d)-1].value = briefDuration(l.Spread)

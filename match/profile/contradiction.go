@@ -18,6 +18,7 @@ func (c *converter) reportContradictions() {
 	if c.reportContradiction("this", c.p.Rules) { // every preference beside these rules would be reported as well
 		return
 	}
+	// Each one alone with the rules: preferences may contradict each other, since a match need not satisfy all.
 	for i := range c.p.Prefer {
 		if c.reportContradiction("this preference", append(slices.Clone(c.p.Rules), c.p.Prefer[i].Rule)) {
 			return
@@ -35,6 +36,7 @@ func (c *converter) reportContradiction(what string, rules []Rule) bool {
 	if len(claims) == 0 { // facts alone, which the checks of teams have reported
 		return false
 	}
+	// The problem is reported at the last rule of the conflict, and names those above it.
 	last := claims[len(claims)-1]
 	demands := []string{last.String()}
 	for _, other := range claims[:len(claims)-1] {
@@ -49,6 +51,7 @@ func (c *converter) reportContradiction(what string, rules []Rule) bool {
 // claimsAndFacts returns the claims of a conflict in the order of the document, and the facts that matter.
 func (all conflict) claimsAndFacts(nodes map[string]*node) (claims []*claim, facts []string) {
 	for _, b := range all {
+		// Several bounds may come from one rule, which is named once.
 		if b.fromClaim != nil && !slices.ContainsFunc(claims,
 			func(c *claim) bool { return c.rule.ID == b.fromClaim.rule.ID }) {
 			claims = append(claims, b.fromClaim)
@@ -100,10 +103,12 @@ func (s *satisfier) impliedBounds(w way) (all []bound) {
 	for _, q := range used {
 		all = append(all, s.boundsAbout(q)...)
 	}
+	// The pairs below take time as well: rules per team have many quantities.
 	s.effortLeft -= len(used) * len(used)
 	for _, a := range used {
 		for _, b := range used {
 			if a != b && precedesQuantity(a, b) {
+				// A mean is computed with rounding, and may be a little outside the values that it is the mean of.
 				all = append(all, bound{lowerQuantity: a, rightQuantity: b,
 					isRounded: a.name == meanName || b.name == meanName})
 			}
@@ -114,6 +119,7 @@ func (s *satisfier) impliedBounds(w way) (all []bound) {
 
 // relatedQuantities returns the quantities of bounds, and those through which they may depend on each other.
 func relatedQuantities(bounds []bound) (used []quantity) {
+	// The zero quantity is the number 0, about which nothing else is known.
 	seen := map[quantity]bool{{}: true}
 	add := func(q quantity) {
 		if !seen[q] {
@@ -124,6 +130,7 @@ func relatedQuantities(bounds []bound) (used []quantity) {
 	for _, b := range bounds {
 		for _, q := range []quantity{b.lowerQuantity, b.rightQuantity} {
 			add(q)
+			// The lowest, the mean and the highest of a group bound each other, also where rules name only two of them.
 			if q.name == lowestName || q.name == highestName || q.name == meanName {
 				add(q.group.lowestValue())
 				add(q.group.highestValue())
@@ -139,18 +146,22 @@ func (s *satisfier) boundsAbout(q quantity) []bound {
 	group := s.nameOf(q.group)
 	enough := fmt.Sprintf("%s has at most %s", group, playersIn(most))
 	switch {
+	// By the teams alone, whatever rules say.
 	case q.name == playersName:
 		return []bound{{lowerQuantity: q, limit: float64(most), factText: enough},
 			{rightQuantity: q, limit: -float64(least),
 				factText: fmt.Sprintf("%s has at least %s", group, playersIn(least))}}
 	case strings.HasPrefix(q.name, countPrefix):
+		// A count is 0 at least, which nobody needs to be told.
 		return []bound{{lowerQuantity: q, limit: float64(most), factText: enough}, {rightQuantity: q}}
 	case q.group.columnName == latencyColumn:
+		// No latency is below 0.
 		return []bound{{rightQuantity: q}}
 	}
 	return nil
 }
 
+// nameOf names a group of players in a problem.
 func (s *satisfier) nameOf(g group) string {
 	name := "a match"
 	if g.teamIndex != wholeMatch {
@@ -167,6 +178,7 @@ func precedesQuantity(a, b quantity) bool {
 	switch {
 	case b.includesCount(a):
 		return true
+	// A group that contains another one has the lower lowest value, and the higher highest one.
 	case a.name == lowestName && b.name == lowestName:
 		return b.group.isWithin(a.group)
 	case a.name == highestName && b.name == highestName:

@@ -38,7 +38,7 @@ const (
 	countPrefix = "count of "
 )
 
-// bound says that left - right <= limit; if strict, that it is less.
+// bound says that lowerQuantity - rightQuantity <= limit or, if strict, < limit.
 type bound struct {
 	lowerQuantity, rightQuantity quantity
 	limit                        float64
@@ -72,7 +72,9 @@ const maxWays = 256
 // anyway is the way of what every match satisfies.
 var anyway = []way{{}}
 
+// eachWith returns the ways in which a and b are both true: each of a together with each of b.
 func eachWith(a, b []way) (all []way) {
+	// Satisfiable, as far as anybody knows: see maxWays.
 	if len(a)*len(b) > maxWays {
 		return anyway
 	}
@@ -89,6 +91,7 @@ func (q quantity) includesCount(o quantity) bool {
 	if !strings.HasPrefix(q.name, countPrefix) || !o.group.isWithin(q.group) {
 		return false
 	}
+	// A name is the prefix with the column, then the values that are counted: see countedQuantity.
 	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
 	return all[0] == some[0] && !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(all, v) })
 }
@@ -100,11 +103,12 @@ func (g group) highestValue() quantity { return quantity{highestName, g} }
 // countedQuantity is the number of players of a group who have one of some values; of all who have a value without
 // them.
 func countedQuantity(g group, anyOf []string) quantity {
+	// Sorted, so that two rules about the same values have one quantity.
 	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
 	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
 }
 
-// quantityTaken is the quantity that a fold takes of the values of a group. A sum is there without values: it is 0.
+// quantityTaken is the quantity that a fold takes of the values of a group.
 func quantityTaken(by Fold, g group) quantity {
 	switch by {
 	case FoldMin:
@@ -115,5 +119,6 @@ func quantityTaken(by Fold, g group) quantity {
 		return quantity{meanName, g}
 	case FoldEach, FoldSum, FoldCount, Intersect, Union:
 	}
+	// Of the players and not of those with a value: without values the sum is 0, and present all the same.
 	return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
 }

@@ -25,6 +25,7 @@ func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
 	return ways
 }
 
+// inverseOf returns the operator that is true of two numbers if and only if o is not.
 func (o Operator) inverseOf() Operator {
 	return map[Operator]Operator{Less: GreaterOrEqual, LessOrEqual: Greater, Equal: NotEqual, NotEqual: Equal,
 		GreaterOrEqual: Less, Greater: LessOrEqual}[o]
@@ -40,6 +41,7 @@ func (s *satisfier) measuredQuantity(r *Rule, m Measure) quantity {
 	g := s.measureGroup(r, m)
 	switch {
 	case m.Take == FoldCount && m.Attribute == "":
+		// All players count, so that the sizes of teams bound this.
 		return quantity{playersName, group{"", g.teamIndex, g.roleName}}
 	case m.Take == FoldCount:
 		return countedQuantity(group{"value of " + g.columnName, g.teamIndex, g.roleName}, nil)
@@ -63,6 +65,7 @@ func comparedWays(left quantity, is Operator, right quantity, offset float64) []
 	case Equal:
 		return []way{{numberBounds: []bound{below, beyond}}}
 	case NotEqual:
+		// Either less or greater; both bounds are strict.
 		return []way{{numberBounds: []bound{below}}, {numberBounds: []bound{beyond}}}
 	}
 	return anyway
@@ -90,5 +93,6 @@ func eachCompared(g group, is Operator, right quantity, offset float64, some boo
 			return append(comparedWays(first, Less, right, offset), comparedWays(last, Greater, right, offset)...)
 		}
 	}
+	// That all values differ from the number says nothing about the lowest and the highest.
 	return anyway
 }

@@ -18,6 +18,8 @@ func (p path) extendedBy(b *bound, i int) path {
 	return p
 }
 
+// isShorter prefers, of two chains of one length, that with more strict bounds: a cycle of length 0 is a contradiction,
+// too, if one of its bounds is strict.
 func (p path) isShorter(o path) bool {
 	return p.totalLength < o.totalLength || p.totalLength == o.totalLength && p.strictCount > o.strictCount
 }
@@ -28,6 +30,7 @@ func (p path) isShorter(o path) bool {
 func findCycle(bounds []bound, effort *int) []bound {
 	paths := map[quantity]path{}
 	for _, b := range bounds {
+		// An empty chain leads to every quantity, so that a cycle is found wherever it is.
 		paths[b.lowerQuantity], paths[b.rightQuantity] = path{lastBound: -1}, path{lastBound: -1}
 	}
 	for round := 0; round <= len(paths); round++ {
@@ -56,7 +59,8 @@ func findCycle(bounds []bound, effort *int) []bound {
 // cycleAround returns the cycle that a chain which is too long for the number of quantities leads through.
 func cycleAround(bounds []bound, paths map[quantity]path, end quantity) []bound {
 	at := end
-	for range paths { // now at is on the cycle
+	// After as many bounds backwards as there are quantities, the chain has come to the cycle.
+	for range paths {
 		at = bounds[paths[at].lastBound].rightQuantity
 	}
 	var found []bound
@@ -87,5 +91,6 @@ func isContradiction(cycle []bound) bool {
 	if exact && limits <= 2 { // the same number is compared twice: there is nothing to round
 		return total < 0 || total == 0 && strict
 	}
+	// Far more than the error of summing up numbers of this size in float64.
 	return total < -1e-9*size
 }

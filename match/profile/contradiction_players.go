@@ -26,6 +26,7 @@ func newSatisfier(p *Profile) *satisfier {
 	s := &satisfier{p: p, presenceByColumn: map[string]presence{}, effortLeft: maxEffort}
 	for name, a := range p.Attributes {
 		if a.Default != nil {
+			// The default gives a value to every player who has none.
 			s.presenceByColumn[name] = presence{a.Kind == match.Number, true}
 		}
 	}
@@ -50,6 +51,7 @@ func (s *satisfier) requireAttributes(rules []Rule) {
 	}
 }
 
+// ofNumbers reports whether a value that is no number counts as none.
 func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison }
 
 // requiredAttributes returns the attributes that players need for the rule. Those who have none do not count where
@@ -84,6 +86,7 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 		missing += "\x01pass"
 	}
 	kind := "value"
+	// Where every value is a number, rules on any type compare the same values as rules on numbers.
 	if numbers || has.asNumber {
 		kind = "number"
 	}
@@ -97,6 +100,7 @@ func (s *satisfier) teamIndex(name string) int {
 // alwaysHasValue reports whether each match has a value of the group.
 func (s *satisfier) alwaysHasValue(g group) bool {
 	least, _ := s.playerRange(g.teamIndex, g.roleName)
+	// A rule with pass leaves players out, perhaps all of them, and nobody need have measured the region.
 	return g.columnName == "" || least > 0 && !strings.Contains(g.columnName, "\x01pass\x01") &&
 		g.columnName != latencyColumn
 }
@@ -107,6 +111,7 @@ func (s *satisfier) playerRange(team int, role string) (least, most int) {
 		if team != wholeMatch && team != i {
 			continue
 		}
+		// The least that any match has: after steps of fewer, and with bots.
 		few, many := t.Min, t.Max
 		for _, f := range s.p.LeastSteps() {
 			if n, ok := f.Players[t.Name]; ok {
@@ -114,6 +119,7 @@ func (s *satisfier) playerRange(team int, role string) (least, most int) {
 			}
 		}
 		if role != "" {
+			// A team without the role has nobody in it.
 			few, many = 0, 0
 			for _, r := range t.Roles {
 				if r.Name == role {

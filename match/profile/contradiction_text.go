@@ -13,6 +13,7 @@ func (c *claim) String() string {
 		text += " among players in the role " + shortenText(r.Role)
 	}
 	if r.PerTeam {
+		// Per team, a rule holds in every team: it does not if one team breaks it.
 		if c.isNegated {
 			return "in some team " + text
 		}
@@ -53,11 +54,13 @@ func (c *claim) demandText(r *Rule, l Limits) string {
 		return c.latencyText(l)
 	case Avoid:
 		return c.chooseText("nobody", "somebody") + " is in another's list " + name
+	// No bound is from these: each comes from a rule within them.
 	case Or, And, Not:
 	}
 	return "it holds"
 }
 
+// chooseText returns the words of a claim that holds, or of one that must not.
 func (c *claim) chooseText(holds, not string) string {
 	if c.isNegated {
 		return not

@@ -6,14 +6,17 @@ import "fmt"
 func (s *satisfier) waysOf(c claim) (ways []way) {
 	rules := c.rule.Rules
 	switch kind := c.rule.Kind; {
-	case c.rule.widestLimits().Ended: // it holds once a ticket has waited for so long
+	// It holds once a ticket has waited for so long. It is not negated: rules below not have no steps.
+	case c.rule.widestLimits().Ended:
 		return anyway
 	case kind == Not:
 		return s.waysOf(claim{rule: &rules[0], isNegated: !c.isNegated})
+	// An and that must not hold is an or of rules that must not hold, and the other way round.
 	case kind == Or && !c.isNegated, kind == And && c.isNegated:
 		for i := range rules {
 			ways = append(ways, s.waysOf(claim{rule: &rules[i], isNegated: c.isNegated})...)
 		}
+	// Every one of the rules: each way of one with each way of the next.
 	case kind == Or, kind == And:
 		ways = anyway
 		for i := range rules {
@@ -22,6 +25,7 @@ func (s *satisfier) waysOf(c claim) (ways []way) {
 	default:
 		ways = s.waysWithin(c)
 	}
+	// Too many to try: see maxWays.
 	if len(ways) > maxWays {
 		return anyway
 	}
@@ -89,6 +93,7 @@ func (s *satisfier) kindWays(c *claim, l Limits) []way {
 	case Latency:
 		return latencyWays(c, l)
 	case Avoid:
+		// Two rules, one per team and one for the match, count different players.
 		avoided := quantity{fmt.Sprint("avoided per team ", r.PerTeam), s.groupOf(r, wholeMatch)}
 		return upTo(c, avoided, 0)
 	case Or, And, Not:
@@ -125,11 +130,13 @@ func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 	for _, g := range s.ruleGroups(c.rule) {
 		reach := most
 		if c.rule.FromMean {
+			// One value may be the limit below the mean, and another one the limit above it.
 			reach = 2 * most
 		}
 		all.numberBounds = append(all.numberBounds,
 			bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue(), limit: reach,
 				isRounded: c.rule.FromMean})
+		// From the mean as well: it is between both ends, so that what is farther from it makes them farther apart.
 		beyond := bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), limit: -most, isStrict: true,
 			isRounded: c.rule.FromMean}
 		ways = append(ways, way{numberBounds: []bound{beyond}, presentGroups: []group{g}})
@@ -147,11 +154,13 @@ func (s *satisfier) differentWays(c *claim) (ways []way) {
 		pairs := quantity{"equal pairs", g}
 		least, most := s.playerRange(g.teamIndex, g.roleName)
 		all.numberBounds = append(all.numberBounds, bound{lowerQuantity: pairs})
+		// Of two or more players with different values, one has the lowest and another one the highest.
 		if least > 1 && s.alwaysHasValue(g) {
 			all.numberBounds = append(all.numberBounds,
 				bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), isStrict: true})
 		}
 		equal := upTo(c, pairs, 0)
+		// The only two players are the equal pair.
 		if most == 2 {
 			equal[0].numberBounds = append(equal[0].numberBounds,
 				bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue()})
@@ -170,6 +179,7 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	rounded := r.Teams == FoldMean || r.Teams == FoldSum
 	ways := upTo(c, quantity{"balance by " + balances.wordFor(r.Teams), match}, most)
 	if c.isNegated {
+		// Means, minima and maxima of teams are between the lowest and the highest number of the match; sums are not.
 		if r.Teams != FoldSum {
 			ways[0].numberBounds = append(ways[0].numberBounds,
 				bound{lowerQuantity: match.lowestValue(), rightQuantity: match.highestValue(), limit: -most,
@@ -177,6 +187,7 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 		}
 		return ways
 	}
+	// A bound has two quantities, so that no bound is about all teams: these two enclose the values of all.
 	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
 	ways[0].numberBounds = append(ways[0].numberBounds,
 		bound{lowerQuantity: top, rightQuantity: bottom, limit: most, isRounded: rounded})
@@ -193,6 +204,7 @@ func (s *satisfier) sizesWays(c *claim, most float64) []way {
 	difference := quantity{name: "difference of sizes"}
 	ways := upTo(c, difference, most)
 	if c.isNegated {
+		// A rule that must not hold needs sizes farther apart than the teams may allow.
 		apart := s.mostApart()
 		ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(apart),
 			factText: fmt.Sprintf("the sizes of two teams "+
@@ -222,6 +234,7 @@ func (s *satisfier) mostApart() (apart int) {
 	return apart
 }
 
+// partyWays: the largest parties of the teams differ by at most the limit.
 func (s *satisfier) partyWays(c *claim, most float64) []way {
 	largest := 0
 	for _, t := range s.p.Teams {
@@ -229,13 +242,14 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 	}
 	difference := quantity{name: "difference of parties"}
 	ways := upTo(c, difference, most)
+	// A team that has players has a largest party, of one player at least.
 	ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(largest - 1),
 		factText: fmt.Sprintf("a party in a team has "+
 			"1 to %d players", largest)}}
 	return ways
 }
 
-// commonWays: of nobody's lists, the rule holds.
+// commonWays: so many values are in every list. Where nobody has a list, the rule holds.
 func (s *satisfier) commonWays(c *claim, l Limits) []way {
 	shared := quantity{"values in all lists", s.groupOf(c.rule, wholeMatch)}
 	if c.isNegated {
@@ -266,6 +280,7 @@ func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 // latencyWays: in the game region of the match, every player measured it, and the latencies are low and close enough.
 func latencyWays(c *claim, l Limits) (ways []way) {
 	g := group{columnName: latencyColumn, teamIndex: wholeMatch}
+	// 1 if everybody measured it, else 0.
 	measured := quantity{name: "region measured by all"}
 	value, spread := quantityTaken(FoldMax, g), float64(l.Spread)
 	if c.rule.TakeMean {
@@ -282,6 +297,7 @@ func latencyWays(c *claim, l Limits) (ways []way) {
 		return []way{w}
 	}
 	ways = []way{
+		// Not to hold: somebody did not measure the region, is too far from it, or from another player.
 		{numberBounds: []bound{{lowerQuantity: measured}}},
 		{numberBounds: []bound{{rightQuantity: value, limit: -float64(l.Latency), isStrict: true}},
 			presentGroups: []group{g}},

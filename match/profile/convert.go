@@ -37,6 +37,7 @@ func (c *converter) convertProfile(n *node) {
 	p.Age = ages.valueOf(n.goodValue("age"), Oldest)
 	c.convertRules(n.valueOf("rules"))
 	c.convertPreferences(n.valueOf("prefer"))
+	// Only now is it known whether the profile needs modes or roles of players.
 	c.checkReserved(n.goodValue("attributes"))
 	c.convertChoosing(n)
 	p.Accept = n.goodValue("accept").goodValue("within").durationOr(0)
@@ -55,6 +56,7 @@ func (c *converter) convertProfile(n *node) {
 
 // convertFunction reads the function, and reports keys that have no meaning beside it.
 func (c *converter) convertFunction(n *node) {
+	// Also one with a problem: its author meant a function, and need not hear that teams are missing.
 	f := n.valueOf("function")
 	if f == nil {
 		if !n.hasKey("teams") {
@@ -94,6 +96,7 @@ func convertPool(c *converter, n *node) *match.Pool {
 			p.Doubles = append(p.Doubles, c.convertDouble(all.objectKeys[i].name, value))
 		}
 	}
+	// Sorted, so that documents that mean the same have one canonical form.
 	slices.SortFunc(p.Strings, func(a, b match.StringEquals) int { return cmp.Compare(a.Arg, b.Arg) })
 	slices.SortFunc(p.Doubles, func(a, b match.DoubleRange) int { return cmp.Compare(a.Arg, b.Arg) })
 	return p
@@ -121,6 +124,7 @@ func (c *converter) convertDouble(arg string, n *node) match.DoubleRange {
 
 // convertChoosing reads what decides between candidates.
 func (c *converter) convertChoosing(n *node) {
+	// The word oldest is the default: no batch.
 	if batch := n.goodValue("batch"); batch != nil && batch.kind == isObject {
 		c.p.Batch = Batch{Attribute: batch.goodValue("by").textOrEmpty(),
 			For: batch.goodValue("for").durationOr(30 * time.Second)}
@@ -136,7 +140,9 @@ func (c *converter) convertChoosing(n *node) {
 			c.p.Order = append(c.p.Order, c.convertOrder(item))
 		}
 	}
+	// After all else that uses attributes: a trade of one that nothing else uses or declares is refused.
 	c.convertTrades(n.goodValue("trade"))
+	// A word alone is the same as a mapping with this word as when.
 	join := n.goodValue("join_in_progress")
 	if join != nil && join.kind == isObject {
 		c.p.JoinInProgress = JoinInProgress{When: joinings.valueOf(join.goodValue("when"), Never),

@@ -10,6 +10,7 @@ import (
 
 // undeclaredUses warns of attributes that are used and not declared.
 func (c *converter) undeclaredUses() (all []Problem) {
+	// The first of the types that suit all uses is proposed, as an example.
 	for name, u := range c.attributeUses {
 		all = append(all, Problem{Line: u.firstNode.line, Column: u.firstNode.column, Path: u.firstNode.path,
 			Text: fmt.Sprintf(
@@ -43,6 +44,7 @@ func valueOf(n *node) *match.Value {
 		return &match.Value{Kind: match.Number, Number: n.numberValue}
 	case isList:
 		return &match.Value{Kind: match.List, List: n.textList()}
+	// The shapes of values let no others through than text.
 	case isNull, isFlag, isText, isObject:
 	}
 	return &match.Value{Kind: match.Text, Text: n.plainText}

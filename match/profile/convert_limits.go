@@ -12,6 +12,7 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 	case Sizes, PartySizes:
 		r.Within = main.numberValue
 	case Comparison:
+		// Another measure is no limit: see convertCompare.
 		if to := n.valueOf("to"); to.kind == isNumber {
 			r.Number = to.numberValue
 		}
@@ -40,6 +41,7 @@ func (c *converter) convertWithin(r *Rule, n *node) {
 		return
 	}
 	r.Tolerance = strings.TrimPrefix(limit.plainText, "ticket.")
+	// A node of its own: the name is the text without its prefix, and a problem shows the place of within.
 	c.useAttribute(&node{line: limit.line, column: limit.column, path: limit.path, plainText: r.Tolerance}, numbers,
 		"within")
 	switch {

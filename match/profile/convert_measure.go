@@ -38,6 +38,7 @@ func (c *converter) convertMeasure(r *Rule, n, main *node) {
 	}
 	r.FromMean = n.valueOf("from").textOrEmpty() == "mean"
 	r.Party = parties.valueOf(n.valueOf("party"), FoldEach)
+	// The default of lists: each is no word for them.
 	if r.Kind == Common && r.Party == FoldEach {
 		r.Party = Intersect
 	}
@@ -59,6 +60,7 @@ func (c *converter) measureOf(n *node) Measure {
 	m := Measure{Take: takes.valueOf(n.valueOf("take"), FoldEach), Attribute: n.valueOf("of").textOrEmpty(),
 		Team:   n.valueOf("in").textOrEmpty(),
 		ByRole: c.byRole(n.valueOf("by_role"))}
+	// match is the word for all teams, which no team may have as its name: see convertTeams.
 	if m.Team == "match" {
 		m.Team = ""
 	}
@@ -93,6 +95,7 @@ func (c *converter) byRole(n *node) (all []RoleAttribute) {
 		c.useAttribute(item, numbers, "by_role")
 		all = append(all, RoleAttribute{n.objectKeys[i].name, item.plainText})
 	}
+	// In the order that Rule.ByRole promises, not in that of the document.
 	slices.SortFunc(all, func(a, b RoleAttribute) int { return cmp.Compare(a.Role, b.Role) })
 	return all
 }

@@ -10,6 +10,7 @@ import (
 const largeMatch = 40
 
 func (c *converter) convertRules(n *node) {
+	// A list with bad rules is read as well, to report what is wrong with the others.
 	if n == nil || n.kind != isList {
 		return
 	}
@@ -30,6 +31,7 @@ func (c *converter) checkRules(n *node) {
 
 // convertPreferences reads the preferences.
 func (c *converter) convertPreferences(n *node) {
+	// As the list of rules.
 	if n == nil || n.kind != isList {
 		return
 	}
@@ -50,6 +52,7 @@ func (c *converter) convertPreferences(n *node) {
 // convertRule reads a rule that its shape has accepted.
 func (c *converter) convertRule(n *node, in within) Rule {
 	c.ruleCount++
+	// It has exactly one kind, else the shape had refused it.
 	kind, _ := kindOf(c.report, n)
 	r := Rule{Kind: kind.kind, Role: n.valueOf("role").textOrEmpty(), PerTeam: n.valueOf("per").textOrEmpty() == "team",
 		Age: ages.valueOf(n.valueOf("age"), in.defaultAge)}
@@ -71,6 +74,7 @@ func (c *converter) convertRule(n *node, in within) Rule {
 func (c *converter) convertInner(r *Rule, main *node, in within) {
 	switch r.Kind {
 	case Or, And:
+		// The shape allows it, since the rules of a profile may be an empty list.
 		if len(main.itemNodes) == 0 {
 			c.report.addProblem(main, "an empty list is not allowed: 1 to 8 rules")
 		}
@@ -134,7 +138,7 @@ func (c *converter) convertMissing(r *Rule, n *node, in within) {
 	default:
 		r.Missing.Value = c.useValue(m, measured[0], every)
 	}
-	// With a value in its place as well: whoever has a value of another type is left out.
+	// Also beside a value that stands in: players whose own value has another type are left out.
 	r.Missing.Pass = r.Missing.Pass || in.isPreferred
 }
 

@@ -12,6 +12,7 @@ import (
 // convertSource reads who must vouch for an attribute.
 func (c *converter) convertSource(a *Attribute, name string, n *node) {
 	from, claim := n.goodValue("from"), n.goodValue("claim")
+	// saysFrom: an author who writes from: client has decided that players may say what they like: no warning.
 	a.From, c.saysFrom[name] = sources.valueOf(from, match.FromClient), from != nil
 	switch {
 	case a.From != match.FromClaim && claim != nil:

@@ -20,10 +20,11 @@ func (c *converter) convertTeams(n *node) {
 	for _, item := range n.itemNodes {
 		t, ok := c.convertTeam(item)
 		if !ok {
+			// Rules are not checked against teams of which some are missing: see teamsKnown.
 			n.isBad = true
 			continue
 		}
-		// A team that is to be filled first. Its steps are made when all teams are known: see shrink.
+		// A team that is to be filled first. Its steps are made when all teams are known: see shrinkTeams.
 		if size := item.valueOf("players"); size.kind == isObject {
 			c.fillFirst = append(c.fillFirst, fill{size, t.Name})
 		}
@@ -100,6 +101,7 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 		return int(n.numberValue), int(n.numberValue), true
 	}
 	from, to, _ := strings.Cut(n.plainText, "..")
+	// The shape has checked the digits; few enough for an int.
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
 	if most < 1 || least > most || most > maxPlayers {
@@ -158,6 +160,7 @@ func (c *converter) convertFewer(n *node) {
 	}
 	least := map[string]int{}
 	for _, t := range c.p.Teams {
+		// A step holds what the steps before it have lowered as well.
 		least[t.Name] = t.Min
 	}
 	last := time.Duration(0)
@@ -186,6 +189,7 @@ func (c *converter) shrinkTeams() {
 	}
 	for _, f := range c.fillFirst {
 		after, then := f.node.valueOf("for").parsedDuration(), f.node.valueOf("then")
+		// A team with a count is several teams, all of which shrink.
 		for _, t := range c.byName[f.teamName] {
 			if !c.lowerTeam(then, c.p.Teams[t], int(then.numberValue), least) {
 				return
@@ -205,6 +209,7 @@ func (c *converter) lowerSizes(n *node, least map[string]int) (ok bool) {
 	if len(c.p.Teams) == 0 {
 		return false // reported where the teams are
 	}
+	// One number is the size of every team.
 	if n.kind == isNumber {
 		for _, t := range c.p.Teams {
 			if !c.lowerTeam(n, t, int(n.numberValue), least) {

@@ -27,12 +27,14 @@ func (c *converter) convertTrades(n *node) {
 		c.p.Trade = append(c.p.Trade, t)
 	}
 	slices.SortFunc(c.p.Trade, func(a, b Trade) int { return cmp.Compare(a.Key(), b.Key()) })
+	// After the other trades are read: the number that is balanced may be that of one of them.
 	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Quality == OfBalance }); i >= 0 {
 		c.balanceTrade(&c.p.Trade[i], n.valueOf("balance"))
 	}
 }
 
 func rateOf(n *node) float64 {
+	// Also of a rate with ms for another quality than latency: checkRate refuses it.
 	number, _, _ := strings.Cut(strings.TrimSuffix(n.plainText, " per second"), "ms")
 	x, _ := strconv.ParseFloat(number, 64) // the shape has checked it
 	return x

@@ -42,6 +42,7 @@ func (c *converter) convertSteps(r *Rule, n *node, kind ruleShape) {
 		if len(item.itemNodes) < 2 { // after alone
 			c.report.addProblem(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
 		}
+		// From the limits of the step before: a step keeps what it does not name.
 		next := c.convertStep(r, item, now)
 		// A stricter step would forbid matches that were possible a second before.
 		if key := stricterKey(r, now, next); key != "" && !next.Ended {
@@ -70,6 +71,7 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 		switch name {
 		case "within", "sizes", "party_sizes":
 			l.Within = value.numberValue
+		// Another measure on this side is no number that a step could change.
 		case "to":
 			if r.Compare.Against != nil {
 				c.report.addProblem(value, "%s is not allowed: the rule compares with a measure, so that only any is",
@@ -81,6 +83,7 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 		case "min":
 			l.Min = int(value.numberValue)
 		case "max":
+			// any: no limit.
 			l.Max = NoMax
 			if value.kind == isNumber {
 				l.Max = int(value.numberValue)
@@ -100,6 +103,7 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 // stricterKey returns the key by which a step is stricter than the one before, or "".
 func stricterKey(r *Rule, before, after Limits) string {
 	key := ""
+	// The last key that is stricter is reported; one problem a step is enough.
 	set := func(is bool, name string) {
 		if is {
 			key = name
@@ -153,10 +157,12 @@ func (c *converter) convertLinear(r *Rule, n *node) {
 		return
 	}
 	r.Widen = l.expandSteps(r.Kind, r.Limits)
+	// No ticket waits for longer, so that the step would never take effect.
 	if last := r.Widen[len(r.Widen)-1].AfterWait; last > maxWait {
 		c.report.addProblem(n, "the last step would be after %s: %s is allowed", briefDuration(last),
 			briefDuration(maxWait))
 	}
+	// All steps go in the direction of the first one.
 	if stricterKey(r, r.Limits, r.Widen[0].Limits) != "" {
 		c.report.addProblem(n.valueOf("add"), "%s is not allowed: it makes the rule stricter with time",
 			n.valueOf("add").textShown())

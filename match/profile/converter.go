@@ -120,6 +120,7 @@ func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 	}
 	before, used := c.attributeUses[n.plainText]
 	if !used {
+		// The first use allows what it needs, and later ones what is left.
 		before.allowedKinds, before.firstNode = every, n
 	}
 	// No type suits both parts: every ticket would fail one of them.

@@ -25,6 +25,7 @@ type report struct {
 	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 
+// addAt adds a problem, unless there are maxProblems. It returns false, so that checks can end with it.
 func (r *report) addAt(line, column int, path, format string, args ...any) bool {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{Line: line, Column: column, Path: path,
@@ -50,6 +51,7 @@ func (r *report) problemsError() error {
 }
 
 func sortProblems(all []Problem) {
+	// Stable: problems of one place stay in the order of the checks.
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))

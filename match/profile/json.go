@@ -19,12 +19,14 @@ type jsonReader struct {
 
 // isJSON reports whether a document is a JSON object.
 func isJSON(document string) bool {
+	// Valid as a whole: mappings of YAML may begin with { as well.
 	return strings.HasPrefix(strings.TrimLeft(document, " \t\r\n"), "{") && json.Valid([]byte(document))
 }
 
 // readJSON reads a document for which isJSON is true. It returns nil after it reported a problem.
 func readJSON(r *report, document string) *node {
 	tokens := json.NewDecoder(bytes.NewReader([]byte(document)))
+	// With the digits of the document: a float64 would round those that the check has to refuse.
 	tokens.UseNumber()
 	j := &jsonReader{report: r, document: document, tokens: tokens, position: cursor{line: 1, column: 1}}
 	return j.readValue(0)
@@ -48,6 +50,7 @@ func (j *jsonReader) readValue(depth int) *node {
 			"values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil
 	}
+	// No case for null: a new node is one.
 	switch t := t.(type) {
 	case json.Delim:
 		return j.readNested(n, t == '{', depth)
@@ -83,7 +86,7 @@ func (j *jsonReader) readNested(n *node, object bool, depth int) *node {
 		}
 		n.itemNodes = append(n.itemNodes, item)
 	}
-	j.nextToken()
+	j.nextToken() // the closing bracket
 	return n
 }
 

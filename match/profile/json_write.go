@@ -94,6 +94,7 @@ func (n *node) jsonValue() any {
 			items[i] = item.jsonValue()
 		}
 		return items
+	// As Profile.Data promises: the same data has the same bytes, in whatever order they were written.
 	case isObject:
 		all := make(members, len(n.itemNodes))
 		for i, item := range n.itemNodes {

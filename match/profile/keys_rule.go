@@ -118,6 +118,7 @@ var ruleShapes = []ruleShape{
 		},
 		stepFields: []field{{keyName: "at_least", valueShape: either{number{1, 64, true}, anyLimit},
 			aboutText: "The new limit."}},
+		// Fewer values in common are easier to have: the limit goes down.
 		add: number{-64, -1, true}, until: number{1, 64, true},
 	},
 	{
@@ -157,6 +158,7 @@ var ruleShapes = []ruleShape{
 			},
 		},
 		stepFields: []field{
+			// any comes first: the first shape that takes a text checks it, and a duration takes every text.
 			{keyName: "latency", valueShape: either{anyLimit, latency}, aboutText: "The new limit."},
 			{keyName: "spread", valueShape: either{anyLimit, latency}, aboutText: "The new spread; `any`: no limit."},
 		},

@@ -110,6 +110,7 @@ func shortenText(text string) string {
 // setPlain sets the kind and value of a scalar without quotes.
 func (n *node) setPlain(text string) {
 	n.plainText = text
+	// In any case: YAML 1.2 knows null, Null and NULL.
 	switch strings.ToLower(text) {
 	case "", "~", "null":
 		n.kind = isNull

@@ -25,7 +25,7 @@ type Profile struct {
 	Teams          []Team               // at least one, unless Function is set; names are unique
 	Rules          []Rule
 	Prefer         []Preference  // what a match should satisfy, and need not
-	Fewer          []Fewer       // sorted by After
+	Fewer          []Fewer       // sorted by AfterWait
 	BotsAfter      time.Duration // the waiting time from which bots fill teams, so that players may be fewer; 0: never
 	Autofill       time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
 	Age            Age
@@ -48,6 +48,7 @@ type Profile struct {
 // LeastLatencyJump returns the least latency jump of profiles in milliseconds; 0: none of them has one.
 func LeastLatencyJump(profiles []*Profile) (milliseconds uint16) {
 	for _, p := range profiles {
+		// At most 10,000: it has the bounds of a latency.
 		jump := uint16(p.LatencyJump.Milliseconds())
 		if jump > 0 && (milliseconds == 0 || jump < milliseconds) {
 			milliseconds = jump
@@ -90,6 +91,8 @@ func (a Attribute) Trusts(s match.Source) bool { return s >= a.From }
 // name.
 func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
 	for name, declared := range p.Attributes {
+		// Any source suffices for an attribute of clients. Of several weak ones, the first by name is the answer each
+		// time: the order of the map is random.
 		if declared.From == match.FromClient || found && name > attribute {
 			continue
 		}

@@ -156,7 +156,9 @@ var isDuration = regexp.MustCompile(durationPattern)
 
 // parsedDuration returns the duration that a text of the shape says.
 func (n *node) parsedDuration() time.Duration {
+	// Go reads more than documents may have: signs, µs and ns.
 	if n == nil || !isDuration.MatchString(n.plainText) {
+		// Less than every shape's least duration, so that checks refuse it.
 		return -1
 	}
 	d, err := time.ParseDuration(n.plainText)
@@ -166,6 +168,7 @@ func (n *node) parsedDuration() time.Duration {
 	return d
 }
 
+// takesNode takes numbers, too: what is wrong with one is that its unit is missing, which the error says.
 func (s length) takesNode(n *node) bool { return n.kind == isText || n.kind == isNumber }
 
 func (s length) checkNode(r *report, n *node) bool {
@@ -227,8 +230,8 @@ func (s either) checkNode(r *report, n *node) bool {
 		return s[i].checkNode(r, n)
 	}
 	if i >= 0 {
-		_, isWords := s[i].(words) // it knows which word was meant
-		_, isNumber := s[i].(number)
+		_, isWords := s[i].(words)   // it knows which word was meant
+		_, isNumber := s[i].(number) // it knows that the digits do not fit
 		if isWords || isNumber && n.isRounded() && !r.isStored {
 			return s[i].checkNode(r, n)
 		}

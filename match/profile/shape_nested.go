@@ -23,6 +23,7 @@ func (s list) checkNode(r *report, n *node) bool {
 	}
 	for i, item := range n.itemNodes {
 		item.path = fmt.Sprintf("%s[%d]", n.path, i)
+		// The other items are checked all the same: up to maxProblems are reported at once.
 		if !s.elementShape.checkNode(r, item) {
 			n.isBad = true
 			item.isBad = true
@@ -88,6 +89,7 @@ func (s dict) checkNode(r *report, n *node) bool {
 	for i, item := range n.itemNodes {
 		k := n.objectKeys[i]
 		item.path = joinPath(n.path, k.name)
+		// The value is checked under a bad key as well, to report both.
 		ok := s.elementShape.checkNode(r, item)
 		if !s.keyShape.allowedPattern.MatchString(k.name) {
 			ok = r.addAt(k.line, k.column, n.path, "the key %s is not allowed: it must be %s",

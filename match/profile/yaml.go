@@ -27,7 +27,7 @@ type yamlReader struct {
 	nodeCount   int
 }
 
-// refuseNode reports a problem at a node of the syntax tree.
+// refuseNode reports a problem at a node of the syntax tree. It returns nil, so that reading can end with it.
 func (y *yamlReader) refuseNode(n ast.Node, format string, args ...any) *node {
 	line, column := document.Begin(n)
 	y.report.addAt(line, column, "", format, args...)
@@ -61,6 +61,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 		return y.readNode(target, depth+1) // deeper, so that a chain of aliases ends
 	case *ast.TagNode:
 		return y.refuseNode(a, "a tag is not allowed: write the value alone")
+	// A block of lines is text, whatever it looks like.
 	case *ast.LiteralNode:
 		return y.readScalar(a, a.Value.Value, false)
 	case *ast.StringNode:
