@@ -19,7 +19,7 @@ func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	}
 	c, known := dbcause.FromError(err)
 	switch {
-	// An answer: the server is there, and the network works.
+	// Postgres itself answered: the network works.
 	case dbcause.IsPostgres(err):
 		return failureFinding("", "refuses the connection").fromCause(c), nil
 	case known:
@@ -49,7 +49,7 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	trying, cancel := context.WithTimeout(ctx, checkTimeout/2)
 	defer cancel()
 	if failed := d.Store.TryWrite(trying); failed != nil {
-		// A commit that waits for a standby is seen only after it has waited for a while.
+		// Read again: a commit that waits for a standby counts only once it has waited for two seconds.
 		if again, err := d.readWritability(ctx); err == nil {
 			w = again
 		}

@@ -84,7 +84,7 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 		}
 		f := c.runCheck(ctx, d)
 		found.Checks = append(found.Checks, f)
-		// All that follow would fail for the same reason.
+		// All checks that follow would fail for the same reason.
 		if c.isVital && f.State == Fail {
 			break
 		}

@@ -46,7 +46,7 @@ func (f Finding) fromCause(c dbcause.Cause) Finding {
 	return f
 }
 
-// inSection names the section of the runbook, where it is not that of the check.
+// inSection names the section of the runbook, where it is not that of the check. An empty one is that of the check.
 func (f Finding) inSection(section string) Finding {
 	f.Section = section
 	return f
@@ -55,7 +55,7 @@ func (f Finding) inSection(section string) Finding {
 // Severity returns 0 for ok, 1 for warn and 2 for fail, as in the metric of findings.
 func (f Finding) Severity() int { return severityOf(f.State) }
 
-// worstOf judges each of some things and returns the first finding in the worst state; none where there are no things.
+// worstOf judges each of all and returns the first finding in the worst state; none where all is empty.
 func worstOf[T any](all []T, none Finding, judge func(T) Finding) Finding {
 	worst := none
 	for i, one := range all {

@@ -54,7 +54,8 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind " +
 		"instance.ended"
 	switch {
-	// Also without an amnesty: the horizon of leases stands still while all are silent.
+	// Also without an amnesty: while all of three or more servers are silent, no pulse is recorded, and the horizon of
+	// leases stands still (queries/clock.sql).
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
 		return failureFinding("check the network between the game servers and the replicas, and whether replicas "+
 			"run; ops.drain servers that you know are dead",
@@ -68,7 +69,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	case died*2 >= f.Alive+died:
 		return failureFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
-	// None of them takes a session, though all are well.
+	// All are well, and none takes a session.
 	case f.Alive == f.Draining:
 		return failureFinding("director fleet undrain ID…", "%s: no player can be placed",
 			says).inSection("Players get 409 no_capacity")
@@ -86,7 +87,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 // with it.
 func (f fleetSums) judgeEmpty() Finding {
 	switch {
-	// With pools, no server is what an installation without players looks like.
+	// Pools end their servers when no player needs them: an empty fleet is normal.
 	case f.Pools > 0:
 		return goodFinding("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Ended > 0:
@@ -101,6 +102,7 @@ func (f fleetSums) judgeEmpty() Finding {
 	}
 	return goodFinding("no game server has registered yet")
 }
+
 func (d Doctor) checkSeats(ctx context.Context) (Finding, error) {
 	f, err := d.readFleet(ctx)
 	if err != nil {

@@ -19,15 +19,18 @@ func (d Doctor) checkMoves(ctx context.Context) (Finding, error) {
 	return judgeMoves(moves), err
 }
 
-// judgeMoves warns of moves on which no command works. Worst is one between two cells: neither serves the region.
+// judgeMoves warns of moves on which no command works. The worst is one that stopped behind the fence: neither cell
+// takes writes of the region.
 func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	var running []string
 	var idle *query.DoctorMovesRow
 	for i, m := range moves {
+		// The command has to be given the terms of the move again: the row does not have the target's connection string.
 		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell "+
 			"serves the region again", m.Region)
 		switch {
-		// At once: until the flip goes on or is undone, both cells refuse the region.
+		// Judged before idleness: writes of the region fail here, and the other cell takes them only at the end of the
+		// flip.
 		case m.Refused > moveRefusedFor:
 			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the "+
 				"fence, before that cell served it",

@@ -72,7 +72,7 @@ func (p *poolCheck) worstTrouble() *poolTrouble {
 	switch {
 	case p.Workers == 0 && p.Overdue > 0:
 		return poolStuck
-	// A pool that is off starts none, whoever has its provider.
+	// A pool that is off starts no servers, so it needs no worker with its provider.
 	case p.Workers == 0 && planned && p.State != "off":
 		return poolUnserved
 	case !planned:

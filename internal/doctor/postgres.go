@@ -47,6 +47,7 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 	switch {
 	case err != nil:
 		return Finding{}, err
+	// The setting turns prepared statements off, so that Postgres plans each statement anew.
 	case !p.HasPooler && d.Pooler == "pgbouncer":
 		return warningFinding("unset DIRECTOR_POOLER: it makes statements slower",
 			"none, but DIRECTOR_POOLER is pgbouncer"), nil
@@ -58,7 +59,8 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 			"max_prepared_statements in PgBouncer 1.21 or newer",
 			"a pooler that loses prepared statements: %s", oneLine(p.StatementError)), nil
 	}
-	// Goose's session lock and LISTEN need a connection that stays with one client.
+	// A pooler may give each transaction another connection: goose's advisory lock, which a session holds, and LISTEN
+	// would be lost.
 	if !d.Direct {
 		return warningFinding("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that "+
 			"serve Open Match",
@@ -153,7 +155,7 @@ func judgeWriters(oldest float64, owner string, seesOthers bool) Finding {
 		return failureFinding("SELECT pg_terminate_backend(pid)", "%s", says)
 	case oldest > 10:
 		return warningFinding("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
-	// Nothing was seen, which means little for a role that sees its own transactions alone.
+	// Only now: a role that sees nothing but its own transactions may still have found an old one among them.
 	case !seesOthers:
 		return warningFinding("GRANT pg_read_all_stats to this role and to the owner of schema ops",
 			"other roles' transactions cannot be seen")

@@ -43,7 +43,7 @@ func rollOf(all []processLine, kinds ...string) (r roll) {
 			r.runningOnes = append(r.runningOnes, p)
 		case p.Connections > 0:
 			r.frozenOnes = append(r.frozenOnes, p)
-		// Without a connection, it is known from its report alone, so that Silent is there.
+		// A process without a connection is known from its report alone, so Silent is not nil.
 		case *p.Silent <= vanishedFor:
 			r.vanishedOnes = append(r.vanishedOnes, p)
 		}
@@ -106,7 +106,7 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
 		return goodFinding("one or more are running, last sign %s ago; how many is not known, because their "+
 			"connections do not have the director's names", formatSeconds(*a.Pulse))
-	// Nothing to compare with: no figure.
+	// Without a figure: the number of replicas that should run is not known.
 	case running+frozen == 0 && a.Pulse == nil && len(lost) == 0:
 		return failureFinding("start 'director serve', or check its log and /readyz",
 			"no replica has ever served this database")

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// closedFor is how long players may wait at a closed valve before it is a finding: longer than a look at what
-	// failed.
+	// closedFor is how long players may wait at a closed valve before it is a finding: longer than an operator takes to
+	// look for the fault that closed it.
 	closedFor = 15 * time.Minute
 	// standsFor is how long the first of a line may wait while its valve has room.
 	standsFor = 30 * time.Second
@@ -33,7 +33,7 @@ func judgeValve(v opsview.Valve, now time.Time) Finding {
 	says := fmt.Sprintf("%s is %s%s: %d players are in, %d wait", v.Name, v.Mode, reasonPhrase(v.Reason), v.Players,
 		v.Waiting)
 	stands := v.FirstSince != nil && now.Sub(*v.FirstSince) > standsFor
-	// A rate that is lower than one in the time is slow, and no fault.
+	// A rate of less than one player within standsFor is slow, and no fault.
 	isStill := stands && v.RateNow < v.Rate/20 && v.Rate*standsFor.Seconds() > 1
 	isFull := v.MaxPlayers != nil && float64(v.Players)+1 > float64(*v.MaxPlayers)*(1-v.StaffShare)
 	switch {

@@ -68,7 +68,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 				return s.sortedBy(groups), nil
 			}
 			after = c.TicketID
-			// One that is in a match or paused waits for something else.
+			// A ticket that is in a match or paused does not wait for other tickets.
 			if !c.IsFree(now) {
 				continue
 			}
@@ -150,11 +150,12 @@ func (all surveyedProfiles) lackOf(t *match.Ticket) (first Lacking) {
 	return first
 }
 
-// lackGroups are the tickets that lack the same in the same profile, by both.
+// lackGroups are groups of tickets that lack the same in the same profile, by profile and lack.
 type lackGroups map[string]*Lacking
 
 // addTicket adds a ticket that has waited for a time to the group of what it lacks.
 func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
+	// No name of a profile has a NUL.
 	key := lack.Profile + "\x00" + lack.Why
 	g := groups[key]
 	if g == nil {
@@ -168,7 +169,7 @@ func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
 func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
 	for _, p := range all {
 		if p.engine == nil {
-			return true // a match function may take it
+			return true // a match function, or a worker of a newer release, may take it
 		}
 		if ok, _ := p.engine.Candidate(t); ok {
 			return true

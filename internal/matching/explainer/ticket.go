@@ -24,7 +24,7 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 	}
 	defer leave()
 	known, err := r.Options.Store.AnyTicket(ctx, r.Options.Universe, id)
-	// The events of a ticket are deleted before its history.
+	// A ticket that left is found by its events, which are deleted before its history.
 	if fault.Is(err, fault.NotFound) {
 		return r.explainRemembered(ctx, id)
 	}
@@ -56,6 +56,7 @@ func (r *Reader) explainRemembered(ctx context.Context, id string) (explain.Tick
 	if !db.IssuedHere(r.Options.Universe, db.TicketID, id) {
 		return explain.Ticket{}, unknown
 	}
+	// Ten years reach further back than any history.
 	found, err := r.Options.Store.TicketOutcomes(ctx, r.Options.Universe, []string{id},
 		r.Options.Store.Now().AddDate(-10, 0, 0))
 	if err != nil {
@@ -213,7 +214,8 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case a.Profile == nil || a.Profile.Pool == nil: // it takes only tickets that name it
+		// Rules do not decide for it, or it takes only tickets that name it.
+		case a.Profile == nil || a.Profile.Pool == nil:
 		case !holdsTicket(a.Profile, t):
 			others = append(others, a)
 		case len(asked) < maxProfiles:

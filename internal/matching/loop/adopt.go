@@ -22,7 +22,7 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
 		switch {
-		case l.unreadableVersions[o.ProfileName] == o.LiveVersion: // left to workers of the release that wrote it
+		case l.unreadableVersions[o.ProfileName] == o.LiveVersion: // a worker of the release that wrote it takes it
 		case !o.IsOwned:
 			l.looksWithoutOwner[o.ProfileName]++
 			free = append(free, o)
@@ -40,8 +40,8 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	}
 	mine := l.shareOf(free, workers)
 	for _, o := range free {
-		// After some looks the worker whose share it is may have died, or may not be able to read it: whoever comes
-		// first takes it. The database lets only one worker do so.
+		// After some looks the worker whose share it is may have died, or may not be able to read it: the first worker
+		// that tries takes it. The database lets only one do so.
 		if mine[o.ProfileName] || l.looksWithoutOwner[o.ProfileName] > patience {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
@@ -105,7 +105,8 @@ func (l *Loop) adoptSome(ctx context.Context) error {
 		return !ok || !l.adoptProfile(ctx, o, epochs[o.ProfileName], document)
 	})
 	var unread error
-	if !l.knowHosts() { // the game regions come before the candidates, which an engine measures against them
+	// Before the candidates, which an engine measures against the game regions.
+	if !l.knowHosts() {
 		unread = l.readHosts(ctx)
 	}
 	for _, o := range batch {

@@ -72,13 +72,13 @@ func newCommits(store Store, universe string, history *historian) *commits {
 // addJob queues a match: the oldest first.
 func (c *commits) addJob(j *job) {
 	j.match.Demand = db.DemandKey{}
+	// The commit subtracts the match from the demand, if it is counted there: see sumDemand.
 	if region, key := j.demandRow(c.universe); j.waitedForServer && region == j.gameRegion() {
 		j.match.Demand = key
 	}
 	to := line{j.gameRegion(), j.asksPlayers}
 	if j.asksPlayers {
-		// Asking players takes no server of a region: one line is enough, and no region holds the ready checks of
-		// another up.
+		// Asking players takes no server of a region, so that all ready checks share one line.
 		to.region = ""
 		c.askingByProfile[j.match.Profile]++
 	}
@@ -128,7 +128,7 @@ func (s *lineState) chooseLanes(to line) {
 func (c *commits) reportBatch(ctx context.Context, to line, share db.HostShare, jobs []*job) {
 	select {
 	case c.outcomeQueue <- c.runTransaction(ctx, to, share, jobs):
-	// The loop began anew and takes no outcomes: what was committed is found in the queue that it reads next.
+	// The loop began anew and takes no outcomes: the queue that it reads next has what was committed.
 	case <-c.abandoned:
 	}
 }
@@ -136,6 +136,7 @@ func (c *commits) reportBatch(ctx context.Context, to line, share db.HostShare, 
 // batchSize is how many of the queued matches the next transaction takes.
 func (s *lineState) batchSize() (n int) {
 	players := 0
+	// At least one, however many players it has.
 	for n < len(s.queuedJobs) && n < batchMatches && (n == 0 || players+s.queuedJobs[n].playerCount() <= batchPlayers) {
 		players += s.queuedJobs[n].playerCount()
 		n++
@@ -171,6 +172,7 @@ func (c *commits) runTransaction(ctx context.Context, to line, share db.HostShar
 			encodeAssignment)
 	}
 	o.tookTime = time.Since(started)
+	// Here and not in the loop, which may have begun anew: what is committed has left the queue, and must have a history.
 	for _, outcome := range o.matchOutcomes {
 		c.history.keepMatched(outcome.LeftTickets)
 	}

@@ -36,13 +36,14 @@ func newDecider(v decide.Version, seed uint64) *decider {
 
 // putChange queues a change. Newcomers of one moment become one change.
 func (d *decider) putChange(c change) {
+	// One change for a page of newcomers, whose listener calls come one by one.
 	if n := len(d.queuedChanges); n > 0 && c.kind == candidatesCame {
 		if last := &d.queuedChanges[n-1]; last.kind == candidatesCame && last.moment.Equal(c.moment) {
 			last.entries = append(last.entries, c.entries...)
 			return
 		}
 	}
-	c.entries = slices.Clip(c.entries) // another decider may have the same
+	c.entries = slices.Clip(c.entries) // other deciders share the array: an append above must copy it
 	d.queuedChanges = append(d.queuedChanges, c)
 }
 
@@ -71,7 +72,7 @@ func (d *decider) endTurn(t *turn) {
 type turn struct {
 	profileName string
 	decider     *decider
-	isShadow    bool // else of the live version
+	isShadow    bool // of the shadow; otherwise of the live version
 	changes     []change
 	isHot       bool
 
@@ -171,7 +172,8 @@ func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 		by = t.changes[0].moment
 	}
 	at, ok = s.engine.Next()
-	// A decision that is too late is made at the later moment: else its players would be judged by ages of long ago.
+	// A decision that is too late is made at the later moment: players would otherwise be judged by how long they had
+	// waited then.
 	if by.Sub(at) > t.maxLate {
 		at = by
 	}

@@ -23,7 +23,7 @@ func (l *Loop) takeTurns(ctx context.Context) {
 		t.decider.endTurn(t)
 		l.metrics.decideSeconds.Observe(t.tookTime.Seconds())
 		switch p := l.profiles[t.profileName]; {
-		case p == nil: // another worker decides now
+		case p == nil: // this worker gave the profile up, or lost it
 		case t.isShadow:
 			l.endShadow(p, t)
 		// Another version decides now, or this worker gave the profile up and took it again: the matches are not of
@@ -47,6 +47,7 @@ func (l *Loop) decideAnew(ctx context.Context, p *owned) {
 	l.options.Log.LogAttrs(ctx, slog.LevelError,
 		"a decision failed because of a bug: the profile decides anew after a pause",
 		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
+	// The new engine knows no open match, so that all of them count as changed at the next reading.
 	p.openMatches, p.rostersRead = nil, time.Time{}
 	p.decideBy(p.profile)
 	l.fillProfile(p)

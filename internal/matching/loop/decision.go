@@ -16,6 +16,7 @@ func (l *Loop) handleDecided(ctx context.Context, p *owned, d decided, marked *d
 		l.putBack(p, d.proposal.Tickets, marked, 0)
 		return
 	}
+	// Newcomers join a match that is played already: there is nothing to accept.
 	asks := p.profile.Accept > 0 && d.proposal.Session == ""
 	if asks && !l.mayAsk(p) {
 		l.putBack(p, d.proposal.Tickets, marked, 0)
@@ -49,7 +50,7 @@ func (l *Loop) isCurrent(d decided) bool {
 	return true
 }
 
-// logDecision tells what was decided, at debug level: matches are in match_history.
+// logDecision logs a decision, at debug level only: match_history has the matches that were committed.
 func (l *Loop) logDecision(ctx context.Context, p *owned, found decide.Proposal) {
 	l.options.Log.LogAttrs(ctx, slog.LevelDebug, "match decided", slog.String("profile", p.name),
 		slog.Int("version", p.version),

@@ -61,7 +61,7 @@ func (e *entry) decodedTicket(playerArg string) (*match.Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.decodedOnce.CompareAndSwap(nil, t) // another goroutine may have been faster: then its ticket is the one
+	e.decodedOnce.CompareAndSwap(nil, t) // if another goroutine was faster, its ticket is everybody's
 	return e.decodedOnce.Load(), nil
 }
 

@@ -88,7 +88,7 @@ func (f *function) endCall(now time.Time, failed bool) {
 		f.failurePauses.Reset()
 		return
 	}
-	// The candidates are as untried as before the call: the pause alone says when they are tried again.
+	// The candidates count as new, as before the call, so that the pause alone delays the next one.
 	f.hasNew = true
 	if at := now.Add(f.failurePauses.NextBackOff()); at.After(f.notBefore) {
 		f.notBefore = at

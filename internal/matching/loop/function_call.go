@@ -48,7 +48,7 @@ func newCalls(o Options) *calls {
 func (c *calls) runAndReport(call *functionCall) {
 	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.loopContext) })
 	if c.loopContext.Err() == nil {
-		c.resultQueue <- call // it has room for all
+		c.resultQueue <- call // it has room for maxFunctionCalls, so this does not block
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.loopContext), time.Second)
@@ -92,8 +92,9 @@ type functionCall struct {
 func (c *functionCall) run(ctx context.Context) error {
 	defer func() { c.matchmaker.Engine.Release(c.heldBytes) }()
 	newID := func() string { return db.FunctionMatchID(c.profileName, c.ownerEpoch) }
+	// An error of the function counts last: the proposals that arrived before it are valid.
 	failed := c.matchmaker.Call(ctx, c.profile, newID,
-		c.collectProposal) // proposals that arrived before an error are valid
+		c.collectProposal)
 	if err := c.judgeProposals(ctx); err != nil {
 		return err
 	}
@@ -112,6 +113,7 @@ func (c *functionCall) collectProposal(p cycle.Proposal) error {
 	if len(c.proposals) >= maxFunctionMatches || c.heldBytes+size > maxFunctionBytes {
 		return errTooManyMatches
 	}
+	// Against the same bound as proposals in cycles: until Fetch they are in no cycle, and take memory all the same.
 	if err := c.matchmaker.Engine.Hold(size); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ func (l *Loop) callFunction(p *owned) {
 	if at, ok := f.Next(); !ok || at.After(now) {
 		return
 	}
+	// Without the pause the call would stay due, and the loop would not sleep until another call has ended.
 	if l.calls.runningCount >= maxFunctionCalls {
 		f.notBefore = now.Add(functionTurn)
 		return
@@ -49,7 +50,7 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	l.reportCall(ctx, c)
 	p := l.profiles[c.profileName]
 	if p == nil || p.function != c.function {
-		// Another worker or version decides now, and its function may propose the tickets again at once.
+		// Freed at once, so that the function of the worker or version that decides now may propose the tickets again.
 		for _, m := range c.markedTickets() {
 			l.freeTickets(m, 0)
 		}

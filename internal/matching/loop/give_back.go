@@ -32,13 +32,13 @@ func (l *Loop) dropMatch(j *job, after time.Duration, why string) {
 
 // giveBack makes the tickets of a match that is not committed candidates again, at their place, after a pause.
 func (l *Loop) giveBack(j *job, after time.Duration) {
-	// Tickets that a cycle has marked are pending in the database: no profile, here or elsewhere, may take them before
-	// their marks are removed there.
+	// Tickets that a cycle has marked are pending in the database: no profile on any worker may take them before their
+	// marks are removed there.
 	if m := j.markedTickets(); m != nil {
 		l.freeTickets(*m, after)
 		return
 	}
-	// Another worker may own the profile by now: it has the tickets in its own engine.
+	// If another worker owns the profile by now, its engine has the tickets.
 	p := l.profiles[j.match.Profile]
 	if p == nil || j.match.Accepted {
 		return // tickets of an accepted match leave it when its time is over, which the database judges

@@ -112,6 +112,7 @@ func (h *historian) writeQueued(ctx context.Context) bool {
 	taken := h.unwritten
 	h.unwritten = records{}
 	h.mu.Unlock()
+	// Tickets first: a history that is lost cannot be replayed, while one without sightings can.
 	err := h.writeMatched(ctx, taken.leftTickets)
 	if err == nil {
 		taken.leftTickets = nil

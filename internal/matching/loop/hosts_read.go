@@ -15,7 +15,7 @@ const hostsEvery = 10 * time.Second
 
 // readHosts reads the hosts of all modes of this worker's profiles, and tells the engines which game regions have room.
 func (l *Loop) readHosts(ctx context.Context) error {
-	// While a match waits for a server, a new one is to be found within a second; otherwise engines need only a hint.
+	// While a match waits for a server, capacity is read every second. Otherwise the engines need it only as a hint.
 	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.readAt) < hostsEvery && l.knowHosts() {
 		return nil
 	}

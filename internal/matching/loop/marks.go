@@ -29,7 +29,7 @@ func (l *Loop) freeProfile(name string) {
 
 func (l *Loop) freeMatches(isWanted func(*job) bool) {
 	for _, j := range l.allJobs() {
-		// Other matches have no marks: their tickets are free as soon as no worker has them.
+		// Matches without marks need nothing: in the database their tickets are free.
 		if m := j.markedTickets(); m != nil && isWanted(j) {
 			l.freeTickets(*m, 0)
 		}

@@ -140,7 +140,7 @@ func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) (
 			continue
 		}
 		players[i].Told = text
-		// The bound is that of both; without its sources, a value counts as the client's word.
+		// tellBytes bounds both together. Without its sources a value counts as the client's word.
 		if vouched, err := json.Marshal(sources); err == nil && len(text)+len(vouched) <= tellBytes {
 			players[i].Sources = sources
 		}

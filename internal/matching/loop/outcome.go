@@ -56,7 +56,7 @@ func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome)
 	case db.MatchCommitted:
 		l.handleCommitted(j)
 	case db.MatchProposed:
-		l.leaveProfiles(j) // its tickets come back when the ready check fails
+		l.leaveProfiles(j) // the changes of the queue bring its tickets back if the ready check fails
 		if p := l.profiles[j.match.Profile]; p != nil {
 			p.openChecks, p.mayHaveChecks = p.openChecks+1, true
 		}
@@ -120,12 +120,13 @@ func (l *Loop) nextRegion(j *job) {
 		l.commits.addJob(j)
 		return
 	}
+	// The match was decided while no game region was known, and one appeared meanwhile.
 	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 &&
 		len(l.hosts.regionsOf(p.profile)) > 0 {
-		l.giveBack(j, 0) // the first game region appeared meanwhile
+		l.giveBack(j, 0)
 		return
 	}
-	// No region has a server with room now. It begins at its best one again when there may be one.
+	// No region has a server with room: when one may have, the match tries its best region first.
 	j.regionIndex = 0
 	l.waiting.addJob(j)
 }

@@ -81,7 +81,8 @@ func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 		return
 	}
 	p.isPaused = paused
-	l.passChange(p, change{moment: l.currentMoment(), kind: decisionsDue}) // not of the moment when it was paused
+	// The next decision is of this moment, not of the one when the profile was paused.
+	l.passChange(p, change{moment: l.currentMoment(), kind: decisionsDue})
 	l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
 		slog.Bool("paused", paused))
 }
@@ -102,8 +103,8 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
-// resumeOwned decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed
-// after it took them.
+// resumeOwned takes up the profiles that this worker owns and does not decide for, because it began anew, or a reading
+// failed after it took them. It gives up those that this release cannot read.
 func (l *Loop) resumeOwned(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {

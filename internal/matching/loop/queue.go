@@ -102,7 +102,7 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 		}
 		q.removeTicket(c.TicketID)
 	}
-	// A ticket with a SeenAt has been recorded, and is seen first only once.
+	// A SeenAt is in the database already. A ticket that this worker had before keeps its first one.
 	if old == nil && e.isPlayable() && c.SeenAt.IsZero() {
 		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seenAt})
 	}
@@ -112,7 +112,8 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 	switch {
 	case e.isFree(at):
 		q.listener.ticketFree(e)
-	case !e.isPaused: // a paused one is free when another version of it is read, at no time that is known
+	// A paused ticket is in no match: it becomes free with another version of it, at a time that is not known.
+	case !e.isPaused:
 		q.inMatches[c.TicketID] = e
 		q.noteOverdue(e.pendingUntil)
 	}
@@ -124,7 +125,8 @@ func (q *queue) removeTicket(id string) {
 		return
 	}
 	q.heldBytes -= e.memoryBytes()
-	delete(q.entryByID, id) // first: matches that need the ticket are dropped, and their tickets looked up
+	// Before ticketGone, which gives the tickets of a waiting match back: this one must not be found then.
+	delete(q.entryByID, id)
 	delete(q.inMatches, id)
 	q.byProfile.removeEntry(e)
 	q.listener.ticketGone(e)
@@ -206,7 +208,7 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 			}
 			c.SeenAt = old.seenAt
 		}
-		q.removeTicket(c.TicketID) // so that put tells of it even if nothing but a mark changed
+		q.removeTicket(c.TicketID) // putTicket ignores a version that it knows, even if its mark has changed
 		q.putTicket(c, at)
 	}
 	for _, id := range ids {

@@ -46,7 +46,7 @@ func (q *queue) loadPage(ctx context.Context) error {
 		_, old := overtaken[c.TicketID]
 		return old
 	}))
-	// With memory full, the rest is left to comparisons: they find tickets for which there is room again.
+	// Once memory is full, the rest is left to comparisons, which find the tickets for which there is room again.
 	if q.isFullyRead = !page.hasNext || q.isFull(0); q.isFullyRead {
 		q.nextPage = nil
 	}
@@ -133,6 +133,7 @@ func (q *queue) differingIDs(page []query.CandidateIDsAfterRow) (ids []string) {
 	for _, r := range page {
 		q.comparison.comparedIDs[r.ID] = true
 		switch e := q.entryByID[r.ID]; {
+		// The ids before count as added, since they are read only after the page.
 		case e == nil && q.isFull(len(ids)):
 			q.comparison.leftOut++
 		case e == nil || e.lastTx != r.Tx:

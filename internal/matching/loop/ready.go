@@ -74,7 +74,8 @@ func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 	j.waiters = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
 		e := l.queue.entryByID[t.ID]
-		if e == nil { // no place in memory, or not read yet: the match does not need it
+		// The ticket had no place in memory, or was not read yet. Without it only its waiting time is not known.
+		if e == nil {
 			continue
 		}
 		if e.createdAt.Before(j.oldestCreated) {

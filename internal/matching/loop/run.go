@@ -15,7 +15,9 @@ const followEvery = 25 * time.Millisecond
 
 // Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
 func (l *Loop) Run(ctx context.Context) {
+	// Ends last: the calls that dropCalls waits for use the matchmaker until then.
 	defer l.runMatchmaker(ctx)()
+	// A closure: forgetAll replaces l.turns.
 	defer func() { l.turns.dropAll() }()
 	defer l.historian.startWriting(ctx)()
 	for ctx.Err() == nil {
@@ -26,6 +28,7 @@ func (l *Loop) Run(ctx context.Context) {
 		l.beginAnew(ctx, err)
 		wait.For(ctx, retryPause)
 	}
+	// A worker that ends hands its profiles and tickets over at once. What a second is not enough for expires by itself.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	l.commits.waitForAll(ctx)
@@ -59,6 +62,7 @@ func (l *Loop) runUntilError(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.calls.loopContext = ctx
+	// Before profiles are taken: those of a worker without a lease count as free.
 	if err := l.lease.beginRenewing(ctx, func() { cancel(errLeaseLost) }); err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 	if err := l.restoreWaits(ctx); err != nil {
 		return err
 	}
-	if !l.knowHosts() { // before a profile that was just taken decides
+	if !l.knowHosts() { // a profile that was just taken, or has a new version, decides only with its game regions
 		return l.readHosts(ctx)
 	}
 	return nil
@@ -126,7 +130,7 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 // compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 	if !l.hasProfiles {
-		l.followedNanos.Store(time.Now().UnixNano()) // nothing is to be followed: the alert on the lag stays quiet
+		l.followedNanos.Store(time.Now().UnixNano()) // there is nothing to follow: the alert on the lag must not fire
 		return nil
 	}
 	if !l.queue.followsChanges {

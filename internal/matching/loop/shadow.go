@@ -86,6 +86,7 @@ func measuresOf(p *profile.Profile, found *decide.Proposal) map[string]float64 {
 	}
 	m := map[string]float64{"players": float64(players), "fill": float64(players) / float64(max(1, seats))}
 	for _, r := range found.Rules {
+		// A rule that a step has ended has no value.
 		if r.Text != "ended" {
 			m[r.ID] = r.Value
 		}

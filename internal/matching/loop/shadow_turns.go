@@ -17,6 +17,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	case version == 0:
 		p.shadow = nil
 		return false, nil
+	// A comparison is of one shadow with one live version: with another one of either it begins again.
 	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.LiveMatches == p.version:
 		return false, nil
 	}
@@ -63,7 +64,7 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 	}
 	t := &turn{profileName: p.name, isShadow: true, beganAt: now, mayDecide: true, maxTime: s.timeCredit,
 		maxLate: l.maxLate, searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
-	s.decider.isHot = true // whatever it searches: players wait for the live versions only
+	s.decider.isHot = true // whatever its last turn took: players wait for the live versions only
 	l.turns.beginTurn(s.decider.beginTurn(t))
 }
 
@@ -71,7 +72,7 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 func (l *Loop) endShadow(p *owned, t *turn) {
 	s := p.shadow
 	if s == nil || s.decider != t.decider {
-		return // another version is the shadow now, or none
+		return // the shadow is another version by now, or there is none
 	}
 	s.timeCredit -= t.tookTime
 	if t.err != nil {

@@ -37,6 +37,7 @@ func (q *turns) beginTurn(t *turn) {
 	} else {
 		q.light = append(q.light, t)
 	}
+	// Otherwise a running goroutine takes the turn when it ends its own.
 	if q.runningCount < q.maxRunning {
 		q.runningCount++
 		q.goroutines.Go(q.runTurns)
@@ -93,6 +94,6 @@ func (q *turns) takeEnded() (ended []*turn) {
 func (q *turns) dropAll() {
 	q.mu.Lock()
 	q.light, q.hot = nil, nil
-	q.mu.Unlock() // before the wait: the goroutines need it to find that nothing is left
+	q.mu.Unlock() // a goroutine locks mu to hand its turn in, and to find that no other waits
 	q.goroutines.Wait()
 }

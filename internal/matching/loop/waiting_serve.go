@@ -27,7 +27,7 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
 			l.waiting.forgetTickets(j)
 			l.giveBack(j, 0)
-		// It may be asked when another check of its profile has ended, whatever servers there are.
+		// The profile has as many open checks as it may have: one of them has to end first.
 		case j.asksPlayers && !l.mayAsk(l.profiles[j.match.Profile]):
 			rest = append(rest, j)
 		case room.takeSeats(l.hosts, j):
@@ -107,9 +107,9 @@ func (l *Loop) sumDemand() []db.Demand {
 			continue
 		}
 		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
-		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key // a NUL is in no name
+		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key // no name has a NUL
 		if sums[key] == nil {
-			// In whole seconds, so that demand that does not change otherwise is written once a second at most.
+			// In whole seconds, so that demand is not written at each call while only this value changes.
 			d.LongestWait = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}

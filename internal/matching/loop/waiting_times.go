@@ -39,7 +39,7 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 
 // putWaits estimates anew, at most once a second, and stores what changed in one statement for all profiles.
 func (l *Loop) putWaits(ctx context.Context) error {
-	// The loop comes here also when capacity changes, which may be many times a second.
+	// runSecond also runs when capacity changes, which may be many times a second.
 	if time.Since(l.waitTimesStoredAt) < tick {
 		return nil
 	}

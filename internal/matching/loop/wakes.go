@@ -65,7 +65,8 @@ func (w *wakes) stopAll() {
 	}
 }
 
-// pollOnce notes notifications without waiting for one.
+// pollOnce notes notifications about the queue without waiting for one. The other channels keep their signals until the
+// next sleep.
 func (w *wakes) pollOnce(l *Loop) {
 	select {
 	case <-w.queueWake:

@@ -56,9 +56,11 @@ func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 		return true
 	}
 	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
+		// It left after the queue was read: as the doc comment says, it counts as one that waits.
 		if h.isWaiting[row.ID] {
 			return nil
 		}
+		// Tickets that still wait are in no history: each is merged in at its creation.
 		for len(waiting) > 0 && !waiting[0].Ticket.Created.After(row.Created) {
 			heap.Push(&late, waiting[0])
 			waiting = waiting[1:]
@@ -107,6 +109,7 @@ func matchOf(row query.ReplayMatchesRow) replay.Match {
 		m.Rules = append(m.Rules, decide.RuleValue{ID: r.Rule, Value: r.Value, Limit: r.Limit, Text: r.Text})
 	}
 	for _, r := range why.Regions {
+		// A match without seats has no game region: the first one with a latency counts, which is the best.
 		if r.Worst != nil && (r.Region == m.Region || m.Region == "" && m.Latency == 0) {
 			m.Latency = *r.Worst
 		}

@@ -15,6 +15,8 @@ import (
 
 // arrivalOf makes a ticket from its history. Errors: it lacks attributes that the rules compare.
 func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) {
+	// An assigned ticket had players, so a recording with attributes has some. Another one may have had a body that could
+	// not be decoded.
 	if row.Attributes == nil && len(h.neededAttributes) > 0 && row.Outcome == "assigned" {
 		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a "+
 			"replay needs %s=plain from before the time "+
@@ -28,6 +30,7 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 	if err != nil {
 		return replay.Arrival{}, err
 	}
+	// The players are needed without attributes as well, for sizes and places.
 	if row.Attributes == nil {
 		for _, sub := range slices.Sorted(slices.Values(row.Party)) {
 			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{},
@@ -39,12 +42,15 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 	if a.Recorded == nil && row.Outcome != stillWaits {
 		a.LeftAt, a.Why = row.LeftAt.UTC(), leavingOf(row.Outcome)
 	}
+	// The epoch stands for a ticket of which no worker has recorded when it saw it leave.
 	if row.LeftSeenAt.Unix() > 0 {
 		a.LeftSeen = row.LeftSeenAt.UTC()
 	}
 	return a, nil
 }
 
+// laterTime makes up for a worker's reading of the database's clock, which may be behind: no ticket is seen before it is
+// created.
 func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

@@ -47,7 +47,8 @@ func needsOf(p *profile.Profile) needs {
 			n[s.Arg] = "pool"
 		}
 	}
-	delete(n, "") // of what the profile leaves out: a batch, a priority, an order without a distance
+	// A profile without a batch, a priority, or a distance or value of an order left its empty name here.
+	delete(n, "")
 	return n
 }
 
@@ -60,7 +61,8 @@ func (n needs) addRules(rules []profile.Rule) {
 				n[attribute] = "rule " + r.ID
 			}
 		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes,
-			profile.Latency, profile.Or, profile.And, profile.Not: // equal values suffice, or there are none
+			profile.Latency, profile.Or, profile.And, profile.Not:
+			// These compare for equality, which hashes keep, or compare no attributes, or have rules of their own.
 		}
 		n.addRules(r.Rules)
 	}
@@ -71,7 +73,8 @@ func (n needs) refuseHashed(t *match.Ticket) error {
 	for _, p := range t.Players {
 		for name, by := range n {
 			v := p.Attributes[name]
-			// A list with a plain value is plain: all of a list are hashed, or none.
+			// A recording hashes all values of a list or none: one plain value shows that none is hashed, even if another
+			// one looks like a hash.
 			isHashedList := v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain)
 			if v.Kind == match.Text && hash.MatchString(v.Text) || isHashedList {
 				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain "+

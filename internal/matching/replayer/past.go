@@ -38,7 +38,8 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.yieldArrivals, Matches: h.yieldMatches,
 		HasSameRules: func(version int) bool { return same[version] },
 	}
-	for _, v := range slices.Backward(versions) { // the last is the one with most matches
+	// From the fewest matches to the most: of the versions with the same rules, the seed of the most matches stays.
+	for _, v := range slices.Backward(versions) {
 		if same[int(v.Version)] || in.Seed == 0 {
 			in.Seed = uint64(v.Seed)
 		}
@@ -53,6 +54,7 @@ const serverWait = 2 * time.Second
 // Capacity returns when matches waited for servers.
 func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (replay.Capacity, error) {
 	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
+	// From the decision to the commit players may be asked for Accept: that is no shortage.
 	c := replay.Capacity{Recorded: true}
 	for _, r := range rows {
 		c.Shortages = append(c.Shortages,
@@ -63,6 +65,7 @@ func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (r
 
 // checkTickets returns an error if there is no history of that time, or it has no ticket for these rules.
 func (h *history) checkTickets(rules decide.Version) error {
+	// One candidate is enough: the tickets are read again for the replay.
 	engine, others := decide.New(rules, 0), 0
 	takes := func(a replay.Arrival) bool {
 		ok, _ := engine.Candidate(a.Ticket)
@@ -129,6 +132,7 @@ func (h *history) sameVersions(versions []query.ReplayVersionsRow, p *profile.Pr
 			return nil, err
 		}
 		read, err := profile.ParseStored([]byte(stored.Document))
+		// A version of a newer release, which cannot be read, has other rules.
 		same[number] = err == nil && string(read.Canonical()) == canonical
 	}
 	return same, nil

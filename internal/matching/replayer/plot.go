@@ -44,7 +44,7 @@ func newPlot(title string, most float64, unit func(float64) string) plot {
 	return p
 }
 
-// heightOf is the height of a value, from the top.
+// heightOf returns the distance of a value from the top edge, which is where SVG counts from.
 func (p *plot) heightOf(value, most float64) float64 {
 	if most <= 0 {
 		most = 1
@@ -124,7 +124,7 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 	p := newPlot(title, most, unit)
 	for _, s := range sidesOf(r) {
 		var d strings.Builder
-		command := "M" // moves to the first point; the others are joined to it by lines
+		command := "M" // the path begins at the first point; "L" draws a line to each further one
 		for i, point := range s.reportSide.Line {
 			fmt.Fprintf(&d, "%s%.1f %.1f", command, pointLeft(i, s.reportSide.Line), p.heightOf(of(point), most))
 			command = "L"
@@ -138,7 +138,7 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 	return p
 }
 
-// pointLeft is where a point of a line is, from the left.
+// pointLeft returns the distance of a point of a line from the left edge.
 func pointLeft(i int, line []replay.Point) float64 {
 	steps := max(1, len(line)-1) // a report of one moment has one point
 	return plotLeft + float64(i)*float64(plotWidth-plotLeft-8)/float64(steps)

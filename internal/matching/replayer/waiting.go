@@ -44,6 +44,7 @@ func (h *history) readWaiting(c *db.Candidate) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
+	// By way of a row of the history: the ticket then lacks what a recording does not keep, as all others do.
 	row := query.ReplayTicketsRow{ID: c.TicketID, Created: c.CreatedAt, SeenAt: c.SeenAt, Profiles: t.Profiles,
 		Outcome: stillWaits}
 	for _, p := range t.Players {

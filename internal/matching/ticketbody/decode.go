@@ -42,7 +42,8 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 	}
 	if details != nil {
 		t.Latencies = latenciesOf(details.GetLatencies())
-		if claimed := details.GetClaimedLatencies(); len(claimed) > 0 { // few tickets have any
+		// Few tickets have any: an empty map for each of the others would only take memory.
+		if claimed := details.GetClaimedLatencies(); len(claimed) > 0 {
 			t.ClaimedLatencies = latenciesOf(claimed)
 		}
 	}
@@ -64,7 +65,7 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 }
 
 func checkDetails(d *pb.TicketDetails) error {
-	// Clients of Open Match can write any extension: what Encode makes sure of is checked again.
+	// Frontends of Open Match can send any extension, past the checks of our own API.
 	if len(d.GetPlayers()) > MaxPlayers || max(len(d.GetLatencies()), len(d.GetClaimedLatencies())) > MaxRegions ||
 		len(d.GetProfiles()) > MaxProfiles {
 		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
@@ -113,7 +114,7 @@ func latenciesOf(stored map[string]uint32) map[string]uint16 {
 
 // playersOf returns the party, sorted. Players without attributes of their own share the ticket's.
 func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []match.Player {
-	// Who makes tickets of Open Match is a backend of the studio, which vouches for all that they say.
+	// A frontend of Open Match is a backend of the studio: it vouches for all attributes (docs/security.md).
 	if d == nil && token.ValidSubject(player) {
 		return []match.Player{{Sub: player, Attributes: ticket, Source: match.FromBackend}}
 	}
@@ -147,9 +148,9 @@ func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 
 func overlayAttributes(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
 	if len(own) == 0 {
-		return ticket // shared: a worker keeps hundreds of thousands of tickets
+		return ticket // the same map for all, to save memory: a worker keeps hundreds of thousands of tickets
 	}
-	all := maps.Clone(ticket) // the other players share it
+	all := maps.Clone(ticket) // other players share the map
 	for name, m := range own {
 		if v, ok := attributeValue(m); ok && isStorable(name) {
 			all[name] = v

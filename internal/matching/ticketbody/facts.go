@@ -67,7 +67,8 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	tags := match.ValueOf(players[""]["tags"]).List
 	delete(players, "")
 	for _, sub := range slices.Sorted(maps.Keys(players)) {
-		// the history keeps no sources: a replay takes every value as one that somebody vouches for
+		// A replay takes every value as vouched for, whatever sources the history has: histories of earlier releases, and
+		// hashed ones, have none. DraftOfFacts restores the sources.
 		p := match.Player{Sub: sub, Attributes: match.Attributes{}, Source: match.FromBackend}
 		for name, v := range players[sub] {
 			if value := match.ValueOf(v); value.Kind != 0 {

@@ -19,10 +19,11 @@ const (
 // decodes nothing else, so it costs a fraction of [Decode].
 func Party(body []byte) (subs []string) {
 	for entry := range fieldValues(body, ticketExtensions) {
+		// A frontend of Open Match may store extensions of its own beside ours.
 		if string(lastField(entry, mapKey)) != TicketExtension {
 			continue
 		}
-		subs = nil // of a map entry that comes twice, the last counts
+		subs = nil // protobuf: of two map entries with the same key the last counts
 		for player := range fieldValues(lastField(mergeFields(entry, mapValue), anyValue), detailsPlayers) {
 			subs = append(subs, string(lastField(player, playerSub)))
 		}

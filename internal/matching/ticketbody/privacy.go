@@ -71,6 +71,7 @@ func hashedValue(v match.Value) match.Value {
 	return match.Value{}
 }
 
+// hashText keeps 64 bits: enough that two of the values of a history hardly ever share a hash.
 func hashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -74,6 +74,7 @@ func (r *Room) takeUnserved(now time.Time) (players []*Player, demand []db.Waiti
 		for _, p := range q.players {
 			due := renewals > 0 && !now.Before(p.renewAt)
 			switch {
+			// Its row is fresh, or it may get a seat at this moment, without demand.
 			case p.state.Recorded && !due, p.isAsking && !p.state.Recorded:
 				continue
 			case !p.state.Recorded && !q.hasMissed && !due:
@@ -115,7 +116,8 @@ func (r *Room) deleteEnded(ctx context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.endedDemand = append(r.endedDemand, ended...)
-		r.endedDemand = r.endedDemand[max(0, len(r.endedDemand)-r.maxPlayers):] // what is older has lapsed
+		// Bounded during an outage: demand that is not deleted lapses after TTL.
+		r.endedDemand = r.endedDemand[max(0, len(r.endedDemand)-r.maxPlayers):]
 	}
 	return err
 }

@@ -37,8 +37,7 @@ func (q *queue) startAsking() {
 		return
 	}
 	q.isRunning = true
-	// No follow.Loop: the queue follows no feed, only a player or news of capacity is a reason to ask, and its
-	// goroutine ends with its last player.
+	// No follow.Loop: Room.Run wakes all queues at intervals, and the goroutine of a queue ends with its last player.
 	q.room.askingQueues.Go(func() {
 		for q.mustContinue(ctx) {
 			_ = q.room.guard.Do("waiting players",
@@ -124,7 +123,7 @@ func (p *Player) settleWait(seat *db.Placement, err error) {
 	p.state.Seat, p.state.Err = seat, err
 	p.queue.dropPlayer(p)
 	p.queue.lastTrouble = nil
-	r.mu.Unlock() // before the call of the database: others do not wait for it
+	r.mu.Unlock() // other players must not wait for the call of the database
 	if unwanted && seat != nil {
 		if err := r.giveBack(context.Background(), seat.SessionID, p.request.Sub); err != nil {
 			r.log.Warn("the seat of a player that left was not given back: it expires", slog.Any("error", err))

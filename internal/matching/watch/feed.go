@@ -59,6 +59,7 @@ func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	// What happened before this page is not known.
 	if h.eventsPoint.IsZero() || page.ServerChanged {
 		h.wakeAll()
 	}
@@ -81,7 +82,7 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if idle && !first && h.Watching()+h.Following() > 0 {
-		// a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.settledPoint
+		// A watcher that joined meanwhile may have read its ticket before page.NextPoint: read again from settledPoint.
 		return true, nil
 	}
 	h.settledPoint = page.NextPoint

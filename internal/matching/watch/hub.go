@@ -54,7 +54,7 @@ type Hub struct {
 	feedRead      chan struct{}   // closed after the first reading of the feed
 	stopped       chan struct{}   // closed when Run has ended
 	settledPoint  db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
-	eventsPoint   db.SettledPoint // as since, of the feed of events; zero while nobody follows
+	eventsPoint   db.SettledPoint // as settledPoint, of the feed of events; zero while nobody follows
 	followerAdded chan struct{}   // wakes Run: somebody follows a ticket
 	keepAlive     *keepAlive
 
@@ -146,7 +146,8 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 	}
 	w := &watcher{store: h.store, region: h.region, id: id, hubStopped: h.stopped, sendAssignment: send,
 		latestChange: make(chan db.Settled, 1)}
-	if err := h.addWatcher(w); err != nil { // before the look: the feed delivers what the look does not see
+	// Before the ticket is read: the feed delivers what that reading does not see.
+	if err := h.addWatcher(w); err != nil {
 		return err
 	}
 	defer h.removeWatcher(w)
@@ -183,7 +184,7 @@ func (h *Hub) Follow(id string) (*Follower, error) {
 	h.followersByTicket[id][f] = struct{}{}
 	h.followerCount++
 	if h.followerCount == 1 {
-		wait.Wake(h.followerAdded) // nobody has read the events before: see readEvents
+		wait.Wake(h.followerAdded) // the events were not read while nobody followed: see readEvents
 	}
 	return f, nil
 }

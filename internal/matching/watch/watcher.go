@@ -39,8 +39,7 @@ type watcher struct {
 // only sender.
 func (w *watcher) notifyChange(s db.Settled) {
 	select {
-	// Only the latest change counts. The watcher may take the old one at the same time: then the channel is empty,
-	// too.
+	// Only the latest change counts. If the watcher takes the old one at the same time, the channel is empty as well.
 	case <-w.latestChange:
 	default:
 	}
@@ -104,6 +103,8 @@ func (w *watcher) updateFrom(t db.Ticket) error {
 // sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's
 // time is over: the ticket is deleted by then, or was assigned again.
 func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
+	// An assignment that is repeated unchanged extends the ticket's life as well: the next look is put off before the
+	// comparison.
 	left := at.Add(w.store.Timing().AssignedFor).Sub(w.store.Now())
 	w.lookDue = time.After(max(left, minLookInterval))
 	unchanged := !w.assignedAt.IsZero() && bytes.Equal(w.lastAssignment, assignment)
