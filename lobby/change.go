@@ -38,7 +38,7 @@ func (r *Room) RelayMessage(m Message) {
 func (r *Room) Member(session string) (Member, bool) { return findMember(r.Members, session) }
 
 // RemoveMember takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does
-// what it does in Leave.
+// what it does in OnLeave.
 func (r *Room) RemoveMember(session, reason string) (Member, bool) {
 	m, ok := r.takeMember(session)
 	if ok {
@@ -80,7 +80,7 @@ func (r *Room) endInvitations(session, player string) bool {
 	if !slices.ContainsFunc(r.InvitedMembers, open) {
 		return false
 	}
-	// A copy, since the room of before an action that fails keeps its list.
+	// A copy: if the action fails, the room from before it is restored, which shares this list.
 	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers), open)
 	return true
 }

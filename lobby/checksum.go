@@ -119,7 +119,7 @@ func (c *canonicalJSON) lowerKind(names []string) {
 		return
 	}
 	c.worstKind = max(c.worstKind, ChecksumLocal)
-	// Locales sort letters beyond ASCII in too many ways to follow.
+	// localeCompare orders letters beyond ASCII differently in each locale.
 	if slices.ContainsFunc(names, func(key string) bool { return !isPrintable(key) }) {
 		c.worstKind = ChecksumNone
 	}

@@ -50,8 +50,8 @@ const (
 )
 
 // ShareCode returns the action by which a member reads the code of its room, or gives it the code next. Where a room
-// has an owner, only the owner changes the code; elsewhere members make one and keep it. The Answer has the code, and
-// the link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
+// has an owner, only the owner changes the code; elsewhere members make one and keep it. The CallerAnswer has the code,
+// and the link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
 func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
 	return boundedAction(func(r *Room) error {
 		if err := t.mayShare(r, session, wish); err != nil {

@@ -27,7 +27,7 @@ const (
 	linkCode = "{code}"
 )
 
-// settings reads one key of a type each. A logic has those that are in its list.
+// readers read one key of a type each. keysOf are the keys that each logic has.
 var (
 	readers = map[string]func(*Type, json.RawMessage) error{
 		"max_members": readMaxMembers,

@@ -112,7 +112,7 @@ func (t *Types) ownerFor(r *Room, session string) (string, error) {
 		return "", ErrNotFound
 	case !isMember:
 		return "", ErrNotMember
-	// Who may be in it is the match's, and no member's.
+	// The match decides who may be in it, and no member.
 	case r.Participants != nil:
 		return "", ErrOfMatch
 	case !t.hasOwner(r):
@@ -156,7 +156,7 @@ func (t *Types) setMaxMembers(r *Room, members int) error {
 		return ErrWrongType
 	case members < 1 || members > typ.MaxMembers:
 		return Invalid("max_members", "must be a whole number from 1 to %d", typ.MaxMembers)
-	// Nobody says which members would have to leave.
+	// The request does not say which members would have to leave.
 	case members < len(r.Members):
 		return Invalid("max_members", "must be at least the number of members, %d", len(r.Members))
 	}

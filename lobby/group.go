@@ -122,6 +122,7 @@ func ensureOwner(r *Room) {
 	if _, ok := r.Member(r.textOf("owner")); ok || len(r.Members) == 0 {
 		return
 	}
+	// Members are in the order in which they joined.
 	r.SetKey("owner", r.Members[0].Session)
 }
 
@@ -214,7 +215,8 @@ func inviteMember(r *Room, m Member, f fields) error {
 	return nil
 }
 
-// openInvitations counts the other players that are invited. Those of this transaction are in Invited only afterwards.
+// openInvitations counts the other players that are invited. Those of this transaction are among the effects and not yet
+// in InvitedMembers.
 func openInvitations(r *Room, but string) int {
 	players := map[string]bool{}
 	for _, m := range r.InvitedMembers {
@@ -250,7 +252,7 @@ func (g group) kickMember(r *Room, m Member, f fields) error {
 	}
 	// It is there: otherMember has found it.
 	kicked, _ := r.RemoveMember(session, "kicked")
-	// Without an end: it lasts as long as the room, whose owner it is that bans.
+	// Without an end: the owner bans from its own room, so the ban ends with the room.
 	if ban {
 		if err := r.addSanction(Sanction{Player: kicked.Player, IsBan: true}, time.Time{}); err != nil {
 			return err

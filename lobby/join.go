@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Join is a session that joins a room. Type is the room's, and makes a new one.
+// Join is a session that joins a room. If there is no room of the id, a new one of RoomType is made.
 type Join struct {
 	RoomType, Session, Player string
 	Options                   Options
@@ -16,8 +16,8 @@ type Join struct {
 // oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
 type oncePerPlayer interface{ oncePerPlayer() }
 
-// heir is a logic that keeps something of a member: succeed gives to m, a session that is in the room in the place of
-// old, what the state says of old.
+// heir is a logic that keeps something of a member: succeedMember gives to m, a session that is in the room in the place
+// of old, what the state says of old.
 type heir interface {
 	succeedMember(r *Room, old, m Member, o Options) error
 }
@@ -127,7 +127,7 @@ const reasonReplaced = "replaced"
 func checkAdmission(r *Room, j Join, own bool) error {
 	invited := own || slices.ContainsFunc(r.InvitedMembers,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
-	// From what says most to what says least: a banned player learns that, and not that the room is full.
+	// The most specific reason first: a banned player is refused as banned, and not because the room is full.
 	switch {
 	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
 		return ErrBanned

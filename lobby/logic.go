@@ -11,10 +11,10 @@ import (
 type Logic interface {
 	// OpenState returns the state of a new room.
 	OpenState(o Opening) (State, error)
-	// OnJoin is called after the member was added to the room, Leave after it was removed.
+	// OnJoin is called after the member was added to the room, OnLeave after it was removed.
 	OnJoin(r *Room, m Member, o Options) error
 	OnLeave(r *Room, m Member) error
-	// OnAway is called after the member has lost its socket, Back when it has one again.
+	// OnAway is called after the member has lost its socket, OnBack when it has one again.
 	OnAway(r *Room, m Member) error
 	OnBack(r *Room, m Member) error
 	// OnMessage is called for a message of a member.
@@ -47,8 +47,8 @@ const (
 	maxBytesMessage = 8 << 10
 )
 
-// atomicAction makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never
-// changed in place, so that a copy of the room keeps them.
+// atomicAction makes an action of act: if act fails, the room is as before. Actions replace Members, InvitedMembers and
+// Sanctions and never change them in place, since the copy of the room from before shares them.
 func atomicAction(act func(*Room) error) Action {
 	return func(r *Room) error {
 		before := *r
@@ -63,7 +63,7 @@ func atomicAction(act func(*Room) error) Action {
 }
 
 // boundedAction makes an action of act that fails if the state is too big after it. Actions by which members leave have
-// no such bound.
+// no such bound: a session that has ended must leave in any case.
 func boundedAction(act func(*Room) error) Action {
 	return atomicAction(func(r *Room) error {
 		if err := act(r); err != nil {

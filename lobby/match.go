@@ -65,9 +65,9 @@ func (t *Types) EndMatch() Action {
 	})
 }
 
-// ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It
-// changes nothing, and the player for whom the seat is: "" if an earlier release made the room. Errors: [ErrNotMember],
-// [ErrNoServer].
+// ServerOf returns the action by which a member asks for the session handle of the match's server, and for the
+// player for whom the seat is, "" if an earlier release made the room. Both are in the CallerAnswer; the room stays as
+// it is. Errors: [ErrNotMember], [ErrNoServer].
 func (t *Types) ServerOf(session string) Action {
 	return atomicAction(func(r *Room) error {
 		if _, ok := r.Member(session); !ok {

@@ -24,7 +24,7 @@ func (t *Types) HandleMessage(m Message) Action {
 		if logic == nil {
 			return ErrWrongType
 		}
-		// Behind the others: a client that is in no room learns that first.
+		// After the checks above: a client that is in no room gets that error first.
 		if invalid != nil {
 			return invalid
 		}

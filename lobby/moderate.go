@@ -46,7 +46,7 @@ func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err err
 	found = len(r.InvitedMembers) < invited
 	logic := t.logicOf(r)
 	if logic == nil {
-		return false, ErrWrongType // what its members are to each other, only another process knows
+		return false, ErrWrongType // this process has no logic for the type, so OnLeave could not run
 	}
 	for {
 		// A logic may change the members when one leaves: each is looked for anew.

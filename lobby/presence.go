@@ -22,7 +22,7 @@ func (t *Types) LeaveRoom(session, player string) Action {
 // player, who may come back with another session.
 func (t *Types) EndSession(session string) Action {
 	return atomicAction(func(r *Room) error {
-		// That of this session alone: the player has others, or a later one, which endInvitations would take along.
+		// Only this session's: endInvitations would also end those of the player's other sessions.
 		r.InvitedMembers = withoutMember(r.InvitedMembers, session)
 		return t.leaveRoom(r, session)
 	})
@@ -46,7 +46,7 @@ func (t *Types) leaveRoom(r *Room, session string) error {
 func (t *Types) MarkAway(session string) Action {
 	return atomicAction(func(r *Room) error {
 		m, changed, ok := r.setAway(session, true)
-		// Both the replica and a worker may notice it, and members are to see one.
+		// Both the replica and a worker may report it, and members must see one "dropped" only.
 		if !ok || !changed {
 			return nil
 		}

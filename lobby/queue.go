@@ -122,6 +122,7 @@ func sizeOf(r *Room, f fields, otherwise int) int {
 	if raw := f.rawField("size"); raw != nil {
 		var asked any
 		_ = json.Unmarshal(raw, &asked)
+		// Clamped and not refused, as Nexis does it.
 		return ClampSize(asked)
 	}
 	if otherwise > 0 {

@@ -11,7 +11,7 @@ const (
 
 // rememberMessage numbers a message of a member, if it is one that the room remembers. Without the time, it is none.
 func (r *Room) rememberMessage(e *Entry, m Message) {
-	// A long one is relayed all the same; fifty of them would make the row of a room too large to read for each action.
+	// A longer one is relayed, but not remembered: one answer of the store has up to MaxSayings of them.
 	if e.Kind != EntryMessage || e.Type != MessageSay || len(e.Data) > maxSaying || m.SentAt.IsZero() {
 		return
 	}

@@ -29,7 +29,7 @@ type Room struct {
 	IsNew             bool // no transaction has made it yet
 	State             State
 	StateSeq          int64    // of State as it was read; at least 1
-	Members           []Member // that joined, by Order
+	Members           []Member // that joined, by JoinOrder
 	InvitedMembers    []Member
 	MaxMembers        int
 	// that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
@@ -44,7 +44,7 @@ type Room struct {
 	Sanctions []Sanction      // replaced, never changed in place
 	SaidCount int64           // the Number of the last message that the room remembers
 
-	JoinCount    int64    // the Order of the last member that joined
+	JoinCount    int64    // the JoinOrder of the last member that joined
 	Entries      []Entry  // what members are sent after the patch, in order
 	Effects      []Effect // other changes of this transaction, in order
 	CallerAnswer any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
@@ -92,7 +92,7 @@ const (
 	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
 	EffectEnqueue = "enqueue" // the members queue together for Queue
 	EffectDequeue = "dequeue" // they leave the queue; a member wants it if the Reason is ReasonCancel
-	EffectSucceed = "succeed" // Session waits in the queue where From, of the same Player, has waited
+	EffectSucceed = "succeed" // Session waits in the queue where FromSession, of the same Player, has waited
 	// EffectWithdraw means that Player has left the match for good: no other session of it is sent the match.
 	EffectWithdraw = "withdraw"
 )
@@ -125,5 +125,5 @@ type Snapshot struct {
 	LogPosition       int64 // of the last row of its log
 	StateSeq          int64
 	State             State
-	Members           []Member // by Order
+	Members           []Member // by JoinOrder
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// MaxSanction bounds the time of a ban or a mute that does not last as long as its room. Those who ask for one check
-// it.
+// MaxSanction bounds the time of a ban or a mute that does not last as long as its room. The callers check it.
 const MaxSanction = 365 * 24 * time.Hour
 
 const (

@@ -167,7 +167,7 @@ var orders = map[string]func(a, b Listed) int{
 }
 
 // SelectRooms returns the rooms that the search is for, in its order and at most as many as it asks for. The rooms must
-// be decoded.
+// be those of [Listed.WithDecodedValues].
 func (s Search) SelectRooms(rooms []Listed) []Listed {
 	var found []Listed
 	for _, r := range rooms {

@@ -52,7 +52,7 @@ type Admission struct {
 	ctx            context.Context //nolint:containedctx // ends with the admission
 	end            context.CancelCauseFunc
 	leaveOnce      sync.Once
-	reportLeave    func() // takes the seat's leaving to the director, in the background
+	reportLeave    func() // reports to the director, in the background, that the player has left
 }
 
 // Done is closed when the game server must disconnect the player. Err then returns the reason: [ErrSessionLost],

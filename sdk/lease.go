@@ -57,7 +57,7 @@ func (s *GameServer) sendHeartbeat(ctx context.Context) error {
 	return err
 }
 
-// callFenced sends a request with the current incarnation, as fence.
+// callFenced sends a request with the current incarnation; see followFence.
 func (s *GameServer) callFenced(ctx context.Context, path string, once bool, body func(instanceRef) any,
 	out any) error {
 	return s.followFence(ctx, func(ref instanceRef) (cell string, err error) {
@@ -65,11 +65,11 @@ func (s *GameServer) callFenced(ctx context.Context, path string, once bool, bod
 	})
 }
 
-// followFence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
-// know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
-// ended. So it does where another cell serves the region by now, which may know an incarnation that this process had
-// there before. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and
-// repeats the call.
+// followFence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does
+// not know it, followFence registers again and returns ErrUnknownInstance, because the sessions that the call may
+// concern have ended. It does the same where another cell serves the region by now, which may know an incarnation that
+// this process had there before. If the incarnation is superseded, it ends the server. If the credential has expired, it
+// gets another one and repeats the call.
 func (s *GameServer) followFence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
 	ref, credential, registeredAt := s.ownRef(), s.ownCredential(), s.registeredAt()
 	cell, err := send(ref)

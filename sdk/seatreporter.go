@@ -44,8 +44,8 @@ func newSeatReporter(life context.Context, opts Options, deliver deliverFunc) *s
 	return b
 }
 
-// reportJoin asks the director to connect the seat, and returns nil when the player may play. If ctx ends first, join returns
-// its cause, and the seat is freed again if the report was already sent.
+// reportJoin asks the director to connect the seat, and returns nil when the player may play. If ctx ends first, it
+// returns the cause of ctx, and the seat is freed again if the report was already sent.
 func (b *seatReporter) reportJoin(ctx context.Context, seat *Admission) error {
 	e := &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)}
 	if err := b.enqueueReport(seat.SessionID, e); err != nil {

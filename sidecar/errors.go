@@ -69,7 +69,7 @@ func codeOf(err error) string {
 	return "internal"
 }
 
-// refusalOf returns what the game server is told about an error.
+// refusalOf returns the error document of an error, and its status.
 func refusalOf(err error) (Refusal, int) {
 	for _, r := range reasons {
 		if errors.Is(err, r.err) {

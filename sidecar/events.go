@@ -11,7 +11,7 @@ const (
 	maxUnread    = 256 // events of a listener; one that has more unread is cut off, and listens again
 )
 
-// event is what a game server is told: status, players, sessions or kick.
+// event is what is sent to a game server: status, players, sessions or kick.
 type event struct {
 	Name string
 	Data any
@@ -27,7 +27,7 @@ type sessionList struct {
 
 // events delivers events to listeners, in order and without waiting for them.
 type events struct {
-	first func() []event // what a new listener is told; it takes the lock under which publish is called
+	first func() []event // returns what a new listener gets first; it takes the lock under which publishEvent is called
 
 	mu        sync.Mutex
 	listeners map[chan event]struct{}
@@ -49,7 +49,7 @@ func (e *events) addListener() (first []event, next <-chan event, stop func(), e
 	// Before what is true now is read: an event in between arrives twice rather than not at all.
 	e.listeners[c] = struct{}{}
 	e.mu.Unlock()
-	// What is published from here on may be in first, too; each event says all there is to know, so twice is no harm.
+	// What is published from here on may be in first, too. Each event has the whole state, so twice does no harm.
 	return e.first(), c, func() { e.dropListener(c) }, nil
 }
 
@@ -73,7 +73,7 @@ func (e *events) publishEvent(name string, data any) {
 		select {
 		case c <- event{name, data}:
 		default:
-			// It has missed nothing that it cannot learn: when it listens again, it is told all there is to know.
+			// It loses nothing: when it listens again, it gets the whole state first.
 			e.endStream(c)
 		}
 	}

@@ -129,6 +129,7 @@ func (g *game) enterState(state State, err error) {
 		return
 	}
 	g.state = state
+	// Under the lock, so that listeners get the states in their order.
 	g.events.publishEvent("status", g.statusLocked())
 	if state == StateEnded || state == StateSuperseded {
 		g.finalErr = err
@@ -209,7 +210,7 @@ func (g *game) leavePlayer(id string) error {
 	if !here {
 		return errUnknownPlayer
 	}
-	// After the player is forgotten: the end of the seat is then no news for the game server, which said it.
+	// After the player is forgotten: endAdmission then publishes no kick for a player that left.
 	p.seat.Leave()
 	return nil
 }
@@ -286,6 +287,7 @@ func (g *game) beginShutdown(grace time.Duration) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
+		// Superseded is no failure: another process has the instance id, and nothing is left to deregister.
 		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, sdk.ErrSuperseded) {
 			g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server ended",
 				slog.Any("error", err))
@@ -293,7 +295,7 @@ func (g *game) beginShutdown(grace time.Duration) {
 	}()
 }
 
-// firstEvents is what a new listener to events is told first.
+// firstEvents returns what a new listener to events gets first: the whole state.
 func (g *game) firstEvents() []event {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxGrace    = 24 * time.Hour   // longer than a match: a mistyped unit does not keep a machine for weeks
+	maxGrace    = 24 * time.Hour   // longer than any match: a mistyped unit must not keep a machine for weeks
 	maxBodies   = 256              // bodies that are read at a time
 	bodyTimeout = 5 * time.Second  // they come from this machine
 	beatEvery   = 10 * time.Second // so that a listener that has gone is noticed by a failed write

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	maxLine      = 16 << 10        // an announcement with all its labels, and many times a session token
-	maxConns     = 16              // more than a game server needs: a mistake does not use up the descriptors
+	maxLine      = 16 << 10        // several times an announcement or a session token
+	maxConns     = 16              // more than a game server needs: a leak in it does not use up the descriptors
 	writeTimeout = 5 * time.Second // a game server that reads no answers for so long has frozen
 )
 
@@ -40,7 +40,7 @@ func newLinesServer(g *game, l net.Listener, log *slog.Logger) *linesServer {
 	return &linesServer{game: g, listener: l, log: log, openConns: map[net.Conn]struct{}{}}
 }
 
-// acceptConns serves connections until close. It returns when they have ended.
+// acceptConns serves connections until the listener is closed. It returns when they have ended.
 func (s *linesServer) acceptConns() {
 	defer s.connsServed.Wait()
 	for {
@@ -51,7 +51,7 @@ func (s *linesServer) acceptConns() {
 			}
 			return
 		}
-		// Closed without a word: a game server needs one connection, or two with its events.
+		// Closed without an answer: a game server needs one connection, or two with its events.
 		if !s.addConn(conn) {
 			_ = conn.Close()
 			continue
@@ -123,7 +123,7 @@ func (c *lineConn) readCommands() {
 			Detail: "A line has at most 16 KiB."})
 	}
 	if c.endWatch != nil {
-		// Ends the events, whose goroutine run waits for.
+		// Ends eventWriter, for which the first defer waits.
 		c.endWatch()
 	}
 }
@@ -213,6 +213,7 @@ func (c *lineConn) setDraining(ctx context.Context, drain bool) (any, error) {
 // startWatch sends events from now on.
 func (c *lineConn) startWatch() error {
 	if c.endWatch != nil {
+		// This connection gets the events already.
 		return nil
 	}
 	first, next, stop, err := c.game.events.addListener()

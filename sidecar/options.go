@@ -18,7 +18,7 @@ type Options struct {
 	// IsDeployed is set if the director has started the server: it alone says the instance id, the region, the modes and
 	// the capacity.
 	IsDeployed bool
-	// HTTPListener and Lines listen for the game server. Lines may be nil. [Sidecar.Run] closes them.
+	// The listeners for the game server. LinesListener may be nil. [Sidecar.Run] closes them.
 	HTTPListener, LinesListener net.Listener
 	// HealthWithin is how long a ready game server may be silent. 0: for ever.
 	HealthWithin time.Duration

@@ -37,7 +37,7 @@ func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	setField(&o.MaxSessions, a.MaxSessions)
 	setField(&o.Version, a.Version)
 	setField(&o.CertDigest, a.CertDigest)
-	if a.Modes != nil { // an empty list is said, and refused later
+	if a.Modes != nil { // an empty list replaces the one before, and checkAnnouncement refuses it
 		o.Modes = a.Modes
 	}
 	if a.Labels != nil {
@@ -124,7 +124,7 @@ func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID stri
 }
 
 // replaceProcess registers a process in place of the former one, whose sessions end with that. The former one is forgotten
-// first: its heartbeats may hear of the new registration before this call does. A deployed server is not deregistered,
+// first: its heartbeats may be refused as superseded before this call returns. A deployed server is not deregistered,
 // because that would end its deployment.
 func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID string) error {
 	g.mu.Lock()
@@ -195,6 +195,7 @@ func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID st
 		go func() { _ = server.Close(context.Background()) }()
 		return
 	}
+	// The registration may have taken longer than HealthWithin, and must not count as silence.
 	g.noteCall()
 	g.enterState(StateReady, nil)
 	go g.followServer(server)
@@ -226,6 +227,7 @@ func (g *game) setSessions(list []sdk.SessionRoster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.openSessions = list
+	// Under the lock, so that a listener gets the lists in their order.
 	g.events.publishEvent("sessions", sessionList{g.rosterLocked()})
 }
 
@@ -245,9 +247,10 @@ func (g *game) forgetServer(server *sdk.GameServer) {
 	}
 	g.mu.Unlock()
 	switch {
-	case !current: // the game server was unhealthy or restarted, and is ready again
+	case !current: // the game server was unhealthy or restarted, and has registered anew
 	case errors.Is(server.Err(), sdk.ErrSuperseded):
 		g.enterState(StateSuperseded, server.Err())
+	// judgeHealth has ended the registration of an unhealthy game server, which may announce itself again.
 	case state != StateUnhealthy:
 		g.enterState(StateEnded, nil)
 	}

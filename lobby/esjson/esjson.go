@@ -26,9 +26,9 @@ func ParseText(text []byte) (any, error) {
 	return value, err
 }
 
-// Append appends the JSON of a value: compact, keys sorted bytewise. Besides the values of Parse, it accepts an int, an
-// int64, a []string, and a json.RawMessage, which must be valid JSON and is copied as it is. Anything else is encoded
-// by encoding/json first; what that refuses is null.
+// Append appends the JSON of a value: compact, keys sorted bytewise. Besides the values of [ParseText], it accepts an
+// int, an int64, a []string, and a json.RawMessage, which must be valid JSON and is copied as it is. Anything else is
+// encoded by encoding/json first; what that refuses is null.
 func Append(dst []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:

@@ -145,8 +145,8 @@ func (c *Client) signalChange() {
 	}
 }
 
-// urlsInTurn returns the cell that accepted the client last, and the configured URLs, beginning behind the last one
-// that was used.
+// urlsInTurn returns the cell that accepted the client last, and the configured URLs, beginning with the one after the
+// last that was used.
 func (c *Client) urlsInTurn() []string {
 	urls := c.options.URLs
 	next := slices.Index(urls, c.Status().URL) + 1

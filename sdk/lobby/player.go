@@ -39,7 +39,7 @@ func (c *Client) MarkRead(ctx context.Context, number int64) error {
 	return c.Repeat(ctx, "player.read", "", fields{"number": number}, nil)
 }
 
-// Block keeps another player from inviting this one and from writing to it. The other is not told. Errors: [*Error]
+// Block keeps another player from inviting this one and from writing to it. The other is not notified. Errors: [*Error]
 // with too_many_blocks; those of [Client.Repeat].
 func (c *Client) Block(ctx context.Context, player string) error {
 	return c.Repeat(ctx, "player.block", "", fields{"player": player}, nil)

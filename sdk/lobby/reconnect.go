@@ -15,7 +15,7 @@ func (c *Client) runConnections(p *pauses) {
 		cause := c.readFrames(l)
 		c.dropConnection(cause)
 		err = p.noteEnd(l, cause)
-		// With a pause: others have lost their replica, too.
+		// After a random pause: all clients of that replica reconnect now.
 		if err == nil && pauseFor(c.lifeContext, p.backOff.NextBackOff()) {
 			err = c.openAny(c.lifeContext, p)
 		}

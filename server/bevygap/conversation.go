@@ -136,8 +136,8 @@ func (c *conversation) decideEnding(ctx context.Context) ending {
 	}
 }
 
-// recordRefusal tells why a player got no server. Nobody looks for a guest, who is another player the next time, nor
-// for one who is sent to another cell.
+// recordRefusal records for operators why a player got no server. Guests are left out, since a guest is another player
+// the next time, and so are players who are sent to another cell.
 func (c *conversation) recordRefusal(sub string, failed *failure) {
 	if failed == nil || c.caller.accessToken == "" || failed.code == http.StatusMisdirectedRequest {
 		return
@@ -155,7 +155,7 @@ func (c *conversation) internalFailure(ctx context.Context, err error) *failure 
 		return interruptionOf(ctx, databaseAway)
 	}
 	f := failureOf(err)
-	// The others are the caller's or the database's, which the metrics and its own log tell.
+	// Other failures are the caller's, or of a database that is away: logged for each player, they would fill the log.
 	if f.code == http.StatusInternalServerError {
 		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed",
 			slog.Any("error", err))

@@ -31,7 +31,7 @@ type Connection struct {
 	CertDigest string // SHA-256 of the server's certificate in hex with colons; "" if the server has none
 }
 
-// Options configure a [Face]. Store and Connect are required. Without Verify and without Guests nobody can play.
+// Options configure a [Face]. Store and ConnectSeat are required. Without VerifyToken and AllowsGuests nobody can play.
 type Options struct {
 	Store Store // The caller closes it.
 	// ConnectSeat exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is

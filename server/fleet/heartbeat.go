@@ -24,7 +24,7 @@ func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (
 	}
 	alive, err := f.store.Heartbeat(ctx, in.Body.instanceRef(), in.Body.Load)
 	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
-	// An instance whose heartbeat was refused is over: a credential would let it go on.
+	// Only then: a refused instance must not get a credential that lets it register again.
 	if err == nil {
 		s.Credential = f.renewCredential(ctx, in.Body.InstanceID)
 	}

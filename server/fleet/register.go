@@ -35,6 +35,7 @@ const maxCapacity = 100_000
 // Validate implements rest.Validator.
 func (r *registerRequest) Validate(c *rest.Check) {
 	c.Match("instance_id", r.InstanceID, rest.ID)
+	// Absent for deployments: see checkForCaller.
 	if r.Endpoint != "" {
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 	}

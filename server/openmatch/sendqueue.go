@@ -71,8 +71,8 @@ func (q *sendQueues) takeRoom(ctx context.Context, bytes int64) error {
 func (q *sendQueues) pushAnswer(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// Nobody leaves these unread: an answer of the gateway ends with its request, and gRPC frees answers on a closed
-	// connection at once.
+	// gRPC frees these without our help: an answer of the gateway with its request, and those on a closed connection at
+	// once.
 	if a.conn == nil || a.conn.isGateway || a.conn.isClosed {
 		return
 	}
@@ -104,7 +104,7 @@ func (q *sendQueues) closeOverdue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.checkScheduled = false
-	// At the time of the oldest one, and not in a rhythm: without unread answers no timer runs.
+	// When the oldest one becomes overdue, and not periodically: without unread answers no timer runs.
 	if first := q.queuedAnswers.Front(); first != nil {
 		q.checkIn(q.unreadTimeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
 	}

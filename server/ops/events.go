@@ -61,6 +61,7 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 	if text := query("kinds"); text != "" {
 		a.selection.Kinds = strings.Split(text, ",")
 	}
+	// A misspelt kind would select no event, for ever, without an error.
 	if err := opsview.CheckKinds(a.selection.Kinds, f.options.EventKinds); err != nil {
 		check.That(false, "kinds", err.Error())
 	}

@@ -27,6 +27,7 @@ func (f *eventsFace) streamEvents(ctx context.Context, in rest.In[rest.None], ou
 	if a, err = f.startCursor(ctx, a); err != nil {
 		return err
 	}
+	// From here on an error ends the stream, and can have no status of its own.
 	out.Begin()
 	s := eventStream{face: f, out: out, request: a, sentCursor: a.afterCursor}
 	return s.run(ctx)

@@ -130,8 +130,8 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// maxHandshakes limits those under way. The same limit applies separately to refused sockets that are still being
-// closed: a stranger that does not answer a close frame must not keep agents from connecting.
+// maxHandshakes limits the handshakes under way. The same limit applies separately to refused sockets that are still
+// being closed: a stranger that does not answer a close frame must not keep agents from connecting.
 const maxHandshakes = 256
 
 // messageLimits bound what the agents of a replica send: of large messages, 256 MiB are read and decoded at a time.

@@ -69,7 +69,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	// A room is queued in the universe of its own region, wherever its members are near.
+	// A room is queued in the universe of its own region, wherever its members are.
 	if in.Body.Lobby == nil {
 		if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
 			return createdTicket{}, err
@@ -122,7 +122,7 @@ func (f ticketFace) storedTicket(ctx context.Context, r db.PlayerTicketRequest, 
 	if !answer.IsNew {
 		return f.read(ctx, answer.ID)
 	}
-	// What the store has just written: a second statement for each request would double the cost of a launch.
+	// What the store has just written, without a second statement for it.
 	return db.PlayerTicket{
 		ID: answer.ID, State: db.TicketQueued, StateVersion: 1, Party: r.Party, ProfileNames: r.ProfileNames,
 		CreatedAt: answer.CreatedAt, Body: body,

@@ -62,8 +62,8 @@ func lastEventOf(in rest.In[rest.None]) (version int, err error) {
 	return version, c.Err()
 }
 
-// awaitChange waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the
-// stream is to end: the caller connects again and loses nothing.
+// awaitChange waits for a change of the ticket or of its step, and sends comments meanwhile. It returns false when the
+// stream must end: the caller connects again and loses nothing.
 func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct{},
 	beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time

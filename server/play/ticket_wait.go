@@ -93,7 +93,7 @@ func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerT
 	return f.describeTicket(ctx, t), nil
 }
 
-// awaitChange waits for a change, and reports false where the call is to end: its caller left, the replica stops, or
+// awaitChange waits for a change, and returns false when the call must end: its caller left, the replica stops, or
 // over fires.
 func (f ticketFace) awaitChange(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
 	select {

@@ -26,6 +26,7 @@ func (a reply) Answer(w http.ResponseWriter, _ *http.Request) {
 func encodeJSON(v any) []byte {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
+	// JSON.stringify leaves < > & as they are.
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v)
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
@@ -70,12 +71,14 @@ func writeError(w http.ResponseWriter, err error) string {
 		f.Region, f.Address = cell.Region, cell.Addresses[fault.ListenerControl]
 	}
 	switch p.Status {
+	// Nexis' text, whatever is wrong with the token.
 	case http.StatusUnauthorized:
 		f.Error = "unauthorized"
 	case http.StatusRequestEntityTooLarge:
 		p.Status = http.StatusBadRequest
 		f.Error = "the body must not be longer than 64 KiB"
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		// At least 1: with 0, clients would retry at once.
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Round(time.Second).Seconds()))))
 		if p.Status == http.StatusServiceUnavailable {
 			f.Error = "temporarily unavailable"

@@ -32,6 +32,7 @@ func ttlOf(v any) int {
 	if !ok {
 		return defaultTTL
 	}
+	// Floored and clamped as in Nexis, whose scripts may ask for any number.
 	return int(min(max(math.Floor(seconds), leastTTL), mostTTL))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+// The fields have any type, since Nexis converts what clients send: see textOf and scopesOf.
 type newKey struct {
 	Name   any `json:"name"`
 	Scopes any `json:"scopes"`
@@ -42,6 +43,7 @@ func jsonOfKey(k query.ProjectKey, secret string) keyJSON {
 func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error) {
 	scopes := scopesOf(in.Body.Scopes)
 	if len(scopes) == 0 {
+		// Nexis' default: the key mints tokens and does nothing else.
 		scopes = []string{db.ScopeMint}
 	}
 	secret, made, err := f.options.Store.CreateProjectKey(ctx, db.NewProjectKey{
@@ -77,6 +79,7 @@ type rotation struct {
 
 func (f *face) rotateKey(ctx context.Context, in rest.In[rotation]) (reply, error) {
 	grace, isNumber := in.Body.Grace.(float64)
+	// Refused and not defaulted as a ttl is: with the default, 0, the old key would end at once.
 	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
 		return reply{}, invalidError("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}

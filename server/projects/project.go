@@ -56,7 +56,7 @@ type projectJSON struct {
 func jsonOf(p query.Project) projectJSON { return projectJSON{p.ID, p.Name, postgresTime(p.CreatedAt)} }
 
 func (f *face) createProject(ctx context.Context, in rest.In[newProject]) (reply, error) {
-	// A project stays in its region, so that it must be made in the cell that serves that.
+	// A project stays in its region, so it must be made in the cell that serves the region.
 	if err := f.options.Store.CheckHere(f.options.Region); err != nil {
 		return reply{}, err
 	}

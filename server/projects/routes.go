@@ -39,6 +39,7 @@ func New(o Options) (http.Handler, error) {
 }
 
 func (f *face) mountRoutes(engine *gin.Engine) {
+	// Without a slot and a token: it must answer while all slots are taken.
 	engine.GET("/health", rest.Handle(http.StatusOK, f.answerHealth))
 	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)

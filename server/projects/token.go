@@ -39,6 +39,7 @@ func (f *face) mintedToken(ctx context.Context, n newToken) (tokenJSON, error) {
 		return tokenJSON{}, invalidError("", idsRequired)
 	case len(c.Audience) > token.MaxSubjectBytes:
 		return tokenJSON{}, invalidError("audience", "audience must have at most 255 bytes")
+	// Absent is allowed: each session of the token is then a player of its own.
 	case n.Subject != nil && !token.ValidSubject(c.Subject):
 		return tokenJSON{}, invalidError("sub", "sub must have 1 to 255 bytes without control characters")
 	}

@@ -62,14 +62,13 @@ func (s *Server) Run(ctx context.Context) {
 	s.runContext = ctx
 	s.mu.Unlock()
 	s.regionLoops.Go(func() { s.ensureProfiles(ctx) })
-	// The region of the cell is begun at once, since Ready waits for it; others begin with their first client.
+	// The region of the cell is begun at once, since IsReady needs it; others begin with their first client.
 	s.regionOf(s.options.Region)
 	select {
 	case <-s.connsClosed:
 	case <-ctx.Done():
 	}
-	// The list is complete: no region begins any more, after Stop because the server drains, otherwise because ctx is
-	// over.
+	// The list is complete: regionOf begins no region while the server drains, or after ctx has ended.
 	for _, r := range s.allRegions() {
 		<-r.hasEnded
 	}

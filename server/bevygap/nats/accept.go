@@ -41,7 +41,7 @@ func isTemporary(err error) bool {
 // serveSocket serves one connection until it ends.
 func (s *Server) serveSocket(socket net.Conn) {
 	defer func() { _ = socket.Close() }()
-	// Without an answer: a crowd of strangers that fills these slots would fill those of refusals as well.
+	// Without an answer: strangers that fill these slots would fill the slots of refusals as well.
 	if !s.handshakeSlots.Take() {
 		s.metrics.refusedConns.WithLabelValues("busy").Inc()
 		return

@@ -174,7 +174,7 @@ func (c *conn) addSubscription(op operation) error {
 
 func (c *conn) answerPublish(ctx context.Context, op operation) error {
 	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
-	// Before its inbox nobody gets an answer, and without the process nothing could be stored.
+	// Without an inbox there is no place to answer to, and without the process, which it names, nothing can be stored.
 	if !c.gameServer.hasBegun() {
 		return nil
 	}

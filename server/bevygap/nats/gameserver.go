@@ -44,8 +44,8 @@ func newGameServer(o Options, m *metrics, of provision.Joining, facts db.Deploye
 		turn: make(chan struct{}, 1), clientIsHere: map[uint64]bool{}}
 }
 
-// beginProcess names the process, once, and returns false after that. A process that was connected before has reported
-// its digest then.
+// beginProcess names the process, once, and returns false after that. The digest of a process that was connected before
+// is taken from its row.
 func (g *gameServer) beginProcess(bootID string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *gameServer) currentDigest() string {
 	return g.certDigest
 }
 
-// isHere reports whether a client is connected, as far as the game server has told.
+// isHere reports whether a client is connected, by the game server's last report.
 func (g *gameServer) isHere(client uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

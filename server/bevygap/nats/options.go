@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure a [Server]. Store and Tokens are required; every other zero value is usable.
+// Options configure a [Server]. Store and ServerTokens are required; every other zero value is usable.
 type Options struct {
 	Store        Store               // The caller closes it.
 	ServerTokens *token.ServerTokens // verifies the credentials of deployments

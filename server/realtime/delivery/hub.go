@@ -27,7 +27,7 @@ type Hub struct {
 	logReader  *logReader
 }
 
-// NewHub returns a hub. Its run must be called, and ends the subscription to notifications.
+// NewHub returns a hub. [Hub.Run] must be called: it ends the subscription to notifications.
 func NewHub(o HubOptions) *Hub {
 	outages, sessions, requests := outage.New(o.Log), newAttachedSessions(o.Feed), newLogRequests()
 	rooms, news := newOpenRooms(o, requests), newNewsReader(o, outages, sessions)

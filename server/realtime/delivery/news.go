@@ -139,7 +139,7 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	}
 	for _, ref := range page {
 		if s := n.sessions.currentSession(ref); s != nil {
-			// Looked up again: the connection may have been replaced while the database was enqueued.
+			// Looked up again: the connection may have been replaced while the database was asked.
 			s.takeNews(bySession[ref.ID], enqueued[ref.ID])
 			if err := n.sendMessages(ctx, s, bySession[ref.ID]); err != nil {
 				return err
