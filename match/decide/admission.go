@@ -71,7 +71,7 @@ func possibleRegions(p *profile.Profile, t *match.Ticket) (all []Region) {
 			all = append(all, Region{Name: name})
 		}
 	}
-	if len(all) == 0 { // one that nobody measured: rules on latencies are judged in a region, and not without
+	if len(all) == 0 { // one that nobody measured: a rule on latencies is judged in a region, and not without one
 		all = append(all, Region{})
 	}
 	return all
@@ -83,6 +83,7 @@ const longestWait = 365 * 24 * time.Hour
 // everAdmitsAlone reports whether a rule holds for a ticket alone at some age.
 func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 	var l lineup
+	// Not only at the last step: a step of = or != is not wider than the one before.
 	for _, age := range slices.Concat([]time.Duration{0, longestWait}, pl.changeAges) {
 		l.resetTo(c.createdNanos+int64(age), regions, len(pl.teams))
 		if r.mayAdmit(&l, c) {
@@ -114,6 +115,7 @@ func (t *team) canSeat(c *candidate) bool {
 			filled++
 		}
 	}
+	// Places that the party does not fill are left for others.
 	return c.playerCount+len(places)-filled <= t.spec.Max
 }
 
@@ -139,6 +141,7 @@ func (pl *plan) findLacks(t *match.Ticket) []Lack {
 	if len(t.Players) == 0 {
 		lacks = append(lacks, Lack{Why: LacksPlayer})
 	}
+	// A profile without a pool has only the tickets that name it.
 	asked := slices.Contains(t.Profiles, p.Name) || len(t.Profiles) == 0 && p.Pool != nil
 	if !asked || p.Pool != nil && !p.Pool.Holds(t.Fields) {
 		lacks = append(lacks, Lack{Why: LacksPool})

@@ -24,14 +24,14 @@ type choices struct {
 	playersUpTo    []int        // of the first so many of list
 	maxList        int          // the greatest length of list
 	passedOver     []PassedOver // up to maxPassedOver that cannot be with the seed
-	reserve        []*candidate // up to limit that are taken when there is room after all kinds
+	reserve        []*candidate // up to maxList that are taken when there is room after all kinds
 	scannedCount   int
 	isExhausted    bool
 	// every kind has its places: the others are for anybody
 	hasAllKinds bool
 }
 
-// startAround starts at the nearest candidate, or the oldest if the profile has no pivot.
+// startAround starts at the nearest candidate, or at the first in turn if the profile has no pivot.
 func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	middle := seed.pivotKey
 	if pl.pivot.numberColumn < 0 { // keys are turns: from the first one on

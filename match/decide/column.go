@@ -30,6 +30,7 @@ const (
 	ofLists
 )
 
+// equalsColumn compares all but the rule, which only names the column in the reasons of a ticket that lacks it.
 func (c *column) equalsColumn(o *column) bool {
 	return c.attribute == o.attribute && c.missing == o.missing && c.onlyRole == o.onlyRole &&
 		c.isOptional == o.isOptional &&

@@ -110,6 +110,7 @@ func (pl *plan) addCounted() {
 			}
 		}
 		if k.perTeam {
+			// In every team, so that the match needs as many for each of them.
 			least *= len(pl.teams)
 		}
 		pl.countedColumns, pl.traitNeeds = append(pl.countedColumns, k.scope.column), append(pl.traitNeeds, least)

@@ -27,6 +27,7 @@ func (pl *plan) addTeams() {
 			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (aboutRoles(p.Rules) || aboutRoles(p.Preferred()))
 		}
 		pl.maxPlayers += t.spec.Max
+		// Only if all teams allow it: the search splits parties over any teams, or none.
 		pl.maySplit = pl.maySplit && t.spec.AllowSplit
 		pl.teams = append(pl.teams, t)
 		pl.teams[i].classIndex = pl.classOf(i)

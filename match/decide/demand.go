@@ -82,7 +82,7 @@ func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 // offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the
 // demand. After some thousand candidates it gives the answer that promises nothing.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
-	// Few have the scarce role, so that looking around each of them is shorter than sliding over everybody.
+	// Few have the scarcest trait: looking around each of them is shorter than sliding over everybody.
 	if trait := t.scarcestTrait(d); trait >= 0 {
 		return t.offersAround(trait, low, high, width, d, sum)
 	}

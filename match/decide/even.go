@@ -27,7 +27,6 @@ func (s *search) evenTeams() {
 	e.bestSeating.keepSeats(&s.finalLine)
 	least := s.unevenValue()
 	for try := 0; try < evenTries && least > 0 && e.judgesLeft > 0; try++ {
-		// The first try begins with the teams that the search found, which hold already: it cannot end worse.
 		if try > 0 {
 			s.mixTeams()
 		}

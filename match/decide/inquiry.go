@@ -43,6 +43,7 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	}
 	q.findings.HeadStart = pl.headStart(q.seed)
 	q.findings.Excluded = map[string]int{}
+	// As many as a search has choices: see choices.startAround.
 	q.fittingList = newShortlist(q.seed, pl, min(max(64, 8*pl.maxPlayers), maxScanned))
 	for range pl.rules {
 		q.relaxedLists = append(q.relaxedLists, newShortlist(q.seed, pl, min(max(64, 2*pl.maxPlayers), maxScanned/4)))
@@ -60,7 +61,9 @@ func ofPairs(r *rule) bool {
 	case *near, *same, *different, *common, *avoid:
 		return true
 	case *latency:
+		// Another ticket may bring a mean below the limit again.
 		return !k.takesMean
+	// Too many players stay too many; too few become enough with others.
 	case *count:
 		return r.baseLimits.Min == 0
 	case *or:
@@ -186,6 +189,7 @@ func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
 // waited longer.
 func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 	_, pairs := r.condition.(pairwise)
+	// No older ticket widens these: the youngest age counts or, of a pair, the narrower step of its two tickets.
 	if r.ageKind == profile.Youngest || r.ageKind == profile.Each && pairs || len(r.limitSteps) == 0 {
 		return r.mayAdmit(l, c)
 	}

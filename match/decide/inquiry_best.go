@@ -47,6 +47,7 @@ func (b *biggest) growFrom(i int) {
 		b.bestPicks, b.bestPlayers = append(b.bestPicks[:0], b.search.line.picks...), b.search.line.playerCount
 	}
 	for ; i < len(b.search.choices.list) && b.bestPlayers < b.maxPlayers; i++ {
+		// Even with all that are left, it would not be bigger than the biggest so far.
 		if left, _ := b.search.choices.playersFrom(i); b.search.line.playerCount+left <= b.bestPlayers {
 			return
 		}

@@ -79,6 +79,7 @@ func (t *trial) findLeast() (Relaxation, bool) {
 // narrowLimit returns the least limit that suffices, between one that is too narrow and one that suffices.
 func (t *trial) narrowLimit(s scale, short, enough float64) float64 {
 	for round := range relaxRounds {
+		// In turn just below what sufficed, which ends the search if it is too narrow, and in the middle.
 		x := s.justBelow(enough)
 		if round%2 == 1 {
 			x = s.middleBetween(short, enough)
@@ -118,6 +119,7 @@ func (t *trial) tryLimit(s scale, x float64) (enough float64, ok bool) {
 }
 
 func (t *trial) searchWith(limits *profile.Limits) bool {
+	// In the plan itself, which no other search uses: it is put back afterwards.
 	base, steps := t.rule.baseLimits, t.rule.limitSteps
 	defer func() { t.rule.baseLimits, t.rule.limitSteps = base, steps }()
 	t.rule.baseLimits, t.rule.limitSteps = *limits, nil
@@ -189,6 +191,7 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 		return []scale{{profile.Count, float64(-now.Min), 0, true, least, negateValue},
 			{profile.Count, float64(now.Max), maxPlayers, true, most, sameValue}}
 	case *latency:
+		// In whole milliseconds, as tickets have their latencies.
 		ms := with(func(l *profile.Limits, x float64) { l.Latency = time.Duration(x * float64(time.Millisecond)) })
 		return []scale{{profile.Latency, math.Floor(float64(now.Latency) / float64(time.Millisecond)), unmeasured, true,
 			ms, math.Ceil}}

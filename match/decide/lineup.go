@@ -109,7 +109,7 @@ func (l *lineup) spanWith(c *candidate) ageSpan {
 	if n := len(l.ageSpans); n > 0 {
 		s = l.ageSpans[n-1]
 	}
-	// Parties of an open match do not wait, so that their age must not widen a rule for the newcomers.
+	// Parties of an open match do not wait: their age must not widen a rule for the newcomers.
 	if c != nil && !c.isSeated {
 		s.earliest, s.latest = min(s.earliest, c.createdNanos), max(s.latest, c.createdNanos)
 	}
@@ -252,7 +252,7 @@ func (l *lineup) meanAge() time.Duration {
 			n++
 		}
 	}
-	// n is not 0: age has returned before where no ticket waits.
+	// n is not 0: decidingAge has returned before where no ticket waits.
 	return total / time.Duration(n)
 }
 

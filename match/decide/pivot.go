@@ -8,7 +8,7 @@ import (
 )
 
 // pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that
-// is traded, else what the first `balance` rule compares, else the ticket's age.
+// is traded, else what the first `balance` rule compares, else the ticket's turn.
 type pivot struct {
 	rule         *rule // nil: no rule limits it
 	numberColumn int
@@ -41,7 +41,7 @@ func (p *pivot) widthOf(reach float64) float64 {
 	return reach
 }
 
-// widthAt is width for those of an age.
+// widthAt is widthOf for windows of seeds of an age.
 func (p *pivot) widthAt(age time.Duration) float64 { return p.widthOf(p.reachAt(p.stepAt(age))) }
 
 // stepAt returns how many steps of the pivot's rule an age has passed.

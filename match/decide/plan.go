@@ -72,7 +72,8 @@ type trade struct {
 	byRole       []int // as of a scope
 }
 
-// evenness is what the teams of a match are made equal by: the first balance rule's numbers, else the pivot's means.
+// evenness is what the teams of a match are made equal by: the numbers of the first balance rule or
+// preference, else the pivot's means.
 type evenness struct {
 	numberColumn int   // of numbers; -1: none
 	byRole       []int // as of a scope

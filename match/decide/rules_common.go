@@ -16,7 +16,7 @@ func (k *common) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) b
 	if k.scope.onlyRole != anyRole {
 		return true
 	}
-	// Values only disappear as more lists join, so that too few of them exclude for good.
+	// Values only disappear as more lists join, and too few of them stay too few.
 	l.pushPick(c)
 	values, bound := k.sharedValues(l)
 	l.popPick()

@@ -23,6 +23,7 @@ func (k *count) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bo
 // mayFail implements refutable: with so many players, no further one takes the count below the least.
 func (k *count) mayFail(l *lineup, c *candidate, lim *profile.Limits) bool {
 	enough := profile.Limits{Max: lim.Min - 1}
+	// With a greatest number, further players may break the rule.
 	return lim.Max != profile.NoMax || k.admitsCandidate(l, c, &enough)
 }
 

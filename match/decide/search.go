@@ -74,7 +74,7 @@ type evening struct {
 	teamWeights []weight // by team, as of the last call of unevenValue
 	unitTeams   []int    // by unit
 	bestSeating seating  // the most even teams so far
-	judgesLeft  int      // that are left
+	judgesLeft  int      // how often the rules may still be judged
 }
 
 // weight is what a unit adds to the value of its team.

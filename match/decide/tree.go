@@ -138,7 +138,7 @@ func (t *tree) splitLeaf(i int) {
 	half := len(l.entries) / 2
 	right := &leaf{entries: make([]entry, len(l.entries)-half, leafSize+1)}
 	copy(right.entries, l.entries[half:])
-	clear(l.entries[half:])
+	clear(l.entries[half:]) // else the array would keep tickets in memory that have left
 	l.entries = l.entries[:half]
 	l.recount()
 	right.recount()

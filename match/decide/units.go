@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// cutUnits makes the units: the largest first, then the strongest.
+// cutUnits makes the units: the largest first, for which the fewest teams have room, then the strongest.
 func (s *search) cutUnits(split bool) {
 	p := &s.placing
 	p.units = p.units[:0]
@@ -44,7 +44,7 @@ func (s *search) swapUnits(a, b *unit) {
 	s.putUnit(b, x)
 }
 
-// strengthOf is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
+// strengthOf is what is balanced between teams: the numbers of the plan's evenBy.
 func (pl *plan) strengthOf(c *candidate, player int) float64 {
 	if pl.evenBy.numberColumn < 0 {
 		return 0

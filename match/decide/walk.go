@@ -6,7 +6,8 @@ import "math"
 const maxScanned = 2048
 
 // walk goes through the entries of a tree with keys from low to high, outward from middle: the nearest first, of
-// equally near ones the oldest. Without a pivot, keys are ages and the middle is -Inf: the oldest come first.
+// equally near ones the oldest. Without a pivot, keys are turns and the middle is -Inf: the first in turn
+// come first.
 type walk struct {
 	tree                       *tree
 	middleKey, lowKey, highKey float64

@@ -61,6 +61,7 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 			continue
 		}
 		limits, next := r.Limits, (*time.Time)(nil)
+		// Up to the first step that has not come yet, since steps ascend.
 		for _, s := range r.Widen {
 			if next = effectiveAt(t, s.AfterWait, now); next != nil {
 				break
@@ -89,6 +90,7 @@ func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 
 // botsOf says how few players are enough once bots fill the teams, and when that is.
 func botsOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
+	// Before bots fill the teams this is the size by fewer: the step of the bots has not come yet.
 	players, _ := leastPlayers(p, p.LeastSteps(), t, now)
 	return Step{Limits{Rule: "fill", Players: &players}, effectiveAt(t, p.BotsAfter, now)}
 }

@@ -108,6 +108,7 @@ type PassedOver struct {
 func EncodeWhy(found decide.Proposal, bots map[string]int) (json.RawMessage, error) {
 	w := whyOf(found)
 	w.Bots = bots
+	// In the order of what operators miss least; a trade and preferences are short.
 	for _, shorten := range []func(){
 		func() {}, func() { w.PassedOver = nil }, func() { w.Regions = nil }, func() { w.Teams = nil },
 		func() { w.Rules = nil },
@@ -128,6 +129,7 @@ type storedWhy struct {
 }
 
 func matchRegion(r decide.RegionChoice) MatchRegion {
+	// Its worst latency would be that of some players only.
 	if !r.Measured {
 		return MatchRegion{Region: r.Name}
 	}
@@ -148,6 +150,7 @@ func whyOf(found decide.Proposal) Why {
 	for _, t := range found.Teams {
 		team := MatchTeam{Name: t.Name, Tickets: []string{}}
 		for _, s := range t.Seats {
+			// Seats are by ticket: those of one party follow each other.
 			if n := len(team.Tickets); n == 0 || team.Tickets[n-1] != s.Ticket {
 				team.Tickets = append(team.Tickets, s.Ticket)
 			}

@@ -43,6 +43,7 @@ func (m Match) Text() string {
 	for _, p := range m.PassedOver {
 		fmt.Fprintf(&b, "  passed over %s: %s\n", p.Ticket, p.Because)
 	}
+	// Last, since it is about everything above.
 	if m.Truncated {
 		b.WriteString("  more was known when it was decided, and did not fit into the history\n")
 	}
@@ -91,7 +92,7 @@ func (r MatchRule) limitText() string {
 	return text
 }
 
-// writeTickets lists the tickets, except where all are as usual.
+// writeTickets lists the tickets with their outcomes. One that is in no team of the decision has joined later.
 func (m Match) writeTickets(b *strings.Builder) {
 	for _, t := range m.Tickets {
 		fmt.Fprintf(b, "  ticket %s", t.TicketID)

@@ -62,6 +62,7 @@ func Begin(q Question) *Explanation {
 func (e *Explanation) beginProfile(i int, asked Asked) Profile {
 	found := Profile{Name: asked.Name, Version: asked.Version}
 	p := asked.Profile
+	// Nothing can be compared: the profile is retired, unreadable, or decided by a function.
 	if p == nil {
 		found.Why = []Reason{asked.Unusable}
 		return found
@@ -103,6 +104,7 @@ func (e *Explanation) busyReasons(p *profile.Profile) []Reason {
 		all = append(all, Reason{Reason: InState, Text: "the ticket is " + e.question.State})
 	}
 	for _, s := range e.question.Seats {
+		// A player has one seat in each mode: a seat of another mode does not matter.
 		if slices.Contains(p.Modes, s.Mode) {
 			all = append(all, Reason{Reason: Seated,
 				Text: fmt.Sprintf("player %s holds a seat in session %s", s.Player, s.Session), Player: s.Player})
@@ -118,6 +120,7 @@ func (e *Explanation) NeedsOthers() bool {
 
 // Compare adds another ticket of the queue, in any order.
 func (e *Explanation) Compare(other *match.Ticket) {
+	// Also of tickets that are no candidates of any profile: it says how much of the queue was read.
 	e.ticketAnswer.Read++
 	for _, q := range e.inquiries {
 		if q != nil {
@@ -168,6 +171,7 @@ func funnelOf(f decide.Findings) []Funnel {
 	for _, r := range f.Rules {
 		stage := Funnel{Rule: r.ID}
 		if r.OfPairs {
+			// left goes on from here: what is excluded below comes off those that every rule admits.
 			stage.Holds, stage.Left, left = &r.Holds, &r.HoldsAllBefore, r.HoldsAllBefore
 		} else if r.Judged {
 			stage.Value, stage.Limit = finiteNumber(r.Value), finiteNumber(r.Limit)
@@ -177,6 +181,7 @@ func funnelOf(f decide.Findings) []Funnel {
 	for _, because := range []string{"size", "mode", "player"} {
 		if n := f.Excluded[because]; n > 0 {
 			left -= n
+			// A variable of its own: the stages keep pointers.
 			remain := left
 			all = append(all, Funnel{Rule: because, Left: &remain})
 		}

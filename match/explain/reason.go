@@ -26,6 +26,7 @@ const (
 func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reason {
 	var all []Reason
 	for _, l := range lacks {
+		// One lack for all filters: each that does not hold is named.
 		if l.Why == decide.LacksPool {
 			all = append(all, poolReasons(p, t)...)
 			continue
@@ -90,6 +91,7 @@ func sourceText(attribute string, p *profile.Profile) string {
 
 // ruleText says that a rule refuses the ticket alone.
 func ruleText(p *profile.Profile, id string) string {
+	// Of a rule on latency, the limit tells the reader more than the name of the rule.
 	i := slices.IndexFunc(p.Rules, func(r profile.Rule) bool { return r.ID == id })
 	if i < 0 || p.Rules[i].Kind != profile.Latency {
 		return "its own party breaks rule " + id
@@ -137,6 +139,7 @@ func Refusal(p *profile.Profile, t *match.Ticket) string {
 // poolReasons names each filter that does not hold.
 func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
 	var all []Reason
+	// The filters are still named below: a ticket must be in the pool as well.
 	if len(t.Profiles) > 0 && !slices.Contains(t.Profiles, p.Name) {
 		all = append(all, Reason{Reason: NotAsked, Text: "the ticket asks for other profiles"})
 	}
@@ -146,6 +149,7 @@ func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
 		}
 		return all
 	}
+	// A pool of one filter, so that filters are judged as the pool judges them.
 	add := func(filter string, pool match.Pool) {
 		if !pool.Holds(t.Fields) {
 			all = append(all, Reason{Reason: string(decide.LacksPool),

@@ -17,6 +17,7 @@ type Hosts map[string]map[string]int
 
 // regionsOf returns the regions that the ticket measured and those that have hosts of the profile: the nearest first.
 func regionsOf(p *profile.Profile, t *match.Ticket, hosts Hosts, now time.Time) []Region {
+	// Matches of a profile without modes have no seats, and need no region.
 	if len(p.Modes) == 0 {
 		return nil
 	}
@@ -40,6 +41,7 @@ func regionsOf(p *profile.Profile, t *match.Ticket, hosts Hosts, now time.Time) 
 // orFar puts regions that were not measured last.
 func orFar(ms *int) int {
 	if ms == nil {
+		// More than any latency, which has 16 bits.
 		return 1 << 16
 	}
 	return *ms
@@ -88,8 +90,10 @@ func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
 	}
 	switch {
 	case limits.Ended:
+	// Also where the rule takes the mean, which a missing latency cannot be part of.
 	case ms == nil:
 		return "not measured, which rule " + r.ID + " needs"
+	// A mean depends on the others in the match: one ticket alone does not break it.
 	case !r.TakeMean && float64(*ms) > *inMilliseconds(limits.Latency):
 		return fmt.Sprintf("rule %s allows %s ms", r.ID, formatNumber(*inMilliseconds(limits.Latency)))
 	}

@@ -35,6 +35,7 @@ func (t Ticket) writeSources(b *strings.Builder) {
 			names[source] = append(names[source], name)
 		}
 	}
+	// The strongest first.
 	for _, source := range []match.Source{match.FromBackend, match.FromClaim, match.FromClient} {
 		if all := names[source.String()]; len(all) > 0 {
 			slices.Sort(all)

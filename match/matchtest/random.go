@@ -52,6 +52,7 @@ func Pools() *rapid.Generator[match.Pool] {
 		if rapid.Bool().Draw(t, "fitting") {
 			return Fitting(Fields().Draw(t, "fields")).Draw(t, "pool")
 		}
+		// Independent of any fields: such pools hold few of them, by chance.
 		return match.Pool{
 			Doubles:       rapid.SliceOfN(doubleRanges(names), 0, 2).Draw(t, "doubles"),
 			Strings:       rapid.SliceOfN(drawEquals(), 0, 2).Draw(t, "strings"),
@@ -69,6 +70,7 @@ func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 		var p match.Pool
 		for _, arg := range drawSome(t, "doubles", sortedKeys(f.Doubles)) {
 			r := doubleRanges(rapid.Just(arg)).Draw(t, "range")
+			// Half of the ranges have no ends: else few pools with several ranges would hold the fields.
 			if rapid.Bool().Draw(t, "wide") {
 				r.Min, r.Max = math.Inf(-1), math.Inf(1)
 			}

@@ -25,6 +25,7 @@ func timeCases() (cases []Case) {
 		{"earlier than 64 bits of nanoseconds reach", match.Moment{Seconds: -9223372037}, false, true},
 		{"later than 64 bits of nanoseconds reach", match.Moment{Seconds: 9223372036, Nanos: 999_999_999}, true, false},
 	} {
+		// Each bound alone; both together below.
 		f := match.Fields{Created: at}
 		cases = append(cases,
 			Case{"created_before " + c.name, match.Pool{CreatedBefore: &c.bound}, f, c.before},

@@ -16,6 +16,7 @@ func (g *graph) marryNode(node, mate int) {
 		g.marryNode(g.blossomMembers[node][k], g.blossomMembers[node][k^1])
 	}
 	g.marryNode(member, mate)
+	// The member with the mate outside comes first.
 	g.blossomMembers[node] = append(slices.Clone(g.blossomMembers[node][at:]), g.blossomMembers[node][:at]...)
 }
 
@@ -26,6 +27,7 @@ func (g *graph) evenPath(blossom, member int) int {
 	if at%2 == 0 {
 		return at
 	}
+	// The cycle is odd: in the other direction the place is even.
 	slices.Reverse(cycle[1:])
 	return len(cycle) - at
 }
@@ -33,6 +35,7 @@ func (g *graph) evenPath(blossom, member int) int {
 // shrinkCycle makes one outer node of the cycle that an edge between two outer nodes of a tree closes.
 func (g *graph) shrinkCycle(from, root, to int) {
 	b := g.vertexCount
+	// The first unused blossom.
 	for g.topNode[b] != none {
 		b++
 	}
@@ -42,6 +45,7 @@ func (g *graph) shrinkCycle(from, root, to int) {
 	g.blossomMembers[b] = append(cycle, g.pathUp(to, root)...)
 	g.setTop(b, b)
 	for node := range g.tightEdges {
+		// What is left here is of a blossom that had this number before.
 		g.tightEdges[b][node], g.tightEdges[node][b] = edge{}, edge{}
 	}
 	for vertex := range g.vertexCount {
@@ -59,6 +63,7 @@ func (g *graph) pathUp(from, to int) (nodes []int) {
 		between := g.topNode[g.mateOf[node]]
 		above := g.outerAbove(node)
 		nodes = append(nodes, node, between)
+		// It was inner, so that nobody has looked at its edges.
 		g.addPending(between)
 		node = above
 	}
@@ -118,6 +123,7 @@ func (g *graph) expandBlossom(b int) {
 		g.addPending(out)
 	}
 	g.nodeLabels[entry], g.parentOf[entry] = inner, g.parentOf[b]
+	// The rest of the cycle leaves the tree, matched in pairs among itself.
 	for _, member := range cycle[at+1:] {
 		g.nodeLabels[member] = free
 		g.findNearest(member)

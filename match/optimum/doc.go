@@ -6,6 +6,7 @@
 // graphs", 1986).
 //
 //	pairs.go    tickets into pairs: costs into weights
+//	graph.go    the graph, its dual variables and the forest of a phase
 //	matching.go one matching: phases that each add a pair, and the dual variables
 //	blossom.go  odd cycles, shrunk into one node and expanded again
 package optimum

@@ -18,7 +18,7 @@ const (
 	inner              // at an odd distance
 )
 
-// graph is a graph and its matching. Nodes are vertices, below size, and blossoms, which contain nodes.
+// graph is a graph and its matching. Nodes are vertices, those below vertexCount, and blossoms, which contain nodes.
 type graph struct {
 	vertexCount     int
 	tightEdges      [][]edge // by two nodes: the one with the least slack of those that join them
@@ -30,7 +30,7 @@ type graph struct {
 	nodeLabels      []label
 	blossomMembers  [][]int // by blossom: its nodes, in the order of the cycle, that with the mate outside first
 	holdingMember   [][]int // by node and vertex: the member that contains the vertex
-	pendingVertices []int   // outer vertices whose edges have not been looked at
+	pendingVertices []int   // outer vertices whose edges have not been looked at yet
 	lastVisit       []int   // by node: the latest search for a common root that passed it
 	visitCount      int
 }
@@ -67,6 +67,7 @@ func (g *graph) addEdge(i, j int, weight int64) {
 
 // slackOf is how far an edge is from being allowed in the matching; 0: it is.
 func (g *graph) slackOf(e edge) int64 {
+	// The weight counts twice: dual variables are twice those of the textbook, so that all stay whole numbers.
 	return g.dualValues[e.source] + g.dualValues[e.target] - 2*e.weight
 }
 
@@ -97,6 +98,7 @@ func (g *graph) comeNear(from, node int) {
 func (g *graph) findNearest(node int) {
 	g.nearestOuter[node] = none
 	for from := range g.vertexCount {
+		// Edges between vertices of the node itself do not count.
 		if g.tightEdges[from][node].weight > 0 && g.topNode[from] != node && g.nodeLabels[g.topNode[from]] == outer {
 			g.comeNear(from, node)
 		}
@@ -106,6 +108,7 @@ func (g *graph) findNearest(node int) {
 // outerAbove returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the
 // root.
 func (g *graph) outerAbove(node int) int {
+	// Trees grow from the nodes without a mate.
 	if g.mateOf[node] == none {
 		return none
 	}

@@ -30,6 +30,7 @@ func (g *graph) augmentOnce() bool {
 			g.becomeOuter(node)
 		}
 	}
+	// Every vertex has a mate.
 	if len(g.pendingVertices) == 0 {
 		return false
 	}
@@ -123,7 +124,7 @@ func (g *graph) dualStep() int64 {
 	return by
 }
 
-// growAlongTight follows the edges that adjust made tight. It reports whether a pair was added.
+// growAlongTight follows the edges that adjustDuals made tight. It reports whether a pair was added.
 func (g *graph) growAlongTight() bool {
 	for node := range g.topNode {
 		from := g.nearestOuter[node]
@@ -143,6 +144,7 @@ func (g *graph) followEdge(e edge) bool {
 	switch g.nodeLabels[to] {
 	case free:
 		g.parentOf[to], g.nodeLabels[to] = e.source, inner
+		// A free node has a mate, else it would be the root of a tree.
 		next := g.topNode[g.mateOf[to]]
 		g.nearestOuter[to], g.nearestOuter[next] = none, none
 		g.becomeOuter(next)
@@ -154,6 +156,7 @@ func (g *graph) followEdge(e edge) bool {
 			return true
 		}
 		g.shrinkCycle(from, root, to)
+	// An edge to an inner node leads to no vertex that is not in the forest already.
 	case inner:
 	}
 	return false

@@ -17,6 +17,7 @@ func Pairs(n int, pair func(i, j int) float64, alone func(i int) float64) float6
 		total += alone(i)
 		highest = max(highest, alone(i))
 	}
+	// No ticket costs anything alone: no pair saves anything, and the unit below would be 0.
 	if highest == 0 {
 		return 0
 	}

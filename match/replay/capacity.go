@@ -37,6 +37,7 @@ type decided struct {
 func newServers(c Capacity) *servers {
 	s := &servers{openByRegion: map[string]int{}}
 	if c.Recorded {
+		// Two copies, in the order of the begins and in that of the ends.
 		s.pendingBegins, s.pendingEnds = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
 	}
 	slices.SortFunc(s.pendingBegins, func(a, b Shortage) int {

@@ -4,6 +4,7 @@ import "github.com/lattice-director/director/match/decide"
 
 // rememberOutcome counts the recorded outcome of a ticket.
 func (r *run) rememberOutcome(a *Arrival) {
+	// Simulated tickets have no history to compare with.
 	if r.input.Matches == nil {
 		return
 	}
@@ -17,6 +18,7 @@ func (r *run) rememberOutcome(a *Arrival) {
 		r.expectMatch(a)
 	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.input.End):
 		r.recordedSums.countLeft(a, a.Why, a.LeftAt)
+	// Not matched and not left before the end of the replay: a later outcome does not count.
 	default:
 		r.recordedSums.countLeft(a, Stayed, r.input.End)
 	}
@@ -24,6 +26,7 @@ func (r *run) rememberOutcome(a *Arrival) {
 
 // expectMatch counts the recorded match of a ticket, once for all its tickets.
 func (r *run) expectMatch(a *Arrival) {
+	// One of the tickets of the match counts it for all.
 	if !a.Recorded.First {
 		return
 	}

@@ -10,10 +10,12 @@ import (
 // with others at a moment or, with nil, not at all.
 func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
 	was := w.queuedArrival.Recorded
+	// Other rules make other matches: only those of the same rules are expected again.
 	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.input.End) {
 		return
 	}
 	since := was.DecidedAt
+	// The replay parts from the history at the earlier of the two decisions.
 	if at.Before(since) {
 		since = at
 	}
@@ -68,6 +70,7 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 			}
 		}
 	}
+	// All of them are of the recorded match, which had more.
 	if len(named) == 0 && len(p.tickets) < w.queuedArrival.Recorded.Tickets {
 		return "fewer tickets", ""
 	}

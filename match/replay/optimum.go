@@ -38,11 +38,13 @@ func newSingles(p *profile.Profile, from time.Time) *singles {
 	for _, t := range p.Teams {
 		least, most = least+t.Min, most+t.Max
 	}
+	// Of latency and balance, the cost of a pair does not follow from two numbers.
 	for _, t := range p.Trade {
 		if t.Quality != profile.OfAttribute {
 			return nil
 		}
 	}
+	// Anything that makes larger matches, smaller ones, or takes them back, is no matching of pairs.
 	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.LeastSteps()) > 0 || p.Accept > 0 {
 		return nil
 	}
@@ -67,6 +69,7 @@ func (s *singles) addArrival(a *Arrival) {
 	for _, t := range s.profile.Trade {
 		x, ok := numberOf(s.profile, &a.Ticket.Players[0], t.Attribute)
 		if !ok {
+			// A player without the number pays nothing: see pairCost.
 			x = math.NaN()
 		}
 		one.numbers = append(one.numbers, x)
@@ -89,6 +92,7 @@ func (s *singles) recordPaid(ticket string, at time.Time, paid float64) {
 func (s *singles) pairCost(a, b *single) (seconds float64) {
 	for i, t := range s.profile.Trade {
 		if d := math.Abs(a.numbers[i] - b.numbers[i]); !math.IsNaN(d) {
+			// Both are half of the difference away from their mean: together they pay the whole.
 			seconds = float64(seconds + d/t.PerSecond)
 		}
 	}
@@ -104,6 +108,7 @@ func (s *singles) compareOptimum(end time.Time) *Optimum {
 	tickets := 0
 	blocks := min(optimumBlocks, (len(s.keptArrivals)+optimumTickets-1)/optimumTickets)
 	for k := range blocks {
+		// Blocks are spread evenly over the time, each with as many tickets as can be matched exactly.
 		first := k * len(s.keptArrivals) / blocks
 		after := min((k+1)*len(s.keptArrivals)/blocks, first+optimumTickets)
 		b := block{singles: s, tickets: s.keptArrivals[first:after], beginSecond: math.Inf(-1),
@@ -146,6 +151,7 @@ func (b *block) leastCost() float64 {
 		if at >= min(x.leftAt, y.leftAt) { // one had left before the other came
 			return math.Inf(1)
 		}
+		// Both wait until the later one is seen.
 		return 2*at - x.createdAt - y.createdAt + b.singles.pairCost(x, y)
 	}, func(i int) float64 {
 		x := b.tickets[i]

@@ -66,6 +66,7 @@ func (h *eventHeap) Push(v any) {
 
 func (h *eventHeap) Pop() any {
 	last := h.queue[len(h.queue)-1]
+	// Else the array would keep the ids of tickets in memory.
 	h.queue[len(h.queue)-1] = event{}
 	h.queue = h.queue[:len(h.queue)-1]
 	return last

@@ -27,6 +27,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	var regions []decide.Region
 	for _, name := range in.Regions {
+		// With room at any time: shortages delay a match when it is made, not which one is found.
 		regions = append(regions, decide.Region{Name: name, Room: true})
 	}
 	r.engine.SetRegions(regions)
@@ -60,6 +61,7 @@ func (r *run) passTime(ctx context.Context) error {
 
 // nextMoment returns the time of the next event; ok is false if none follows before the end.
 func (r *run) nextMoment() (at time.Time, ok bool) {
+	// What happens at the end or after it does not count.
 	at = r.input.End
 	earlier := func(t time.Time) {
 		if !t.IsZero() && t.Before(at) {
@@ -112,6 +114,7 @@ func (r *run) readArrival() error {
 	}
 	r.pendingArrival = nil
 	if ok {
+		// Tickets that waited at the beginning are all seen then.
 		a.SeenAt = laterTime(a.SeenAt, r.input.Begin)
 		r.pendingArrival = &a
 	}
@@ -142,6 +145,7 @@ func (r *run) addArrival(a Arrival) {
 func (r *run) handleEvent(e event) bool {
 	if !e.isLeaving {
 		r.engine.Return(e.returnedIDs...)
+		// Tickets that return may match at once.
 		return true
 	}
 	if w := r.waitingByID[e.ticket]; w != nil {
@@ -187,6 +191,7 @@ func (r *run) proposeMatch(found decide.Proposal, at time.Time) {
 		delete(r.waitingByID, w.queuedArrival.Ticket.ID)
 		r.engine.Remove(w.queuedArrival.Ticket.ID)
 	}
+	// Else it waits for the end of a shortage, out of the queue.
 	if r.servers.hasRoom(regions) {
 		r.countSeated(p, at)
 		return
@@ -256,6 +261,7 @@ func (r *run) countSeated(p *proposal, at time.Time) {
 func (r *run) countWaiting() error {
 	for _, d := range r.servers.waitingMatches {
 		for _, w := range d.proposal.tickets {
+			// Matches that still wait for a server count as waiting: their players have no seats.
 			r.waitingByID[w.queuedArrival.Ticket.ID] = w
 		}
 	}
@@ -298,6 +304,7 @@ func (r *run) buildReport() (*Report, error) {
 	}
 	if r.input.Matches != nil {
 		recorded := r.recordedSums.finishSide()
+		// The sums would hold waiting alone, and look cheaper than the replayed side.
 		if r.pastCosts == nil {
 			recorded.Trade = nil
 		}

@@ -44,6 +44,7 @@ func bucketOf(x float64) int {
 	if math.Abs(x) < least {
 		return 0
 	}
+	// From 1, so that 0 is left for the numbers below least; negative numbers have negative indexes.
 	i := 1 + int(math.Log(math.Abs(x)/least)/math.Log(growth))
 	if x < 0 {
 		return -i

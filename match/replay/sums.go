@@ -69,6 +69,7 @@ func newSums(in *Input) *sums {
 // pointAt returns the part of the time that a moment is in. One before the beginning, of a ticket that waited already,
 // is in the first.
 func (s *sums) pointAt(at time.Time) *pointSums {
+	// A moment at the very end would be in a part after the last, where the length was rounded down.
 	return &s.linePoints[max(0, min(points-1, int(at.Sub(s.beginsAt)/s.partLength)))]
 }
 
@@ -133,6 +134,7 @@ func (s *sums) countMatch(m Match) {
 	}
 	for i, p := range m.Preferences {
 		if i == len(s.side.Preferences) {
+			// Every proposal has all preferences, in the order of the profile: the first match adds them.
 			s.side.Preferences = append(s.side.Preferences, Satisfied{Rule: p.ID, Weight: p.Weight})
 		}
 		if p.Holds {

@@ -40,6 +40,7 @@ func (s *tradeSums) countMatch(p *proposal) (seconds float64) {
 }
 
 func (s *tradeSums) costSummary() *TradeCost {
+	// Nothing is traded, or nobody came: there is no average.
 	if len(s.trades) == 0 || s.playerCount == 0 {
 		return nil
 	}
@@ -93,9 +94,11 @@ func (p *pastTrades) addTicket(a *Arrival, sums *tradeSums) {
 		}
 	}
 	m.ticketsSeen++
+	// The mean is known when all tickets of the match have arrived.
 	if m.ticketsSeen < a.Recorded.Tickets {
 		return
 	}
+	// Its numbers are needed no more: memory must not grow with the number of matches.
 	delete(p.openMatches, a.Recorded.Match)
 	for i, numbers := range m.numbersByTrade {
 		sums.paidByTrade[i] = float64(sums.paidByTrade[i] + meanDistances(numbers))

@@ -15,6 +15,7 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 	if err := o.checkBounds(); err != nil {
 		return nil, err
 	}
+	// Before the first ticket: an option that does not fit the profile is an error of this call.
 	fields := fieldsOf(o.Profile)
 	if err := fields.setDistributions(&o); err != nil {
 		return nil, err
@@ -23,6 +24,7 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 		m := &maker{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizeShares: o.partyShares(),
 			drawnFields: fields}
 		end := o.From.Add(o.runLength())
+		// The highest rate of a day: arrivals at it are drawn, and some of them left out.
 		most := o.Rate * (1 + o.Daily)
 		for at := m.nextAfter(o.From, most); at.Before(end); at = m.nextAfter(at, most) {
 			if m.random.Float64()*most >= o.rateAt(at) {
@@ -42,6 +44,7 @@ func (o *Options) runLength() time.Duration { return time.Duration(o.Hours * flo
 
 // nextAfter returns the next arrival of a Poisson process.
 func (m *maker) nextAfter(at time.Time, rate float64) time.Time {
+	// At least a nanosecond, so that time goes on at any rate.
 	return at.Add(max(1, time.Duration(m.random.ExpFloat64()/rate*float64(time.Second))))
 }
 

@@ -40,6 +40,7 @@ func fieldsOf(p *profile.Profile) fields {
 		f.addNumbers(o.Distance, o.Value)
 	}
 	f.addNumbers(p.Batch.Attribute, p.Priority.Attribute)
+	// After the rules: what the profile declares decides the type.
 	for name, a := range p.Attributes {
 		f.kindByName[name], f.declaredKinds[name] = a.Kind, a.Kind
 	}
@@ -76,6 +77,7 @@ func (f *fields) addRules(rules []profile.Rule) {
 			f.kindByName[r.Attribute] = match.Text
 		case profile.Common, profile.Count, profile.Avoid:
 			f.kindByName[r.Attribute] = match.List
+			// Words that a count rule looks for, else it could never hold.
 			f.wordsByName[r.Attribute] = append(f.wordsByName[r.Attribute], r.AnyOf...)
 		case profile.Sizes, profile.PartySizes, profile.Latency, profile.Or, profile.And, profile.Not:
 		}
@@ -110,6 +112,7 @@ func drawWithin(d match.DoubleRange) float64 {
 	if d.Exclude == match.ExcludeMax || d.Exclude == match.ExcludeBoth {
 		high = math.Nextafter(high, math.Inf(-1))
 	}
+	// 0 where the range allows it, else the nearest end.
 	return min(high, max(low, 0))
 }
 
@@ -126,6 +129,7 @@ func (f *fields) drawWord(name string, n int) string {
 // setDistributions replaces how attributes are drawn. Errors: tickets have no such attribute, or one of another type.
 func (f *fields) setDistributions(o *Options) error {
 	for name, d := range o.Numbers {
+		// Of an attribute that only rules name, the type is a guess: a distribution may make numbers of it.
 		if kind, ok := f.declaredKinds[name]; ok && kind != numberKind || !slices.Contains(f.sortedNames, name) {
 			return fmt.Errorf("number %s: %s", name, f.unknownAttribute("number", name))
 		}
@@ -146,6 +150,7 @@ func (f *fields) setDistributions(o *Options) error {
 }
 
 func (f *fields) checkText(name string, shares []Share) error {
+	// Roles are not among the names: they are drawn from those of the teams.
 	if name == roleAttribute && len(f.roles) > 0 {
 		if i := slices.IndexFunc(shares, func(s Share) bool { return !slices.Contains(f.roles, s.Name) }); i >= 0 {
 			return fmt.Errorf("no team has the role %q; they have %s", shares[i].Name, strings.Join(f.roles, ", "))

@@ -39,11 +39,13 @@ func (d Distribution) checkBounds() error {
 // valueAt returns the number of a player that is z standard deviations above the mean of a normal distribution: the one
 // of the same rank.
 func (d Distribution) valueAt(z float64) float64 {
+	// Below 1, so that the highest whole number of a range is not exceeded.
 	rank := min(math.Erfc(-z/math.Sqrt2)/2, 1-1e-12)
 	switch d.Shape {
 	case Normal:
 		return math.Round(d.A + d.B*z)
 	case Bimodal:
+		// Those of the lower half are around A-B, the others around A+B, each with the rank that it has in its half.
 		half := -1.0
 		if rank >= 0.5 {
 			half = 1
@@ -60,5 +62,6 @@ func (d Distribution) valueAt(z float64) float64 {
 
 // deviationsOf is the inverse of the rank: how many standard deviations above the mean has that rank.
 func deviationsOf(rank float64) float64 {
+	// Not quite 0 or 1, whose inverse is infinite.
 	return math.Sqrt2 * math.Erfinv(2*min(max(rank, 1e-9), 1-1e-9)-1)
 }

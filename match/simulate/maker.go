@@ -46,6 +46,7 @@ func (m *maker) drawLevel() float64 {
 	if !m.options.Skill.Bimodal {
 		return x
 	}
+	// Half of the deviation around each of the two means: see Skill.Bimodal.
 	if m.random.IntN(2) == 0 {
 		return x/2 - 1
 	}
@@ -78,6 +79,7 @@ func (m *maker) drawParty() party {
 func (m *maker) drawNumber(name string, of party) float64 {
 	apart := withinParty * m.random.NormFloat64()
 	if d, ok := m.options.Numbers[name]; ok {
+		// Divided by the deviation of the sum, so that all players together have the distribution that was asked for.
 		return d.valueAt((of.ownLevels[name] + apart) / math.Hypot(1, withinParty))
 	}
 	if name == m.options.Profile.Priority.Attribute {

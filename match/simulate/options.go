@@ -88,6 +88,7 @@ func (o *Options) checkBounds() error {
 // partyShares returns the sizes that fit into a team.
 func (o *Options) partyShares() (fit []Share) {
 	for _, p := range o.Parties {
+		// Larger parties could never be matched, and would only fill the queue.
 		if p.Size >= 1 && p.Size <= o.largestTeam() && p.Weight > 0 {
 			fit = append(fit, p)
 		}

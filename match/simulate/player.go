@@ -22,6 +22,7 @@ func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
 		return
 	}
 	roles := f.someRoles(m)
+	// Declared as a text: a list would count as no value. The first role is the one that the player prefers.
 	if f.declaredKinds[roleAttribute] == match.Text {
 		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
 		return
@@ -42,6 +43,7 @@ func (f *fields) drawList(m *maker, name string) (list []string) {
 		return m.drawSome(shares, 3)
 	}
 	for _, n := range m.random.Perm(vocabulary)[:3] {
+		// With fewer words than are drawn, the same one comes again.
 		if word := f.drawWord(name, n); !slices.Contains(list, word) {
 			list = append(list, word)
 		}

@@ -17,6 +17,7 @@ func (m *maker) makeArrival(at time.Time) replay.Arrival {
 	t.Fields.Created = match.MomentOf(at)
 	of := m.drawParty()
 	for i := range m.drawShare(m.sizeShares).Size {
+		// The strongest source: no declaration of the profile refuses a made-up value.
 		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.ticketCount, i), Attributes: match.Attributes{},
 			Source: match.FromBackend}
 		m.drawnFields.fillAttributes(m, p.Attributes, of)
@@ -27,6 +28,7 @@ func (m *maker) makeArrival(at time.Time) replay.Arrival {
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.options.Profile.TTL), Why: replay.Quit}
 	if m.options.Patience > 0 {
+		// Nobody waits for longer than the ttl, however patient.
 		a.LeftAt = at.Add(min(m.options.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.options.Patience))))
 	}
 	return a
@@ -52,8 +54,10 @@ func (m *maker) drawLatencies() map[string]uint16 {
 	line := math.Exp(0.5 * m.random.NormFloat64()) // the quality of the party's connection
 	for i, r := range m.options.Regions {
 		hops := max(i-at, at-i)
+		// The shorter way around.
 		hops = min(hops, len(m.options.Regions)-hops)
 		ms := nearMillis*line + float64(hops)*hopMillis*(0.9+0.2*m.random.Float64())
+		// Up to match.MaxLatency, as tickets have them.
 		out[r.Name] = uint16(min(10_000, max(1, ms)))
 	}
 	return out

@@ -16,6 +16,7 @@ func Candidate(p *profile.Profile, t match.Ticket) (found []Violation) {
 		found = append(found, newViolation("candidate", "the pool does not hold ticket %s", t.ID))
 	}
 	names := slices.Contains(t.Profiles, p.Name)
+	// Without a pool, a profile has only the tickets that name it.
 	if !names && (len(t.Profiles) > 0 || p.Pool == nil) {
 		found = append(found, newViolation("candidate", "ticket %s does not ask for the profile", t.ID))
 	}
@@ -30,6 +31,7 @@ func Candidate(p *profile.Profile, t match.Ticket) (found []Violation) {
 // lackedAttributes returns the declared attributes without a default that a player does not have.
 func lackedAttributes(p *profile.Profile, t match.Ticket, player match.Player) (found []Violation) {
 	for name, a := range p.Attributes {
+		// A value of a weak source is refused even where the default would do.
 		if v := player.Attributes[name]; v.Kind != 0 && player.SourceOf(name) < a.From {
 			found = append(found, newViolation("candidate",
 				"a %s vouches for %s of player %s of ticket %s: the profile asks for a %s",
@@ -54,6 +56,7 @@ func (g *game) checkParties() (found []Violation) {
 	if len(g.match.Tickets) == 0 {
 		return []Violation{newViolation("whole", "the match has no tickets")}
 	}
+	// By ticket and player: a player may have two tickets in a broken match, which checkOnce reports.
 	left := map[[2]string]int{}
 	for _, t := range g.match.Tickets {
 		for _, p := range t.Players {
@@ -108,6 +111,7 @@ func (g *game) allowsMode(mode string) bool {
 	}
 	return !slices.ContainsFunc(g.members, func(m member) bool {
 		modes, ok := g.ownValue("modes", m)
+		// A player without the attribute plays every mode; those of the roster play this one already.
 		return ok && !m.isSeated && !slices.Contains(textsOf(modes), mode)
 	})
 }

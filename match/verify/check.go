@@ -29,6 +29,7 @@ func (g *game) rulesSomewhere() (fewest []Violation) {
 	for i, region := range g.regionNames() {
 		there := *g
 		there.matchRegion = region
+		// All rules in one region: each of them holding in another one is not enough.
 		if found := there.checkRules(g.p.Rules); i == 0 || len(found) < len(fewest) {
 			fewest = found
 		}
@@ -87,6 +88,7 @@ func (g *game) checkRule(r profile.Rule) []Violation {
 
 // checkCompound: of or, one rule holds; of and, all; of not, they do not all hold.
 func (g *game) checkCompound(r profile.Rule) []Violation {
+	// The steps of a compound rule can only end it.
 	if hasEnded(g.limitsNow(r)) {
 		return nil
 	}
@@ -99,6 +101,7 @@ func (g *game) checkCompound(r profile.Rule) []Violation {
 		broken = append(broken, found...)
 	}
 	switch {
+	// Of or, no rule held, else it had returned above.
 	case r.Kind != profile.Not && len(broken) > 0:
 		return []Violation{newViolation(r.ID, "%s", fmt.Sprint("not satisfied: ", broken))}
 	case r.Kind == profile.Not && len(broken) == 0:

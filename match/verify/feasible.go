@@ -28,6 +28,7 @@ func FindWith(p *profile.Profile, id string, tickets []match.Ticket, regions []s
 			f.queuedTickets = append(f.queuedTickets, t)
 		}
 	}
+	// A match without a region is judged in every region that its players measured, and in none.
 	if regions == nil {
 		f.regions = []string{""}
 	}
@@ -53,6 +54,7 @@ func (f *finder) tryFrom(i int) bool {
 	if i == len(f.queuedTickets) {
 		return f.hasValidSizes() && f.fillSlots(f.roleSlots())
 	}
+	// First with the ticket: seatPlayers goes on with the next one when all its players have seats.
 	f.triedMatch.Tickets = append(f.triedMatch.Tickets, f.queuedTickets[i])
 	if f.seatPlayers(i, 0) {
 		return true
@@ -69,6 +71,7 @@ func (f *finder) seatPlayers(i, j int) bool {
 		return f.tryFrom(i + 1)
 	}
 	for _, team := range f.p.Teams {
+		// The first player of a party may go anywhere, the others only where the one before them allows it.
 		if f.countPlayers(team.Name) == team.Max || j > 0 && !f.staysTogether(team) {
 			continue
 		}
@@ -115,6 +118,7 @@ func (f *finder) roleSlots() (slots []slot) {
 	for _, t := range f.p.Teams {
 		for _, role := range t.Roles {
 			for i := range role.Max {
+				// No more optional places than the team has players.
 				if i < role.Min || optional && i < f.countPlayers(t.Name) {
 					slots = append(slots,
 						slot{teamName: t.Name, roleName: role.Name, isRequired: i < role.Min, previousSeat: -1})
@@ -138,6 +142,7 @@ func (f *finder) fillSlots(slots []slot) bool {
 	for i := s.previousSeat + 1; i < len(f.triedMatch.Seats); i++ {
 		if seat := &f.triedMatch.Seats[i]; seat.Team == s.teamName && seat.Role == "" &&
 			f.takesSlot(*seat, s.roleName) {
+			// The next place of the same role tries later seats only: in the other order it is the same match.
 			if len(rest) > 0 && rest[0].teamName == s.teamName && rest[0].roleName == s.roleName {
 				rest[0].previousSeat = i
 			}

@@ -46,10 +46,13 @@ func firmRules(rules []profile.Rule) []profile.Rule {
 	return slices.DeleteFunc(slices.Clone(rules), func(r profile.Rule) bool {
 		switch r.Kind {
 		case profile.Same, profile.Different, profile.Common, profile.Avoid:
+			// Whether they bind a player with another role is not known before all have theirs.
 			return r.Role != ""
 		case profile.Near:
+			// A mean moves with each ticket, and numbers by role with each role.
 			return r.Role != "" || r.FromMean || r.Rates()
 		case profile.Latency:
+			// A mean moves with each ticket.
 			return r.Role != "" || r.TakeMean
 		default:
 			return true
@@ -58,9 +61,11 @@ func firmRules(rules []profile.Rule) []profile.Rule {
 }
 
 func (g *guesser) tryMatch() bool {
+	// In a region from the beginning, so that rules on latencies refuse tickets early.
 	g.triedMatch = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
 	g.drawPlaces()
 	order := g.drawOrder()
+	// Roles first: those who fill one are few, and would find their places taken.
 	g.seatRoles(order)
 	for _, i := range order {
 		for _, team := range g.random.Perm(len(g.p.Teams)) {
@@ -79,11 +84,13 @@ func (g *guesser) drawPlaces() {
 	for _, t := range g.p.Teams {
 		least := t.Min
 		for _, f := range g.p.Fewer {
+			// The least size of any age: Check refuses the match if its tickets have not waited for it.
 			least = min(least, f.Players[t.Name])
 		}
 		if g.p.BotsAfter > 0 {
 			least = besideBots(t)
 		}
+		// One of the sizes that the team's step allows.
 		steps := (t.Max - least) / t.Step
 		g.freePlaces = append(g.freePlaces, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
 	}

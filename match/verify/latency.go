@@ -16,6 +16,7 @@ func (g *game) checkLatency(r profile.Rule) (found []Violation) {
 		return nil
 	}
 	entries, found := g.latencyEntries(r)
+	// Nobody counts, so that no latency is too great; players without one are reported in found.
 	if len(entries) == 0 {
 		return found
 	}
@@ -51,6 +52,7 @@ func (g *game) latencyEntries(r profile.Rule) (found []entry, missing []Violatio
 		switch {
 		case ok:
 			found = append(found, entry{m.seat.Ticket, m.seat.Sub, []string{m.seat.Team}, v})
+		// Players of a roster whose latencies are not known play already, and fail no rule.
 		case !(r.Missing.Pass && none) && !(m.isSeated && m.latencies == nil):
 			missing = append(missing, newViolation(r.ID, "player %s did not report region %q", m.seat.Sub,
 				g.matchRegion))

@@ -26,6 +26,7 @@ func (g *game) checkApart(r profile.Rule, entries []entry) (found []Violation) {
 	for i, a := range entries {
 		for _, b := range entries[i+1:] {
 			distance := math.Abs(a.value.Number - b.value.Number)
+			// Of several limits all must hold, that is, the narrowest.
 			for _, l := range append(g.limitsBetween(r, a.ticket, b.ticket),
 				g.ownTolerances(r, a.ticket, b.ticket)...) {
 				found = append(found, atMost(r.ID, distance, l, "%s and %s are too far apart", a.holderName,
@@ -45,6 +46,7 @@ func (g *game) ownTolerances(r profile.Rule, tickets ...string) (found []profile
 		}
 		// A roster has no ages by which its limits could have ended.
 		if m.isSeated || !limitsAt(r, m.ticketAge).Ended {
+			// A negative tolerance accepts only equals.
 			found = append(found, profile.Limits{Within: max(0, v.Number)})
 		}
 	}
@@ -140,6 +142,7 @@ func (g *game) checkCompare(r profile.Rule) (found []Violation) {
 // nobody to take it of.
 func (g *game) measureNumbers(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount && m.Attribute == "" {
+		// A count without an attribute is one of players, whatever they have.
 		return []float64{float64(len(slices.DeleteFunc(g.countedMembers(r),
 			func(p member) bool { return m.Team != "" && p.seat.Team != m.Team })))}
 	}

@@ -26,6 +26,7 @@ func (g *game) checkTeams() (found []Violation) {
 // step.
 func (g *game) checkTeamSize(t profile.Team) []Violation {
 	least, size := g.leastPlayers(t), len(g.membersIn(t.Name))
+	// Whatever is joined, no team may be larger than the profile says.
 	switch joins := g.match.Joins != nil; {
 	case size > t.Max:
 		return []Violation{measuredViolation("teams", float64(size), float64(t.Max),
@@ -46,6 +47,7 @@ func (g *game) checkTeamSize(t profile.Team) []Violation {
 // now, the last one's.
 func (g *game) leastPlayers(t profile.Team) int {
 	var sizes []int
+	// With Each, the size must be allowed by the step of every ticket: the greatest of their least sizes counts.
 	for _, age := range g.agesOf(g.p.Age) {
 		size := t.Min
 		for _, f := range g.p.Fewer {

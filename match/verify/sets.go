@@ -71,6 +71,7 @@ func inAll(entries []entry) (values []string) {
 			values = append(values, v)
 		}
 	}
+	// By bytes first: the stable sort by positions keeps that order of equal sums.
 	slices.Sort(values)
 	slices.SortStableFunc(values, func(a, b string) int { return sumPositions(entries, a) - sumPositions(entries, b) })
 	return values
@@ -112,6 +113,7 @@ func (g *game) checkAvoid(r profile.Rule) (found []Violation) {
 	entries := g.comparedEntries(r, r.Attribute, texts...)
 	for _, e := range entries {
 		for _, other := range g.countedMembers(r) {
+			// Players who list themselves avoid nobody by that.
 			listed := other.seat.Sub != e.holderName && slices.Contains(textsOf(e.value), other.seat.Sub)
 			apart := r.PerTeam && !slices.Contains(e.teamNames, other.seat.Team)
 			if listed && !apart && !hasEnded(g.limitsBetween(r, e.ticket, other.seat.Ticket)) {

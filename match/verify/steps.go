@@ -50,6 +50,7 @@ func (g *game) limitsBetween(r profile.Rule, tickets ...string) (found []profile
 		return g.limitsNow(r)
 	}
 	for _, ticket := range tickets {
+		// Players of a roster do not wait: of a pair with one, the newcomer alone decides.
 		if age, newcomer := g.ageByTicket[ticket]; newcomer {
 			found = append(found, limitsAt(r, age))
 		}

@@ -16,15 +16,16 @@ type entry struct {
 }
 
 // comparedEntries returns what the rule compares of that attribute. Players without it are left out: if the rule does
-// not allow that, absent says so.
+// not allow that, checkAbsent reports it.
 func (g *game) comparedEntries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
 	return g.ratedEntries(r, attribute, nil, kinds...)
 }
 
-// ratedEntries is entries with other attributes for players in some roles.
+// ratedEntries is comparedEntries with other attributes for players in some roles.
 func (g *game) ratedEntries(r profile.Rule, attribute string, byRole []profile.RoleAttribute,
 	kinds ...match.Kind) (found []entry) {
 	for _, m := range g.countedMembers(r) {
+		// Left out if it cannot be compared: checkAbsent says whether that is allowed.
 		if v, ok := g.valueFor(r, inRole(m, attribute, byRole), m, kinds); ok {
 			found = append(found, entry{m.seat.Ticket, m.seat.Sub, []string{m.seat.Team}, v})
 		}
@@ -119,8 +120,8 @@ type compared struct {
 	byRole []profile.RoleAttribute
 }
 
-// neededAttributes returns the attributes that a rule needs. Who has no value does not count, where players are
-// counted.
+// neededAttributes returns the attributes that players need for a rule. Where players are counted they need none: those
+// without a value do not count.
 func neededAttributes(r profile.Rule) (all []compared) {
 	if r.Attribute != "" {
 		all = append(all, compared{r.Attribute, r.ByRole})
@@ -136,7 +137,7 @@ func neededAttributes(r profile.Rule) (all []compared) {
 	return all
 }
 
-// foldEntries makes one entry of each party's, where the fold is about values of that kind.
+// foldEntries makes one entry of those of each party, where the fold is about values of that kind.
 func foldEntries(by profile.Fold, entries []entry) (folded []entry) {
 	parties := map[string][]entry{}
 	for _, e := range entries {
@@ -196,6 +197,7 @@ func foldNumbers(by profile.Fold, numbers []float64) (float64, bool) {
 		sum += n
 	}
 	switch {
+	// Of nobody, a sum and a count are 0; the others do not exist.
 	case by == profile.FoldSum:
 		return sum, true
 	case by == profile.FoldCount:

@@ -51,6 +51,7 @@ func Crowd() *rapid.Generator[[]match.Ticket] {
 		models := Tickets(6).Draw(t, "models")
 		players := 0
 		for n := rapid.IntRange(40, 80).Draw(t, "players"); players < n; {
+			// The root prefers the last models: most tickets are alike, as a match of so many needs.
 			ticket := models[int(math.Sqrt(float64(rapid.IntRange(0, len(models)*len(models)-1).Draw(t, "like"))))]
 			ticket.ID = fmt.Sprintf("t%03d", len(tickets))
 			ticket.Players = append([]match.Player(nil), ticket.Players...)

@@ -86,6 +86,7 @@ func drawTeams(t *rapid.T) (teams []profile.Team) {
 		team := profile.Team{Name: string(rune('r' + i)), Step: 1, AllowSplit: split}
 		team.Min = rapid.IntRange(1, 3).Draw(t, "min")
 		team.Max = rapid.IntRange(team.Min, 3).Draw(t, "max")
+		// Steps must lead from the least size to the greatest.
 		if team.Max == team.Min+2 {
 			team.Step = rapid.IntRange(1, 2).Draw(t, "step")
 		}

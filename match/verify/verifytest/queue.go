@@ -121,6 +121,7 @@ func (q queueDrawer) drawTeams() (teams []profile.Team) {
 		model.Name = string(rune('r' + i))
 		teams = append(teams, model)
 	}
+	// A match of one player would need no search.
 	if teams[0].Max < 2 && len(teams) < 2 {
 		teams[0].Max = 2
 	}
@@ -165,6 +166,7 @@ func (q queueDrawer) drawRule(p *profile.Profile, outermost bool) profile.Rule {
 		kinds = append(kinds, profile.Or, profile.And, profile.Not)
 	}
 	r.Kind = oneOf(q, kinds...)
+	// These kinds compare teams: Parse refuses them for one.
 	for len(p.Teams) == 1 && (r.Kind == profile.Balance || r.Kind == profile.Sizes || r.Kind == profile.PartySizes) {
 		r.Kind = oneOf(q, kinds...)
 	}

@@ -60,6 +60,7 @@ func (d drawer) fillRule(r *profile.Rule, level int) {
 		d.foldNumbers(r)
 		r.PerTeam, r.FromMean = d.drawFlag("per team"), d.drawFlag("from mean")
 		if d.upTo("tolerance", 3) == 0 {
+			// As Parse has it: tolerances are of pairs, and every ticket has its own.
 			r.Tolerance, r.FromMean, r.Age = numbers[1], false, profile.Each
 		}
 	case profile.Balance:
@@ -81,6 +82,7 @@ func (d drawer) fillRule(r *profile.Rule, level int) {
 		d.drawAttribute(r, slices.Concat(words, lists), 0, 0)
 		r.AnyOf = []string{pickOne(d, "any of", values...)}
 		r.Min = d.upTo("least", 2)
+		// Not below the least: Parse refuses a range that holds nothing.
 		r.Max = max(r.Min, pickOne(d, "most", 1, 2, profile.NoMax))
 		r.PerTeam = d.drawFlag("per team")
 	case profile.Latency:
@@ -238,6 +240,7 @@ func (d drawer) widenRule(r *profile.Rule) {
 		case d.upTo("any", 3) == 0 || isCompound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different ||
 			r.Kind == profile.Avoid:
 			limits.Ended = true
+		// There is no number to widen.
 		case r.Kind == profile.Comparison && r.Compare.Against != nil, r.Tolerance != "":
 			limits.Ended = true
 		default:
@@ -259,6 +262,7 @@ func (d drawer) widenLimits(r *profile.Rule, l *profile.Limits) {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
 		l.Within++
 	case profile.Comparison:
+		// Wider is up for < and <=, down for > and >=; of = and !=, any other number may follow.
 		if l.Number++; r.Compare.Operator == profile.Greater || r.Compare.Operator == profile.GreaterOrEqual {
 			l.Number -= 2
 		}
@@ -276,7 +280,8 @@ func (d drawer) widenLimits(r *profile.Rule, l *profile.Limits) {
 var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean,
 	profile.Each})
 
-// steps are the ages at which something widens. Tickets are as old as that to the nanosecond, or a nanosecond younger.
+// later and ever are the ages at which something widens, ever also 0. Tickets are as old as that to the nanosecond, or a
+// nanosecond younger.
 var (
 	later = rapid.SampledFrom([]time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second})
 	ever  = rapid.OneOf(rapid.Just(time.Duration(0)), later)

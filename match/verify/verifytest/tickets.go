@@ -29,6 +29,7 @@ func Tickets(most int) *rapid.Generator[[]match.Ticket] {
 		}
 		if len(tickets) > 1 && rapid.IntRange(0, 9).Draw(t, "a player twice") == 0 {
 			tickets[1].Players[0].Sub = tickets[0].Players[0].Sub
+			// As Ticket.Players promises, with the new sub.
 			sortPlayers(tickets[1].Players)
 		}
 		return tickets
