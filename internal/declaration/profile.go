@@ -16,8 +16,7 @@ type Profile struct {
 	Warnings []profile.Problem // about a valid one
 }
 
-// ParseProfile parses a file as a profile. With requireFrom, an attribute of which it does not say from whom it is, is
-// a problem.
+// ParseProfile parses a file as a profile. With requireFrom, an attribute without from is a problem.
 func ParseProfile(source Source, requireFrom bool) Profile {
 	p := Profile{Source: source}
 	var err error

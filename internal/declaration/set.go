@@ -87,7 +87,7 @@ func (s *Set) addProfile(p Profile) {
 	for _, problem := range p.Problems {
 		s.addProblem(p.Source.File, problem)
 	}
-	// One with problems as well: profiles have the same indexes here and in the declaration.
+	// Also one that has problems, so that profiles have the same indexes here and in the declaration.
 	s.Profiles = append(s.Profiles, p)
 	s.declaration.Profiles = append(s.declaration.Profiles, db.DeclaredProfile{Document: p.Source.Text})
 }

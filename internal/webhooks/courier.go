@@ -84,6 +84,7 @@ func (c *courier) deliverStep(ctx context.Context) (pause time.Duration, err err
 			return 0, err
 		}
 	}
+	// Beyond it the place in the log stays: letters that wait are rows, and a dead endpoint must not fill the database.
 	if state.WaitingEvents < maxWaiting {
 		full, err := c.sendNew(ctx, state)
 		if more = more || full; err != nil {
@@ -186,6 +187,7 @@ func (c *courier) readPage(ctx context.Context, state db.WebhookState) (p page, 
 		p.letters = append(p.letters, l)
 	}
 	kept := p.letters[:min(len(p.letters), perStep)]
+	// A few letters show whether the endpoint is back.
 	if state.IsFailing {
 		kept = probeLetters(kept)
 	}

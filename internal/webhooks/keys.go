@@ -29,6 +29,7 @@ type keys struct {
 
 // currentRing returns the current keys. Errors: token.ErrSealed, Unavailable.
 func (k *keys) currentRing(ctx context.Context) (*token.Ring, error) {
+	// Kept during the call of the database, so that letters sent side by side share one reading.
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lastRing != nil && time.Since(k.readAt) < keysLast {

@@ -21,6 +21,7 @@ const (
 // Run delivers until ctx ends, and returns when all requests have ended and the leases are given up.
 func (e *Engine) Run(ctx context.Context) {
 	calls := outage.New(e.options.Log)
+	// Deferred calls run from the last to the first: no courier begins, then all have ended, then connections close.
 	defer e.client.CloseIdleConnections()
 	defer e.couriers.Wait()
 	var running sync.WaitGroup

@@ -33,7 +33,7 @@ func inBatches(letters []db.Letter) []*batch {
 // totals are sums over the batches of a round.
 type totals struct {
 	sentCount    int
-	firstFailure *failure // the first
+	firstFailure *failure // of the first batch that failed
 	retryAfter   time.Duration
 	isGone       bool
 }
@@ -90,7 +90,7 @@ func undeliveredLetters(batches []*batch, jitter func() float64) (all []db.Undel
 // firstUndelivered is the letter at which a batch ended.
 func (b *batch) firstUndelivered(l db.Letter, jitter float64) db.Undelivered {
 	if b.lastFailure == nil {
-		return db.Undelivered{Letter: l} // due at once
+		return db.Undelivered{Letter: l} // it was not tried: due at once
 	}
 	// A letter counts the attempts that failed, not those that were left out behind another one.
 	l.FailedAttempts++

@@ -66,6 +66,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.kube, err = newClient(cfg.Kube.URL, cfg.Kube.CA, "", ""); err != nil {
 		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
 	}
+	// Read once at the start, for an error that operators see; each call reads it again.
 	p.kube.tokenFile = cfg.Kube.Token
 	if _, err := p.kube.authorization(); err != nil {
 		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
@@ -132,6 +133,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		return provider.Observation{}, answerError(provider.Transient, "deploy", a, secrets)
 	case a.Status >= 400 && a.Status < 500:
 		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
+	// With a status of 500 and more a server may be allocated although the allocator failed afterwards.
 	default:
 		return provider.Observation{}, answerError(provider.Ambiguous, "deploy", a, secrets)
 	}
@@ -145,7 +147,7 @@ func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy",
 			errors.New("app must be the name of a fleet, and version empty"))
 	}
-	// The server is running already, so that its environment cannot be set: it reads the annotation through the SDK.
+	// The server runs already, so its environment cannot be set: it reads the annotation through Agones' SDK.
 	vars := map[string]string{EnvironmentTag: string(s.Tag)}
 	maps.Copy(vars, s.Env)
 	env, err := json.Marshal(vars)

@@ -87,7 +87,7 @@ func (g gameServer) observationOf() (provider.Observation, error) {
 }
 
 func (g gameServer) phaseOf() provider.Phase {
-	// Before the state, which stays as it was while Kubernetes waits for the grace.
+	// Judged before the state, which stays as it was while Kubernetes waits for the grace.
 	if g.Metadata.Deleted != nil {
 		return provider.PhaseStopping
 	}
@@ -128,6 +128,7 @@ func externalPorts(dialled []statusPort, inside []provider.Port) (map[string]pro
 				port.Protocol = provider.TCP
 			}
 		}
+		// Agones' default is UDP, and TCPUDP is no protocol of one port.
 		if port.Protocol != provider.TCP {
 			port.Protocol = provider.UDP
 		}

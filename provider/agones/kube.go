@@ -94,7 +94,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	case !ok || g.tagOf() != tag || g.wasReturned():
 		return provider.Fail(provider.Gone, "stop",
 			fmt.Errorf("game server %s is not this deployment's any more", name))
-	// Asked before: the grace goes on.
+	// An earlier call has deleted it: its grace runs.
 	case g.Metadata.Deleted != nil:
 		return nil
 	}
@@ -163,6 +163,7 @@ func (p *Provider) askKubernetes(ctx context.Context, op, method, path string, q
 
 // failRead returns the error of an answer of Kubernetes.
 func failRead(op string, a httpcall.Answer) error {
+	// These answers stay the same until somebody changes a setting or a role.
 	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Status == http.StatusBadRequest {
 		return answerError(provider.Permanent, op, a, nil)
 	}
@@ -187,7 +188,8 @@ func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServe
 	return g, true, nil
 }
 
-// isStatus reports whether a body is an error of Kubernetes: the error page of a proxy ends nobody's match.
+// isStatus reports whether a body is an error of Kubernetes. The error page of a proxy is none: it must not make a
+// server gone whose players are in a match.
 func isStatus(body []byte) bool {
 	var v struct {
 		Kind string `json:"kind"`

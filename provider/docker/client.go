@@ -43,6 +43,7 @@ func (p *Provider) exchangeOnce(ctx context.Context, k call, prefix string) (htt
 		return a, nil
 	}
 	kind := provider.Transient
+	// Only a Deploy must not be repeated blindly: all other calls may.
 	if sent && k.op == "deploy" {
 		kind = provider.Ambiguous
 	}
@@ -57,10 +58,11 @@ type engine struct {
 
 var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
-// reachEngine asks the engine for its version of the API, once. An engine that is upgraded keeps the older versions.
+// reachEngine asks the engine for its version of the API, once. An engine that is upgraded serves recent older versions,
+// too.
 func (p *Provider) reachEngine(ctx context.Context, op string) (engine, error) {
+	// Not locked during the calls below: two callers may make them at once at the beginning, and get the same answer.
 	p.mu.Lock()
-	// Two callers may ask at once at the beginning, and get the same answer.
 	known := p.knownEngine
 	p.mu.Unlock()
 	if known != nil {

@@ -80,7 +80,7 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 	}
 	publish := binding{}
 	// Players that dial a loopback address are on this host: nobody else should reach the servers either.
-	if p.cfg.Advertise.IsLoopback() {
+	if p.cfg.Advertise.IsLoopback() { // otherwise on all addresses
 		publish.HostIP = p.cfg.Advertise.String()
 	}
 	for _, port := range ports {
@@ -105,6 +105,7 @@ func numberPorts(ports []provider.Port) []provider.Port {
 		if numbered[i].Internal != 0 {
 			continue
 		}
+		// At most MaxPorts are taken, so that this ends below 65,536.
 		for taken[next] {
 			next++
 		}
@@ -189,6 +190,7 @@ func (p *Provider) inspectContainer(ctx context.Context, op string,
 	if err := json.Unmarshal(a.Body, &c); err != nil {
 		return container{}, false, provider.Fail(provider.Transient, op, fmt.Errorf("is no container: %w", err))
 	}
+	// A container with this name and another label is a stranger's.
 	return c, c.Config.Labels[labelTag] == string(tag), nil
 }
 

@@ -107,6 +107,7 @@ func (p *Provider) startContainer(ctx context.Context, tag provider.Tag,
 	switch {
 	case err != nil:
 		return provider.Observation{}, ambiguousError(err)
+	// 304: it runs already, by an earlier call whose answer was lost.
 	case a.Status == http.StatusNoContent || a.Status == http.StatusNotModified:
 		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting,
 			Raw: "started"}, nil
@@ -129,6 +130,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	switch {
 	case !ok:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
+	// Deploy starts a container before it returns a ref: this one was created by a Deploy that failed.
 	case c.State.Status == stateCreated:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	default:

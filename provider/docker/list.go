@@ -63,6 +63,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 // addRunning adds the containers that run, or may.
 func (p *Provider) addRunning(page *provider.Page, e listed) {
 	phase := phaseOf(e.State)
+	// A container that was created and not started is no deployment yet: see the package comment.
 	if phase == provider.PhaseGone || e.State == stateCreated {
 		return
 	}
@@ -112,8 +113,8 @@ func (p *Provider) readEntries(ctx context.Context, owner provider.Owner, cursor
 	return entries, nil
 }
 
-// tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the
-// next one finds.
+// tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. The next call tries
+// again what could not be removed.
 func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 	entries, err := p.readEntries(ctx, owner, "", stateExited, stateDead, stateCreated)
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 	}
 	for _, e := range entries {
 		if time.Since(time.Unix(e.Created, 0)) < keepGone {
-			continue // the cheap look first
+			continue // it cannot have ended before it was created: this saves a call
 		}
 		c, ok, err := p.inspectContainer(ctx, "list", provider.Tag(e.Labels[labelTag]))
 		if err != nil {

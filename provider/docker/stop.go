@@ -25,7 +25,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 		return err
 	case !ok || phaseOf(c.State.Status) == provider.PhaseGone:
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no container of %.40q runs", ref))
-	// It never ran: a SIGTERM would be refused, and the next Deploy of the tag would start it.
+	// It never ran: the engine would refuse a SIGTERM, and the next Deploy of the tag would start it.
 	case c.State.Status == stateCreated:
 		return p.removeContainer(ctx, nameOf(tag))
 	}
@@ -76,9 +76,11 @@ func (p *Provider) stopAndWait(tag provider.Tag, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
+	// The engine answers only when the container has ended.
 	ctx, cancel := context.WithTimeout(p.stopContext, grace+p.cfg.Timeout)
 	defer cancel()
-	seconds := int((grace + time.Second - 1) / time.Second) // whole ones are all that the engine takes: rather more
+	// The engine takes whole seconds: rounded up, so that no server gets less than its grace.
+	seconds := int((grace + time.Second - 1) / time.Second)
 	target := fmt.Sprintf("%s%s/containers/%s/stop?t=%d", p.baseURL, e.pathPrefix, nameOf(tag), seconds)
 	a, _, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: http.MethodPost, URL: target})
 	if err != nil {
@@ -138,6 +140,7 @@ func (p *Provider) lastSignal(ctx context.Context, tag provider.Tag,
 		} else if err != nil {
 			return time.Time{}, false, provider.Fail(provider.Transient, "stop", fmt.Errorf("is no event: %w", err))
 		}
+		// The last event counts: the engine returns them in the order of time.
 		at, found = time.Unix(event.Time, 0), true
 	}
 }

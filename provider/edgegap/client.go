@@ -148,7 +148,7 @@ func (a answer) readError(op string) error {
 	switch {
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		kind = provider.Permanent
-	// Of the API itself, and not of a proxy before it, which may answer otherwise the next time.
+	// An answer of the API itself: a proxy in front of it may answer otherwise the next time.
 	case ours && a.status == http.StatusBadRequest:
 		kind = provider.Permanent
 	}

@@ -43,7 +43,8 @@ func decodeStatus(body []byte) (provider.Observation, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return provider.Observation{}, fmt.Errorf("is no status: %w", err)
 	}
-	if s.Current == "" { // any JSON object would be a status otherwise, and a webhook may be anybody's
+	// Without this any JSON object would be a status, and anybody may have sent a webhook.
+	if s.Current == "" {
 		return provider.Observation{}, errors.New("is no status: current_status is absent")
 	}
 	o, err := s.observationOf()
@@ -127,11 +128,12 @@ func decodePage(body []byte, number int, tags []string) (provider.Page, error) {
 		if err != nil {
 			return provider.Page{}, err
 		}
+		// The filter of the API is not trusted: without it the page would have the deployments of others.
 		if slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(s.Tags, t) }) {
 			page.Skipped++
 			continue
 		}
-		// All that a list says; Get says more.
+		// A list says only whether a deployment is ready. Get has its phase.
 		o.Phase = provider.PhaseStarting
 		if s.Ready {
 			o.Phase = provider.PhaseReady

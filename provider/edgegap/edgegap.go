@@ -59,6 +59,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	// Without a ref it is ambiguous, by the default below: a server may run that has to be found by its tag.
 	case a.status == http.StatusAccepted && ref != "":
 		return provider.Observation{Ref: ref, Tag: s.Tag, Phase: provider.PhasePending}, nil
+	// No room was found, and the deployment exists all the same: the caller has to stop it.
 	case a.status == http.StatusUnprocessableEntity && ref != "":
 		return provider.Observation{}, &provider.Error{Kind: provider.Capacity, Op: "deploy", Ref: ref,
 			Err: a.statusError(secretsOf(s))}
@@ -86,6 +87,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if err != nil {
 		return provider.Observation{}, err
 	}
+	// Only a 410 says that the deployment existed: an id that is unknown may become known later.
 	if a.status == http.StatusGone && a.isUnknown() {
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	}

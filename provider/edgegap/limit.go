@@ -47,7 +47,7 @@ func (c class) awaitTurn(ctx context.Context, op string) error {
 	turn := c.limiter.Reserve()
 	delay := turn.Delay()
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
-		// The turn is for others; this caller is told when to come again.
+		// The turn is free for others: RetryAfter tells this caller when to call again.
 		turn.Cancel()
 		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: delay,
 			Err: errors.New("the rate limit allows it only after the deadline")}

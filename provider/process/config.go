@@ -27,7 +27,7 @@ type Config struct {
 	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as
 	// GAME_*. Others are refused: many interpreters and libraries run code that a variable names.
 	Variables []string
-	// User is the user of the servers; nil: that of the director, which has to be root otherwise.
+	// User is the user of the servers; nil: that of the director. Only a director that runs as root can set another one.
 	User    *User
 	PortMin uint16 // the range of the servers' ports, inclusive; DefaultPortMin to DefaultPortMax by default
 	PortMax uint16

@@ -162,7 +162,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
 	all = slices.DeleteFunc(all, func(d deployment) bool {
-		// By tag and not by number: servers start and end while a caller reads its pages.
+		// The cursor is a tag and not a number: servers start and end while a caller reads the pages.
 		return d.state.Owner != owner || string(d.state.Tag) <= cursor || !d.isAlive() || d.isAbandoned()
 	})
 	page := provider.Page{Total: -1}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// terminateGroup and kill signal a process group. It is no error if the group does not exist any more.
+// terminateGroup and killGroup signal a process group. It is no error if the group does not exist any more.
 func terminateGroup(pid int) error { return signalGroup(pid, syscall.SIGTERM) }
 
 func killGroup(pid int) error { return signalGroup(pid, syscall.SIGKILL) }

@@ -73,7 +73,7 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 	}
 	defer unlock()
 	switch {
-	// Looked at again under the lock: another director may have started or ended it meanwhile.
+	// Judged again under the lock: another director may have started or ended it meanwhile.
 	case !d.isAlive():
 		if now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now) {
 			return os.RemoveAll(d.dir)
@@ -110,7 +110,7 @@ func (p *Provider) endStop(d deployment, now time.Time) error {
 	if err := readJSON(d.pathOf("stop.json"), &s); err != nil {
 		return err
 	}
-	// Stop was called before the process had written its id, so that SIGTERM is still to be sent.
+	// Within the grace this is due only while SIGTERM is still to be sent.
 	if !now.After(s.KillAt) {
 		return d.stopGroup(now, 0) // stop.json holds the grace
 	}

@@ -109,7 +109,7 @@ func ofNetwork(err error) (Cause, bool) {
 	case errors.As(err, &dns):
 		words = "the host name cannot be resolved"
 		do = "correct the host in DATABASE_URL, or repair DNS: " + noSuchHost(dns)
-	// Before the errors of the connection: a handshake that fails may also close it.
+	// Judged before the errors of the connection: a handshake that fails may also close it.
 	case isTLS(err):
 		words = "TLS: " + tlsWords(err)
 		do = "set sslmode and sslrootcert in DATABASE_URL to what the server has, " +
@@ -118,7 +118,7 @@ func ofNetwork(err error) (Cause, bool) {
 		words = "connection refused"
 		do = "start Postgres, or correct host and port in DATABASE_URL; " +
 			"listen_addresses must name an address that this host reaches"
-	// Of the file of a Unix socket.
+	// A Unix socket whose file does not exist.
 	case errors.Is(err, syscall.ENOENT):
 		words, do = "the socket does not exist", "start Postgres, or correct the directory of the socket in DATABASE_URL"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

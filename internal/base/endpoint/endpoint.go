@@ -41,7 +41,7 @@ func isPort(text string) bool {
 
 // IsDialableHost reports whether a name or an address, without brackets, could be that of one host.
 func IsDialableHost(host string) bool {
-	// An address: resolvers read 0 and 127.1 as one too, and ParseAddr, which does not, refuses them.
+	// Judged as an address: resolvers also take 0 and 127.1 for one, which ParseAddr refuses.
 	if strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
 		addr = addr.Unmap()

@@ -51,7 +51,7 @@ func NewCall(log *slog.Logger, begins, ends string) *Call {
 // Report logs the first failure and the first success after it; err is nil for a success. The outcome of a call whose
 // context has ended does not count.
 func (c *Call) Report(ctx context.Context, err error) {
-	// The process stops, and the error is that of a call that it cut off.
+	// The process stops: the call was cut off, and its error says nothing about an outage.
 	if ctx.Err() != nil {
 		return
 	}

@@ -30,7 +30,7 @@ func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
 			continue
 		}
 		name, below := strings.CutPrefix(entry, "*.")
-		// Refused when it is read: a text that never matches would look like a rule.
+		// An entry that can never match would look like a rule.
 		if !IsHostName(name) {
 			return AllowList{}, fmt.Errorf("%q is not a host, an address or a network", entry)
 		}

@@ -35,7 +35,7 @@ func (l Lease) Hold(ctx context.Context) (lost error) {
 		began := time.Now()
 		due = began.Add(l.Every)
 		err := l.renewOnce(ctx)
-		// A renewal that was cut off says nothing about the lease.
+		// The error of a renewal that ctx cut off says nothing about the lease.
 		if ctx.Err() != nil {
 			break
 		}

@@ -21,7 +21,7 @@ func accountFor(data string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
 	}
-	// Postgres refuses a data directory that belongs to another user than its own.
+	// Postgres refuses a data directory that another user owns.
 	if info, err := os.Stat(data); err == nil {
 		if uid, gid := ownerOf(info); uid != 0 {
 			return account{isOtherUser: true, uid: uid, gid: gid, userName: "user " + strconv.Itoa(int(uid))}, nil

@@ -48,7 +48,7 @@ func findBinaries(suits func(Binaries) bool) (Binaries, error) {
 	err := ErrNotInstalled
 	for _, dir := range candidateDirs() {
 		b, bad := inspectDir(dir)
-		// Another directory may have a newer one. If none has, this is why.
+		// Kept as the reason if no other directory has an installation that suits.
 		if bad != nil {
 			err = fmt.Errorf("%w (%s: %w)", ErrNotInstalled, dir, bad)
 			continue

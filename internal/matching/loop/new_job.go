@@ -174,11 +174,11 @@ func toldOf(p *match.Player, names []string) (told map[string]any, sources map[s
 // matchBots are the bots of a match, by team. The zero value has none.
 type matchBots struct {
 	fillTo map[string]int // the number of players to which they fill each team
-	needed map[string]int // how many those are with the players of its decision
+	needed map[string]int // how many bots each team needs beside the players of the decision
 }
 
-// fillWithBots returns the bots of a match that is decided. An open match that players join has its bots: newcomers take
-// their places.
+// fillWithBots returns the bots of a match that is decided. An open match that players join has its bots already:
+// newcomers take their places.
 func fillWithBots(p *profile.Profile, found decide.Proposal) (bots matchBots) {
 	if found.Session != "" {
 		return bots

@@ -49,8 +49,8 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 	return a, nil
 }
 
-// laterTime makes up for a worker's reading of the database's clock, which may be behind: no ticket is seen before it is
-// created.
+// laterTime makes up for a worker's reading of the database's clock, which may be behind: no ticket is seen before it
+// is created.
 func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

@@ -4,9 +4,9 @@
 // internal/openmatch/functions and server/openmatch read or write protobuf.
 //
 // encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party,
-// request.go only which profiles a ticket asks for. facts.go makes the facts that history keeps, privacy.go leaves out or
-// hashes what it must not keep, and restore.go makes a ticket of them again. message.go assembles messages without
-// decoding them.
+// request.go only which profiles a ticket asks for. facts.go makes the facts that history keeps, and tickets of them;
+// privacy.go hashes or leaves out what history must not keep, and restore.go makes drafts of tickets that wait again.
+// message.go assembles messages without decoding them.
 package ticketbody
 
 import "github.com/lattice-director/director/match"

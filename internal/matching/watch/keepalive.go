@@ -37,8 +37,8 @@ func newKeepAlive(store lifeExtender, region string, log *slog.Logger) *keepAliv
 		watchedTickets: map[string]*watched{}}
 }
 
-// addWatcher extends a ticket's life by ttl at once and then each third of ttl, until stop. All watchers of a ticket have
-// the same ttl: it is the ticket's.
+// addWatcher extends a ticket's life by ttl at once and then each third of ttl, until stop. All watchers of a ticket
+// have the same ttl: it is the ticket's.
 func (k *keepAlive) addWatcher(id string, ttl time.Duration) (stop func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

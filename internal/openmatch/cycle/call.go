@@ -45,7 +45,7 @@ type call struct {
 	state        callState
 	joined       *joinedCycle       // nil while waiting
 	stopFunction context.CancelFunc // cancels the match function
-	matchIDs     map[string]bool    // of matches
+	matchIDs     map[string]bool    // of all matches that the function has proposed
 	proposals    []*candidate
 	heldBytes    int
 	mmfErr       error
@@ -116,6 +116,7 @@ func (c *call) end(err error) {
 func (c *call) resultOf(err error) error {
 	known, isDB := errors.AsType[*fault.Error](err)
 	switch {
+	// Nothing was delivered, so that the caller may simply call again.
 	case isDB && !c.anyMatch:
 		return err
 	case isDB:

@@ -202,7 +202,7 @@ func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for state := c.client.GetState(); state != connectivity.Ready && !c.wasRefused.Load(); state = c.client.GetState() {
-		c.client.Connect() // a connection that is idle stays idle until it is told
+		c.client.Connect() // gRPC connects an idle connection only on request
 		if !c.client.WaitForStateChange(ctx, state) {
 			return
 		}

@@ -57,7 +57,7 @@ func (c *converter) convertApp(path string, a app) provision.AppVersion {
 	}
 	if a.Netcode != nil {
 		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
-		// No dialect means no connect tokens at all: the mapping would be dropped in silence.
+		// Without a dialect there are no connect tokens: the rest of the mapping would be ignored silently.
 		if v.Dialect == "" {
 			c.addProblemf(path+"netcode.dialect", "is missing")
 		}
@@ -98,7 +98,7 @@ func (c *converter) convertDuration(path string, text text) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(string(text))
-	// 0 stands for the default, and so cannot be asked for.
+	// The zero value stands for the default, so that a document cannot set 0.
 	if err != nil || d <= 0 {
 		c.addProblemf(path, "%.40q must be a duration above 0, such as 90s, 5m or 24h", text)
 	}

@@ -149,7 +149,7 @@ func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, e
 		return db.CommandAnswer{}, unavailableError(
 			"this replica stops: the command goes on, its outcome is not known yet", nil)
 	}
-	// A caller that lists rooms next should find the change.
+	// A caller that lists rooms next should find the change. It waits rosterWait at most: the answer is true anyway.
 	if w.err == nil && c.options.WaitFor != nil &&
 		(w.answer.FinalState == db.CommandDone || w.answer.FinalState == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)

@@ -86,7 +86,7 @@ func restAfter(took, beat time.Duration) time.Duration {
 // runOnce registers the processes and settles their rooms once. With beat it also renews their leases.
 func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	replica := h.options.Replica()
-	// The replica has lost its id. Its processes are those of the next one, or of other replicas.
+	// The replica has lost its id: its processes belong to its next id, or to other replicas.
 	if replica == uuid.Nil {
 		return nil
 	}
@@ -150,8 +150,8 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 	return err
 }
 
-// renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of
-// the instance stays in force.
+// renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain
+// of the instance stays in force.
 func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	ref := db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &p.Instance.Incarnation}
 	_, err := h.options.Store.Heartbeat(ctx, ref, r.Load)

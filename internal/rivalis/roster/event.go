@@ -46,7 +46,7 @@ func (p position) compare(q position) int {
 		cmp.Compare(p.rowIndex, q.rowIndex))
 }
 
-// maxInRow is the index n of the position after all events of a row.
+// maxInRow is the rowIndex of the position after all events of a row.
 const maxInRow = math.MaxInt
 
 // String returns the id of the event.
@@ -62,7 +62,7 @@ func parsePosition(id string) (position, bool) {
 	row, badRow := uuid.Parse(parts[1])
 	n, badN := strconv.ParseUint(parts[2], 10, 31)
 	p := position{rowTx: tx, rowID: row, rowIndex: int(n)}
-	// Only in the form in which ids are sent: uuid.Parse takes several.
+	// Only in the form in which ids are sent: uuid.Parse accepts others as well.
 	return p, cmp.Or(err, badRow, badN) == nil && p.String() == id
 }
 
@@ -106,7 +106,7 @@ func expandRow(row *db.AgentEvent) ([]entry, error) {
 	return all, nil
 }
 
-// instanceEvents returns the events of a row: one for the instance, then one for each of its rooms.
+// instanceEvents are the events of a row by its kind: one for the instance, then one for each of its rooms.
 var instanceEvents = map[string]struct{ instance, room string }{
 	db.EventAgentJoined:    {InstanceJoined, RoomCreated},
 	db.EventAgentLeft:      {InstanceLeft, RoomDestroyed},

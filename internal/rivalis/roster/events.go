@@ -199,7 +199,7 @@ func (e *Events) resumeReading(ctx context.Context, server time.Time) error {
 // takePage appends a page to the recent events.
 func (e *Events) takePage(page *db.AgentEventPage) {
 	r := &e.readState
-	// Nothing became readable: the older transaction may last, and each look costs a statement.
+	// Nothing became readable: the older transaction may stay open for long, and each read costs a statement.
 	if r.nextPoint == page.NextPoint {
 		r.heldBackWait = min(max(2*r.heldBackWait, againAfter), againAtMost)
 	} else {
@@ -232,7 +232,7 @@ func (e *Events) expandAll(rows []db.AgentEvent) []entry {
 	return all
 }
 
-// lastOfRow returns the index n of the position after all events of a row; 0 if there is no row.
+// lastOfRow returns the rowIndex of the position after all events of a row; 0 if there is no row.
 func lastOfRow(id uuid.UUID) int {
 	if id == (uuid.UUID{}) {
 		return 0
@@ -254,7 +254,7 @@ func (e *Events) trySync(now time.Time) {
 
 // nextIn returns the delay until the next read if nothing wakes the reader.
 func (r *reader) nextIn(poll time.Duration) time.Duration {
-	// A database that does not answer is not asked more often because events wait.
+	// A database that does not answer is read at the usual interval, even if events wait.
 	if r.isFailing || !r.isHeldBack && r.syncState.pendingSince.IsZero() {
 		return poll
 	}

@@ -100,7 +100,7 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
 	f.changedTx = max(f.changedTx, row.ChangedTx)
 	a := f.agentByID[row.InstanceInfo.ID]
-	// The old instance goes, also if the row has hardly changed: views share instances, which are immutable.
+	// Replaced even if the row has hardly changed: views share instances, which are immutable.
 	if a != nil {
 		f.hideAgent(a, d)
 	}

@@ -13,12 +13,12 @@ import (
 // nearCount is how many instances a room is compared on.
 const nearCount = 64
 
-// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.NearestAgents]. It returns none if
-// it cannot know: before the first read, for a room with a pin, or if some of the instances declare a maximum of
-// connections and others do not, since how they are compared then depends on all of them.
+// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.NearestAgents]. It returns
+// none if it cannot know: before the first read, for a room with a pin, or if some of the instances declare a maximum
+// of connections and others do not, since how they are compared then depends on all of them.
 func (r *Roster) NearestAgents(room db.NewRoom) []string {
 	view := r.View()
-	// A pin leaves no choice.
+	// A pin names the instance or the process.
 	if view == nil || room.InstanceID != nil || room.ProcessUID != nil {
 		return nil
 	}

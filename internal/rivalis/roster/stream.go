@@ -135,7 +135,8 @@ func (s *Stream) nextStep(ctx context.Context) ([]entry, error) {
 // followLog takes events from the log, or waits for them.
 func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
 	entries, after, wait, behind := s.events.recent.takeNext(s.nextMark)
-	// What the stream has not read is gone from memory. The database has it, unless the reader itself has a gap.
+	// Events that the stream has not read were dropped from memory. The database has them, unless the reader itself has
+	// a gap.
 	if behind {
 		s.isLive, s.hasGap = false, !s.events.recent.isContinuous(s.nextMark.logEpoch)
 		return nil, nil
@@ -170,8 +171,8 @@ func notBefore(pos position, entries []entry) []entry {
 	return nil
 }
 
-// resumeAtEvent finds the event at the stream's position, in memory or in the database, and returns the remaining events
-// of its row.
+// resumeAtEvent finds the event at the stream's position, in memory or in the database, and returns the remaining
+// events of its row.
 func (s *Stream) resumeAtEvent(ctx context.Context) ([]entry, error) {
 	if m, ok := s.events.recent.findEvent(s.lastPosition); ok {
 		return s.goLive(ctx, m)
@@ -220,7 +221,7 @@ func (s *Stream) countReplayed(entries []entry) []entry {
 // goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut
 // before the one it was due.
 func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
-	// The reader has begun again since: events before its new beginning may be missing.
+	// The reader has begun anew since the stream was opened: events before its new beginning may be missing.
 	if m.logEpoch != s.nextMark.logEpoch {
 		s.hasGap = true
 		return nil, nil

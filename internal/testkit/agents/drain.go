@@ -29,7 +29,7 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 	case err := <-e.done:
 		return err
 	case <-ctx.Done():
-		// Nobody reads the answer, but the list must not keep the wait.
+		// Taken off the list: nobody reads the answer any more.
 		a.answerEchoes(nil, func(other echo) bool { return other == e })
 		return ctx.Err()
 	}

@@ -41,7 +41,7 @@ func (s *server) createDatabase(t testing.TB, template string) string {
 	if err := s.runOrders(t.Context(), s.createStatement(name, template)); err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
-	// A private server goes as a whole, with all of them.
+	// A private server is deleted with all of its databases.
 	if s.isShared {
 		t.Cleanup(func() { s.dropDatabase(t, name) })
 	}
