@@ -24,6 +24,7 @@ func (e *Engine) lotOf(c *candidate) lot {
 
 // searchedRegions returns the sets of regions in which a match is searched, in this order.
 func (e *Engine) searchedRegions() []uint64 {
+	// With room nowhere or everywhere, one search is enough.
 	if e.hostRegions.roomyRegions == 0 || e.hostRegions.roomyRegions == e.hostRegions.knownRegions {
 		return []uint64{e.hostRegions.knownRegions}
 	}

@@ -80,7 +80,7 @@ func (e *Engine) isJoinable(r *roster, c *candidate) bool {
 		return false
 	}
 	mode := slices.Index(e.plan.profile.Modes, r.openMatch.Mode)
-	// A session of a mode that the profile has no more excludes nobody: its players are there.
+	// A mode that the profile no longer has is none that tickets could refuse.
 	return mode < 0 || c.allowedModes&(1<<mode) != 0
 }
 

@@ -9,7 +9,7 @@ const (
 	maxRoles      = 16 // over all teams
 	maxRules      = 32 // those within or, and, not included
 	maxID         = 256
-	maxSteps      = 16  // as a document lists them
+	maxSteps      = 16  // that a document lists one by one; linear widening may have more
 	maxExpanded   = 256 // steps of linear widening: each is a moment at which a waiting ticket is searched for again
 	maxPrefer     = 5   // every set of them may be searched for
 	maxAttributes = 64

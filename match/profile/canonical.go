@@ -25,6 +25,7 @@ func (p *Profile) Canonical() []byte {
 	if p.Function == nil {
 		p.canonicalDecision(&d)
 	}
+	// 0 says that these two keys are absent: their shapes do not take it.
 	if p.Accept > 0 {
 		d.setMember("accept", members{{"within", briefDuration(p.Accept)}})
 	}
@@ -51,6 +52,7 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.setMember("rules", encodeEach(p.Rules, canonicalRule))
 	d.setMember("prefer", encodeEach(p.Prefer, canonicalPreference))
 	d.setMember("fewer", encodeEach(p.Fewer, canonicalFewer))
+	// 0 is no waiting time that the keys fill and autofill take: they are absent.
 	if p.BotsAfter > 0 {
 		d.setMember("fill", botsText(p.BotsAfter))
 	}

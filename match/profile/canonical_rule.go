@@ -13,7 +13,7 @@ func canonicalRule(r Rule) members {
 	d.setMember("age", ages.wordFor(r.Age))
 	d.setMember("role", r.Role)
 	canonicalOwn(&d, r)
-	if len(r.Measured()) > 0 { // Parse refuses the key of a rule without an attribute
+	if len(r.Measured()) > 0 { // without an attribute nobody can lack it
 		d.setMember("missing", canonicalMissing(r.Missing))
 	}
 	d.setMember("widen", canonicalWiden(r, kind))
@@ -108,6 +108,7 @@ func canonicalOwn(d *members, r Rule) {
 
 func canonicalMissing(m Missing) any {
 	switch {
+	// Before Pass, which every preference has: see convertMissing.
 	case m.Value != nil:
 		return canonicalValue(*m.Value)
 	case m.Pass:
@@ -165,6 +166,7 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 
 // endKey returns the key whose any ends a rule.
 func endKey(kind ruleShape) string {
+	// These two have limits whose any is one bound less, and not the end of the rule.
 	switch kind.kind {
 	case Count, Latency:
 		return kind.kindKey

@@ -89,6 +89,7 @@ func (s *satisfier) canSatisfy(rules []Rule, chosen way) bool {
 
 // impliedBounds returns the bounds of a way that apply, with those that follow from the meaning of their quantities.
 func (s *satisfier) impliedBounds(w way) (all []bound) {
+	// A group has a value if one that is part of it has.
 	present := func(q quantity) bool {
 		return s.alwaysHasValue(q.group) ||
 			slices.ContainsFunc(w.presentGroups, func(g group) bool { return g.isWithin(q.group) })

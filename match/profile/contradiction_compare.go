@@ -7,6 +7,7 @@ func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
 	var present []group
 	offset := l.Number
 	if to := c.rule.Compare.Against; to != nil {
+		// The number of the rule has no meaning beside another measure.
 		right, offset = s.measuredQuantity(c.rule, *to), 0
 	}
 	if c.isNegated {

@@ -57,6 +57,7 @@ func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || 
 // requiredAttributes returns the attributes that players need for the rule. Those who have none do not count where
 // players are counted.
 func (r *Rule) requiredAttributes() (names []string) {
+	// Attributes by role are not required: a player who lacks one does not get the role.
 	if r.Attribute != "" {
 		return []string{r.Attribute}
 	}

@@ -201,6 +201,7 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 
 // sizesWays: the numbers of players of all teams are between two numbers that differ by at most the limit.
 func (s *satisfier) sizesWays(c *claim, most float64) []way {
+	// One quantity for all such rules of the profile, so that they can contradict each other.
 	difference := quantity{name: "difference of sizes"}
 	ways := upTo(c, difference, most)
 	if c.isNegated {

@@ -25,6 +25,7 @@ func (c *converter) undeclaredUses() (all []Problem) {
 func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Value {
 	v := valueOf(n)
 	if declared, ok := c.p.Attributes[attribute]; ok {
+		// The declaration decides, also for values that stand in.
 		kinds = 1 << declared.Kind
 	} else if before, used := c.attributeUses[attribute]; used {
 		kinds &= before.allowedKinds

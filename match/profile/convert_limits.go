@@ -20,6 +20,7 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 		r.AtLeast = n.valueOf("at_least").wholeOr(1)
 	case Count:
 		r.Min, r.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
+		// A shape can require each key, and not one of two.
 		if !n.hasKey("min") && !n.hasKey("max") {
 			c.report.addProblem(n, "a rule of the kind \"count\" needs min, max or both")
 		}
@@ -64,6 +65,7 @@ func (c *converter) checkCount(n *node, l Limits) {
 	if l.Min > l.Max {
 		c.report.addProblem(n, "min %d is greater than max %d", l.Min, l.Max)
 	}
+	// While the teams have problems, the size of a match is not known.
 	if c.teamsKnown && l.Min > c.mostPlayer {
 		c.report.addProblem(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
 	}

@@ -24,6 +24,7 @@ func (c *converter) convertMeasure(r *Rule, n, main *node) {
 		r.TakeMean = n.valueOf("take").textOrEmpty() == "mean"
 	default: // the other kinds have no attribute
 	}
+	// Kinds that do not have the keys below leave them absent: their shapes have refused them.
 	r.ByRole = c.byRole(n.valueOf("by_role"))
 	if r.Rates() && r.Role != "" {
 		c.report.addProblem(n.valueOf("role"),

@@ -46,6 +46,7 @@ func (c *converter) convertPreferences(n *node) {
 		}
 		c.p.Prefer = append(c.p.Prefer, p)
 	}
+	// Again, since preferences count as well.
 	c.checkRules(n)
 }
 
@@ -60,6 +61,7 @@ func (c *converter) convertRule(n *node, in within) Rule {
 	c.convertLimits(&r, n, main)
 	c.convertMeasure(&r, n, main)
 	c.nameRule(&r, n, kind, in)
+	// For problems of several rules together: see reportContradictions.
 	c.ruleNodes[r.ID] = n
 	c.convertMissing(&r, n, in)
 	c.checkSetting(n, kind, &r)
@@ -131,6 +133,7 @@ func (c *converter) convertMissing(r *Rule, n *node, in within) {
 		c.report.addProblem(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
 	case m == nil:
 		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
+	// Before values: these two words cannot stand in for a text.
 	case m.kind == isText && (m.plainText == "pass" || m.plainText == "fail"):
 		r.Missing.Pass = m.plainText == "pass"
 	case len(measured) == 0:

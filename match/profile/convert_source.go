@@ -18,6 +18,7 @@ func (c *converter) convertSource(a *Attribute, name string, n *node) {
 	case a.From != match.FromClaim && claim != nil:
 		c.report.addProblem(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s",
 			a.From)
+	// Nothing to name: only a claim has a place in a token.
 	case a.From != match.FromClaim:
 	case claim == nil:
 		a.Claim = []string{name}

@@ -30,6 +30,7 @@ func (c *converter) convertTeams(n *node) {
 		}
 		count := item.goodValue("count").wholeOr(1)
 		for i := range count {
+			// The copies share their roles, which nothing changes.
 			one := t
 			if count > 1 {
 				one.Name = fmt.Sprintf("%s-%d", t.Name, i+1)

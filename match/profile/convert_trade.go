@@ -70,6 +70,7 @@ func (c *converter) useTraded(k key, path string) {
 // balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near
 // rule, else the first that is traded.
 func (c *converter) balanceTrade(t *Trade, n *node) {
+	// As a balance rule that does not say how: see convertMeasure.
 	t.Teams = FoldMean
 	if r := c.firstRule(Balance); r != nil {
 		t.Attribute, t.ByRole, t.Teams = r.Attribute, r.ByRole, r.Teams

@@ -97,6 +97,7 @@ type within struct {
 }
 
 func (c *converter) recordUse(n *node, by string) {
+	// A warning names one place, the first.
 	if _, known := c.firstUses[n.plainText]; !known {
 		c.firstUses[n.plainText] = firstUse{n, by}
 	}
@@ -105,6 +106,7 @@ func (c *converter) recordUse(n *node, by string) {
 // useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some
 // types. It reports if the attribute's declaration, or another use, forbids that.
 func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
+	// The key is absent, or its problem is reported.
 	if n == nil {
 		return
 	}

@@ -15,7 +15,8 @@ type member struct {
 	value any
 }
 
-// setMember adds a key, unless the value is absent: nil, "", an empty list or an empty object.
+// setMember adds a key, unless the value is absent: nil, "", an empty list or an empty object. Numbers and truth values
+// are never absent: defaults of 0 and false are written out.
 func (m *members) setMember(name string, value any) {
 	switch v := value.(type) {
 	case nil:

@@ -128,6 +128,7 @@ var documentShape = object{whatText: "a profile", keyFields: []field{
 		aboutText:   "The attributes that game servers read in the roster, at most 256 bytes a player.",
 	},
 	{
+		// As many as a decision considers: match/decide has a bit for each in one word.
 		keyName: "regions", valueShape: list{elementShape: regionName, maxItems: 64, isDistinct: true},
 		initialText: "none",
 		aboutText: "Game regions in order of preference, for matches whose tickets have no latencies. " +

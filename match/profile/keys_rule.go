@@ -24,6 +24,7 @@ const anyLimit = literal("any")
 var (
 	distance = number{0, highest, false}
 	sizes    = number{0, maxPlayers, true}
+	// As far as the latencies of tickets go: see match.MaxLatency.
 	latency  = length{time.Millisecond, 10 * time.Second}
 	anything = number{lowest, highest, false}
 )
@@ -171,6 +172,7 @@ var ruleShapes = []ruleShape{
 			{keyName: "per", valueShape: words{"match", "team"}, initialText: "match", aboutText: "`team`: players of different teams " +
 				"may be in each other's list."},
 			role,
+			// A key of its own, for its default: players without a list avoid nobody, and none must name anybody.
 			{keyName: "missing", valueShape: value, initialText: "pass", aboutText: missing.aboutText},
 		},
 		stepFields: endFields("avoid"),

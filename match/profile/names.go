@@ -17,6 +17,7 @@ var (
 		"address, without port"}
 	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}
 
+	// As many names as a list may have: see maxClaimPath.
 	claimPath = text{regexp.MustCompile(`^[^\x00-\x1f.]{1,64}(\.[^\x00-\x1f.]{1,64}){0,7}$`), "up to 8 names of 1 to 64 " +
 		"characters, with dots between them"}
 

@@ -24,7 +24,7 @@ var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
 type node struct {
 	kind         nodeKind
 	line, column int
-	path         string // which its parent's check sets: only that knows the key, or the index, by which n is there
+	path         string // set by the check of its parent, which alone knows the key or the index of n
 	isBad        bool   // a check of it or of a node below it failed
 
 	plainText   string  // of a text; of a number as it is written

@@ -96,6 +96,7 @@ func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
 		if declared.From == match.FromClient || found && name > attribute {
 			continue
 		}
+		// Only a value that is there has a source; a missing one is judged by the rules.
 		if _, has := player.Attributes[name]; has && !declared.Trusts(player.SourceOf(name)) {
 			attribute, found = name, true
 		}

@@ -184,6 +184,7 @@ func (s length) describeAllowed() string {
 }
 
 func (s length) jsonSchema() schema {
+	// JSON Schema cannot compare durations: the bounds are in the description alone.
 	return schema{"type": "string", "pattern": durationPattern, "description": capitalize(s.describeAllowed())}
 }
 

@@ -37,7 +37,7 @@ func checkJSON(r *report, n *node) bool {
 		if n.kind == isObject && strings.ContainsRune(n.objectKeys[i].name, 0) {
 			ok = r.addAt(n.objectKeys[i].line, n.objectKeys[i].column, n.path, "the character U+0000 is not allowed")
 		}
-		ok = checkJSON(r, item) && ok
+		ok = checkJSON(r, item) && ok // in this order: an earlier problem must not hide those of later items
 	}
 	return ok
 }

@@ -119,6 +119,7 @@ func (s dict) jsonSchema() schema {
 
 func joinPath(path, name string) string {
 	if path == "" {
+		// Shortened: paths are shown in problems, and a key may be as long as the document.
 		return shortenText(name)
 	}
 	return path + "." + shortenText(name)

@@ -36,6 +36,7 @@ func (innerRule) describeAllowed() string {
 	return "a mapping with a kind of rule: " + oneOf(kindNames())
 }
 
+// jsonSchema is a reference: rules are within rules, without end.
 func (innerRule) jsonSchema() schema { return schema{"$ref": "#/$defs/rule"} }
 
 func (s innerRule) checkNode(r *report, n *node) bool {

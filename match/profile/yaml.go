@@ -36,6 +36,7 @@ func (y *yamlReader) refuseNode(n ast.Node, format string, args ...any) *node {
 
 // readNode returns nil after it reported a problem.
 func (y *yamlReader) readNode(a ast.Node, depth int) *node {
+	// Counted as aliases are expanded: few lines of them can stand for billions of values.
 	if y.nodeCount++; y.nodeCount > maxNodes {
 		return y.refuseNode(a, "the document has too many values: %d are allowed, those of aliases included", maxNodes)
 	}
