@@ -108,7 +108,7 @@ func (f *Face) countEnding(ctx context.Context, e ending) {
 func (f *Face) limitWait(ctx context.Context) (limited context.Context, stop func()) {
 	ctx, overdue := context.WithTimeoutCause(ctx, f.options.WaitLimit, errOverdue)
 	ctx, cancel := context.WithCancelCause(ctx)
-	// A context of its own for each cause, which the last frame tells.
+	// A context of its own for each cause, since the last frame names the cause.
 	release := context.AfterFunc(f.faceContext, func() { cancel(errStopping) })
 	return ctx, func() { release(); cancel(nil); overdue() }
 }

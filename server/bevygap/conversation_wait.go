@@ -30,7 +30,7 @@ func (c *conversation) awaitSeat(ctx context.Context) (*db.Placement, *failure) 
 		case state.Seat != nil:
 			c.acceptOnce(state.Seat.SessionID)
 			return state.Seat, nil
-		// Only once the wish is stored: before that the pool has not been asked.
+		// Only once the request is stored: before that the pool has not been asked.
 		case state.Recorded && startsNone(ctx, state.Outlook):
 			return nil, newFailure(http.StatusServiceUnavailable, "no servers of this version are started now")
 		}
@@ -59,8 +59,8 @@ func startsNone(ctx context.Context, o fault.Outlook) bool {
 	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
 
-// acceptOnce tells the client, once, that its request is stored, under which id. A client that is gone is noticed at
-// the next frame.
+// acceptOnce sends the client, once, the id under which its request is stored. A client that is gone is noticed at the
+// next frame.
 func (c *conversation) acceptOnce(id string) {
 	if !c.isAccepted {
 		c.isAccepted = true

@@ -58,7 +58,7 @@ type Options struct {
 
 	// CheckHere refuses a region that another cell serves; nil: none is.
 	CheckHere func(region string) error
-	// OnRefusal is told of each request that failed, unless a guest made it; it must not wait. nil: nobody is.
+	// OnRefusal is called with each request that failed, unless a guest made it. It must not wait. nil: no call.
 	OnRefusal func(fault.Refusal)
 
 	Log     *slog.Logger          // nil: no log

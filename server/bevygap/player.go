@@ -37,6 +37,7 @@ func (f *Face) identifyPlayer(ctx context.Context, who caller) (sub string, _ *f
 	case !f.options.AllowsGuests:
 		return "", newFailure(http.StatusUnauthorized,
 			"an access token is required: ?access_token= or the header Authorization")
+	// A guest is a new player each time, so that only the address can be limited.
 	case f.guestLimiter.Take(who.addressKey) > 0:
 		return "", newFailure(http.StatusTooManyRequests, "too many requests from this address")
 	}
@@ -57,6 +58,7 @@ func (f *Face) verifyToken(ctx context.Context, who caller) (sub string, _ *fail
 		return "", databaseAway()
 	case err != nil, !rest.Sub.Valid(sub):
 		return "", f.refuseToken(who)
+	// After the signature: nobody else can use up the rate of a player.
 	case f.options.CallerLimiter.Take(sub) > 0:
 		return "", newFailure(http.StatusTooManyRequests, "too many requests of this player")
 	}

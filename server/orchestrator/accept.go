@@ -50,7 +50,7 @@ func (h *handshake) judgeRequest() *socket {
 	case !known:
 		h.refuseKey()
 		return nil
-	// After the key: where a region is served is told to agents only.
+	// After the key: only agents learn which cell serves a region.
 	case here != nil:
 		rest.SetCell(h.writer.Header(), here, fault.ListenerOrchestrator)
 		h.rejectRequest("elsewhere", errElsewhere)
@@ -82,6 +82,7 @@ func (h *handshake) rejectRequest(why string, err rejection) {
 // without an upgrade. Agents with a valid key are not throttled, even if their address is.
 func (h *handshake) refuseKey() {
 	s, client := h.server, h.server.trustedProxies.Client(h.request)
+	// Not the key itself: it may be a valid one with a typing error.
 	log := []slog.Attr{slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != "")}
 	s.options.Log.LogAttrs(h.request.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
 	// The attempts before it cost an upgrade and a close frame, which is how an agent learns that its key is wrong.

@@ -171,12 +171,12 @@ func (c *conversation) takeMessage(message any, err error) (e effects) {
 // takeReply consumes the outstanding poll before it judges what the reply contains.
 func (c *conversation) takeReply(e *effects, s state) {
 	if c.unansweredPoll == "" || s.reqID != c.unansweredPoll {
-		// A reply has to be one to the last poll, or the time until it would be that of an older state.
+		// Only a reply to the last poll counts: any other would give a wrong reply time, and an older state.
 		c.closeWith(e, closeInvalid, "", "state that answers no outstanding poll")
 		return
 	}
 	c.unansweredPoll, c.heardAt = "", c.now()
-	// Takes back the misses that the database was told of, and those that still wait in the queue.
+	// Takes back the misses that the database has, and those that still wait in the queue.
 	if c.missedPolls > 0 && c.hasState {
 		e.jobs = append(e.jobs, missJob{0, c.heardAt})
 	}
@@ -228,6 +228,7 @@ func (c *conversation) takeAck(e *effects, a ack) {
 
 // sendCommand sends a command, once. It returns false if the connection cannot send it.
 func (c *conversation) sendCommand(cmd command) (e effects, ok bool) {
+	// Without a full state the agent has no row, and a command is for a row.
 	if c.hasEnded || !c.hasState {
 		return e, false
 	}

@@ -46,6 +46,7 @@ func (s *REST) streamEvents(c *gin.Context) {
 // sendEvents sends events, and a ping every 15 seconds. Errors: the caller has disconnected or does not read, the
 // follower has failed, or ctx's.
 func sendEvents(ctx context.Context, out *rest.Events, follower Follower) error {
+	// Upstream's first line.
 	if err := out.Comment("connected"); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func (r *replica) readAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Only a complete list proves that an agent which is not in it has no row any more.
 	if own.IsComplete {
 		r.fenceOthers(at, own.Changed)
 	}

@@ -53,6 +53,7 @@ func ValidKey(secret string) error {
 	switch {
 	case len(secret) < minKeyBytes:
 		return fmt.Errorf("a key must have at least %d characters", minKeyBytes)
+	// A client that offers the subprotocol alone would have this key: see offerOf.
 	case strings.EqualFold(secret, subprotocol):
 		return errors.New("a key must not be the name of the subprotocol")
 	}

@@ -35,6 +35,7 @@ func (q *jobQueue) pushJob(j job) bool {
 		q.dropJobs(isA[snapshotJob], isA[confirmJob])
 	case confirmJob:
 		q.dropJobs(isA[confirmJob])
+	// Only the last count matters.
 	case missJob:
 		q.dropJobs(isA[missJob])
 	case leaveJob:

@@ -23,6 +23,7 @@ func NewREST(o RESTOptions) (*REST, error) {
 	if err != nil {
 		return nil, err
 	}
+	// As upstream: another method of a known path is 404.
 	engine.HandleMethodNotAllowed = false
 	// Room ids are compared in the form in which they are sent.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false

@@ -75,6 +75,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	if r := s.currentReplica.Load(); r != nil {
+		// The goroutine of a connection waits for its lane, which may wait for the database.
 		r.stopLanes()
 		for _, socket := range r.sockets.Conns() {
 			socket.cutLost(ctx.Err())

@@ -95,6 +95,7 @@ func (f ticketFace) profilesOf(ctx context.Context, d ticketbody.Draft) (all []*
 	var c rest.Check
 	c.That(len(takers) > 0, "profiles",
 		"is required, because no profile has a pool: none takes tickets that name no profile")
+	// AllLive has no order: a refusal must name the same profiles each time.
 	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	return takers, c.Err()
 }

@@ -194,6 +194,7 @@ func largestParty(p *profile.Profile) (most int) {
 	split := 0
 	for _, t := range p.Teams {
 		most = max(most, t.Max)
+		// A party may be spread over these teams; in any other it must fit as a whole.
 		if t.AllowSplit {
 			split += t.Max
 		}

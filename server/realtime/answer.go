@@ -61,10 +61,10 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 	}
 }
 
-// recordRefusal tells why a message of a named player had no effect. Types that are not known would be as many as a
-// client likes.
+// recordRefusal records for operators why a message of a named player had no effect. A type that is not known is left
+// out: clients may make up any number.
 func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
-	// Nobody looks for a player without a name.
+	// A player without a name is another one the next time: nobody could look it up.
 	if c.player == c.sessionEpoch.ID {
 		return
 	}

@@ -111,7 +111,7 @@ func (c *conn) serveSession() {
 	c.replica.conns.Remove(c)
 }
 
-// silenceAtEnd returns for how long the client may not have been heard when its connection ended.
+// silenceAtEnd returns for how long the client may have been silent when its connection ended.
 func (c *conn) silenceAtEnd() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *conn) silenceAtEnd() time.Duration {
 	return 0
 }
 
-// isDisowned reports whether somebody else has the session: suspending it would cut it off there.
+// isDisowned reports whether another connection or another replica has the session: it must not be suspended then.
 func (c *conn) isDisowned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,7 +70,7 @@ func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 		slog.Any("error", err))
 }
 
-// digestText returns by what the store knows a token again, so that no token is stored; nil without one.
+// digestText returns the digest by which the store recognizes a token, so that no token is stored; nil without one.
 func digestText(text string) []byte {
 	if text == "" {
 		return nil

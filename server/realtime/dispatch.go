@@ -46,7 +46,7 @@ func (c *conn) isSpam(e wire.Envelope, err error) bool {
 	switch c.frameRates.judgeFrame(time.Now(), err == nil && e.Type == "state.ack") {
 	case frameAllowed:
 		return false
-	// With a close code instead of an answer: the client has not heeded those.
+	// With a close code instead of an answer: the client has ignored those so far.
 	case frameFatal:
 		c.Close(closeRateLimits, reasonRates)
 	default:
@@ -112,7 +112,7 @@ func (c *conn) takeSlot() {
 		return
 	default:
 	}
-	// Not heard of while the reader waits here, the client must not be taken for silent.
+	// While the reader waits here, pongs are not read: the client must not count as silent.
 	c.setPaused(true)
 	c.actionSlots <- struct{}{}
 	c.setPaused(false)

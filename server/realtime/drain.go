@@ -35,7 +35,7 @@ func (s *Server) IsReady() bool {
 // not announce for five seconds. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
-	// Before the first connection closes: from here on, sessions are suspended without telling their rooms at once.
+	// Before the first connection closes: from here on, sessions are suspended without an entry in their rooms at once.
 	s.isRestarting.Store(true)
 	s.closeEvenly(ctx)
 	// After the connections have begun to close: the replica ends when its set of connections is empty, and the set is
@@ -77,7 +77,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// Without Run nobody closes ran, and a server that was only listening must be able to stop.
+		// Without Run nobody closes runEnded, and a server that was only listening must be able to stop.
 		if s.hasRun() {
 			<-s.runEnded
 		}

@@ -33,6 +33,7 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, er
 		return sendable{}, failed
 	}
 	q := lobby.Queue{RoomType: roomType,
+		// Clamped and not refused, as Nexis does it.
 		MatchSize: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
 	if v := e.PayloadFields()["attributes"]; v != nil {
 		q.Attributes = wire.RawJSON(v)

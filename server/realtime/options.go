@@ -16,13 +16,13 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure a [Server]. Master is required, unless KeySecretsOnly is set or Auth is AuthDisabled; every other
-// zero value is usable.
+// Options configure a [Server]. MasterSecret is required, unless KeySecretsOnly is set or AuthMode is AuthDisabled;
+// every other zero value is usable.
 type Options struct {
-	Addr           string       // where to listen; "" means 127.0.0.1:4000. Listener, if set, is used instead.
-	Listener       net.Listener //
-	TLS            *tls.Config  // nil: plain text
-	TrustedProxies []string     // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
+	Addr           string // where to listen; "" means 127.0.0.1:4000. Listener, if set, is used instead.
+	Listener       net.Listener
+	TLS            *tls.Config // nil: plain text
+	TrustedProxies []string    // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
 	// limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
 	FailureRate rest.Rate
 
@@ -56,7 +56,7 @@ type Options struct {
 	AllowedOrigins []string     // pages that may connect; none: any may, because nothing here depends on cookies
 	MaxConnections int          // 0 means 20,000
 
-	// OnRefusal is told of each message of a named player that had no effect; it must not wait. nil: nobody is.
+	// OnRefusal is called with each message of a named player that had no effect. It must not wait. nil: no call.
 	OnRefusal func(fault.Refusal)
 	Log       *slog.Logger          // nil: no log
 	Metrics   prometheus.Registerer // nil: none
@@ -73,7 +73,7 @@ type timing struct {
 	closeTimeout     time.Duration // until the client has closed, too
 	pingEvery        time.Duration // between pings
 	pongWithin       time.Duration // until the answer
-	lookEvery        time.Duration // between two looks at sessions without a connection; longer than call
+	lookEvery        time.Duration // between two looks at sessions without a connection; longer than callTimeout
 	presenceEvery    time.Duration // between two looks at watched players
 }
 

@@ -41,7 +41,7 @@ type watchedPlayers struct {
 	readLoop         watchLoop
 }
 
-// friendList is what a connection watches, and what it was told of each: nothing yet if it is absent.
+// friendList is what a connection watches, and what it was sent of each: nothing yet if it is absent.
 type friendList struct {
 	watchedPlayers *watchedPlayers
 	friendNames    []string
@@ -187,7 +187,7 @@ func (l *presences) sendChanges(w *watchedPlayers, found []db.PlayerPresence) {
 	defer l.mu.Unlock()
 	changed := map[*conn][]any{}
 	for _, p := range found {
-		// Only those that watch it still; whoever has left since the names were copied is no longer among them.
+		// Only connections that still watch it: some may have left since the names were copied.
 		for c := range w.watchersByPlayer[p.Player] {
 			seen, told := p.SeenBy(c.player), l.friendsByConn[c].toldPresence
 			if !told[p.Player].Equal(seen) {

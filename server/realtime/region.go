@@ -18,7 +18,7 @@ type region struct {
 	name           string
 	hub            *delivery.Hub
 	currentReplica atomic.Pointer[replica] // nil before the database was reached
-	hasReplica     chan struct{}           // closed when current is set
+	hasReplica     chan struct{}           // closed when currentReplica is set
 	hasEnded       chan struct{}           // closed when the last replica has ended
 }
 

@@ -138,7 +138,7 @@ func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search, foun
 		w = &watchedSearch{list: list, search: search, knownRooms: found, watchingConns: map[*conn]bool{}}
 		list.searchesByKey[search.Key] = w
 	}
-	// The others that watch it may know a newer list than this one was sent: from here on all know the same.
+	// The others that watch it may have been sent a newer list than this connection: from here on all know the same.
 	if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
 		c.Push(delivery.PushEvent, "", frame)
 	}

@@ -66,7 +66,7 @@ func (g *gameServer) readKey(ctx context.Context, stream, subject string) messag
 	return noEntry()
 }
 
-// writeKey writes a key of a bucket, or deletes it. Errors: as settle.
+// writeKey writes a key of a bucket, or deletes it. Errors: those of settlePending.
 func (g *gameServer) writeKey(ctx context.Context, stream, key string, op operation) (answer message, err error) {
 	deletes := op.headerValue("KV-Operation") != "" // DEL or PURGE
 	switch stream {

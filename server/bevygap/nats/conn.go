@@ -34,7 +34,7 @@ type conn struct {
 	subscriptions  subscriptions // of the reading goroutine
 	heardAt        atomic.Int64  // when the last operation came, in Unix nanoseconds
 	processKnown   chan struct{} // closed when the process is known
-	endBegun       chan struct{} // closed by end
+	endBegun       chan struct{} // closed by endOnceWith
 	endOnce        sync.Once
 	writeLock      sync.Mutex
 }
@@ -48,8 +48,8 @@ func (s *Server) newConn(socket net.Conn) *conn {
 	}
 }
 
-// ending is why a connection ends: the cause in the metrics, and the text for the client. There is none where it has to
-// connect again: of a text that they do not know, some clients take it that they must not.
+// ending is why a connection ends: the cause in the metrics, and the text for the client. The text is empty where the
+// client has to connect again: some clients do not reconnect after a text that they do not know.
 type ending struct{ cause, text string }
 
 var (
@@ -72,8 +72,7 @@ func (c *conn) serveOperations(life context.Context) {
 	defer cancel()
 	stop := context.AfterFunc(life, c.closeSocket)
 	defer stop()
-	// That of the handshake.
-	_ = c.socket.SetDeadline(time.Time{})
+	_ = c.socket.SetDeadline(time.Time{}) // the handshake's deadline no longer applies
 	c.heardAt.Store(time.Now().UnixNano())
 	c.log.LogAttrs(ctx, slog.LevelDebug, "game server connected over NATS")
 	var renewing sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 // maxClients of a game server, as in a list over HTTP.
 const maxClients = 1024
 
-// gameServer is the registration behind a connection, and the clients of which the game server has told. Safe for
+// gameServer is the registration behind a connection, and the clients that the game server has reported. Safe for
 // concurrent use.
 type gameServer struct {
 	options     Options
@@ -33,7 +33,7 @@ type gameServer struct {
 	mustStore         pending
 	clientIsHere      map[uint64]bool // false: it has left, and its row is not read yet
 	changeCount       int64           // of clients, which numbers the lists
-	hasEarlierClients bool            // clients has those of earlier connections
+	hasEarlierClients bool            // clientIsHere has those of earlier connections
 }
 
 // pending is what a game server has said and no row has yet.
@@ -109,7 +109,7 @@ func (g *gameServer) isHere(client uint64) bool {
 	return g.clientIsHere[client]
 }
 
-// lastSequence numbers what the game server has written. It grows, also from one connection to the next.
+// lastSequence returns the number of the game server's last write. It grows, also from one connection to the next.
 func (g *gameServer) lastSequence() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,12 +151,12 @@ func (g *gameServer) noteRegistered(digest string, incarnation uuid.UUID) (isNew
 	return isNew
 }
 
-// addEarlier adds clients of the process's earlier connections, unless it has told of them in this one.
+// addEarlier adds clients of the process's earlier connections, unless it has reported them in this one.
 func (g *gameServer) addEarlier(clients []uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range clients {
-		// What this connection has told counts more: the rows may be from before it.
+		// What this connection has reported counts more: the rows may be older.
 		if _, known := g.clientIsHere[id]; !known && len(g.clientIsHere) < maxClients {
 			g.clientIsHere[id] = true
 		}

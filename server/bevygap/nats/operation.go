@@ -63,6 +63,7 @@ func (r operationReader) read() (operation, error) {
 		return operation{}, err
 	}
 	name, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+	// NATS reads verbs in any case.
 	name = strings.ToUpper(name)
 	switch name {
 	case opPing, opPong:

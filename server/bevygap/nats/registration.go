@@ -93,8 +93,8 @@ func (g *gameServer) storePending(ctx context.Context) error {
 	return nil
 }
 
-// registerProcess registers the process, and reads then what its earlier connections have told: a list without those
-// clients would free their seats.
+// registerProcess registers the process, and then reads what its earlier connections have reported: a list without
+// those clients would free their seats.
 func (g *gameServer) registerProcess(ctx context.Context) error {
 	r := g.registration()
 	out, err := g.store.Register(ctx, r)
@@ -112,8 +112,8 @@ func (g *gameServer) registerProcess(ctx context.Context) error {
 	return g.recallClients(ctx)
 }
 
-// recallClients reads the clients of the process's earlier connections, once, after its registration: they were
-// acknowledged by another replica, and it does not tell them again.
+// recallClients reads the clients of the process's earlier connections, once, after its registration: another replica
+// has acknowledged them, and the process does not report them again.
 func (g *gameServer) recallClients(ctx context.Context) error {
 	if !g.lacksEarlierClients() {
 		return nil
@@ -157,6 +157,7 @@ func (g *gameServer) awaitSession(ctx context.Context, client uint64) (string, e
 	ctx, cancel := context.WithTimeout(ctx, g.options.holdRead)
 	defer cancel()
 	for {
+		// Any error is retried: the client must get its session if that can be read within holdRead.
 		session, err := g.readSession(ctx, client)
 		g.metrics.countCall("session", err)
 		if err == nil || !wait.For(ctx, retryPause) {

@@ -38,7 +38,7 @@ type Server struct {
 	conns                                     *ws.Set[uint64, *conn]
 	lastID                                    atomic.Uint64
 
-	admissionContext context.Context //nolint:containedctx // ends when nobody is let in any more
+	admissionContext context.Context //nolint:containedctx // ends when no connection is accepted any more
 	endAdmission     context.CancelFunc
 	serverContext    context.Context //nolint:containedctx // ends when the remaining connections are cut
 	cutAll           context.CancelFunc

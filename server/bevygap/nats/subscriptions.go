@@ -32,6 +32,7 @@ func (s subscriptions) addPattern(sid, pattern string) bool {
 func (s subscriptions) endAfter(sid string, atMost int) {
 	if sub := s[sid]; sub != nil {
 		sub.atMost = atMost
+		// Also 0, which means at once.
 		if atMost <= sub.deliveredCount {
 			delete(s, sid)
 		}
