@@ -10,14 +10,14 @@ import (
 // eraseBatch is how many erasures a run continues.
 const eraseBatch = 16
 
-// eraser continues the erasure of players: those that an operator asked for in SQL, those whose process has stopped, and
-// the last pass of each.
+// eraser continues the erasure of players: those that an operator asked for in SQL, those whose process has stopped,
+// and the last pass of each.
 type eraser struct{ store *db.Store }
 
 func (e eraser) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	open, err := e.store.OpenErasures(ctx, eraseBatch)
-	// The open ones are continued and old ones pruned, whatever fails before.
+	// An error does not end the run: what was read is continued, and old erasures are pruned.
 	failed := []error{err}
 	for _, id := range open {
 		erasure, err := e.store.ContinueErasure(ctx, id)

@@ -28,7 +28,7 @@ type lobbyCleaner struct {
 
 func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
 	if time.Since(c.marksResetAt) >= wholeLog {
-		// The marks of all regions at a time, which makes the dearer runs rare.
+		// The marks of all regions at once, so that expensive runs are rare.
 		c.pruneMarks, c.marksResetAt = map[string]time.Time{}, time.Now()
 	}
 	done := Done{}

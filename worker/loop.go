@@ -28,7 +28,7 @@ type loop struct {
 
 	// stores a success; nil: successes are not stored
 	storeSuccess func(ctx context.Context, loop string, interval time.Duration) error
-	recordedAt   time.Time // when record last succeeded
+	recordedAt   time.Time // when storeSuccess last succeeded
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -52,8 +52,8 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// retryPauses returns the pauses after failures. The first is short even for a loop with a long interval; the last are long
-// enough that many workers do not overload a database that is starting again.
+// retryPauses returns the pauses after failures. The first is short even for a loop with a long interval; the last are
+// long enough that many workers do not overload a database that is starting again.
 func (l *loop) retryPauses() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = min(l.interval, time.Second)
@@ -62,8 +62,8 @@ func (l *loop) retryPauses() *backoff.ExponentialBackOff {
 	return b
 }
 
-// attemptRun runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor
-// other loops.
+// attemptRun runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs
+// nor other loops.
 func (l *loop) attemptRun(ctx context.Context) (r result) {
 	// The timeout is of one run. The pause after it has the context of the worker.
 	ctx, cancel := context.WithTimeout(ctx, l.runTimeout)
@@ -119,7 +119,7 @@ func jitterInterval(d time.Duration) time.Duration {
 // recordSuccess records that a run has just succeeded, at most once in recordInterval. When that fails, the run still
 // counts as a success: its work is done.
 func (l *loop) recordSuccess(ctx context.Context) {
-	// From the last success of record, so that one that failed is tried again by the next run.
+	// Counted from the last success of storeSuccess: after a failure the next run tries again.
 	if l.storeSuccess == nil || time.Since(l.recordedAt) < recordInterval {
 		return
 	}

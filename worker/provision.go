@@ -11,19 +11,19 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// beginLife sets the life of the provisioner.
+// beginLife makes the contexts of the provisioner from that of the worker.
 func (p *provisioner) beginLife(ctx context.Context) {
-	// Set in New and again in Run: without the cancel, the first context would never end.
+	// It is called in newProvisioner and again in Run: the first context of calls has to be released.
 	if p.cancelCalls != nil {
 		p.cancelCalls()
 	}
 	p.workerLife = ctx
-	// Calls in progress go on when the worker ends, until finish cancels them.
+	// Calls in progress continue when the worker ends, until finishSteps cancels them.
 	p.callsContext, p.cancelCalls = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// finishSteps waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a
-// search.
+// finishSteps waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost
+// costs a search.
 func (p *provisioner) finishSteps() {
 	timer := time.AfterFunc(shutdownGrace, p.cancelCalls)
 	p.runningSteps.Wait()
@@ -73,7 +73,7 @@ func (p *provisioner) ownsDatabase(ctx context.Context) (bool, error) {
 // claimDue starts steps of due deployments, until there are no more or enough are in progress.
 func (p *provisioner) claimDue(ctx context.Context, region, name string, done Done) error {
 	for ctx.Err() == nil {
-		// Claims no more than can begin at once: a claim that waited here would run out.
+		// No more than can begin at once: a claim that waited here would expire.
 		batch := min(provisionBatch, maxCalls-int(p.stepsByProvider[name].Load()))
 		if batch <= 0 {
 			return nil // a step that ends wakes the loop
@@ -110,9 +110,8 @@ func (p *provisioner) startSteps(ctx context.Context, name string, claimed []pro
 		granted, err = p.takeBudgets(ctx, name, p.providers[name].Capabilities(), ops)
 	}
 	if err != nil {
-		// At the time of the claim, which is in the past: due at once.
-		return errors.Join(err, p.putBack(ctx, claimed,
-			claimed[0].ClaimedAt)) // else they wait for the end of the claim
+		// Otherwise they would wait for the end of the claim. The time of the claim is in the past: they are due at once.
+		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].ClaimedAt))
 	}
 	var back []provision.ClaimedDeployment
 	var next []time.Time

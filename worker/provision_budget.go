@@ -48,8 +48,8 @@ func (p *provisioner) takeBudgets(ctx context.Context, name string, can provider
 	return g, nil
 }
 
-// takeCall takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the
-// budget has refilled for it, so that a backlog does not come back at once.
+// takeCall takes a call. If there is none, it returns when the deployment should be due again: each one that waits when
+// the budget has refilled for it, so that a backlog does not come back at once.
 func (g grants) takeCall(op operation) *time.Time {
 	b, limited := g[op.callClass()]
 	if !limited {

@@ -26,7 +26,7 @@ func (s *step) deployServer(ctx context.Context) error {
 	}
 	lifetime, drainAhead := s.serverLifetime()
 	before := s.deployment.IntentAt
-	// Committed before the call: whoever finds this deployment later knows that a server may exist under its tag.
+	// Committed before the call, so that the next step of any worker knows that a server may exist under the tag.
 	intended, err := s.provisioner.store.PutIntent(ctx, &s.deployment, lifetime, drainAhead)
 	if err != nil || !intended {
 		return err // the claim ends by itself; the decision that came before has made it due
@@ -48,8 +48,8 @@ func (s *step) deployServer(ctx context.Context) error {
 	return s.noteDeployed(ctx, o)
 }
 
-// serverLifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less than
-// the app version, it drains for a quarter of its life at most: one that drains as soon as it is ready would be
+// serverLifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less
+// than the app version, it drains for a quarter of its life at most: one that drains as soon as it is ready would be
 // replaced for ever.
 func (s *step) serverLifetime() (lifetime, drainAhead time.Duration) {
 	if limit := s.capabilities.MaxLifetime; limit > 0 && limit < s.appVersion.MaxLifetime {
@@ -83,7 +83,7 @@ func (s *step) noteDeployed(ctx context.Context, o provider.Observation) error {
 	if err != nil {
 		return err
 	}
-	// The ref that is stored is not the one of this server: it is nobody's.
+	// The deployment has another server already: this one is nobody's.
 	if own != o.Ref {
 		return s.stopExtra(ctx, o.Ref)
 	}

@@ -10,13 +10,13 @@ import (
 // verdict is what an observation means for a deployment.
 type verdict struct {
 	isGone        bool
-	goneBecause   string // of gone
+	goneBecause   string // why, if isGone
 	blamesVersion bool   // the app version: a server of it never became ready. It counts towards the pause of the version
 	nextDue       *time.Time
 }
 
-// judgeDeployment changes a deployment according to an observation of its provider. now is the database's time. It reads nothing
-// but its arguments.
+// judgeDeployment changes a deployment according to an observation of its provider. now is the database's time. It
+// reads nothing but its arguments.
 func judgeDeployment(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time,
 	lease time.Duration) verdict {
 	if o.Phase == provider.PhaseAbsent {
@@ -82,8 +82,8 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 // survives is how long a server has to be ready so that its end is no failure of its version.
 const survives = 2 * time.Minute
 
-// isVersionBlamed reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon
-// after it was. Without that, servers that end as soon as they start would be replaced for ever.
+// isVersionBlamed reports whether the version is to blame for a server that ends by itself: it was never ready, or
+// crashed soon after it was. Without that, servers that end as soon as they start would be replaced for ever.
 func isVersionBlamed(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.ReadyAt == nil || hasCrashed(d, now)
 }
@@ -109,8 +109,8 @@ func crashReason(d *provision.ClaimedDeployment, now time.Time, reason string) s
 func judgeEnding(d *provision.ClaimedDeployment, now time.Time) verdict {
 	d.PollCount++
 	if d.PollCount%callsToStop == 0 {
-		// With this phase, plan chooses Stop instead of Get.
-		d.Phase = provision.DeploymentFailed // Stop is called again: an accepted one may be lost
+		// An accepted Stop may be lost: with this phase, planStep chooses Stop instead of Get.
+		d.Phase = provision.DeploymentFailed
 	}
 	return verdict{nextDue: earliestTime(pausedUntil(now, pollPause(d.PollCount)), d.FindAt)}
 }
@@ -166,9 +166,9 @@ func failDeployment(d *provision.ClaimedDeployment, now time.Time, reason, detai
 	return verdict{nextDue: &now}
 }
 
-// failBlaming is fail for a server that does not work, which its version may be to blame for.
+// failBlaming is failDeployment for a server that does not work, which its version may be to blame for.
 func failBlaming(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
-	// Before fail, which sets the reason that blames reads.
+	// Before failDeployment, which sets the reason that isVersionBlamed reads.
 	blamed := isVersionBlamed(d, now)
 	r := failDeployment(d, now, crashReason(d, now, reason), detail)
 	r.blamesVersion = blamed

@@ -94,7 +94,7 @@ func (m *provisionMetrics) read(ctx context.Context, store *db.Store) error {
 	}
 	// Before the read, so that a database that fails is not asked in every run.
 	m.countedAt = time.Now()
-	// The times in since move with each read, so that a server is observed once by each worker.
+	// The times in readySince advance with each read, so that each worker observes a server once.
 	counts, ready, err := store.DeploymentStatistics(ctx, m.readySince)
 	if err != nil {
 		return err

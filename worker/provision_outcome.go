@@ -83,10 +83,9 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 	if r.isGone {
 		return s.endDeployment(ctx, r)
 	}
-	// False: another decision was made since the claim. Then neither the log nor the version's count may tell of this
-	// one.
+	// If another decision was made since the claim, this one is void: it is neither logged nor counted for the version.
 	decided, err := s.provisioner.store.DecideDeployment(ctx, &s.deployment, r.nextDue)
-	// In decisions that only repeat Stop, Polls is above 0.
+	// Logged once: in decisions that only repeat Stop, PollCount is above 0.
 	if decided && s.deployment.Phase == provision.DeploymentFailed && s.deployment.PollCount == 0 {
 		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed",
 			slog.String("deployment", s.deployment.ID.String()),
@@ -132,9 +131,9 @@ func (s *step) retryLater(ctx context.Context, cause error) error {
 	return err
 }
 
-// blameVersion counts a server that ended by itself as a failure of its version. A server that becomes ready ends the count of
-// failures, so those that crashed afterwards are counted from their rows, and not while more of them are ready for as
-// short a time: of many servers, a few crash.
+// blameVersion counts a server that ended by itself as a failure of its version. A server that becomes ready ends the
+// count of failures, so those that crashed afterwards are counted from their rows, and not while more of them are ready
+// for as short a time: of many servers, a few crash.
 func (s *step) blameVersion(ctx context.Context, reason string) error {
 	if s.deployment.ReadyAt == nil {
 		return s.failVersion(ctx, reason, 0)

@@ -34,7 +34,7 @@ func (w *waker) wakeNow() { wait.Wake(w.channel) }
 func (w *waker) followRegion(region string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// After stop has begun, follows must not grow: it is waited for.
+	// Once stopFollowing has begun, no follower may be added: it waits for all of them.
 	if w.followedRegions[region] || w.isStopping {
 		return
 	}
@@ -55,7 +55,7 @@ func (w *waker) followRegion(region string) {
 
 func (w *waker) stopFollowing() {
 	w.mu.Lock()
-	// Closed once, although stop may be called more often.
+	// done is closed once, however often this is called.
 	stopping := w.isStopping
 	w.isStopping = true
 	w.mu.Unlock()

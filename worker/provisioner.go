@@ -50,7 +50,7 @@ type provisioner struct {
 	metrics   *provisionMetrics
 
 	workerLife      context.Context // of the worker; its end starts no more calls
-	callsContext    context.Context // ends shutdownGrace after life
+	callsContext    context.Context // ends at most shutdownGrace after workerLife
 	cancelCalls     context.CancelFunc
 	runningSteps    sync.WaitGroup
 	stepsByProvider map[string]*atomic.Int64 // steps in progress, by provider

@@ -31,7 +31,7 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		done.add("idempotency_keys", n)
 		return n, err
 	})
-	// The other statements would fail, too.
+	// Without the database all other statements would fail as well.
 	if fault.Is(failed, fault.Unavailable) {
 		return done, failed
 	}

@@ -35,7 +35,7 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 		"tickets_of_retired_profiles": s.store.CancelNewlyRetired,
 	}
 	if time.Since(s.comparedAt) >= lostEvery {
-		// Before the sweep: after a failure it is not repeated at once, since it reads all players.
+		// Set before the sweep: after a failure this is not repeated at once, since it reads all players.
 		s.comparedAt = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
@@ -63,7 +63,7 @@ func (s *sweeper) sweepRegion(ctx context.Context, region string,
 			return n, err
 		}))
 	}
-	// nil owners: those of all profiles, also of such that no loop owns at the moment.
+	// nil owners: the ready checks of all profiles, also of those that no worker owns at the moment.
 	failed = errors.Join(failed, drainBacklog(judgeBatch, func() (int, error) {
 		judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
 		done.add("ready_checks_ended", len(judged.EndedMatches))

@@ -71,7 +71,7 @@ func (r *resealer) resealKeys(ctx context.Context, region, own string, keys []db
 		switch {
 		case failed != nil:
 			wrong = fmt.Errorf("netcode key of deployment %s: %w", k.ID, failed)
-			// Drained, their servers are replaced by such with new keys.
+			// Draining a deployment replaces its server by one with a new key.
 			if k.CanDrain && r.isLost(k) {
 				lost = append(lost, k.ID)
 			}

@@ -37,7 +37,7 @@ func (s *scaler) runOnce(ctx context.Context) (Done, error) {
 		every, s.isWoken = scaleGather, false
 	}
 	done := Done{}
-	// Of another installation's database: nobody would start what is planned here.
+	// In the database of another installation nobody would start what is planned here.
 	if ok, err := s.ownsDatabase(ctx); err != nil || !ok {
 		return done, err
 	}

@@ -4,40 +4,52 @@
 //
 // What each loop guarantees:
 //
-//	reap     Instances whose lease has expired end, their sessions close, and seats whose players never connected become
-//	         free, about an interval after they are due. Only capacity depends on it: every call checks leases itself.
-//	evacuate Players of a region, a host or a label that operators evacuate lose their seats, and wait or play elsewhere.
-//	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an old
-//	         key-encryption key.
-//	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
-//	agents   The agents of replicas whose lease has expired leave, commands that nobody waits for time out, and what is settled is
-//	         forgotten. Lists and placement leave out such agents by themselves.
-//	realtime Sessions of the realtime lobby whose replica is dead are suspended, and those that are not resumed within their TTL end. Whether a
-//	         client can resume its session does not depend on when the loop runs.
-//	erase    Players are erased that an operator asked for in SQL, and the last pass over the tables of each erasure is made.
-//	lobby    Rooms of the realtime lobby close when they have been empty for their grace, and old rows of their logs are deleted.
-//	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
-//	         no owner of their profile ends are ended.
-//	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that their match has ended.
-//	admit    The first players of login queues are admitted, as fast as their valves allow. Who is next depends on the rows only.
+//	reap     Instances whose lease has expired end, their sessions close, and seats whose players never connected
+//	         become free, about an interval after they are due. Only capacity depends on it: every call checks
+//	         leases itself.
+//	evacuate Players of a region, a host or a label that operators evacuate lose their seats, and wait or play
+//	         elsewhere.
+//	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an
+//	         old key-encryption key.
+//	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is
+//	         over.
+//	agents   The agents of replicas whose lease has expired leave, commands that nobody waits for time out, and what
+//	         is settled is forgotten. Lists and placement leave out such agents by themselves.
+//	realtime Sessions of the realtime lobby whose replica is dead are suspended, and those that are not resumed
+//	         within their TTL end. Whether a client can resume its session does not depend on when the loop runs.
+//	erase    Players are erased that an operator asked for in SQL, and the last pass over the tables of each erasure
+//	         is made.
+//	lobby    Rooms of the realtime lobby close when they have been empty for their grace, and old rows of their logs
+//	         are deleted.
+//	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready
+//	         checks that no owner of their profile ends are ended.
+//	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that
+//	         their match has ended.
+//	admit    The first players of login queues are admitted, as fast as their valves allow. Who is next depends on
+//	         the rows only.
 //	admissions Places of players who are away for longer than five minutes end, and admissions of those who have left.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
-//	sample   Once a minute, the measures that the console plots are written. A minute in which no worker runs has none.
+//	sample   Once a minute, the measures that the console plots are written. A minute in which no worker runs has
+//	         none.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
 //	watch    The cheap checks of doctor are made every 15 seconds, and exported for alerts.
 //	report   A process that is a worker alone stores every 5 seconds that it runs.
-//	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
-//	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
-//	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
+//	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers
+//	         only.
+//	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration
+//	         00026.
+//	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more
+//	         are looked at.
 //	webhooks Events of the log are sent to webhooks, each by one worker: internal/webhooks, with loops of its own.
-//	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule of its own.
+//	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule
+//	         of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in
 // step. Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not
 // affected. Each loop has a file of its own, with its logic in runOnce, which returns what it did.
 //
-// Each loop also records its successes in the database (record.go), where operators see whether any worker runs.
+// Each loop also records its successes in the database (loop.go), where operators see whether any worker runs.
 package worker
 
 import (
@@ -142,13 +154,14 @@ func New(o Options) (*Worker, error) {
 	for _, l := range w.loops {
 		l.storeSuccess = o.Store.RecordRun
 	}
-	if o.Reports { // not recorded: processes that are replicas as well do not have it, and it would seem to be late
+	// Its successes are not recorded: where all workers are replicas as well none has it, and it would look late.
+	if o.Reports {
 		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, runTimeout: 2 * time.Second,
 			runOnce: reporter{o.Store}.runOnce})
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
-		// Loops that are woken have a pause of their own.
+		// The loops provision and scale are also woken: they have set their own.
 		if l.waitForNext == nil {
 			l.waitForNext = wait.For
 		}
