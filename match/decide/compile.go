@@ -61,7 +61,7 @@ func (pl *plan) choosePivot() {
 		if n.fromMean { // one player on each side of the mean
 			pl.pivot.reachFactor = 2
 		}
-		// The rule does not look at all players together, so that it excludes nobody from a seed's match by the number
+		// The rule does not compare all players with each other: it excludes nobody from a seed's match by the number
 		// alone. The order along it still puts better candidates first.
 		if n.perTeam || n.scope.onlyRole != anyRole || n.scope.byRole != nil ||
 			pl.numberColumns[n.scope.column].isOptional {
@@ -110,7 +110,7 @@ func (pl *plan) addCounted() {
 			}
 		}
 		if k.perTeam {
-			// In every team, so that the match needs as many for each of them.
+			// Each team needs so many.
 			least *= len(pl.teams)
 		}
 		pl.countedColumns, pl.traitNeeds = append(pl.countedColumns, k.scope.column), append(pl.traitNeeds, least)

@@ -13,7 +13,7 @@ func (pl *plan) compileRule(p *profile.Rule) *rule {
 		condition: pl.newCondition(p)}
 }
 
-// byTeam reports whether a rule looks at teams or roles, so that it can be judged only when players have them.
+// byTeam reports whether a rule looks at teams or roles: it can be judged only when players have them.
 func byTeam(p *profile.Rule) bool {
 	switch p.Kind {
 	case profile.Balance, profile.Sizes, profile.PartySizes:

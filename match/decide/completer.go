@@ -29,7 +29,7 @@ func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
 func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
 	set := newRegionSet(regions)
 	var l lineup
-	l.resetTo(0, everywhere, 0) // no rule is judged, so that no age matters
+	l.resetTo(0, everywhere, 0) // no rule is judged: no age matters
 	for _, t := range tickets {
 		l.pushPick(e.plan.newCandidate(t, &set))
 	}

@@ -9,7 +9,7 @@ type demand struct {
 }
 
 // metBy reports whether so many players with such traits may be enough. A player that would take several roles counts
-// for each, so that true promises nothing.
+// for each: true is no promise.
 func (d *demand) metBy(n *counts) bool {
 	if n.playerCount < d.minPlayers {
 		return false

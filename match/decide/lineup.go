@@ -62,7 +62,7 @@ func (l *lineup) removePick(pick int) {
 	n := to - from
 	l.teamByPlayer, l.roleByPlayer = slices.Delete(l.teamByPlayer, from, to), slices.Delete(l.roleByPlayer, from, to)
 	l.picks, l.firstPlayer = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.firstPlayer, pick, pick+1)
-	// A span is of all picks up to its own, so that those behind the one that leaves are computed again.
+	// A span is of all picks up to its own: those behind the removed pick are computed again.
 	l.ageSpans = l.ageSpans[:pick]
 	for i := pick; i < len(l.picks); i++ {
 		l.firstPlayer[i] -= n
@@ -292,7 +292,7 @@ func (l *lineup) commonModes() uint8 {
 // hasPlayerOf reports whether a player has a ticket in the line-up already.
 func (l *lineup) hasPlayerOf(c *candidate) bool {
 	for _, pick := range l.picks {
-		// Most tickets have no bit in common, so that their subs need not be compared.
+		// Most tickets have no bit in common: their subs need not be compared.
 		if pick.subBits&c.subBits == 0 {
 			continue
 		}

@@ -151,7 +151,7 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 	r := RegionChoice{Name: s.names[region], Room: s.roomyRegions&(1<<region) != 0}
 	players, total := 0, 0
 	for _, c := range l.picks {
-		// One who measured nothing would make every region of the match unmeasured.
+		// A ticket that measured nothing would make every region of the match unmeasured.
 		if c.isSeated || c.measuredRegions == 0 {
 			continue
 		}

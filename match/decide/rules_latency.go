@@ -50,7 +50,7 @@ func (k *latency) withinSpread(regions uint64, l *lineup, c *candidate, spread t
 				least, worst = min(least, d), max(worst, d)
 			}
 		}
-		// least > worst: nobody's latency counts, so that none is too far from another.
+		// least > worst: nobody's latency counts, and none is too far from another.
 		if least > worst || worst-least <= spread {
 			set |= 1 << region
 		}

@@ -24,7 +24,7 @@ func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) boo
 		a, b := n.boundsOf(pick)
 		low, high = min(low, a), max(high, b)
 	}
-	// The mean of the whole match lies somewhere between both ends, so that each may be a limit away from it.
+	// The mean of the whole match lies somewhere between both ends: each of them may be a limit away from it.
 	if n.fromMean {
 		return low > high || high-low <= widenBound(2*lim.Within)
 	}
@@ -113,7 +113,7 @@ func differenceBetween(values []float64, a int, same bool) float64 {
 }
 
 func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
-	// A mean moves with every further ticket, so that no pair breaks the rule for good.
+	// A mean moves with every further ticket: no pair breaks the rule for good.
 	if n.perTeam || n.fromMean || n.scope.onlyRole != anyRole {
 		return true
 	}

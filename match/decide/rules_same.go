@@ -73,7 +73,7 @@ func (d *different) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) 
 		if a == (atom{}) { // left out: two players without a value do not have the same
 			continue
 		}
-		// Two players of one party, who are in the match together whatever others it has.
+		// Two players of one party are in the match together, whatever others it has.
 		if slices.Contains(own[:i], a) {
 			return false
 		}

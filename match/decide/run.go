@@ -64,7 +64,7 @@ func (e *Engine) trySeed(c *candidate, found *[]Proposal) (spent int) {
 // findMatch searches for a new match of a seed: in regions with room, then in all, because players may also wait for a
 // host.
 func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
-	// Counting is much cheaper than a search that finds nothing, as all seeds of a short queue would make it.
+	// Counting is much cheaper than a search in vain, which every seed of a short queue would make.
 	if !e.mayFill(c) {
 		e.restSeed(c, false)
 		return false
@@ -99,7 +99,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	if due == 0 {
 		return true
 	}
-	// A queue that cannot have a match, as one of three players for teams of five, is not gone through at all.
+	// A queue that cannot have a match, such as three players for teams of five, is not swept at all.
 	if !e.mayMatch() {
 		e.sweep.endRound(e.nowNanos)
 		return true
@@ -110,7 +110,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	for ; due > 0 && effort > 0 && !e.ageTree.isEnd(at); due-- {
 		c := e.ageTree.entryAt(at).c
-		// A match takes candidates out of the tree, so that the cursor behind the seed is looked up again.
+		// A match takes candidates out of the tree: the cursor behind the seed is looked up again.
 		effort -= e.trySeed(c, found)
 		e.sweep.lastTried = c
 		at = e.ageTree.cursorAfter(float64(c.createdNanos), c)

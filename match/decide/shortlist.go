@@ -31,7 +31,7 @@ func (l *shortlist) addListed(c *candidate, now bool) {
 		distance = math.Abs(c.pivotKey - seed.pivotKey)
 	}
 	l.list = append(l.list, listed{c, now, distance})
-	// Twice as many as are kept, so that each candidate costs a constant time: the list is sorted once in maxKept times.
+	// Sorted only at twice as many as are kept: once in maxKept times, so that each candidate costs a constant time.
 	if len(l.list) >= 2*l.maxKept {
 		l.dropExcess()
 	}

@@ -14,7 +14,7 @@ type sweep struct {
 	lastTried *candidate // the last one it tried; nil: none
 }
 
-// The sweep goes on every so often, over so many seeds, and after a pause over those of a second at most.
+// The sweep tries sweepSeeds seeds every sweepEvery and, after a pause, at most sweepMost at once: those of a second.
 const (
 	sweepEvery = time.Second / 16
 	sweepSeeds = 256
@@ -47,7 +47,7 @@ func (s *sweep) beginRun(now int64) {
 	}
 }
 
-// beginAfter starts the sweep later, unless it goes on already.
+// beginAfter starts the sweep later, unless it is active already.
 func (s *sweep) beginAfter(now int64, d time.Duration) {
 	if !s.isActive {
 		*s = sweep{isActive: true, lastNanos: now + int64(d-sweepEvery)}

@@ -85,7 +85,7 @@ func (s *search) paidForBalance(t *trade) float64 {
 func (s *search) paidForLatency(regions *regionSet) (total float64) {
 	l := &s.finalLine
 	choices := regions.rankRegions(s.holdingRegions(), l, s.plan)
-	if len(choices) == 0 { // no region is known, so that none is slower than another
+	if len(choices) == 0 { // no region is known: none is slower than another
 		return 0
 	}
 	region := regions.number(choices[0].Name)

@@ -63,7 +63,7 @@ func (g *graph) pathUp(from, to int) (nodes []int) {
 		between := g.topNode[g.mateOf[node]]
 		above := g.outerAbove(node)
 		nodes = append(nodes, node, between)
-		// It was inner, so that nobody has looked at its edges.
+		// It was inner: its edges have not been looked at.
 		g.addPending(between)
 		node = above
 	}

@@ -42,7 +42,7 @@ func (s *satisfier) measuredQuantity(r *Rule, m Measure) quantity {
 	g := s.measureGroup(r, m)
 	switch {
 	case m.Take == FoldCount && m.Attribute == "":
-		// All players count, so that the sizes of teams bound this.
+		// All players count: the sizes of the teams bound their number.
 		return quantity{playersName, group{"", g.teamIndex, g.roleName}}
 	case m.Take == FoldCount:
 		return countedQuantity(group{"value of " + g.columnName, g.teamIndex, g.roleName}, nil)

@@ -81,7 +81,7 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 	has := s.presenceByColumn[attribute]
 	missing := fmt.Sprint(canonicalMissing(r.Missing))
 	if len(byRole) == 0 && (numbers && has.asNumber || !numbers && has.asValue) {
-		// Nobody lacks the value, so that two rules compare the same values whatever they say about those who do.
+		// Nobody lacks the value: two rules compare the same values, whatever they say about players without it.
 		missing = "fail"
 	} else if r.Missing.Pass && r.Missing.Value != nil { // a preference leaves out those with a value of another type
 		missing += "\x01pass"

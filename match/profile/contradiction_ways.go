@@ -136,7 +136,7 @@ func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 		all.numberBounds = append(all.numberBounds,
 			bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue(), limit: reach,
 				isRounded: c.rule.FromMean})
-		// From the mean as well: it is between both ends, so that what is farther from it makes them farther apart.
+		// From the mean as well: it lies between both ends, which are at least as far apart as a value is from it.
 		beyond := bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), limit: -most, isStrict: true,
 			isRounded: c.rule.FromMean}
 		ways = append(ways, way{numberBounds: []bound{beyond}, presentGroups: []group{g}})
@@ -187,7 +187,7 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 		}
 		return ways
 	}
-	// A bound has two quantities, so that no bound is about all teams: these two enclose the values of all.
+	// A bound compares two quantities; these two enclose the values of all teams.
 	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
 	ways[0].numberBounds = append(ways[0].numberBounds,
 		bound{lowerQuantity: top, rightQuantity: bottom, limit: most, isRounded: rounded})

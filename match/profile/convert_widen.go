@@ -157,7 +157,7 @@ func (c *converter) convertLinear(r *Rule, n *node) {
 		return
 	}
 	r.Widen = l.expandSteps(r.Kind, r.Limits)
-	// No ticket waits for longer, so that the step would never take effect.
+	// No ticket waits for longer: the step would never take effect.
 	if last := r.Widen[len(r.Widen)-1].AfterWait; last > maxWait {
 		c.report.addProblem(n, "the last step would be after %s: %s is allowed", briefDuration(last),
 			briefDuration(maxWait))

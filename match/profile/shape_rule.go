@@ -75,7 +75,7 @@ func kindOf(r *report, n *node) (found ruleShape, ok bool) {
 		return found, true
 	}
 	for _, k := range n.objectKeys {
-		// Instead of all kinds: whoever writes "neer" knows them.
+		// The likely kind instead of all kinds: an author who writes "neer" knows them.
 		if near := nearestTo(k.name, kindNames()); near != "" {
 			return found, r.addAt(k.line, k.column, joinPath(n.path, k.name),
 				"there is no rule of this kind: did you mean %s?", near)

@@ -16,7 +16,7 @@ func (g *game) checkLatency(r profile.Rule) (found []Violation) {
 		return nil
 	}
 	entries, found := g.latencyEntries(r)
-	// Nobody counts, so that no latency is too great; players without one are reported in found.
+	// Nobody counts, and no latency is too great; players without one are reported in found.
 	if len(entries) == 0 {
 		return found
 	}
