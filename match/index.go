@@ -77,6 +77,7 @@ func (p Pool) Query() (q Query, possible bool) {
 	for _, r := range p.Doubles {
 		key := hashTerm(doubleTerm, r.Arg, "")
 		if r.Exclude < ExcludeNone || r.Exclude > ExcludeBoth {
+			// The range is ignored, and the double must be there: see Exclude.
 			q.Present = append(q.Present, key)
 			continue
 		}

@@ -17,6 +17,7 @@ func SteadyLatencies(said map[string]uint16, known []map[string]uint16,
 			continue
 		}
 		// least-min(least, jump) is least-jump, but not below 0: the type has no sign.
+		// A sum of two latencies does not overflow: each is at most MaxLatency.
 		bounded := min(max(ms, least-min(least, jump)), min(greatest+jump, MaxLatency))
 		if bounded == ms {
 			continue

@@ -36,6 +36,7 @@ func ParseNumber(text string) (number float64, allowed string) {
 	}
 	if !strings.ContainsAny(text, ".eE") && math.Abs(number) >= 1<<53 {
 		exact := strconv.FormatFloat(number, 'f', -1, 64)
+		// A sign or zeros before the digits do not change the number.
 		if strings.TrimLeft(text, "+0") != exact && text != exact {
 			return 0, "must be a number that 64 bits of floating point can hold exactly; write an id as a text"
 		}

@@ -89,5 +89,6 @@ func (r DoubleRange) holdsNumber(x float64) bool {
 	case ExcludeBoth:
 		return r.Min < x && x < r.Max
 	}
+	// Another value ignores the range: see Exclude.
 	return true
 }

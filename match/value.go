@@ -84,6 +84,7 @@ func listOf(entries []any) (v Value, problem string) {
 }
 
 func textProblem(text string) string {
+	// The decoder has put the replacement character in place of bytes that are not UTF-8.
 	odd := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
 	if len(text) > maxText || strings.ContainsFunc(text, odd) {
 		return fmt.Sprintf("must be at most %d bytes of UTF-8 without control characters", maxText)

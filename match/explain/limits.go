@@ -26,6 +26,7 @@ func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
 		of.AtLeast = &l.AtLeast
 	case profile.Count:
 		of.Min = &l.Min
+		// NoMax and NoSpread are no limits to show.
 		if l.Max != profile.NoMax {
 			of.Max = &l.Max
 		}

@@ -16,6 +16,7 @@ func (m Match) Text() string {
 		b.WriteString(", who joined the match in this session")
 	}
 	fmt.Fprintf(&b, "\n  decided at %s%s\n", m.DecidedAt.Format(time.RFC3339Nano), m.sinceText())
+	// Without a session it has no place yet, or its place is not known any more.
 	if m.Session != "" {
 		fmt.Fprintf(&b, "  session %s, mode %s, region %s%s\n", m.Session, m.Mode, m.Region, m.hostText())
 	}
@@ -84,6 +85,7 @@ func (m Match) hostText() string {
 func (r MatchRule) limitText() string {
 	text := fmt.Sprintf("%s, limit %s", formatNumber(r.Value), formatNumber(r.Limit))
 	switch {
+	// Its value and limit are 0: it measured nothing.
 	case r.Text == "ended":
 		return "ended by its last step"
 	case r.Text != "":
@@ -102,6 +104,7 @@ func (m Match) writeTickets(b *strings.Builder) {
 		if t.WaitedMS != nil {
 			fmt.Fprintf(b, " after %s", time.Duration(*t.WaitedMS)*time.Millisecond)
 		}
+		// Where the teams are not known, nobody is known to have joined later.
 		if slices.ContainsFunc(m.Teams, func(team MatchTeam) bool {
 			return slices.Contains(team.Tickets,
 				t.TicketID)

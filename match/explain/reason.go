@@ -42,6 +42,7 @@ func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reaso
 func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	switch l.Why {
 	case decide.LacksPool:
+		// One filter is enough for a text that tickets are grouped by.
 		if reasons := poolReasons(p, t); len(reasons) > 0 {
 			return reasons[0].Text
 		}

@@ -240,6 +240,7 @@ func failsText(all []Fail) string {
 	var each []string
 	for _, f := range all {
 		text := f.Rule
+		// Both are 0 where nothing is measured, such as size, mode and player.
 		if f.Value > f.Limit {
 			text += fmt.Sprintf(" (%s, limit %s)", formatNumber(f.Value), formatNumber(f.Limit))
 		}

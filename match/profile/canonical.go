@@ -78,6 +78,7 @@ func (p *Profile) canonicalDecision(d *members) {
 
 func canonicalPool(p match.Pool) members {
 	var texts, ranges members
+	// Sorted already, as the doubles and tags are: see convertPool.
 	for _, s := range p.Strings {
 		texts = append(texts, member{s.Arg, s.Value})
 	}

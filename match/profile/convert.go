@@ -17,6 +17,7 @@ func (c *converter) convertProfile(n *node) {
 	}
 	if mode := n.goodValue("mode"); mode != nil {
 		p.Modes = mode.textList()
+		// A mode alone is a list of one.
 		if mode.kind == isText {
 			p.Modes = []string{mode.plainText}
 		}
@@ -115,6 +116,7 @@ func (c *converter) convertDouble(arg string, n *node) match.DoubleRange {
 	case d.Min > d.Max:
 		c.report.addProblem(n, "min %s is greater than max %s: no ticket is in this range", shortestNumber(d.Min),
 			shortestNumber(d.Max))
+	// Earlier releases have accepted such a range, which must stay readable.
 	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.report.isStored:
 		c.report.addProblem(n, "min and max are %s, which exclude leaves out: no ticket is in this range",
 			shortestNumber(d.Min))

@@ -16,6 +16,7 @@ func (c *converter) convertMeasure(r *Rule, n, main *node) {
 	case Common, Avoid:
 		kinds = lists
 	case Count:
+		// A text counts as a list of one.
 		kinds = texts | lists
 		r.AnyOf = n.valueOf("any_of").textList()
 	case Comparison:

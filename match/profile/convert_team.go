@@ -72,6 +72,7 @@ func (c *converter) checkTeams(n *node) {
 func (c *converter) convertTeam(n *node) (t Team, ok bool) {
 	size := n.valueOf("players")
 	if size.kind == isObject {
+		// Until its time has passed, a team that is filled first has this size alone: see shrinkTeams.
 		size = size.valueOf("fill")
 	}
 	least, most, ok := c.rangeOf(size)
@@ -105,6 +106,7 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 	// The shape has checked the digits; few enough for an int.
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
+	// The pattern of a range also takes 0..0 and 5..3.
 	if most < 1 || least > most || most > maxPlayers {
 		return 0, 0, c.report.addProblem(n, "%s is not allowed: a range goes up, to a number from 1 to %d",
 			n.textShown(),

@@ -42,6 +42,7 @@ func rateOf(n *node) float64 {
 
 func (c *converter) checkRate(n *node, t Trade) {
 	switch inMillis := strings.Contains(n.plainText, "ms"); {
+	// The pattern of a rate also takes 0, and more than maxTrade.
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
 		c.report.addProblem(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(),
 			shortestNumber(minTrade),
@@ -56,6 +57,7 @@ func (c *converter) checkRate(n *node, t Trade) {
 
 // useTraded reports an attribute that is no number, or that nobody has.
 func (c *converter) useTraded(k key, path string) {
+	// The attribute is a key here, and problems are about values: a value with the place of the key.
 	of := &node{kind: isText, plainText: k.name, line: k.line, column: k.column, path: path}
 	_, declared := c.p.Attributes[k.name]
 	// A name that nothing else mentions is a typing error, and a trade of what nobody has costs nothing.

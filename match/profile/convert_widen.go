@@ -217,6 +217,7 @@ func (l Limits) withLimit(kind RuleKind, to float64) Limits {
 	case Comparison:
 		l.Number = to
 	case Common:
+		// Whole, as its add and until are.
 		l.AtLeast = int(to)
 	case Latency:
 		l.Latency = time.Duration(to)

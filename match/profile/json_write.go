@@ -83,6 +83,7 @@ func (n *node) jsonValue() any {
 	case isFlag:
 		return n.flagValue
 	case isNumber:
+		// With the digits of the document, of which a float64 may lose some.
 		if json.Valid([]byte(n.plainText)) {
 			return json.Number(n.plainText)
 		}

@@ -19,6 +19,7 @@ func Schema() []byte {
 		kinds[i] = schema{"$ref": "#/$defs/" + name}
 	}
 	definitions["rule"] = schema{"description": "A condition on the players of a match.", "anyOf": kinds}
+	// What the references of innerRule lead to.
 	s["$defs"] = definitions
 	out, _ := json.MarshalIndent(s, "", "  ") // maps, lists, texts and finite numbers: it cannot fail
 	return append(out, '\n')

@@ -18,6 +18,7 @@ func (s anyJSON) checkNode(r *report, n *node) bool {
 	if !checkJSON(r, n) {
 		return false
 	}
+	// As it is stored, and not with the spaces and comments of the document.
 	if size := len(encodeJSON(n.jsonValue())); size > s.maxBytes {
 		return r.addProblem(n, "%d bytes as JSON are too many: it must be %s", size, s.describeAllowed())
 	}

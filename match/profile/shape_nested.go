@@ -22,10 +22,12 @@ func (s list) checkNode(r *report, n *node) bool {
 		return r.addProblem(n, "%s is not allowed: it must be %s", n.countText(), s.describeAllowed())
 	}
 	for i, item := range n.itemNodes {
+		// By its parent: an item does not know its index.
 		item.path = fmt.Sprintf("%s[%d]", n.path, i)
 		// The other items are checked all the same: up to maxProblems are reported at once.
 		if !s.elementShape.checkNode(r, item) {
 			n.isBad = true
+			// The item is left out of the conversion, and n where all of its items are needed.
 			item.isBad = true
 		}
 	}
@@ -39,6 +41,7 @@ func (s list) checkDistinct(r *report, n *node) {
 	seen := map[string]bool{}
 	for _, item := range n.itemNodes {
 		if item.kind == isText && seen[item.plainText] { // items of other kinds were refused above
+			// As a whole: which of the two was meant is not known.
 			n.isBad = true
 			r.addProblem(item, "%s is there twice", item.textShown())
 		}
@@ -204,6 +207,7 @@ func (s object) jsonSchema() schema {
 	required := []string{}
 	for _, f := range s.keyFields {
 		one := schema{}
+		// A copy: its description is that of the key, in place of that of the shape.
 		maps.Copy(one, f.valueShape.jsonSchema())
 		one["description"] = f.describeAllowed()
 		properties[f.keyName] = one

@@ -28,6 +28,7 @@ func (c choices[T]) valueOf(n *node, initial T) T {
 			}
 		}
 	}
+	// Also for another word, which its shape has reported.
 	return initial
 }
 

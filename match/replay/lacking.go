@@ -20,6 +20,7 @@ func (l *lacking) addLacks(lacks []decide.Lack) {
 	}
 	seen := map[LackingCount]bool{} // two players may lack the same
 	for _, lack := range lacks {
+		// Without the player, so that tickets that lack the same are counted together.
 		why := LackingCount{Reason: lack.Why, Attribute: lack.Attribute, Rule: lack.Rule}
 		if !seen[why] {
 			seen[why] = true
@@ -29,6 +30,7 @@ func (l *lacking) addLacks(lacks []decide.Lack) {
 }
 
 func (l *lacking) reasonSummary() NoCandidates {
+	// Not nil, which JSON would write as null.
 	all := []LackingCount{}
 	for why, n := range l.countByReason {
 		why.Tickets = n

@@ -8,6 +8,7 @@ import (
 
 // reportNotes say what the replay does not reproduce.
 func (r *run) reportNotes() []string {
+	// Simulated tickets: the notes below are about a history.
 	if r.input.Matches == nil {
 		return []string{
 			"Tickets are made, not recorded: compare reports of several rules with each other, not with a real queue.",

@@ -27,6 +27,7 @@ type run struct {
 	progressAt                 time.Time   // the virtual time of the last call of Progress
 }
 
+// hasSameRules reports whether a recorded version of the profile has the rules that are replayed.
 func (r *run) hasSameRules(version int) bool {
 	return r.input.HasSameRules != nil && r.input.HasSameRules(version)
 }

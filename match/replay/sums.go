@@ -51,6 +51,7 @@ type pointSums struct {
 }
 
 func newSums(in *Input) *sums {
+	// partLength is at least a nanosecond, since moments are divided by it.
 	s := &sums{beginsAt: in.Begin, partLength: max(1, in.End.Sub(in.Begin)/points), waitBins: make([]int, len(edges)+1),
 		ruleSums:  map[string]*ruleSums{},
 		waitBands: make([]bandSums, len(edges)+1), tradeCosts: newTradeSums(in.Version.Profile)}
@@ -174,12 +175,14 @@ func (s *sums) finishSide() Side {
 	side.Fill = s.fillSketch.quantileSummary()
 	for i, n := range s.waitBins {
 		bin := Bin{Tickets: n}
+		// The last one has no end: UpTo stays 0.
 		if i < len(edges) {
 			bin.UpTo = edges[i]
 		}
 		side.Bins = append(side.Bins, bin)
 	}
 	side.Bands, side.Trade = s.finishBands(), s.tradeCosts.costSummary()
+	// Not nil, which JSON would write as null.
 	side.Quality = []Quality{}
 	for _, id := range s.ruleIDs() {
 		side.Quality = append(side.Quality,

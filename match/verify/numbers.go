@@ -148,6 +148,7 @@ func (g *game) measureNumbers(r profile.Rule, m profile.Measure) []float64 {
 	}
 	kinds := numbers
 	if m.Take == profile.FoldCount {
+		// Players count who have a value of any type.
 		kinds = anything
 	}
 	values := numbersOf(entriesOf(g.ratedEntries(r, m.Attribute, m.ByRole, kinds...), m.Team))

@@ -28,6 +28,7 @@ func (g *game) checkCommon(r profile.Rule) (found []Violation) {
 	entries := g.comparedEntries(r, r.Attribute, texts...)
 	values := inAll(entries)
 	for _, l := range g.limitsNow(r) {
+		// Where nobody has a list, the rule holds.
 		if !l.Ended && len(values) < l.AtLeast && len(entries) > 0 {
 			found = append(found, measuredViolation(r.ID, float64(len(values)), float64(l.AtLeast),
 				"%d values are in every list, fewer than %d", len(values), l.AtLeast))

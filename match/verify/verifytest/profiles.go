@@ -30,6 +30,7 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 			p.Fewer = drawFewer(t, p.Teams)
 		}
 		if rapid.IntRange(0, 3).Draw(t, "bots") == 0 {
+			// Later than every step of fewer, as Parse demands.
 			p.BotsAfter = time.Minute
 		}
 		if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 &&
@@ -114,6 +115,7 @@ func drawRoles(t *rapid.T, team profile.Team) (drawn []profile.Role) {
 func drawFewer(t *rapid.T, teams []profile.Team) []profile.Fewer {
 	least := map[string]int{}
 	for _, team := range teams {
+		// At least one player, and as many as the roles take.
 		needed := 1
 		for _, role := range team.Roles {
 			needed = max(needed, team.Roles[0].Min+team.Roles[len(team.Roles)-1].Min, role.Min)

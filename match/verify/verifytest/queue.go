@@ -29,6 +29,7 @@ func RandomQueue(random *rand.Rand) Queue {
 		p.Fewer = q.drawFewer(p.Teams)
 	}
 	if q.oneIn(8) {
+		// Later than every step of fewer, as Parse demands.
 		p.BotsAfter = time.Minute
 	}
 	for i := range random.IntN(5) {
@@ -40,6 +41,7 @@ func RandomQueue(random *rand.Rand) Queue {
 	for i := range 60 + random.IntN(91) {
 		made.Tickets = append(made.Tickets, q.drawTicket(p, i))
 	}
+	// All teams are like the first one.
 	if p.Teams[0].Roles != nil && q.oneIn(3) {
 		q.rateRoles(made)
 	}
@@ -142,6 +144,7 @@ func (q queueDrawer) drawRoles(team profile.Team) (drawn []profile.Role) {
 func (q queueDrawer) drawFewer(teams []profile.Team) []profile.Fewer {
 	least := map[string]int{}
 	for _, team := range teams {
+		// At least one player, and as many as the roles take.
 		needed := 1
 		for _, r := range team.Roles {
 			needed = max(needed, team.Roles[0].Min+team.Roles[len(team.Roles)-1].Min, r.Min)
@@ -263,6 +266,7 @@ func (q queueDrawer) drawTicket(p *profile.Profile, i int) match.Ticket {
 	size := min(largest, oneOf(q, 1, 1, 1, 1, 2, 2, 3, 4))
 	skill := 1500 + 300*q.random.NormFloat64()
 	for n := range size {
+		// Friends differ less from each other than strangers do.
 		attributes := q.drawAttributes(skill + 60*q.random.NormFloat64())
 		t.Players = append(t.Players, match.Player{Sub: fmt.Sprintf("p%03d-%d", i, n), Attributes: attributes})
 	}
