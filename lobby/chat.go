@@ -13,6 +13,7 @@ type chat struct {
 
 func (c chat) OpenState(o Opening) (State, error) {
 	state := State{}
+	// A copy: the rooms of a type must not share one state.
 	maps.Copy(state, c.initialState)
 	topic, err := o.Options.fieldsOf().textField("topic", maxTopic)
 	if topic != "" {

@@ -40,6 +40,7 @@ func memberData(r *Room, field string, raw json.RawMessage) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
+	// An equal share for each member that the room may have.
 	most := min(maxMemberData, maxAllData/max(1, r.MaxMembers))
 	if cleaned[0] != '{' || len(cleaned) > most {
 		return nil, Invalid(field, "must be an object of at most %d bytes", most)

@@ -45,7 +45,7 @@ func (t *Types) JoinRoom(j Join) Action {
 		if old, ok := r.Member(before); ok {
 			return replaceMember(r, typ.roomLogic, old, j)
 		}
-		// Nobody is in an empty room who could invite or unlock: it is the next one's, as if that had made it.
+		// An empty room has no member who could invite or unlock: the next session is admitted as if it had made the room.
 		deserted := len(r.Members) == 0 && r.Participants == nil
 		if err := checkAdmission(r, j, made || deserted || before != ""); err != nil {
 			return err
@@ -74,6 +74,7 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	}
 	r.Type, r.StateSeq, r.GracePeriod, r.IsPrivate, r.MaxMembers = typ.Name, 1, typ.GracePeriod, private, members
 	r.State, err = typ.roomLogic.OpenState(Opening{Type: typ, Session: j.Session, Player: j.Player, Options: j.Options})
+	// After the state was made: the metadata of rooms with an owner is one of its keys.
 	if raw := options.rawField("metadata"); err == nil && raw != nil {
 		metadata, err := ParseMetadata("options.metadata", raw)
 		if err != nil {

@@ -40,6 +40,7 @@ func (l lobby) OpenState(o Opening) (State, error) {
 }
 
 func (l lobby) OnJoin(r *Room, m Member, o Options) error {
+	// Not ready. Without a value, as in a party, the member would have no readiness.
 	return l.addCard(r, m, o, card{Ready: new(bool)})
 }
 

@@ -35,6 +35,7 @@ func (t *Types) MatchRoom(m Matched) func() *Room {
 		typ := t.ofMatch(m.Type)
 		r := &Room{
 			Project: m.Project, ID: m.ID, Type: m.Type, IsNew: true, StateSeq: 1,
+			// Participants are not nil even if there are none: nil means that no match made the room.
 			MaxMembers: len(m.Participants), GracePeriod: typ.GracePeriod, IsPrivate: true, Participants: []string{},
 		}
 		for i, p := range m.Participants {

@@ -88,6 +88,7 @@ func (t *Types) PardonPlayer(player string) Action {
 // CloseRoom returns the action that ends a room: its members leave it, and the queue.
 func (t *Types) CloseRoom() Action {
 	return moderatingAction(func(r *Room) error {
+		// Only the members of these rooms can be in the queue.
 		if t.hasOwner(r) {
 			takeBack(r)
 		}

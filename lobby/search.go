@@ -155,6 +155,7 @@ func (c condition) holdsFor(value any) bool {
 		number, is := value.(float64)
 		return is && c.minValue <= number && number <= c.maxValue
 	}
+	// All of these can be compared: validMetadata admits no lists and no objects.
 	return slices.Contains(c.oneOf, value)
 }
 

@@ -3,7 +3,7 @@
 // expected players, and drains.
 //
 // The game server talks to it on the same machine, in JSON over HTTP or in lines of text over TCP: http.go and
-// lines.go. Both call the same methods, in game.go; events.go tells the game server what it has not asked for. A game
+// lines.go. Both call the same methods, in game.go; events.go sends the game server what it has not asked for. A game
 // server that says nothing for a while is frozen or gone: its sidecar then ends its registration, so that no player is
 // sent to it. See health.go.
 //

@@ -114,13 +114,14 @@ func (g *game) statusLocked() Status {
 		State: g.state, InstanceID: g.options.Server.InstanceID, Endpoint: g.options.Server.Endpoint,
 		Players: len(g.admittedPlayers), Sessions: len(g.openSessions), Unwanted: g.isUnwanted,
 	}
+	// The director says the endpoint of a deployed server.
 	if g.server != nil {
 		s.Endpoint = g.server.Endpoint()
 	}
 	return s
 }
 
-// enterState changes the state, unless it is final, and tells the game server.
+// enterState changes the state, unless it is final, and publishes it to the game server.
 func (g *game) enterState(state State, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,6 +169,7 @@ func (g *game) admitPlayer(ctx context.Context, sessionToken string) (Player, er
 	if err != nil {
 		return Player{}, err
 	}
+	// With an id of its own: a player may be admitted again before its old connection has left.
 	p := &admittedPlayer{Player{
 		ID: rand.Text(), Sub: seat.Sub, SessionID: seat.SessionID, Region: seat.Region, Mode: seat.Mode,
 		MaxPlayers: seat.MaxPlayers, Party: seat.Party, Match: seat.Match, Team: seat.Team,
@@ -183,7 +185,8 @@ func (g *game) admitPlayer(ctx context.Context, sessionToken string) (Player, er
 	return p.player, nil
 }
 
-// endAdmission forgets a player whose admission is over, and tells the game server if it has to disconnect the player.
+// endAdmission forgets a player whose admission is over, and publishes a kick if the game server has to disconnect the
+// player.
 func (g *game) endAdmission(p *admittedPlayer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -155,6 +155,7 @@ func graceOf(text string, otherwise time.Duration) (grace time.Duration, ok bool
 }
 
 func (g *game) postShutdown(_ context.Context, in rest.In[shutdownBody]) (Status, error) {
+	// Validate has checked the text.
 	grace, _ := graceOf(in.Body.Grace, g.options.ShutdownGrace)
 	g.beginShutdown(grace)
 	return g.currentStatus(), nil

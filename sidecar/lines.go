@@ -113,6 +113,7 @@ func (c *lineConn) readCommands() {
 			_ = c.writeAnswer(nil, errNoHTTP)
 			break
 		}
+		// After the check above: a page in a browser is no sign of life of the game server.
 		c.game.noteCall()
 		if name != "" && c.writeAnswer(c.runCommand(name, strings.TrimSpace(argument))) != nil {
 			break
@@ -202,6 +203,7 @@ func (c *lineConn) runCommand(name, argument string) (any, error) {
 		return nil, &rest.Problem{Status: http.StatusNotFound, Code: "unknown_command",
 			Detail: "The commands are " + commandNames + "."}
 	}
+	// Not bound to the connection: each command that waits has a time limit of its own.
 	return command(c, context.Background(), argument)
 }
 

@@ -72,6 +72,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	}
 	var err error
 	switch state := g.currentStatus().State; {
+	// The registration of an unhealthy game server has ended, and it is heard again.
 	case state == StateStarting, state == StateUnhealthy:
 		err = g.startServer(ctx, o, a.BootID)
 	// It stops, or has ended.
@@ -137,6 +138,7 @@ func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID s
 	if former == nil || err != nil && g.options.IsDeployed {
 		return err
 	}
+	// With a time limit of its own: the registration may have used up that of the call.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if failed := former.Close(closing); failed != nil {
@@ -155,6 +157,7 @@ func (g *game) offerAgain(ctx context.Context, o sdk.ServerOptions) error {
 	if err != nil {
 		return err
 	}
+	// Only now: an offer that failed must differ from this the next time, so that it is sent again.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.options.Server = o
@@ -201,7 +204,7 @@ func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID st
 	go g.followServer(server)
 }
 
-// followServer tells the game server what the director says about it, until its registration ends.
+// followServer publishes to the game server what the director says about it, until its registration ends.
 func (g *game) followServer(server *sdk.GameServer) {
 	sessions, unwanted := server.Sessions(context.Background()), server.Unwanted()
 	for {
@@ -214,6 +217,7 @@ func (g *game) followServer(server *sdk.GameServer) {
 			}
 			g.setSessions(list)
 		case <-unwanted:
+			// Closed once; a closed channel would be ready again and again.
 			unwanted = nil
 			g.beUnwanted()
 		case <-server.Done():

@@ -56,6 +56,7 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 	var check rest.Check
 	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
 	for _, name := range []string{"region", "instance", "session"} {
+		// Only the length: the log may have events of what is not there any more.
 		check.That(utf8.RuneCountInString(query(name)) <= maxName, name, "must have at most 128 characters")
 	}
 	if text := query("kinds"); text != "" {

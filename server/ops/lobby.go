@@ -114,6 +114,7 @@ func (r *roomChange) Validate(c *rest.Check) {
 	r.checkIDs(c)
 	checkReason(c, r.Reason)
 	if r.MaxMembers != nil {
+		// The room's type may allow fewer, which ReconfigureRoom checks.
 		c.Range("max_members", *r.MaxMembers, 1, 2000)
 	}
 	// Absent and null leave it as it is.

@@ -67,6 +67,7 @@ type profileVersion struct {
 }
 
 func (f face) showProfile(ctx context.Context, in rest.In[rest.None]) (profileVersion, error) {
+	// No version has the number 0: it stands for the live one.
 	wanted := 0
 	if text := in.Query("version"); text != "" {
 		var err error
@@ -142,6 +143,7 @@ func (f face) rollBackProfile(ctx context.Context, in rest.In[rollbackRequest]) 
 	if err != nil {
 		return profileChange{}, err
 	}
+	// 0 stands for the version before the live one.
 	to := 0
 	if in.Body.Version != nil {
 		to = *in.Body.Version
@@ -151,6 +153,7 @@ func (f face) rollBackProfile(ctx context.Context, in rest.In[rollbackRequest]) 
 }
 
 func (f face) retireProfile(ctx context.Context, in rest.In[rest.None]) (profileChange, error) {
+	// From the query, since DELETE has no body.
 	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Query("reason"))
 	if err != nil {
 		return profileChange{}, err
@@ -188,6 +191,7 @@ func problemOf(err error) error {
 	var stored *fault.Error
 	switch {
 	case errors.As(err, &refused):
+		// Not 400: the body is valid, and the document in it is not.
 		p := &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile",
 			Detail: refused.Problems[0].String()}
 		for _, one := range refused.Problems {

@@ -97,4 +97,5 @@ func invalidError(field, text string) error {
 }
 
 // postgresTime formats a time as Postgres does in UTC.
+// It leaves out trailing zeros of the fraction, as Postgres does.
 func postgresTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999") + "+00" }

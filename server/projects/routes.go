@@ -30,7 +30,9 @@ func New(o Options) (http.Handler, error) {
 		return nil, err
 	}
 	engine.HandleMethodNotAllowed = false // Nexis answers 404.
+	// Before all checks: refused requests count, too.
 	engine.Use(func(*gin.Context) { f.requestCount.Add(1) })
+	// Before the routes: a preflight request carries no token.
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}

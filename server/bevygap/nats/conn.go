@@ -241,7 +241,7 @@ func (c *conn) writeWhole(text []byte) error {
 	return err
 }
 
-// endOnceWith tells the client why, and ends the connection, once. The reading goroutine then closes it.
+// endOnceWith sends the client the reason, and ends the connection, once. The reading goroutine then closes it.
 func (c *conn) endOnceWith(why ending) {
 	c.endOnce.Do(func() {
 		c.server.metrics.endedConns.WithLabelValues(why.cause).Inc()

@@ -44,7 +44,7 @@ var (
 	okLine   = []byte("+OK\r\n")
 )
 
-// errorLine tells the client what is wrong, in NATS's words.
+// errorLine returns the line that says what is wrong, in NATS's words.
 func errorLine(text string) []byte { return []byte("-ERR '" + text + "'\r\n") }
 
 // header is one of a message.

@@ -22,7 +22,7 @@ type member struct {
 	room           *hubRoom
 	session        *session
 	sessionID      string
-	joinPos        int64          // its join told it everything up to this position
+	joinPos        int64          // it was sent everything up to this position with its join
 	listPos        int64          // the position of the last list of members that it was sent
 	sentSeq        int64          // of the state that it was sent
 	snapshotPolicy snapshotPolicy // what it may be sent when
@@ -110,8 +110,8 @@ func (m *member) flushHeld(b *batch) {
 	}
 }
 
-// sendSnapshotAt sends a snapshot from a time on, as soon as the room knows all that the member has seen. What is held
-// needs no snapshot first, but for patches.
+// sendSnapshotAt sends a snapshot, but not before a time, and not before the room has all rows that the member has
+// seen. What is held waits for the snapshot.
 func (m *member) sendSnapshotAt(b *batch, opens time.Time) {
 	// The join was answered from a later state than the room has reached here: a snapshot now would go back in time.
 	if m.room.pos < m.joinPos && opens.Before(b.now.Add(behindPause)) {

@@ -14,7 +14,7 @@ import (
 // hubTimeout bounds a call of the database, each of which is repeated.
 const hubTimeout = 3 * time.Second
 
-// delivered is the part of db.Store from which a hub learns what its members are sent.
+// delivered is the part of db.Store from which a hub reads what its members are sent.
 type delivered interface {
 	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
 	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)

@@ -73,7 +73,7 @@ func (q *roomInbox) appliedPosition() int64 {
 	return q.appliedPos
 }
 
-// publishPosition tells other goroutines how far the room is. It returns the last position of the rows that were
+// publishPosition publishes the room's position to other goroutines. It returns the last position of the rows that were
 // dropped, 0 if none were.
 func (q *roomInbox) publishPosition(applied int64) (dropped int64) {
 	q.mu.Lock()

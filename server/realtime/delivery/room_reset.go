@@ -45,7 +45,7 @@ func (r *hubRoom) forgetLostRows(pos int64) {
 	}
 }
 
-// endRoom takes all members out of a room that has ended. Those that its last rows did not take out are told so.
+// endRoom takes all members out of a room that has ended. Those that its last rows did not take out are sent room.left.
 func (r *hubRoom) endRoom() {
 	for _, m := range r.localMembers {
 		m.session.conn.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id,

@@ -35,7 +35,7 @@ func newRowFrames(room string, row db.LobbyRow) *rowFrames {
 	return f
 }
 
-// findLeaver reports whether a session leaves with the row. reason is the frame that tells it why, nil if it left by
+// findLeaver reports whether a session leaves with the row. reason is the frame with the reason, nil if it left by
 // itself.
 func (f *rowFrames) findLeaver(session string) (left bool, reason *wire.SharedFrame) {
 	i, left := f.leavers[session]
@@ -45,9 +45,8 @@ func (f *rowFrames) findLeaver(session string) (left bool, reason *wire.SharedFr
 	return left, reason
 }
 
-// welcome returns what the row tells a session that joined or came back with it: its own entry and the presence of
-// others after it, and then the messages. Without an entry of the session, it is told of itself all the same: it was a
-// member already.
+// welcome returns the frames of the row for a session that joined or came back with it: its own entry and the presence
+// of others after it, and then the messages. Without an entry of the session, which was a member already, it makes one.
 func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*wire.SharedFrame) {
 	first := -1
 	for i, e := range f.entries {

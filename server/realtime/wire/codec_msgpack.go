@@ -24,7 +24,7 @@ func (msgpackCodec) Binary() bool { return true }
 func (msgpackCodec) Decode(frame []byte) (Envelope, error) {
 	in := newUnpacker(frame)
 	root, err := in.unpackValue()
-	// The decoder reads from rest without a buffer of its own, so what it left is there.
+	// The decoder reads from unreadBytes without a buffer of its own, so what it left is there.
 	if err == nil && in.unreadBytes.Len() > 0 {
 		err = errors.New("bytes after the message")
 	}
@@ -99,7 +99,7 @@ func (u *unpacker) unpackNumber() (value, error) {
 	if err != nil {
 		return nil, errTruncated
 	}
-	// What a client of the other codec would have sent, and all members are to get the same.
+	// As a client of the JSON codec would have sent it: members of both codecs must get the same.
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return nil, nil //nolint:nilnil // null, as JSON.stringify writes them
 	}
@@ -140,6 +140,7 @@ func (u *unpacker) unpackArray() (value, error) {
 		if err != nil {
 			return nil, err
 		}
+		// In a list, JSON.stringify writes undefined as null.
 		if v != (undefined{}) {
 			values[i] = v
 		}
@@ -160,6 +161,7 @@ func (u *unpacker) unpackObject() (value, error) {
 			// With what was decoded before the error: its rid, if it was among that, is in the answer.
 			return object, err
 		}
+		// JSON.stringify leaves out a key whose value is undefined.
 		if v != (undefined{}) {
 			object[key] = v
 		}

@@ -41,6 +41,7 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 	var isType, isRoom bool
 	e.Type, isType = optionalText(object["t"])
 	e.Room, isRoom = optionalText(object["room"])
+	// Also for "": an empty name is refused, and must not fall back to the fields of p.
 	e.HasRoom = object["room"] != nil
 	version, isNumber := object["v"].(float64)
 	switch {
@@ -55,6 +56,7 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 			Text: fmt.Sprintf("unsupported protocol version: %v", version), RID: e.RID}
 	case strings.TrimSpace(e.Type) == "":
 		return Envelope{}, &FrameError{Code: codeTypeRequired, Text: "message type is required", RID: e.RID}
+	// Last, since it may encode the payload.
 	case !fitsPayload(e.P, frame):
 		return Envelope{}, &FrameError{Code: CodeTooLarge, Text: "payload exceeds maximum size", RID: e.RID}
 	}

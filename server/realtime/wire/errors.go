@@ -57,7 +57,7 @@ var kindFailures = map[fault.Kind]Failure{
 	fault.Elsewhere:   {Code: fault.CodeElsewhere, Text: "another cell serves the region"},
 }
 
-// ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
+// ticketCodes are the codes of the store whose text says why a player's ticket is refused. Clients get both.
 var ticketCodes = map[string]bool{
 	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true,
 	"ticket_ended": true, "too_late": true,

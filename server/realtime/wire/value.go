@@ -45,7 +45,7 @@ type budget struct{ depthLeft, elementsLeft int }
 
 func newBudget() budget { return budget{maxDepth, maxElements} }
 
-// enterValue takes the elements of an object or array; leave follows them.
+// enterValue takes the elements of an object or array; leaveValue follows them.
 func (b *budget) enterValue(elements int) error {
 	b.depthLeft--
 	b.elementsLeft -= elements
