@@ -37,10 +37,12 @@ type rowsAnswer[T any] struct {
 // rowsText returns rows as JSON, without the last ones where all are too long for an answer.
 func rowsText[T any](rows []T, more bool) (string, error) {
 	for {
+		// Copied to a slice that is not nil: no rows are [], and not null.
 		text, err := json.Marshal(rowsAnswer[T]{append([]T{}, rows...), more})
 		if err != nil || len(text) <= maxAnswer || len(rows) == 0 {
 			return string(text), err
 		}
+		// Rows are left out whole, so that the answer stays JSON.
 		rows, more = rows[:len(rows)/2], true
 	}
 }

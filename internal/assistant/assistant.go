@@ -43,8 +43,9 @@ const instructions = "This server reads one installation of Lattice Director, th
 // Serve answers requests until the input ends or ctx does.
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
+	// The operator or the assistant has ended it.
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		err = nil // the operator or the assistant ended it
+		err = nil
 	}
 	return err
 }
@@ -69,7 +70,7 @@ func newServer(o Options) *mcp.Server {
 	return s
 }
 
-// addTool adds a tool that reads. Its calls wait for one another, and end after a minute.
+// addTool adds a tool that reads. Of the calls of all tools maxRunning run at a time, and each ends after maxCall.
 func addTool[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
 	tool := &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}

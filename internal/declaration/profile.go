@@ -36,6 +36,7 @@ func (p *Profile) requireFrom() {
 	if len(unsaid) == 0 {
 		return
 	}
+	// What is a problem here is not reported as a warning as well.
 	p.Profile, p.Problems = nil, append(p.Problems, unsaid...)
 	p.Warnings = slices.DeleteFunc(p.Warnings, func(w profile.Problem) bool { return slices.Contains(unsaid, w) })
 }

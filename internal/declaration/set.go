@@ -129,6 +129,7 @@ func projectOf(p poolfile.Project, options Options) db.NewProject {
 
 // checkTogether reports what is wrong between files: what two of them declare.
 func (s *Set) checkTogether() {
+	// Each file was checked by itself: here pools and the app versions of other files are compared.
 	for _, p := range provision.CheckPools(s.declaration.AppVersions, s.declaration.Pools) {
 		s.problems = append(s.problems, s.problemAt(p.Path, p.Text))
 	}

@@ -41,8 +41,10 @@ func (f agentSums) judgeAgents() Finding {
 		return goodFinding("region %s: no replica serves Rivalis game servers, and none is connected", f.Region)
 	case f.Agents == 0:
 		return goodFinding("region %s: none is connected", f.Region)
+	// More than half are not connected.
 	case f.Agents > 2*f.Connected:
 		return failureFinding(gone, "%s", says)
+	// More than a tenth are not connected: single game servers may be restarting.
 	case f.Agents*9 > f.Connected*10:
 		return warningFinding(gone, "%s", says)
 	case f.Connected == f.Draining:

@@ -66,6 +66,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 			says).inSection(silent)
 	case f.Alive == 0:
 		return failureFinding("check the game servers, and whether their heartbeats reach a replica", "%s", says)
+	// Half of those that were there.
 	case died*2 >= f.Alive+died:
 		return failureFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)

@@ -33,6 +33,7 @@ func judgeKEKs(uses []kekUse) Finding {
 				len(u.Lacking), u.Processes, u.Fingerprint, u.neededKeys(), strings.Join(u.Lacking, ", "))
 		}
 	}
+	// Other keys do not count: workers seal them again with the newest one.
 	for _, u := range uses {
 		if u.Credentials > 0 && u.First == 0 {
 			return warningFinding("keep it as the last of DIRECTOR_KEY_ENCRYPTION_KEY until this is gone; "+

@@ -180,6 +180,7 @@ func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 		}
 	}
 	switch {
+	// By the successes that loops record, and not by processes: a replica may run a worker as well.
 	case youngest > time.Minute:
 		return failureFinding(start, "no worker is running: the last successful run of any loop was %s ago",
 			briefDuration(youngest))
@@ -190,6 +191,7 @@ func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 		return warningFinding(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.runningOnes),
 			len(r.runningOnes)+len(r.frozenOnes),
 			silenceTexts(r.frozenOnes)).inSection(frozenSection)
+	// Only a warning: the other workers take its loops over.
 	case len(r.lostProcesses()) > 0:
 		return warningFinding("start it again, and look for the reason in its log",
 			"%d of %d workers run; ended without shutting down: %s", len(r.runningOnes),

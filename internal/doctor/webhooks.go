@@ -42,6 +42,7 @@ func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
 		return warningFinding(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director "+
 			"webhooks replay %s", w.Name, w.Name),
 			"%s", says)
+	// Only of an active one: a failing one is judged by how long it has failed.
 	case w.Lag > webhookLags && w.State == "active":
 		return warningFinding("see whether a worker delivers, and director webhooks deliveries "+w.Name,
 			"%s; the oldest event waits for %s", says,

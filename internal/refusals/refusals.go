@@ -38,7 +38,7 @@ type Book struct {
 
 	mu           sync.Mutex
 	pendingByKey map[key]*entry
-	pendingOrder []key // of pending, the oldest first
+	pendingOrder []key // of pendingByKey, the oldest first
 }
 
 // key is what refusals have in common that are one row for an hour.

@@ -21,7 +21,7 @@ import (
 type client struct {
 	baseURL   string
 	http      *http.Client
-	tokenFile string // a file, or empty
+	tokenFile string // empty: calls have no token
 }
 
 // exchange makes a call. Its error holds neither the token nor the body.

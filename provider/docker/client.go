@@ -52,8 +52,8 @@ func (p *Provider) exchangeOnce(ctx context.Context, k call, prefix string) (htt
 
 // engine is what the engine says about itself.
 type engine struct {
-	pathPrefix    string // of all paths: its version of the API
-	loggingDriver string // its logging driver
+	pathPrefix    string // names the version of the API
+	loggingDriver string
 }
 
 var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)

@@ -18,7 +18,7 @@ import (
 
 // Cause is why a call of the database failed.
 type Cause struct {
-	// of Postgres, with its SQLSTATE, or of the network; without addresses, names and secrets of the connection
+	// of Postgres, with its SQLSTATE and the names that it quotes; or of the network, without addresses and names
 	Words   string
 	Do      string // what to do
 	Section string // the heading in docs/runbook.md that says more
@@ -106,6 +106,7 @@ func ofNetwork(err error) (Cause, bool) {
 	var dns *net.DNSError
 	var words, do string
 	switch {
+	// Judged first: a lookup that timed out is also an error of the time.
 	case errors.As(err, &dns):
 		words = "the host name cannot be resolved"
 		do = "correct the host in DATABASE_URL, or repair DNS: " + noSuchHost(dns)

@@ -86,6 +86,7 @@ func (r *Reader) explainWaiting(ctx context.Context, known db.PlayerTicket) (exp
 	}
 	e := explain.Begin(q)
 	partial := false
+	// The whole queue is read only if the answer depends on it.
 	if e.NeedsOthers() {
 		if partial, err = r.compareQueue(ctx, e, q); err != nil {
 			return explain.Ticket{}, err
@@ -227,6 +228,7 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 	return append(asked, others[:min(len(others), maxProfiles-len(asked))]...), left, nil
 }
 
+// holdsTicket reports whether the pool admits the ticket. What else the ticket lacks is for the explanation to say.
 func holdsTicket(p *profile.Profile, t *match.Ticket) bool {
 	_, lacks := decide.New(decide.Version{Profile: p}, 0).Candidate(t)
 	return !slices.ContainsFunc(lacks, func(l decide.Lack) bool { return l.Why == decide.LacksPool })
@@ -235,7 +237,7 @@ func holdsTicket(p *profile.Profile, t *match.Ticket) bool {
 // readProfile reads the live version of a profile.
 func (r *Reader) readProfile(ctx context.Context, name string) (explain.Asked, error) {
 	a := explain.Asked{Name: name}
-	stored, err := r.Options.Store.Profile(ctx, r.Options.Universe, name, 0)
+	stored, err := r.Options.Store.Profile(ctx, r.Options.Universe, name, 0) // 0: the live version
 	if fault.Is(err, fault.NotFound) {
 		a.Unusable = explain.Reason{Reason: explain.Unknown, Text: "there is no such profile"}
 		return a, nil

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// beginAnew follows an error of run. After a reading that failed, or a lease that was lost, what this worker knows
+// beginAnew follows an error of runUntilError. After a reading that failed, or a lease that was lost, what this worker knows
 // stays valid: the next look says which profiles are still its own. Otherwise it forgets everything.
 func (l *Loop) beginAnew(ctx context.Context, err error) {
 	why, failed := anewFailed, (*readingError)(nil)
@@ -28,7 +28,7 @@ func (l *Loop) beginAnew(ctx context.Context, err error) {
 	l.forgetAll()
 }
 
-// keepKnown drops only what ended with run: the calls of match functions, and the profiles that wait for their results.
+// keepKnown drops only what ended with the run: the calls of match functions, and the profiles that wait for their results.
 func (l *Loop) keepKnown() {
 	l.dropCalls()
 	for _, p := range l.profilesInOrder() {

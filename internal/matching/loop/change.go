@@ -40,7 +40,7 @@ const (
 	candidatesReturned
 	regionsChanged
 	rosterChanged
-	rosterEnded  // ids are its session
+	rosterEnded  // ticketIDs has its session, and nothing else
 	decisionsDue // after a pause
 )
 

@@ -20,7 +20,7 @@ type decider struct {
 	isUnfinished   bool // the last turn left something to search for
 	candidateCount int  // after the last turn
 	nextAt         time.Time
-	hasNext        bool // time alone makes a decision possible, at next
+	hasNext        bool // time alone makes a decision possible, at nextAt
 }
 
 // searching is what only the goroutine of a turn uses.

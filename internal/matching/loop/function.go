@@ -27,8 +27,8 @@ type function struct {
 	profile       *profile.Profile
 	completer     *decide.Completer // adds modes, regions and seats to its matches
 	hostRegions   []decide.Region
-	candidateIDs  map[string]bool // ids of the candidates
-	hasNew        bool            // a candidate is new since the last call began
+	candidateIDs  map[string]bool
+	hasNew        bool // a candidate is new since the last call began
 	isCalling     bool
 	beganAt       time.Time // the last call
 	notBefore     time.Time // not to be called before

@@ -77,8 +77,8 @@ type functionCall struct {
 	playerArg   string
 	judgedAt    time.Time
 	profile     *profile.Profile
-	profileName string // the name of the profile
-	ownerEpoch  int64  // of its owner
+	profileName string
+	ownerEpoch  int64 // when the call began: a later owner's matches have another one
 	function    *function
 
 	proposals       []cycle.Proposal

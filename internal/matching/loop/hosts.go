@@ -12,7 +12,7 @@ import (
 type hosts struct {
 	largestFree map[string]map[string]int // free seats of the instance that has most, by region and mode
 	freeSeats   budget                    // free seats of all instances
-	knownModes  map[string]bool           // the modes
+	knownModes  map[string]bool           // that the last reading asked for
 	readAt      time.Time
 }
 

@@ -18,7 +18,7 @@ type job struct {
 	regionIndex     int           // index in match.Regions of the game region that is tried
 	decidedAt       time.Time     // by this machine's clock
 	maxWait         time.Duration // how long it waits for a server; an accepted match waits without limit
-	waitedForServer bool          // for a server: it counts in demand
+	waitedForServer bool          // it counts in demand
 	nearestRegion   string        // the region that is best for its players; "": they measured none in common
 	waiters         []waiter      // as match.Tickets
 }

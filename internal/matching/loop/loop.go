@@ -17,7 +17,7 @@ type Loop struct {
 	options Options
 
 	metrics    *metrics
-	lastMoment time.Time // what moment returned last
+	lastMoment time.Time // what currentMoment returned last
 
 	// Following the queue.
 	queue         *queue

@@ -185,7 +185,7 @@ func (q *queue) freeVersions(ids []string) map[string]uint64 {
 	return free
 }
 
-// refreshPage bounds the tickets that one call of refresh reads.
+// refreshPage bounds the tickets that one call of refreshTickets reads.
 const refreshPage = 1000
 
 // refreshTickets reads tickets that turned out to be other than this worker knew.

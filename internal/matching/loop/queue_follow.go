@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// startFollowing reads where the changes begin that follow is to read, and the newest tickets. Then load reads the
-// tickets of before.
+// startFollowing reads from where on followChanges has to read, and the newest tickets. Then loadPage reads the tickets
+// that came before.
 func (q *queue) startFollowing(ctx context.Context) error {
 	err := callDatabase(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
 		q.changesPoint, err = q.store.FeedEnd(ctx)

@@ -12,7 +12,7 @@ import (
 // the queue and are no candidates meanwhile.
 type waiting struct {
 	jobs          []*job
-	jobByTicket   map[string]*job // by ticket
+	jobByTicket   map[string]*job
 	shownTickets  map[string]bool // tickets whose players see that they wait for a server
 	storedDemand  []db.Demand     // as the database has it
 	isDemandStale bool            // the database may have demand of former owners

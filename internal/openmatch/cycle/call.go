@@ -127,8 +127,8 @@ func (c *call) resultOf(err error) error {
 	return nil
 }
 
-// fail ends the call by itself. Fetch does not return before endCall, because matches of the call may be committed
-// right now. The caller holds mu.
+// fail ends the call by itself. Fetch does not return before the round has called end, because matches of the call may
+// be committed right now. The caller holds mu.
 func (c *call) fail(err error) {
 	if c.advanceTo(failing) {
 		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}

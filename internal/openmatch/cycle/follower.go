@@ -23,7 +23,7 @@ const (
 type follower struct {
 	round *round
 
-	lastWritten   map[uuid.UUID]int32 // the number of the last proposal in batch, or before it, of each call
+	lastWritten   map[uuid.UUID]int32 // the number of the last proposal in nextBatch, or before it, of each call
 	finishedCalls map[uuid.UUID]bool  // calls of which no proposals follow those
 	nextBatch     proposalBatch
 	isCollecting  bool      // the owner takes proposals

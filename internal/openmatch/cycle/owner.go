@@ -16,7 +16,7 @@ type owner struct {
 	phase         string                       // the state of the cycle
 	lastProposal  map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
 	remoteCallers map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
-	hasNoRemote   bool                         // remote is empty, and stays so
+	hasNoRemote   bool                         // remoteCallers is empty, and stays so
 
 	evaluation     *evaluation
 	evaluatesUntil time.Time // once nobody proposes

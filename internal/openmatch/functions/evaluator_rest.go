@@ -32,7 +32,7 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	body, proposals := io.Pipe()
-	defer func() { _ = body.Close() }() // ends a blocked write of send
+	defer func() { _ = body.Close() }() // ends a blocked write of writeProposals
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.targetURL, body)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())

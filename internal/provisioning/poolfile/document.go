@@ -78,7 +78,7 @@ type pool struct {
 	EmptyTTL    text       `yaml:"empty_ttl,omitempty"`
 	Coordinates *place     `yaml:"coordinates,omitempty"`
 	Networks    []text     `yaml:"networks,omitempty"`
-	Modes       *[]text    `yaml:"modes,omitempty"`
+	Modes       *[]text    `yaml:"modes,omitempty"` // nil: all of the app version's, which an empty list is not
 	Zone        text       `yaml:"zone,omitempty"`
 	Schedule    []schedule `yaml:"schedule,omitempty"`
 	Forecast    bool       `yaml:"forecast,omitempty"`

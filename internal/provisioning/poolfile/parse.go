@@ -23,6 +23,7 @@ func Parse(text []byte) (*File, error) {
 	for _, p := range read.Projects {
 		f.Projects = append(f.Projects, Project{string(p.ID), string(p.Name), string(p.Region)})
 	}
+	// An empty list declares something: that there are none, for a prune.
 	if !f.Declares("apps") && !f.Declares("pools") && !f.Declares("projects") {
 		c.addProblemf("", "the document declares nothing: "+contentWords)
 	}

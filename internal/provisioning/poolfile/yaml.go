@@ -42,11 +42,13 @@ func decodeNode(body ast.Node, to *poolDocument) (err error) {
 			err = errors.New("this cannot be read")
 		}
 	}()
+	// The decoder reads the tree that Limits has checked, and nothing of its input.
 	return yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(body, to)
 }
 
 // atPosition returns an error of the library as one of this package.
 func atPosition(body ast.Node, err error) error {
+	// An UnmarshalYAML of this package has refused a value, and knows where it is.
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}

@@ -13,7 +13,7 @@ import (
 // fleet is the mutable copy from which views are made. One goroutine changes it; Instance and AppendRoom of [Roster]
 // read its indexes concurrently.
 type fleet struct {
-	agentByID     map[string]*agent // by id: all agents that have not left
+	agentByID     map[string]*agent // all agents that have not left
 	liveReplicas  map[uuid.UUID]bool
 	heardAt       map[uuid.UUID]int64
 	runningTotals totals

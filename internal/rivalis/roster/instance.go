@@ -26,7 +26,7 @@ type Instance struct {
 	declaredCapacity   db.AgentCapacity
 	autoCreate         bool
 	syncedMillis       int64  // when its last reply was recorded, in Unix milliseconds
-	hasMissed          bool   // it has missed a poll since synced, so the replica's heard time does not apply to it
+	hasMissed          bool   // it has missed a poll since then, so that its replica's heardAt does not apply to it
 	jsonHead, jsonTail []byte // its JSON before and after lastSyncAt
 	contentHash        uint64 // of head and tail
 }
