@@ -59,6 +59,7 @@ func Begin(q Question) *Explanation {
 	return e
 }
 
+// beginProfile answers what needs no other tickets, and begins an inquiry if the ticket is a candidate.
 func (e *Explanation) beginProfile(i int, asked Asked) Profile {
 	found := Profile{Name: asked.Name, Version: asked.Version}
 	p := asked.Profile
@@ -165,6 +166,7 @@ func (p *Profile) takeFindings(f decide.Findings) {
 	}
 }
 
+// funnelOf returns the stages in the order of the profile's rules, and then what excludes tickets besides them.
 func funnelOf(f decide.Findings) []Funnel {
 	var all []Funnel
 	left := f.OtherCandidates

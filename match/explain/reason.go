@@ -55,6 +55,7 @@ func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	return textOf(l, p, t)
 }
 
+// textOf says in words what a ticket lacks, with the names of its players.
 func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	switch l.Why {
 	case decide.LacksPlayer:

@@ -47,6 +47,7 @@ func orFar(ms *int) int {
 	return *ms
 }
 
+// regionOf says what a region has for the ticket, and what speaks against it.
 func regionOf(name string, p *profile.Profile, t *match.Ticket, modes map[string]int, now time.Time) Region {
 	r := Region{Region: name}
 	if ms, ok := t.Latencies[name]; ok {

@@ -76,6 +76,7 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.setMember("join_in_progress", join)
 }
 
+// canonicalPool returns the filters of a pool; an empty pool is an empty mapping.
 func canonicalPool(p match.Pool) members {
 	var texts, ranges members
 	// Sorted already, as the doubles and tags are: see convertPool.

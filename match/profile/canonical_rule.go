@@ -106,6 +106,7 @@ func canonicalOwn(d *members, r Rule) {
 	}
 }
 
+// canonicalMissing returns the value of the key missing: pass, fail or what stands in.
 func canonicalMissing(m Missing) any {
 	switch {
 	// Before Pass, which every preference has: see convertMissing.
@@ -117,6 +118,7 @@ func canonicalMissing(m Missing) any {
 	return "fail"
 }
 
+// canonicalWiden returns the steps or, where a document may not list so many, the linear widening that made them.
 func canonicalWiden(r Rule, kind ruleShape) any {
 	if l := r.linearSource; l != nil {
 		// Documents write latencies as durations; here they are nanoseconds.

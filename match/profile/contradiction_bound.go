@@ -61,6 +61,7 @@ type way struct {
 	presentGroups            []group
 }
 
+// joinedWith returns the way in which both are true.
 func (w way) joinedWith(o way) way {
 	return way{slices.Concat(w.numberBounds, o.numberBounds), slices.Concat(w.factBounds, o.factBounds),
 		slices.Concat(w.presentGroups, o.presentGroups)}

@@ -77,6 +77,8 @@ func (s *satisfier) columnName(r *Rule) string {
 	return s.columnOf(r, r.Attribute, r.ByRole, r.ofNumbers())
 }
 
+// columnOf names the values of an attribute as a rule takes them: by their type, by what it does about players without
+// one, and by how it folds parties.
 func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, numbers bool) string {
 	has := s.presenceByColumn[attribute]
 	missing := fmt.Sprint(canonicalMissing(r.Missing))

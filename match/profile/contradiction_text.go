@@ -22,6 +22,7 @@ func (c *claim) String() string {
 	return text
 }
 
+// demandText says it without the role and the teams, which String adds.
 func (c *claim) demandText(r *Rule, l Limits) string {
 	name := shortenText(r.Attribute)
 	if r.Rates() {

@@ -69,6 +69,7 @@ func (s *satisfier) waysWithin(c claim) (all []way) {
 	return all
 }
 
+// kindWays returns the ways of a rule that consists of no others, under some limits.
 func (s *satisfier) kindWays(c *claim, l Limits) []way {
 	r := c.rule
 	switch r.Kind {

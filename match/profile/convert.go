@@ -9,6 +9,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
+// convertProfile reads the whole document. It leaves out values that have problems: see goodValue.
 func (c *converter) convertProfile(n *node) {
 	p := c.p
 	p.Name = n.goodValue("name").textOrEmpty()

@@ -113,6 +113,7 @@ func (c *converter) nameRule(r *Rule, n *node, kind ruleShape, in within) {
 	c.ruleIDs[r.ID] = true
 }
 
+// defaultID is made of the rule around it, the kind and the first attribute.
 func (in within) defaultID(kind string, r *Rule) string {
 	id := kind
 	if measured := r.Measured(); len(measured) > 0 {

@@ -51,6 +51,7 @@ func (c *converter) convertTeams(n *node) {
 	c.teamsKnown = !n.isBad
 }
 
+// checkTeams reports more teams, players or roles than a match may have, and notes the names of the roles.
 func (c *converter) checkTeams(n *node) {
 	if len(c.p.Teams) > maxTeams {
 		c.report.addProblem(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams),
@@ -69,6 +70,7 @@ func (c *converter) checkTeams(n *node) {
 	}
 }
 
+// convertTeam reads one entry of the teams. ok is false if its sizes or roles have a problem.
 func (c *converter) convertTeam(n *node) (t Team, ok bool) {
 	size := n.valueOf("players")
 	if size.kind == isObject {
@@ -236,6 +238,7 @@ func (c *converter) lowerSizes(n *node, least map[string]int) (ok bool) {
 	return true
 }
 
+// lowerTeam sets, in least, the size of a team from a step on. It returns false if the team cannot be so small.
 func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int) bool {
 	// Steps only lower sizes: a ticket that has waited longer must not need more players.
 	if players > least[t.Name] {

@@ -33,6 +33,7 @@ func (c *converter) convertTrades(n *node) {
 	}
 }
 
+// rateOf returns the number of a rate, such as 5 of 5ms per second.
 func rateOf(n *node) float64 {
 	// Also of a rate with ms for another quality than latency: checkRate refuses it.
 	number, _, _ := strings.Cut(strings.TrimSuffix(n.plainText, " per second"), "ms")

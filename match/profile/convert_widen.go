@@ -212,6 +212,7 @@ func (l Limits) widenedLimit(kind RuleKind) float64 {
 	return l.Within
 }
 
+// withLimit sets the limit that widenedLimit returns.
 func (l Limits) withLimit(kind RuleKind, to float64) Limits {
 	switch kind {
 	case Comparison:

@@ -96,8 +96,8 @@ type within struct {
 	isPreferred bool
 }
 
+// recordUse notes where an attribute is used first: the warning that only clients vouch for it names this place.
 func (c *converter) recordUse(n *node, by string) {
-	// A warning names one place, the first.
 	if _, known := c.firstUses[n.plainText]; !known {
 		c.firstUses[n.plainText] = firstUse{n, by}
 	}

@@ -42,6 +42,7 @@ func (j *jsonReader) nextToken() json.Token {
 	return t
 }
 
+// readValue reads the next value. It returns nil after it reported a problem.
 func (j *jsonReader) readValue(depth int) *node {
 	t := j.nextToken()
 	n := &node{line: j.position.line, column: j.position.column}

@@ -52,6 +52,7 @@ func ClientsWord(document []byte) []Problem {
 	return all
 }
 
+// convertDocument reads and checks a document. It returns the converter, of whose notes warnings are made.
 func convertDocument(document []byte, stored bool) (*converter, error) {
 	r := &report{isStored: stored}
 	root := readRoot(r, document)

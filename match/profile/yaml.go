@@ -74,6 +74,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 	return y.refuseNode(a, "this is not allowed here: a mapping, a list, text, a number, true or false")
 }
 
+// readScalar makes a node of a text. A plain one, which has no quotes, may be a number, a truth value or null.
 func (y *yamlReader) readScalar(a ast.Node, text string, plain bool) *node {
 	line, column := document.Begin(a)
 	n := &node{kind: isText, line: line, column: column, plainText: text}
@@ -114,6 +115,7 @@ func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, dept
 	return n
 }
 
+// readKey returns a key of a mapping; false after it reported one that is no text.
 func (y *yamlReader) readKey(a ast.MapKeyNode) (key, bool) {
 	line, column := document.Begin(a)
 	k := key{line: line, column: column}

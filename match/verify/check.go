@@ -37,6 +37,7 @@ func (g *game) rulesSomewhere() (fewest []Violation) {
 	return fewest
 }
 
+// regionNames returns the regions to try: that of the match or, while it has none, those that anybody measured.
 func (g *game) regionNames() []string {
 	if g.match.Region != "" {
 		return []string{g.match.Region}

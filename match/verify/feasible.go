@@ -129,6 +129,7 @@ func (f *finder) roleSlots() (slots []slot) {
 	return slots
 }
 
+// aboutRole reports whether a rule, or one inside, looks at who has a role.
 func aboutRole(r profile.Rule) bool {
 	return r.Role != "" || r.Rates() || slices.ContainsFunc(r.Rules, aboutRole)
 }
@@ -163,6 +164,7 @@ func withoutRole(slots []slot, of slot) []slot {
 		func(s slot) bool { return s.teamName == of.teamName && s.roleName == of.roleName })
 }
 
+// takesSlot reports whether a player would take a role at the age of its ticket: see Profile.Autofill.
 func (f *finder) takesSlot(s Seat, role string) bool {
 	g := newGame(f.p, f.triedMatch, f.now)
 	for _, m := range g.members {

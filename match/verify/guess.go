@@ -60,6 +60,7 @@ func firmRules(rules []profile.Rule) []profile.Rule {
 	})
 }
 
+// tryMatch fills one match at random, and reports whether it is valid.
 func (g *guesser) tryMatch() bool {
 	// In a region from the beginning, so that rules on latencies refuse tickets early.
 	g.triedMatch = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
@@ -117,6 +118,7 @@ func (g *guesser) drawOrder() []int {
 	return order
 }
 
+// numberOf returns the number of the first player, which is near enough for an order.
 func numberOf(t *match.Ticket, attribute string) float64 {
 	return t.Players[0].Attributes[attribute].Number
 }
@@ -138,6 +140,7 @@ func (g *guesser) seatRoles(order []int) {
 	}
 }
 
+// takesRole leaves out what autofill adds: a guess may miss such a match.
 func takesRole(p match.Player, role string) bool {
 	return slices.Contains(textsOf(p.Attributes["role"]), role)
 }

@@ -102,6 +102,7 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	return g
 }
 
+// attributesOf returns nil for a player whom the ticket does not have, which checkParties reports.
 func attributesOf(t match.Ticket, sub string) match.Attributes {
 	for _, p := range t.Players {
 		if p.Sub == sub {

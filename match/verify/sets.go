@@ -47,6 +47,7 @@ func (g *game) checkChosen() (found []Violation) {
 	return found
 }
 
+// choosesValue reports whether a common rule, or one inside of another, chooses the value.
 func (g *game) choosesValue(rules []profile.Rule, attribute, value string) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
 		if r.Kind != profile.Common || r.Attribute != attribute {

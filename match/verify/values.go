@@ -79,6 +79,7 @@ var (
 	anything = []match.Kind{match.Number, match.Text, match.List}
 )
 
+// kindsOf returns the types of values that a kind of rule can compare.
 func kindsOf(k profile.RuleKind) []match.Kind {
 	switch k {
 	case profile.Near, profile.Balance, profile.Comparison:
@@ -159,6 +160,7 @@ func foldEntries(by profile.Fold, entries []entry) (folded []entry) {
 	return folded
 }
 
+// foldsKind reports whether a fold makes one value of several of a type.
 func foldsKind(by profile.Fold, kind match.Kind) bool {
 	switch by {
 	case profile.FoldMin, profile.FoldMax, profile.FoldMean:

@@ -107,6 +107,7 @@ func (q queueDrawer) drawAge() profile.Age {
 	return oneOf(q, profile.Oldest, profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean, profile.Each)
 }
 
+// drawTeams draws teams that are alike but for their names.
 func (q queueDrawer) drawTeams() (teams []profile.Team) {
 	least := 1 + q.random.IntN(5)
 	model := profile.Team{Min: least, Max: least, Step: 1, AllowSplit: q.oneIn(8)}

@@ -28,6 +28,7 @@ func (d drawer) upTo(label string, most int) int { return rapid.IntRange(0, most
 // depth is how deep rules may be inside of others.
 const depth = 2
 
+// drawRule draws a rule at a level of nesting, of which the deepest has no rules inside.
 func (d drawer) drawRule(id string, level int) profile.Rule {
 	r := profile.Rule{ID: id, Age: d.p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
 	if d.upTo("own age", 3) == 0 {

@@ -47,6 +47,7 @@ func sortPlayers(players []match.Player) {
 	})
 }
 
+// drawTicket draws a ticket without its players.
 func drawTicket(t *rapid.T, i int) match.Ticket {
 	waited := ever.Draw(t, "waited") - time.Duration(rapid.IntRange(0, 1).Draw(t, "less"))
 	ticket := match.Ticket{ID: fmt.Sprintf("t%02d", i), Created: Now.Add(-max(waited, 0)), Latencies: drawLatencies(t)}
@@ -63,6 +64,7 @@ func drawTicket(t *rapid.T, i int) match.Ticket {
 	return ticket
 }
 
+// drawLatencies draws latencies at the limits of rules, 30 and 60 ms, and just above.
 func drawLatencies(t *rapid.T) map[string]uint16 {
 	latencies := map[string]uint16{}
 	for _, region := range regions {
