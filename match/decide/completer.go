@@ -33,6 +33,7 @@ func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, re
 	for _, t := range tickets {
 		l.pushPick(e.plan.newCandidate(t, &set))
 	}
+	// The players are not numbered anew: modes and regions look at the picks alone.
 	slices.SortFunc(l.picks, byAge)
 	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.rankRegions(everywhere, &l, e.plan),
 		Modes: e.plan.modeNames(l.commonModes())}

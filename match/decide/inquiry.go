@@ -28,6 +28,7 @@ type Inquiry struct {
 // Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are
 // those that may host matches.
 func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *Inquiry, lacks []Lack) {
+	// Any seed will do: an inquiry proposes nothing, so that no sides are drawn by it.
 	e := New(v, 0)
 	if _, lacks = e.Candidate(t); len(lacks) > 0 {
 		return nil, lacks

@@ -52,6 +52,7 @@ func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 			added.playerCount++
 		}
 	}
+	// Sorted: the order of a map is random, and decisions must not depend on it.
 	for _, id := range slices.Sorted(maps.Keys(tickets)) {
 		added.seatedParties = append(added.seatedParties, pl.newSeatedParty(tickets[id], seats, regions))
 	}

@@ -63,7 +63,7 @@ func Begin(q Question) *Explanation {
 func (e *Explanation) beginProfile(i int, asked Asked) Profile {
 	found := Profile{Name: asked.Name, Version: asked.Version}
 	p := asked.Profile
-	// Nothing can be compared: the profile is retired, unreadable, or decided by a function.
+	// Nothing can be compared: the profile is unknown, retired, unreadable, or decided by a function.
 	if p == nil {
 		found.Why = []Reason{asked.Unusable}
 		return found
