@@ -45,7 +45,7 @@ type Book struct {
 type key struct{ player, call, code string }
 
 type entry struct {
-	latest fault.Refusal // the latest
+	latest fault.Refusal
 
 	timesRefused    int
 	firstAt, lastAt time.Time

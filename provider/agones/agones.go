@@ -60,6 +60,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.allocator, err = newClient(cfg.URL, cfg.CA, cfg.Cert, cfg.Key); err != nil {
 		return nil, fmt.Errorf("agones: the allocator: %w", err)
 	}
+	// Optional: without it servers can be allocated, and not found, listed or stopped.
 	if cfg.Kube == (Kube{}) {
 		return p, nil
 	}
@@ -178,6 +179,7 @@ func (p *Provider) readAllocated(a httpcall.Answer, s provider.Spec) (provider.O
 	}
 	ports, err := externalPorts(v.Ports, s.Ports)
 	if err != nil {
+		// The server is allocated all the same.
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", err)
 	}
 	o := provider.Observation{Ref: refOf(v.Name, s.Tag), Tag: s.Tag, Phase: provider.PhaseReady, Ports: ports,

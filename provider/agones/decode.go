@@ -149,6 +149,7 @@ func decodePage(body []byte) (provider.Page, error) {
 	if err := json.Unmarshal(body, &v); err != nil {
 		return provider.Page{}, fmt.Errorf("is no list: %w", err)
 	}
+	// Taken for an empty list, another answer would make all deployments look gone.
 	if v.Kind != "GameServerList" {
 		return provider.Page{}, errors.New("is no list of game servers")
 	}

@@ -74,6 +74,7 @@ func (p *Provider) reachEngine(ctx context.Context, op string) (engine, error) {
 	if err := p.readJSON(ctx, "/version", &version); err != nil {
 		return engine{}, provider.Fail(provider.Transient, op, err)
 	}
+	// The version becomes a part of paths.
 	if !apiVersion.MatchString(version.API) {
 		return engine{}, provider.Fail(provider.Transient, op, errors.New("what answers is no Docker engine"))
 	}

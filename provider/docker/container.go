@@ -70,6 +70,7 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 	if err != nil {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
+	// no-new-privileges: a setuid program of the image gets no more rights than the server has.
 	body := createBody{
 		Image: image, Env: p.environOf(s.Env, ports), ExposedPorts: map[string]struct{}{},
 		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},

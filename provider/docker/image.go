@@ -22,6 +22,7 @@ var reference = regexp.MustCompile(`^[A-Za-z0-9]+([._/:@-]+[A-Za-z0-9]+)*$`)
 
 // isAllowed reports whether the list has the image, or its repository.
 func (p *Provider) isAllowed(image string) bool {
+	// The image becomes a part of a path in Check.
 	if !reference.MatchString(image) || strings.Contains(image, "..") {
 		return false
 	}

@@ -119,6 +119,7 @@ func decodePage(body []byte, number int, tags []string) (provider.Page, error) {
 	if err := json.Unmarshal(body, &v); err != nil {
 		return provider.Page{}, fmt.Errorf("is no list: %w", err)
 	}
+	// Taken for an empty list, another answer would make all deployments look gone.
 	if v.Total == nil || v.Data == nil {
 		return provider.Page{}, errors.New("is no list: total_count or data is absent")
 	}

@@ -90,6 +90,7 @@ func (l *Loop) adoptSome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The others have another owner by now: the database gives each profile to one worker.
 	batch = slices.DeleteFunc(slices.Clone(batch), func(o db.ProfileOwner) bool {
 		_, mine := epochs[o.ProfileName]
 		return !mine
@@ -128,6 +129,7 @@ func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs m
 	var free []string
 	epochs = map[string]int64{}
 	for _, o := range batch {
+		// A profile of this worker, which it resumes or follows to another version, keeps its epoch.
 		if o.WorkerID == l.lease.workerID {
 			epochs[o.ProfileName] = o.Epoch
 		} else {
@@ -176,7 +178,7 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 		p = &owned{name: o.ProfileName, ownerEpoch: epoch, isPaused: o.IsPaused,
 			freeTimes: []time.Time{now, now.Add(abandonedFor)}}
 		l.setProfile(p)
-		l.waiting.isDemandStale = true
+		l.waiting.isDemandStale = true // the database may have demand of the former owner
 		delete(l.looksWithoutOwner, o.ProfileName)
 		l.metrics.takeovers.Inc()
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.ProfileName),

@@ -95,6 +95,7 @@ func (c *commits) addJob(j *job) {
 // sendBatches sends a batch on each free lane of the lines that have jobs.
 func (c *commits) sendBatches(ctx context.Context) {
 	for to, s := range c.stateByLine {
+		// Only while none runs: lanes of different counts would share game servers.
 		if len(s.sentJobs()) == 0 {
 			if len(s.queuedJobs) == 0 {
 				delete(c.stateByLine, to)

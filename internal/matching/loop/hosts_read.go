@@ -51,6 +51,7 @@ func (l *Loop) readHosts(ctx context.Context) error {
 // regionsChanged passes the current game regions to the engine of a profile. Matches that wait for a server were
 // decided without the new regions.
 func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
+	// A change would make the engine search anew.
 	if slices.Equal(before, now) {
 		return
 	}

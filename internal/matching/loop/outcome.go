@@ -37,6 +37,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 }
 
 func (l *Loop) handleOutcomes(ctx context.Context, o outcomes) {
+	// Whether they were committed is not known: the changes of the queue say so before the pause is over.
 	if o.err != nil {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
 			slog.Any("error", o.err))

@@ -96,6 +96,7 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 		}
 	}
 	for name, p := range l.profiles {
+		// With another epoch, another worker had the profile in between, and may have matched its tickets.
 		if mine[name] != p.ownerEpoch {
 			l.dropProfile(name)
 			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided elsewhere", slog.String("profile", name))
@@ -144,6 +145,7 @@ const sharesMost = 8
 // giveSurplus gives up profiles to the worker with least to decide about, as long as both have less to decide about
 // than this one afterwards.
 func (l *Loop) giveSurplus(ctx context.Context) error {
+	// A worker keeps its last profile, and knows its weight only when it has taken all that it is about to.
 	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
 		return nil
 	}

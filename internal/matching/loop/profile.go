@@ -51,6 +51,7 @@ func (p *owned) hasPool() bool {
 
 // sessionSize is how many seats the session of a match has.
 func (p *owned) sessionSize(found decide.Proposal) int {
+	// Such a profile has no teams: the session has the seats of its match.
 	if p.function != nil {
 		return found.Players()
 	}

@@ -56,6 +56,7 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 // judgeReadyChecks ends the ready checks of a profile whose time is over, and returns those that are still open.
 func (l *Loop) judgeReadyChecks(ctx context.Context, p *owned) (open []db.OpenReadyCheck, err error) {
 	err = callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
+		// At once when their time is over: the sweeper of the workers, which judges those without an owner, waits longer.
 		judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{l.matchOwner(p)}, 0,
 			judgeBatch)
 		if err != nil {

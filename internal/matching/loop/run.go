@@ -97,6 +97,7 @@ func (l *Loop) runStep(ctx context.Context, t *timers) error {
 	}
 	l.releaseHolds()
 	l.takeTurns(ctx)
+	// Before turns begin: a profile that newcomers may join decides only with its open matches.
 	if err := l.missingRosters(ctx); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func (l *Loop) sightWaiting() {
 	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
 		first := q.unrecorded[0]
 		q.unrecorded = q.unrecorded[1:]
+		// With another time, it is a ticket that left memory and came back: a later item of the list stands for it.
 		if e := q.entryByID[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
 			l.decidesAbout(e) {
 			sightings = append(sightings, db.Sighting{TicketID: e.id, SeenAt: e.seenAt})

@@ -11,6 +11,7 @@ import (
 
 // restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
 func (l *Loop) restoreWaits(ctx context.Context) error {
+	// The statement reads the times of the whole universe: once for all profiles that are taken together.
 	if len(l.profilesToTake) > 0 {
 		return nil
 	}
