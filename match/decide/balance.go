@@ -31,6 +31,7 @@ func (s *search) swapWhileBetter() bool {
 		for i := range p.units {
 			for j := i + 1; j < len(p.units); j++ {
 				a, b := &p.units[i], &p.units[j]
+				// Of equal size only, since the teams have the sizes that they need.
 				if a.playerCount != b.playerCount || s.teamOf(a) == s.teamOf(b) {
 					continue
 				}
@@ -41,6 +42,7 @@ func (s *search) swapWhileBetter() bool {
 				p.stepsLeft--
 				s.swapUnits(a, b)
 				if v := s.castAndJudge(); v < current {
+					// Kept; otherwise the exchange is taken back.
 					current, improved = v, true
 				} else {
 					s.swapUnits(a, b)
@@ -61,6 +63,7 @@ func (s *search) drawSides(random *lot) {
 		sides[i] = i
 	}
 	for i := range sides {
+		// Each team changes with itself or one behind it, as in a shuffle, but only within its class.
 		var alike []int
 		for j := i; j < len(sides); j++ {
 			if s.plan.teams[j].classIndex == s.plan.teams[i].classIndex {

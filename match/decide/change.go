@@ -40,8 +40,8 @@ func (e *Engine) queueCandidate(c *candidate) {
 		e.sweep.begin()
 	}
 	e.markDirty(c)
-	// A dirty seed needs no timer for its steps: its turn comes anyway, and is at the age that it has then. Only the order
-	// of a batch, and the roles that its players take, change with time while it waits for its turn.
+	// A dirty seed needs no timer for its steps: its turn comes anyway, and is at the age that it has then. Only the
+	// order of a batch, and the roles that its players take, change with time while it waits for its turn.
 	if e.plan.batchColumn >= 0 || e.plan.profile.Autofill > 0 {
 		e.setTimer(c)
 	}

@@ -29,6 +29,7 @@ func newPlan(p *profile.Profile) *plan {
 		if attribute == "" {
 			attribute = o.Value
 		}
+		// Optional, as those of the batch and the priority: a number that only orders excludes no ticket.
 		pl.orderCriteria = append(pl.orderCriteria,
 			criterion{pl.numberColumn(column{attribute: attribute, onlyRole: anyRole, isOptional: true}),
 				o.Distance != "", o.Descending})
@@ -120,6 +121,7 @@ func (pl *plan) addCounted() {
 // chooseBuckets takes the `same` rules that always divide all players.
 func (pl *plan) chooseBuckets() {
 	for _, r := range allOf(pl.rules) {
+		// Not of rules that leave out some players: these may meet everybody.
 		s, ok := r.condition.(*same)
 		if ok && len(r.limitSteps) == 0 && !s.perTeam && s.scope.onlyRole == anyRole &&
 			!pl.atomColumns[s.scope.column].isOptional &&
@@ -144,6 +146,7 @@ func allOf(rules []*rule) (all []*rule) {
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
 		added := trade{terms: t, numberColumn: -1}
+		// Latency is no number of the players.
 		if t.Attribute != "" {
 			numbers := column{attribute: t.Attribute, onlyRole: anyRole, isOptional: true}
 			added.numberColumn, added.byRole = pl.numberColumn(numbers), pl.byRole(t.ByRole, numbers)

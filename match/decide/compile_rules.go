@@ -19,6 +19,7 @@ func byTeam(p *profile.Rule) bool {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
 		return true
 	case profile.Comparison:
+		// A measure of the whole match needs no teams, unless it is about roles.
 		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" ||
 			p.Compare.Against != nil && p.Compare.Against.Team != ""
 	case profile.Or, profile.And, profile.Not:
@@ -30,16 +31,19 @@ func byTeam(p *profile.Rule) bool {
 
 // isFirm reports whether teams that break a rule break it whoever joins them.
 func isFirm(p *profile.Rule) bool {
+	// A rule on the match is judged before it has teams; who has a role is known when the teams are full.
 	if !p.PerTeam || p.Role != "" {
 		return false
 	}
 	if p.Rates() { // a player who joins may change the roles of the others, and with them their numbers
 		return false
 	}
+	// A mean moves with each player, and too few of a count may become enough.
 	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different ||
 		p.Kind == profile.Avoid
 }
 
+// newCondition prepares what a rule compares, by its kind. It adds the columns that are needed to the plan.
 func (pl *plan) newCondition(p *profile.Rule) condition {
 	s := pl.scopeOf(p)
 	col := column{ruleID: p.ID, attribute: p.Attribute, missing: p.Missing, onlyRole: s.onlyRole,
@@ -50,6 +54,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, toleranceColumn: noColumn,
 			mayHaveNoRole: pl.mayHaveNoRole()}
 		if p.Tolerance != "" {
+			// Optional: a ticket without a tolerance has the limit of the rule.
 			n.toleranceColumn = pl.numberColumn(column{attribute: p.Tolerance, onlyRole: anyRole, isOptional: true})
 		}
 		return n
@@ -67,6 +72,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		if p.Kind == profile.Same {
 			return &same{scope: s, perTeam: p.PerTeam}
 		}
+		// A search keeps places for rare values of these: see variety.
 		pl.differentColumns = append(pl.differentColumns, s.column)
 		return &different{scope: s, perTeam: p.PerTeam}
 	case profile.Common:
@@ -78,6 +84,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		s.column = pl.numberColumn(col)
 		return &count{scope: s, perTeam: p.PerTeam}
 	case profile.Latency:
+		// Regions are ranked by the worst latency then: see rankRegions.
 		pl.limitsLatency = true
 		return &latency{scope: s, takesMean: p.TakeMean, missing: p.Missing}
 	case profile.Avoid:
@@ -111,6 +118,7 @@ func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
 func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
 	col.attribute = m.Attribute
 	if m.Take == profile.FoldCount {
+		// Players without a value are not counted, and their ticket is a candidate.
 		col.countsPresence, col.isOptional = true, true
 	}
 	s.column, s.byRole = pl.numberColumn(col), pl.byRole(m.ByRole, col)
@@ -153,6 +161,7 @@ func (pl *plan) byRole(all []profile.RoleAttribute, col column) []int {
 	for _, by := range all {
 		own := col
 		own.attribute, own.onlyRole = by.Attribute, pl.roleNumber(by.Role)
+		// A role that no team has is nobody's.
 		if own.onlyRole >= 0 {
 			columns[own.onlyRole] = pl.numberColumn(own)
 		}

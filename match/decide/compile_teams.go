@@ -24,6 +24,7 @@ func (pl *plan) addTeams() {
 			t.roleNeeds = append(t.roleNeeds, roleNeed{role, r.Min, r.Max})
 			pl.traitNeeds[role] += r.Min
 			pl.roleMost[role] = max(pl.roleMost[role], r.Min)
+			// Places that need not be filled, where rules look at who has a role: see castAndJudge.
 			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (aboutRoles(p.Rules) || aboutRoles(p.Preferred()))
 		}
 		pl.maxPlayers += t.spec.Max

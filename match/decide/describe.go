@@ -52,6 +52,7 @@ func (s *search) seatedTeams() []Team {
 func (s *search) chosenValues() map[string]string {
 	var chosen map[string]string
 	for _, r := range s.plan.rules {
+		// Of rules at the top only: one within or, and, not chooses nothing.
 		k, ok := r.condition.(*common)
 		if !ok {
 			continue
@@ -71,6 +72,7 @@ func (s *search) ruleValues() []RuleValue {
 	for i, r := range s.plan.rules {
 		v := s.placing.verdicts[i]
 		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.ruleText(r)}
+		// Without value and limit: it has measured nothing.
 		if v.hasEnded {
 			values[i] = RuleValue{ID: r.id, Text: "ended"}
 		}
@@ -84,6 +86,7 @@ func (s *search) ruleText(r *rule) string {
 		chosen, _ := k.chosenValue(&s.finalLine)
 		return chosen
 	case *same:
+		// What all players share; per team, each team may have another.
 		if atoms := s.finalLine.atomsIn(k.scope); !k.perTeam && len(atoms) > 0 {
 			return atoms[0].Value().text
 		}

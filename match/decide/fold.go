@@ -35,6 +35,7 @@ func sumValues(values []float64) float64 {
 
 // foldParty folds values[start:], the numbers of one party.
 func foldParty(values []float64, start int, f profile.Fold) []float64 {
+	// Any fold of one number is that number.
 	if len(values)-start < 2 || !foldsNumbers(f) {
 		return values
 	}

@@ -183,9 +183,11 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 	case *sizes:
 		return []scale{{profile.Sizes, now.Within, math.MaxInt32, true, within, sameValue}}
 	case *common:
+		// Down to one value: with none the rule would always hold, which is its end.
 		return []scale{{profile.Common, float64(-now.AtLeast), -1, true,
 			with(func(l *profile.Limits, x float64) { l.AtLeast = int(-x) }), negateValue}}
 	case *count:
+		// Either limit may be the one that keeps others away: each is tried alone.
 		least := with(func(l *profile.Limits, x float64) { l.Min = int(-x) })
 		most := with(func(l *profile.Limits, x float64) { l.Max = int(x) })
 		return []scale{{profile.Count, float64(-now.Min), 0, true, least, negateValue},
@@ -218,5 +220,6 @@ func (c *compare) limitScales(now *profile.Limits) []scale {
 	case c.operator == profile.GreaterOrEqual:
 		return []scale{{profile.Comparison, -now.Number, math.MaxFloat64, false, to(-1), negateValue}}
 	}
+	// The numbers that suffice for < and > have no least one, and for = and != no direction.
 	return nil
 }

@@ -23,6 +23,7 @@ func (q *Inquiry) Findings(effort int) Findings {
 	if f.Match == nil {
 		q.relaxRules(fit, effort/2)
 	}
+	// Last: it takes the ticket out of the candidates.
 	q.findJoin()
 	return *f
 }

@@ -53,7 +53,7 @@ func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 		}
 		tried++
 		*spent += len(e.plan.teams)
-		// A region that is not among ours has no number: a rule on latencies then holds nowhere, and keeps everybody out.
+		// A region that is not among ours has no number: a rule on latencies holds nowhere then, and keeps all out.
 		allowed := noRegion
 		if region := e.hostRegions.number(r.openMatch.Region); region >= 0 {
 			allowed = 1 << region

@@ -23,8 +23,8 @@ func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
 func (s *search) holdsWithoutTeams() bool {
 	over, regions := s.judgeRules(false)
 	s.placing.holdingRegions = regions
-	// While no region is known, no rule holds in one. A match whose rules hold otherwise is made all the same, and waits
-	// for a host; a rule on latencies does not hold then.
+	// While no region is known, no rule holds in one. A match whose rules hold otherwise is made all the same, and
+	// waits for a host; a rule on latencies does not hold then.
 	return over == 0 && (regions != 0 || s.finalLine.allowedRegions == 0)
 }
 

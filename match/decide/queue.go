@@ -51,6 +51,7 @@ const children = 4
 
 // settleAt puts an item into place i, which is free, or where it belongs above or below.
 func (q *queue) settleAt(i int, item queued) {
+	// Up as far as it precedes its parents, and from there down as far as children precede it.
 	for i > 0 && item.precedes(&q.items[(i-1)/children]) {
 		q.setSlot(i, q.items[(i-1)/children])
 		i = (i - 1) / children

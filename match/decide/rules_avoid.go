@@ -14,6 +14,7 @@ type avoid struct {
 }
 
 func (a *avoid) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
+	// Teams are not known yet.
 	if a.perTeam {
 		return true
 	}

@@ -13,6 +13,7 @@ type common struct {
 }
 
 func (k *common) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	// Who has the role is not known yet.
 	if k.scope.onlyRole != anyRole {
 		return true
 	}
@@ -28,6 +29,7 @@ func (k *common) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	if !bound {
 		return verdict{holdingRegions: everywhere, limit: float64(lim.AtLeast)}
 	}
+	// The other way round, since it is a least number; value and limit are put right below.
 	v := atMost(float64(lim.AtLeast), float64(len(values)))
 	v.value, v.limit = float64(len(values)), float64(lim.AtLeast)
 	return v

@@ -67,6 +67,7 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 		for i := range l.picks {
 			last := len(l.picks)
 			if n.fromMean {
+				// Each ticket with the mean, and not with others.
 				last = i + 1
 			}
 			for j := i; j < last; j++ {
@@ -174,6 +175,8 @@ func (n *near) boundsOf(c *candidate) (low, high float64) {
 		}
 		least, greatest = append(least, from), append(greatest, to)
 	}
+	// In any roles, the least number is at most the least of what players reach, and the greatest at least the
+	// greatest of what they have at least.
 	low, _ = extremesOf(foldParty(greatest, 0, n.scope.partyFold))
 	_, high = extremesOf(foldParty(least, 0, n.scope.partyFold))
 	return low, high
@@ -182,6 +185,7 @@ func (n *near) boundsOf(c *candidate) (low, high float64) {
 // ratingsOf returns the least and the greatest number with which a player may count; NaN if it may be left out.
 func (n *near) ratingsOf(c *candidate, player int) (least, greatest float64) {
 	if c.isSeated {
+		// Its role is given.
 		x := c.ratingIn(&n.scope, player, c.takenSeats[player].roleIndex)
 		return x, x
 	}

@@ -52,6 +52,7 @@ func (pl *plan) strengthOf(c *candidate, player int) float64 {
 	total := 0.0
 	for i, x := range c.numbersOf(pl.evenBy.numberColumn) {
 		if pl.evenBy.byRole != nil {
+			// Roles are given later: the one that the player prefers stands for them.
 			x = c.wishedRating(pl.evenBy.numberColumn, pl.evenBy.byRole, i)
 		}
 		if (player == wholeParty || i == player) && !math.IsNaN(x) {

@@ -40,7 +40,8 @@ func Reference() []Section {
 		"also has these keys.", keysOf(common)})
 	for _, kind := range ruleShapes {
 		o := kind.object()
-		own := object{keyFields: o.keyFields[:1+len(kind.ownFields)]} // without those of every rule: see ruleShape.object for the order
+		// Without the keys of every rule, which come last: see ruleShape.object.
+		own := object{keyFields: o.keyFields[:1+len(kind.ownFields)]}
 		all = append(all, Section{"rules: " + kind.kindKey, kind.aboutText, keysOf(own)})
 		if len(kind.stepFields) > 0 {
 			last := &all[len(all)-1]

@@ -10,7 +10,7 @@ import (
 
 // Rule is a condition on the players of a match. Its kind determines which fields it uses.
 type Rule struct {
-	// unique in the profile; by default the kind and the attribute, such as near-skill; of a rule within or: or/near-skill
+	// unique in the profile; by default the kind and the attribute: near-skill or, within or, or/near-skill
 	ID      string
 	Kind    RuleKind
 	Age     Age    // whose waiting time decides its step; the profile's by default

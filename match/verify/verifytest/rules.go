@@ -281,8 +281,8 @@ func (d drawer) widenLimits(r *profile.Rule, l *profile.Limits) {
 var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean,
 	profile.Each})
 
-// later and ever are the ages at which something widens, ever also 0. Tickets are as old as that to the nanosecond, or a
-// nanosecond younger.
+// later and ever are the ages at which something widens, ever also 0. Tickets are as old as that to the nanosecond, or
+// a nanosecond younger.
 var (
 	later = rapid.SampledFrom([]time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second})
 	ever  = rapid.OneOf(rapid.Just(time.Duration(0)), later)
