@@ -20,17 +20,17 @@ type agentTx struct {
 	roomsByKey      map[roomKey]*roomRow
 	ofID            map[string][]*roomRow // rooms by agent
 	keptDrains      []keptDrain
-	pendingCommands map[string][]query.PendingOfAgentsRow // pending commands by agent
-	keptActors      map[keptKey]string                    // actors
-	endedReplicas   map[uuid.UUID]bool                    // replicas that accept no agents
+	pendingCommands map[string][]query.PendingOfAgentsRow // by agent
+	keptActors      map[keptKey]string                    // who began the kept drains
+	endedReplicas   map[uuid.UUID]bool                    // they accept no agents any more
 	predecessorsOf  map[string][]predecessor              // by joining agent
 
 	latestJoin      time.Time // of the database; each joining agent gets a later time than the one before
-	furtherAgents   []string  // further agents to lock
+	furtherAgents   []string  // to lock, besides those of the calls
 	newRooms        []*roomRow
 	agentEvents     eventLog
 	settledCommands []settledCommand
-	wokenReplicas   map[uuid.UUID]bool // replicas
+	wokenReplicas   map[uuid.UUID]bool // after the commit
 }
 
 type roomKey struct{ agentID, baseID string }

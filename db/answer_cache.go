@@ -17,7 +17,7 @@ type cachedAnswer struct {
 }
 
 func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
-	// Not asked under the lock: a database that is slow must not hold up notices of other regions.
+	// The lock is released while it asks: a slow database must not delay other regions.
 	r.mu.Lock()
 	last, ok := r.byRegion[region]
 	r.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 type ackTx struct {
 	q             *query.Queries
 	region        string
-	furtherAgents []string // further agents to lock
+	furtherAgents []string // to lock, besides those of the acks
 
 	agentsByID   map[string]query.LockAgentStatesRow
 	commandsByID map[uuid.UUID]query.AcknowledgedCommandsRow
 
 	settleParams   query.SettleAcknowledgedParams
-	confirmedRooms []string // ids of rooms
+	confirmedRooms []string // ids, as those of deletedRooms
 	deletedRooms   []string
 	lateArrivals   []lateRoom
 	roomRenames    query.RenameRoomsParams
 	agentEvents    query.LogAgentEventsParams
-	callerReplicas []uuid.UUID // replicas that wait for the commands
+	callerReplicas []uuid.UUID // they wait for the answers to the commands
 }
 
 // ackChange holds the changes that an ack makes to the counters and the status of its agent.

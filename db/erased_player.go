@@ -21,7 +21,7 @@ type erasurePass struct {
 	store       *Store
 	row         query.GetErasureRow
 	regions     []string
-	changedRows int64 // that were changed or deleted
+	changedRows int64 // and deleted ones
 }
 
 // erasedPlayer is a pass over what names one player.
@@ -29,27 +29,28 @@ type erasedPlayer struct {
 	pass *erasurePass
 
 	player   string
-	partyKey uuid.UUID // of the player alone
+	partyKey uuid.UUID // the key of a party of this player alone
 }
 
 // eraseRows is a statement that erases rows, and returns how many.
 type eraseRows func(q *query.Queries, ctx context.Context) (int64, error)
 
-// historyHash returns what stands for a player in the history of tickets where that keeps hashes: a stranger who guesses the
-// player can compute it, so that it goes as well, whatever the setting is today. ticketbody.Hashed makes it.
+// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. It has
+// no key, so whoever guesses the player can compute it: it is erased as well. History from before
+// DIRECTOR_MATCH_HISTORY_ATTRIBUTES was changed may have it, whatever the setting is now.
 func historyHash(player string) string {
 	sum := sha256.Sum256([]byte(player))
 	return hex.EncodeToString(sum[:8])
 }
 
-// jsonQuoted returns a text as processes write it into texts of JSON: without the escapes of HTML.
+// jsonQuoted returns a text as it stands in stored JSON, without the escapes for HTML.
 func jsonQuoted(text string) string {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
-	_ = out.Encode(text) // a text always encodes
+	_ = out.Encode(text) // cannot fail for a string
 	return string(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
 }
 
-// goQuoted returns a text as the details of errors have it.
+// goQuoted returns a text as it stands in the details of errors, which quote with %q.
 func goQuoted(text string) string { return strconv.Quote(text) }

@@ -10,7 +10,7 @@ import (
 
 // EvacuationStep counts what [Store.StepEvacuation] did.
 type EvacuationStep struct {
-	ClosedSessions  int // sessions
+	ClosedSessions  int
 	ReleasedPlayers int // players who lost their seats, or had lost them before
 	EmptiedServers  int // game servers without sessions
 	EndedServers    int // those of them that were ended

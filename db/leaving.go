@@ -13,7 +13,7 @@ type leaving struct {
 	ticketID    string
 	finalState  TicketState
 	finalReason string
-	isForced    bool // even where it is in a match
+	isForced    bool // it leaves even if it is in a match
 }
 
 // leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
@@ -48,7 +48,7 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 	}
 	p := query.RecordHistoryParams{Region: region}
 	for _, r := range rows {
-		// A ticket of an Open Match client, of which no players are known.
+		// A ticket of an Open Match client: the director does not know its players.
 		if len(r.Party) == 0 {
 			continue
 		}

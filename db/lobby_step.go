@@ -13,7 +13,7 @@ type lobbyStep struct {
 	action LobbyAction
 
 	LobbyUID          uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
-	ticketRequest     *roomTicketRequest // with which the members queue; nil: one that the room asks for
+	ticketRequest     *roomTicketRequest // with which the members queue; nil: the room may ask for one
 	cancellableTicket string             // the one that the action may cancel; "": any
 }
 
@@ -21,9 +21,9 @@ type lobbyStep struct {
 type lobbyResult struct {
 	answer LobbyAnswer
 
-	invitedPlayers []string // players
-	cancelsTicket  bool     // a member wants to leave the queue
-	Err            error    // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
+	invitedPlayers []string
+	cancelsTicket  bool  // a member wants to leave the queue
+	Err            error // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
 }
 
 // lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
@@ -32,11 +32,11 @@ type lobbyQueueChange struct {
 	ProjectID string
 	Members   []lobby.Member
 	Queue     *lobby.Queue // nil: they leave the queue
-	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
+	// TicketRequest is that with which they enter; nil: one is made for Queue. A transaction with it has no other change.
 	TicketRequest *roomTicketRequest
 	TicketID      string // with which they leave it; "": any
 	isCancelled   bool   // a member wants it
-	// Session waits in the place of Predecessor, a session of the same player, which has nothing else to change
+	// SessionID waits in the place of PredecessorID, a session of the same player; then nothing else changes.
 	PredecessorID, SessionID string
 }
 
@@ -55,15 +55,15 @@ type lobbyTurn struct {
 	stepResults []lobbyResult // of the steps, in their order; they hold after the commit
 
 	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
-	lockedSessions map[string]bool  // sessions that are locked
-	roomsBySession map[string]int   // of those that may join one
+	lockedSessions map[string]bool
+	roomsBySession map[string]int // of those that may join one
 	byUID          map[uuid.UUID]*lobbyRoom
 	byID           map[lobbyID]*lobbyRoom
 	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
 
 	queueChanges []lobbyQueueChange
-	queueTurn    *queueTurn               // of queue; nil: nothing of it changes
-	invitedRows  []query.InvitePlayersRow // after the commit, like matched
+	queueTurn    *queueTurn               // of the queueChanges; nil: there are none
+	invitedRows  []query.InvitePlayersRow // known after the commit, as matchedRooms
 	matchedRooms []uuid.UUID              // rooms that did not know of their match
-	noticeKeys   []string                 // of the notice
+	noticeKeys   []string                 // of the notice after the commit
 }

@@ -23,7 +23,7 @@ type committer struct {
 type matchCall struct {
 	match        *NewMatch
 	playerSubs   []string
-	rosterJSON   []byte // JSON
+	rosterJSON   []byte
 	matchOutcome MatchOutcome
 	isDecided    bool
 }
@@ -47,11 +47,11 @@ func (s seatedMatch) playing() uuid.UUID {
 	return s.call.match.ID
 }
 
-// matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
+// matchTx is one transaction over matches. The zero value, with calls, waits for no host and gives no seat up.
 type matchTx struct {
 	committer *committer
 	calls     []*matchCall
-	// deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
+	// takesTickets deletes the tickets without locking them first, which is half the work, and commits all matches or none.
 	takesTickets   bool
 	waitForHosts   bool // for hosts that other transactions hold
 	mayGiveUpSeats bool // players may give up seats
@@ -67,7 +67,7 @@ type matchTx struct {
 	joinableMatches  map[string]*joinedMatch // by session
 	newSessions      opening
 	commandSenders   []uuid.UUID // see opening
-	placeableIndexes []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
+	placeableIndexes []int32     // those of unplacedMatches for which a snapshot from after the writes shows capacity
 	proposedMatches  []*matchCall
 	lobbyRooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
 	isWritten        bool
@@ -77,9 +77,9 @@ type matchTx struct {
 type matchLocks struct {
 	heldProfiles    []string
 	lockedTickets   []query.LockMatchTicketsRow
-	waitingSessions []query.WaitingOfTicketsRow // with these tickets
+	waitingSessions []query.WaitingOfTicketsRow // of the realtime lobby, with these tickets
 	acceptedMatches []uuid.UUID
-	grantedPlayers  []int32 // indexes of players
+	grantedPlayers  []int32 // indexes of those whose locks were free
 	nearbySeats     []query.SeatsAroundRow
 	lockedSessions  []query.LockMatchSessionsRow
 	playingMatches  []query.PlayingMatchesRow
@@ -131,7 +131,7 @@ func profileLost() error {
 type AssignMatch func(m *NewMatch, p Placement) []byte
 
 // HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with
-// different shares do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A
+// different shares do not wait for each other: every LaneCount-th, beginning with Lane. The zero value is all of them. A
 // match that finds no room in the share looks for it on all game servers.
 type HostShare struct{ Lane, LaneCount int }
 
@@ -166,7 +166,7 @@ func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
 
 // matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
 type matchRooms struct {
-	roomsByRegion map[string]*madeRooms // by region
+	roomsByRegion map[string]*madeRooms
 	endedWaits    query.EndSessionsWaitingParams
 
 	otherSessions map[string][]string // further sessions whose replicas wake after the commit, by region

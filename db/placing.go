@@ -16,7 +16,7 @@ type placing struct {
 	avoidedPlayers *avoidance
 	commandSenders *[]uuid.UUID // to notify after the commit; see opening
 
-	waitsForRows bool // for locked rows; false skips them
+	waitsForRows bool // false: it skips rows that are locked
 	lastResort   bool // see placeWithoutWaiting
 }
 

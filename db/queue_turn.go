@@ -27,10 +27,10 @@ type queueTurn struct {
 
 	queuedPlayers   map[string][]query.PlayersQueuedRow // what each player waits for
 	waitingSessions []query.WaitingSessionsRow
-	profilesByName  map[string]*profile.Profile // that judge the parties, by name; nil: see profileJudge
+	profilesByName  map[string]*profile.Profile // they judge the parties; for nil see profileJudge
 
-	heirSessions    []string      // that may wait in the place of another session of their player
-	inheritedPlaces []inheritance // places that sessions have got
+	heirSessions    []string // that may wait in the place of another session of their player
+	inheritedPlaces []inheritance
 
 	decidedPlayers   map[string]bool // of parties that have entered
 	leavingTickets   map[ticketRef]leaving
@@ -39,7 +39,7 @@ type queueTurn struct {
 	writes           queueWrites
 	countedPlaces    []string // sessions whose position is counted
 	countedPositions []query.WaitingPositionsRow
-	callAnswers      []func() // of calls, after the commit
+	callAnswers      []func() // run after the commit
 }
 
 // ticketRef names a ticket.

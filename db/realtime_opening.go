@@ -40,7 +40,7 @@ type OpenedRealtime struct {
 	IsResumed       bool
 	TookOver        bool                 // it was resumed while another connection held it
 	PreviousSession string               // the id asked for, if it was not resumed
-	RoomAnswers     []LobbyAnswer        // of Back, for each room of a resumed session
+	RoomAnswers     []LobbyAnswer        // of BackAction, for each room of a resumed session
 	Invitations     []RealtimeInvitation // of the session and its player
 	TicketID        string               // with which a resumed session waits for a match; "": none
 }
@@ -82,10 +82,10 @@ const sessionPrefix, sessionDigits = "s-", 16
 
 // openFacts is what a transaction has read to judge which sessions to open.
 type openFacts struct {
-	dbNow          time.Time // of the database
+	dbNow          time.Time
 	sessionsByID   map[string]query.LockRealtimeSessionsRow
 	keysByName     map[projectKeyName]query.JudgeRealtimeKeysRow
-	endedReplicas  []uuid.UUID // replicas
+	endedReplicas  []uuid.UUID
 	playerSessions []query.SessionsOfPlayersRow
 	openedByKey    map[projectKeyName]int // sessions that this transaction opens, by key
 	mostOfKey      int

@@ -13,17 +13,19 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// While a region is between two cells, nobody writes it here, for about 200 ms (db/region_move_flip.go). A call that is
-// refused meanwhile waits in its replica, and goes on when the region is flipped: with Elsewhere, or here if the fence
-// was lifted. A caller who obeyed the Retry-After of a refusal would wait for a second longer.
+// While a region is between two cells, this cell refuses its writes, for about 200 ms (db/region_move_flip.go). A call
+// that is refused meanwhile waits in its replica until the region is flipped, and then fails with Elsewhere; if the fence
+// is lifted, it is decided here. Without that, callers would wait for the second of Retry-After.
 //
-// A call that waits has no connection and no lock, so it delays no other region. The age of the fence, by the clock of
-// the database, says for how long calls wait: a command that froze behind its fence costs callers a second once, and
-// not each of them a second. One goroutine of a process asks for all calls of a region, so there is nothing to notify.
+// A waiting call has no connection to the database and no lock, so it delays no other region. How long calls wait
+// follows from the age of the fence by the clock of the database: if the command dies behind its fence, only the calls
+// of the first second wait, and later ones fail at once. One goroutine of a process polls the fence for all waiting
+// calls of a region.
 const (
-	holdFenceFor  = time.Second           // from the fence on, calls wait; later ones are refused at once
-	maxHeldCalls  = 256                   // of a process: half of those that it serves at a time, unless that was set
-	askFenceEvery = 20 * time.Millisecond // short against the flip
+	holdFenceFor = time.Second // after the fence; later calls are refused at once
+	// Held calls keep their slots of DIRECTOR_MAX_IN_FLIGHT, whose default is 512: half is left to other regions.
+	maxHeldCalls  = 256
+	askFenceEvery = 20 * time.Millisecond // a tenth of what a flip takes
 	askFenceFor   = 30 * time.Second      // bounds the goroutine where the database does not answer
 )
 
@@ -31,21 +33,21 @@ const (
 type heldCalls struct {
 	mu      sync.Mutex
 	count   int
-	watches map[string]*fenceWatch // by region; one is here until it ends
+	watches map[string]*fenceWatch // by region; a watch removes itself when it ends
 }
 
-// fenceWatch follows a region until its writes are not refused any more, or calls about it are not held any longer. The
-// fields are written before ended is closed.
+// fenceWatch follows the fence of a region until calls need not wait for it any longer. The fields are written before
+// ended is closed, and may be read afterwards.
 type fenceWatch struct {
 	ended chan struct{}
-	// Exactly one of the two is set, if calls waited for long enough.
-	isLifted  bool  // this cell goes on serving the region
+	// At most one of the two is set. Neither is where the fence lasts too long, or could not be read.
+	isLifted  bool  // this cell still serves the region
 	elsewhere error // the other cell serves it
 }
 
-// holdUntilFlip waits with a call whose transaction was refused since its region is between two cells. It returns nil if
-// the call is to be decided again, else what the caller gets: refused itself, for each other error, for a fence that
-// lasts, and for a caller who left. Errors: refused; Elsewhere.
+// holdUntilFlip waits on behalf of a call whose transaction was refused because its region is between two cells. It
+// returns nil if the call is to be decided again, and Elsewhere after the flip. It returns refused as it is if that is
+// another error, if the fence lasts too long or too many calls wait, and when ctx ends.
 func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 	region := frame.MovingRegion(refused)
 	if region == "" {
@@ -70,8 +72,8 @@ func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 	return refused
 }
 
-// untilFlip is [Store.holdUntilFlip] for a call that shares no batch: it repeats decide, which is a transaction, as often
-// as its region was refused in between.
+// untilFlip is [Store.holdUntilFlip] for a call outside batches: it runs the transaction decide, and again each time that
+// a fence was lifted. Errors: those of decide; Elsewhere.
 func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
 	for {
 		err := decide()
@@ -84,8 +86,8 @@ func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
 	}
 }
 
-// joinWatch counts a call that waits for a region, and begins to follow it where no other call does. nil: as many calls
-// wait as may.
+// joinWatch counts a call that waits for a region, and starts its watch unless another call has. It returns nil if
+// maxHeldCalls wait; otherwise the caller calls leave.
 func (s *Store) joinWatch(region string) *fenceWatch {
 	h := &s.heldCalls
 	h.mu.Lock()
@@ -101,7 +103,7 @@ func (s *Store) joinWatch(region string) *fenceWatch {
 			h.watches = map[string]*fenceWatch{}
 		}
 		h.watches[region] = watch
-		// It belongs to all who wait, so none of their contexts ends it.
+		// Without the context of this call: the others wait on when this caller leaves.
 		go s.followFence(region, watch)
 	}
 	return watch
@@ -113,10 +115,11 @@ func (h *heldCalls) leave() {
 	h.count--
 }
 
-// followFence asks what became of a fence until calls need not wait for it any more.
+// followFence polls a fence until calls need not wait for it any longer.
 func (s *Store) followFence(region string, watch *fenceWatch) {
 	ctx, cancel := context.WithTimeout(context.Background(), askFenceFor)
 	defer cancel()
+	// A panic is logged and ends the watch, so that its calls do not wait for ever.
 	guard := panics.New(s.cfg.Log, nil)
 	_ = guard.Do("fence", func() error {
 		turns := time.NewTicker(askFenceEvery)
@@ -128,23 +131,23 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 	})
 	s.heldCalls.mu.Lock()
 	defer s.heldCalls.mu.Unlock()
-	// A call that is refused from now on begins another watch: the fence may be a new one.
+	// A call that is refused from now on starts another watch, since the fence may be a new one.
 	delete(s.heldCalls.watches, region)
 	close(watch.ended)
 }
 
-// isBetweenCells returns whether calls about the region have to wait, and notes in the watch what became of its fence.
+// isBetweenCells reports whether calls about the region have to wait, and writes into the watch how the fence ended.
 func (s *Store) isBetweenCells(ctx context.Context, region string, watch *fenceWatch) bool {
 	fence, err := s.q.RegionFence(ctx, region)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows): // no move refuses writes of the region
 		watch.isLifted = true
 		return false
 	case err != nil || fence.Direction != "leaves":
-		// A region that arrives is refused for as long as it is copied.
+		// A region that arrives is refused for as long as its rows are copied: minutes or hours.
 		return false
 	case fence.Step == stepFlipped:
-		// What this process has read of the cells may be older than the flip.
+		// Read now: the cells that CheckHere knows may be two seconds old, from before the flip.
 		if cells, err := s.readElsewhere(ctx); err == nil && cells[region] != nil {
 			watch.elsewhere = fault.NewElsewhere(cells[region])
 		}

@@ -101,7 +101,7 @@ func (m *RegionMove) Plan(ctx context.Context) (MovePlan, error) {
 	}
 	plan := MovePlan{Region: m.terms.Region, Cell: m.terms.Cell, Address: m.terms.Address, Rows: []RowsOfTable{},
 		Obstacles: []string{}}
-	const enoughForPlan = 1 << 40
+	const enoughForPlan = 1 << 40 // no limit: people want to know all rows
 	counts, err := m.source.q.CountRegionRows(ctx,
 		query.CountRegionRowsParams{Region: m.terms.Region, Most: enoughForPlan})
 	if err != nil {
@@ -219,6 +219,7 @@ func (m *RegionMove) Run(ctx context.Context) (MoveReport, error) {
 		stepPreparing: m.prepare, stepCopying: m.catchUp, stepFenced: m.flip, stepFlipped: m.finish,
 	}
 	running, err := m.begin(ctx)
+	// Read again after each step: another process may work on the same move.
 	for err == nil && steps[running.Step] != nil {
 		if err = m.drive(ctx, running); err == nil {
 			err = steps[running.Step](ctx)
@@ -252,6 +253,7 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return running, err
 	}
+	// Only of a move that has not begun: the rows that a running one has copied would be obstacles.
 	plan, err := m.Plan(ctx)
 	if err != nil {
 		return query.LastMoveRow{}, err
@@ -270,6 +272,7 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 	if err != nil {
 		return query.LastMoveRow{}, err
 	}
+	// Which also reads the tables that move.
 	return m.findRunning(ctx)
 }
 
@@ -288,6 +291,7 @@ func (m *RegionMove) findRunning(ctx context.Context) (query.LastMoveRow, error)
 		return query.LastMoveRow{}, fault.New(fault.Conflict, "conflict",
 			"region %q moves to cell %q: finish or undo that first", found.Region, found.Cell)
 	}
+	// The terms with which the move began, whatever this command was given.
 	m.id, m.terms.Cell, m.terms.Address = found.ID, found.Cell, found.Address
 	m.tables, err = m.source.q.MovingTables(ctx)
 	return query.LastMoveRow(found), err

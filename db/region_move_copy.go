@@ -37,6 +37,7 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 		return err
 	}
 	err := m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		// The statement has the connection string, whose password would be in a log of all statements.
 		if err := q.HideStatements(ctx); err != nil {
 			return err
 		}
@@ -45,6 +46,7 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The source last: a command that is started again goes by its step.
 	for _, cell := range []*Store{m.target, m.source} {
 		if err := m.setStep(ctx, cell, stepCopying, stepPreparing); err != nil {
 			return err
@@ -59,6 +61,7 @@ func (m *RegionMove) announce(ctx context.Context) error {
 	if err == nil && row.ID != m.id {
 		return fault.New(fault.Conflict, "conflict", "another move of region %q runs in the other cell", m.terms.Region)
 	}
+	// With this id, a command that was killed has announced it.
 	if err == nil || !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
@@ -122,6 +125,7 @@ func (m *RegionMove) catchUp(ctx context.Context) error {
 		if err := m.reportProgress(ctx, p); err != nil {
 			return err
 		}
+		// No tables are listed until the subscription has begun.
 		if p.Copied == p.Tables && p.Tables > 0 && p.Behind <= caughtUpBytes {
 			break
 		}

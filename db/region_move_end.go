@@ -59,6 +59,7 @@ func (m *RegionMove) unsubscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The slot is in use until the Postgres of this cell has noticed that the subscription is gone.
 	for {
 		dropped, err := m.source.q.DropMoveSlot(ctx, m.id)
 		if err != nil {
@@ -91,6 +92,7 @@ func (m *RegionMove) deleteRows(ctx context.Context, cell *Store) error {
 				break
 			}
 			m.deleted = addRows(m.deleted, table.Name, int64(deleted))
+			// Many rows take minutes, in which doctor would take the command for dead.
 			if err := m.source.q.DriveMove(ctx, m.id); err != nil {
 				return err
 			}
@@ -107,8 +109,8 @@ func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
 	return append(counts, RowsOfTable{Table: table, Rows: rows})
 }
 
-// close removes the triggers and the marks, and ends the move in both cells, in the other one first: it is found by
-// that of this one.
+// close removes the triggers and the marks, and ends the move in both cells. The source is last: a command that is
+// started again finds the move there.
 func (m *RegionMove) close(ctx context.Context, step, was string) error {
 	for _, cell := range []*Store{m.target, m.source} {
 		err := m.eachFencedTable(ctx, cell, func(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
@@ -148,19 +150,20 @@ func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
 }
 
 func (m *RegionMove) undo(ctx context.Context) error {
+	// The other cell first, which then cannot flip: whichever commits first there decides.
 	if err := m.setStep(ctx, m.target, stepUndone, stepPreparing, stepCopying); err != nil {
 		return err
 	}
 	there, err := m.target.q.LastMove(ctx, m.id)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // the move has not come so far
+	case errors.Is(err, pgx.ErrNoRows): // the move was not announced there
 	case err != nil:
 		return err
 	case there.Step != stepUndone:
 		return fault.New(fault.Conflict, "conflict",
 			"the other cell serves the region since %s: finish the move, and move it back", there.FlippedAt)
 	}
-	// From here on the other cell cannot flip it, so this one may go on.
+	// From here on the other cell cannot serve the region, so this one may take writes again.
 	if err := m.setStep(ctx, m.source, stepUndone, stepPreparing, stepCopying, stepFenced); err != nil {
 		return err
 	}

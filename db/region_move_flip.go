@@ -56,7 +56,7 @@ func (m *RegionMove) flip(ctx context.Context) error {
 	}
 	if there.Step == stepCopying {
 		served, err := m.serveThere(ctx, row)
-		if err == nil && !served { // another command has, or was about to lift the fence when it was killed
+		if err == nil && !served { // another command has flipped it, or was killed while it lifted this fence
 			err = fault.NewUnavailable("the other cell refuses this fence", nil)
 		}
 		if err != nil {
@@ -102,6 +102,7 @@ func (m *RegionMove) notifyOthers(ctx context.Context) {
 				return q.NameCellOf(ctx, query.NameCellOfParams{Region: m.terms.Region, Cell: m.terms.Cell,
 					Address: m.terms.Address})
 			})
+			// The flip does not wait for cells that are down: the report names how many were not reached.
 			if err != nil {
 				unreached.Add(1)
 			}
@@ -128,18 +129,19 @@ func (m *RegionMove) awaitMark(ctx context.Context, fence int32) error {
 	}
 }
 
-// lift ends a fence whose region could not be flipped, so that this cell goes on. Where the other cell does not answer,
+// lift ends a fence whose region could not be flipped, so that this cell takes writes again. Where the other cell does not answer,
 // or has flipped the region, the fence stays. It returns nil if the move is to go on, else why.
 func (m *RegionMove) lift(ctx context.Context, fence int32, why error) error {
+	// Also after Ctrl-C: otherwise the region would be refused until somebody starts the command again.
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
 	forbidden, err := m.target.q.ForbidFlip(ctx, query.ForbidFlipParams{ID: m.id, Fence: fence})
 	if err != nil {
-		return why
+		return why // it may have flipped, and then this cell must not take writes
 	}
 	if forbidden == 0 {
-		return nil // another command has flipped it
+		return nil // another command has flipped or undone it: the next step finds out which
 	}
 	if _, err := m.source.q.LiftFence(ctx, query.LiftFenceParams{ID: m.id, Fence: fence}); err != nil {
 		return err

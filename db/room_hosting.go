@@ -67,7 +67,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
 		return l, nil
 	}
-	// They do not suffice, and may be the wrong ones to compare: all are read.
+	// The nearby agents do not suffice, and others may suit better: the whole fleet is read.
 	clear(l.candidatesByGroup)
 	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
 }

@@ -63,8 +63,8 @@ func (s *Store) batchConfig() batch.Config {
 		Log:        c.Log,
 		Errors: batch.Errors{
 			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: frame.Classify,
-			// Most groups have regions as keys: a thousand calls about one between two cells are refused by one transaction,
-			// and not by two each, which would last for longer than the flip.
+			// Most groups have regions as keys. Of a region between two cells, one transaction refuses a batch of a
+			// thousand calls; halves down to single calls would be two thousand, and take longer than the flip.
 			IsOfKey:     func(key string, err error) bool { return key != "" && frame.MovingRegion(err) == key },
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },
 		},

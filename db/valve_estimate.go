@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/match/estimate"
 )
 
-// Look returns what estimates need of the line, without staff.
+// Look returns what the estimates need to know of the line. Staff does not count: it is admitted from a share of its own.
 func (l *LoginLine) Look() estimate.Look {
 	look := estimate.Look{
 		At: l.row.ReadAt, Head: l.row.Head, NextPlace: l.row.NextPlace, Admitted: l.row.Admitted,
@@ -24,7 +24,7 @@ func (l *LoginLine) Look() estimate.Look {
 	return look
 }
 
-// positions returns the estimates that a worker has put; none if that was too long ago.
+// positions returns the stored estimates of a worker; none if they are too old.
 func (l *LoginLine) positions() estimate.Positions {
 	return estimate.Positions{UpTo: l.row.EstimateUpto, P50: l.row.EstimateP50, P90: l.row.EstimateP90}
 }
@@ -60,13 +60,14 @@ func (s *Store) AdmittedSample(ctx context.Context, valve string, players []stri
 type LineEstimate struct {
 	Worker    uuid.UUID
 	Positions estimate.Positions
-	// KeepsFormer leaves the estimates of another worker, if they are half a minute old at most, in place of no Positions.
+	// KeepsFormer keeps what is stored if Positions is empty and the stored estimates are still usable: a worker that has
+	// just begun knows too little.
 	KeepsFormer bool
-	Record      estimate.Record // since the last time
+	Record      estimate.Record // since the previous call
 }
 
-// PutLineEstimate replaces the estimates of a line; put is false where another worker has done so within ten seconds, or
-// the line has no marks. Errors: Unavailable.
+// PutLineEstimate replaces the estimates of a line. put is false where another worker has done so within ten seconds, or
+// the line has no row in login_queue_marks. Errors: Unavailable.
 func (s *Store) PutLineEstimate(ctx context.Context, valve string, e LineEstimate) (put bool, err error) {
 	n, err := s.q.PutLineEstimate(ctx, query.PutLineEstimateParams{
 		Valve: valve, Worker: e.Worker, Upto: notNil(e.Positions.UpTo), P50: notNil(e.Positions.P50),
@@ -76,7 +77,7 @@ func (s *Store) PutLineEstimate(ctx context.Context, valve string, e LineEstimat
 	return n > 0, frame.Classify(err)
 }
 
-// notNil returns a list that is no NULL in SQL.
+// notNil returns an empty list for nil, which would be NULL in SQL.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

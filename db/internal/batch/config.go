@@ -19,7 +19,8 @@ type Errors struct {
 	IsConflict func(error) bool
 	// IsData reports that the database refused the data of at least one call of the batch.
 	IsData func(error) bool
-	// IsOfKey reports that an error of the data is that of each call with a key, so that none is tried alone. May be nil.
+	// IsOfKey reports that each call with the key would fail with this error of the data, so that halves are not tried.
+	// May be nil.
 	IsOfKey func(key string, err error) bool
 	// Classify returns the error that callers get.
 	Classify func(error) error
@@ -33,8 +34,8 @@ type Config struct {
 	MaxWaitingBytes int           // memory that the requests of these calls may take
 	BatchTimeout    time.Duration // of a batch
 	Errors          Errors
-	// Reconsider is called with the error of a call after its batch, by the goroutine of its caller, and may wait. nil:
-	// the call goes into another batch; else what the caller gets. It may be nil itself.
+	// Reconsider is called with the error of a call after its batch, in the goroutine of the caller, and may wait. If it
+	// returns nil, the call goes into another batch; otherwise the caller gets the error that it returns. May be nil.
 	Reconsider func(ctx context.Context, err error) error
 	Observer   Observer // may be nil
 	Log        *slog.Logger

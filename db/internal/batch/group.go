@@ -30,8 +30,8 @@ func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decid
 		queuesByKey: map[string][]*Call[Req, Res]{}}
 }
 
-// Do puts a call into the key's next batch and waits for the answer. When ctx ends first, Do returns
-// Errors.Unavailable, and the call may or may not have been decided.
+// Do puts a call into the key's next batch and waits for the answer, and again while Reconsider says so. When ctx ends
+// first, Do returns Errors.Unavailable, and the call may or may not have been decided.
 func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, error) {
 	for {
 		res, err := g.Begin(ctx, key, req)()
