@@ -52,8 +52,8 @@ func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 	for _, r := range t.ofID[a.ref.ID] {
 		switch {
 		case r.isDeleted:
-		// settledFor and age are both seconds before now. The command timed out before the reply, so the reply would have
-		// the room if the agent had made it.
+		// settledFor and age are both seconds before now. The command timed out before the reply, so the reply would
+		// have the room if the agent had made it.
 		case r.state == roomCreated, r.state == roomReserved && r.settledFor > age.Seconds():
 			t.removeRoom(a, r, r.state == roomCreated)
 		case r.state == roomReserved && r.settledFor >= 0:

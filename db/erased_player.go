@@ -15,8 +15,8 @@ import (
 
 // erasurePass is one pass of an erasure over all tables. What is alive ends first, and leaves rows of history. Then
 // everything goes that says something of the player today, which takes a fraction of a second. History comes last: of a
-// player with very much of it, that takes longer. Each transaction is short and takes locks of one kind, in the order of
-// those who use the tables.
+// player with very much of it, that takes longer. Each transaction is short and takes locks of one kind, in the order
+// of those who use the tables.
 type erasurePass struct {
 	store       *Store
 	row         query.GetErasureRow
@@ -35,8 +35,8 @@ type erasedPlayer struct {
 // eraseRows is a statement that erases rows, and returns how many.
 type eraseRows func(q *query.Queries, ctx context.Context) (int64, error)
 
-// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. It has
-// no key, so whoever guesses the player can compute it: it is erased as well. History from before
+// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. It
+// has no key, so whoever guesses the player can compute it: it is erased as well. History from before
 // DIRECTOR_MATCH_HISTORY_ATTRIBUTES was changed may have it, whatever the setting is now.
 func historyHash(player string) string {
 	sum := sha256.Sum256([]byte(player))

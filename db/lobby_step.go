@@ -32,7 +32,8 @@ type lobbyQueueChange struct {
 	ProjectID string
 	Members   []lobby.Member
 	Queue     *lobby.Queue // nil: they leave the queue
-	// TicketRequest is that with which they enter; nil: one is made for Queue. A transaction with it has no other change.
+	// TicketRequest is that with which they enter; nil: one is made for Queue. A transaction with it has no other
+	// change.
 	TicketRequest *roomTicketRequest
 	TicketID      string // with which they leave it; "": any
 	isCancelled   bool   // a member wants it

@@ -51,7 +51,8 @@ func (s seatedMatch) playing() uuid.UUID {
 type matchTx struct {
 	committer *committer
 	calls     []*matchCall
-	// takesTickets deletes the tickets without locking them first, which is half the work, and commits all matches or none.
+	// takesTickets deletes the tickets without locking them first, which is half the work, and commits all matches or
+	// none.
 	takesTickets   bool
 	waitForHosts   bool // for hosts that other transactions hold
 	mayGiveUpSeats bool // players may give up seats
@@ -131,8 +132,8 @@ func profileLost() error {
 type AssignMatch func(m *NewMatch, p Placement) []byte
 
 // HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with
-// different shares do not wait for each other: every LaneCount-th, beginning with Lane. The zero value is all of them. A
-// match that finds no room in the share looks for it on all game servers.
+// different shares do not wait for each other: every LaneCount-th, beginning with Lane. The zero value is all of them.
+// A match that finds no room in the share looks for it on all game servers.
 type HostShare struct{ Lane, LaneCount int }
 
 // makeCalls makes the calls of matches. One whose roster cannot be encoded is decided at once.

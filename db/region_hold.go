@@ -14,8 +14,8 @@ import (
 )
 
 // While a region is between two cells, this cell refuses its writes, for about 200 ms (db/region_move_flip.go). A call
-// that is refused meanwhile waits in its replica until the region is flipped, and then fails with Elsewhere; if the fence
-// is lifted, it is decided here. Without that, callers would wait for the second of Retry-After.
+// that is refused meanwhile waits in its replica until the region is flipped, and then fails with Elsewhere; if the
+// fence is lifted, it is decided here. Without that, callers would wait for the second of Retry-After.
 //
 // A waiting call has no connection to the database and no lock, so it delays no other region. How long calls wait
 // follows from the age of the fence by the clock of the database: if the command dies behind its fence, only the calls
@@ -72,8 +72,8 @@ func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 	return refused
 }
 
-// untilFlip is [Store.holdUntilFlip] for a call outside batches: it runs the transaction decide, and again each time that
-// a fence was lifted. Errors: those of decide; Elsewhere.
+// untilFlip is [Store.holdUntilFlip] for a call outside batches: it runs the transaction decide, and again each time
+// that a fence was lifted. Errors: those of decide; Elsewhere.
 func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
 	for {
 		err := decide()

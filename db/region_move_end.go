@@ -131,7 +131,8 @@ func (m *RegionMove) close(ctx context.Context, step, was string) error {
 }
 
 // Undo ends a move whose region was not flipped: this cell serves it as before, and what was copied is deleted. It can
-// be repeated. Errors: NotFound, where no move of the region runs; Conflict, where the other cell serves it; Unavailable.
+// be repeated. Errors: NotFound, where no move of the region runs; Conflict, where the other cell serves it;
+// Unavailable.
 func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
 	running, err := m.findRunning(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -67,7 +67,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
 		return l, nil
 	}
-	// The nearby agents do not suffice, and others may suit better: the whole fleet is read.
+	// The named agents have too few places, or cannot be compared without the others: the whole fleet is read.
 	clear(l.candidatesByGroup)
 	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
 }

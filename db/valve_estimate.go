@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/match/estimate"
 )
 
-// Look returns what the estimates need to know of the line. Staff does not count: it is admitted from a share of its own.
+// Look returns what the estimates need to know of the line. Staff does not count: it is admitted from a share of its
+// own.
 func (l *LoginLine) Look() estimate.Look {
 	look := estimate.Look{
 		At: l.row.ReadAt, Head: l.row.Head, NextPlace: l.row.NextPlace, Admitted: l.row.Admitted,
@@ -60,14 +61,14 @@ func (s *Store) AdmittedSample(ctx context.Context, valve string, players []stri
 type LineEstimate struct {
 	Worker    uuid.UUID
 	Positions estimate.Positions
-	// KeepsFormer keeps what is stored if Positions is empty and the stored estimates are still usable: a worker that has
-	// just begun knows too little.
+	// KeepsFormer keeps what is stored if Positions is empty and the stored estimates are still usable: a worker that
+	// has just begun knows too little.
 	KeepsFormer bool
 	Record      estimate.Record // since the previous call
 }
 
-// PutLineEstimate replaces the estimates of a line. put is false where another worker has done so within ten seconds, or
-// the line has no row in login_queue_marks. Errors: Unavailable.
+// PutLineEstimate replaces the estimates of a line. put is false where another worker has done so within ten seconds,
+// or the line has no row in login_queue_marks. Errors: Unavailable.
 func (s *Store) PutLineEstimate(ctx context.Context, valve string, e LineEstimate) (put bool, err error) {
 	n, err := s.q.PutLineEstimate(ctx, query.PutLineEstimateParams{
 		Valve: valve, Worker: e.Worker, Upto: notNil(e.Positions.UpTo), P50: notNil(e.Positions.P50),

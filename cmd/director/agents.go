@@ -54,6 +54,7 @@ func (p *program) agentsList() *cobra.Command {
 
 func agentCells(a opsview.Agent) []any {
 	return []any{
+		// Reserved rooms count: the agent is about to create them, and max rooms bounds both together.
 		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms,
 		orBlank(a.MaxRooms),
 		a.Connections, orBlank(a.MaxConnections), formatAgo(a.ReplyAge), a.Endpoint,

@@ -42,6 +42,7 @@ type newAgentKeyLine struct {
 	Key string `json:"key"`
 }
 
+// lineOfKey has no secret: the database keeps only its digest, of which four bytes identify the key.
 func lineOfKey(k db.AgentKey) agentKeyLine {
 	return agentKeyLine{k.Name, "key#" + hex.EncodeToString(k.Digest[:4]), k.BoundName, k.BoundLabels, k.CreatedAt}
 }
@@ -74,6 +75,7 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		}
 		var err error
 		n.Region = l.conf.config.Orchestrator.Options.Region
+		// Keys are written by the director itself and not by a function of schema ops, which would know the login.
 		if n.Actor, err = l.store.Login(ctx); err != nil {
 			return err
 		}
@@ -84,6 +86,8 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
 		}
+		// The key alone is on stdout, so that it can go into a file or a variable; what people should know is on
+		// stderr.
 		fmt.Fprintln(l.out.Writer, key)
 		fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name,
 			lineOfKey(made).Fingerprint)

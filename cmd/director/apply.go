@@ -39,6 +39,7 @@ func (p *program) applyCommand() *cobra.Command {
 	prune := cmd.Flags().Bool("prune", false, "Also remove what no file declares and nobody uses")
 	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change; exit code 3 if anything would")
 	flags := addAuthorship(cmd)
+	// Read and checked before the command connects: a mistake in a file needs no database.
 	var set *declaration.Set
 	checkFirst(cmd, func(more []string) (err error) {
 		if len(*files) == 0 {
@@ -49,6 +50,7 @@ func (p *program) applyCommand() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
 		d := set.Declaration()
+		// The region is that of the settings: files of profiles name none.
 		d.Region, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
 		if *prune {
 			d.Prune = set.Prune()
@@ -71,6 +73,7 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 		ProjectRegion: conf.config.Realtime.Region, RequireFrom: conf.config.Database.RequireFrom,
 	})
 	printWarnings(p.stderr, set.Profiles)
+	// All problems of all files at once.
 	if problems := set.Problems(); len(problems) > 0 {
 		return nil, errors.New(strings.Join(problems, "\n"))
 	}
@@ -81,12 +84,13 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 func (p *program) applyDeclaration(ctx context.Context, l operator, set *declaration.Set, d db.Declaration) error {
 	done, err := l.store.Declare(ctx, d)
 	if err != nil {
-		return refusalText(set.Locate(err))
+		return refusalText(set.Locate(err)) // Locate adds the file and line of the refused value
 	}
 	lines := declaredLines(set, done)
 	if err := writeDeclared(l.out, lines, d.DryRun); err != nil {
 		return err
 	}
+	// Only a warning: the files may be applied before a worker with the provider starts.
 	if err := p.warnProviders(ctx, l, d.AppVersions); err != nil || !d.DryRun {
 		return err
 	}

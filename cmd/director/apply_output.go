@@ -27,7 +27,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 	for i, p := range done.Profiles {
 		line := declaredLine{Kind: "profile", Name: p.Declared.Name, Change: p.Change, Version: p.Declared.Version, Reason: p.Reason}
 		to, text := "nothing", ""
-		// What follows those of the files was removed by --prune, or kept.
+		// The outcome lists what the files declare first, in their order; what follows was pruned or kept.
 		if i < len(set.Profiles) {
 			line.File, to, text = set.Profiles[i].Source.File, set.Profiles[i].Source.File, string(set.Profiles[i].Source.Text)
 		}
@@ -58,6 +58,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 		if i < len(declared.Projects) {
 			line.File = set.FileOf("projects", i)
 		}
+		// Always with a text, since no project is ever removed.
 		was, now := "", projectText(p.Name, p.Region)
 		if p.FormerName != "" {
 			was = projectText(p.FormerName, p.Region)
@@ -98,6 +99,7 @@ func (l declaredLine) withDiff(was, now string) declaredLine {
 	if now == "" {
 		to = "nothing"
 	}
+	// What is kept is not in the files: a diff would show it as removed.
 	if l.Change != "unchanged" && l.Change != "kept" {
 		l.Diff = unifiedDiff(from, to, was, now)
 	}
@@ -115,7 +117,8 @@ func countChanges(lines []declaredLine) (n int) {
 
 func writeDeclared(out cli.Output, lines []declaredLine, dry bool) error {
 	for i := range lines {
-		lines[i].Fields = append([]string{}, lines[i].Fields...) // never null
+		lines[i].Fields = append([]string{}, lines[i].Fields...) // [] and not null, for scripts
+		// As JSON, the diffs are fields of the lines.
 		if dry && !out.JSON {
 			fmt.Fprint(out.Writer, lines[i].Diff)
 		}

@@ -33,6 +33,7 @@ func (p *program) atCommand() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	limit := addLimit(cmd, "The most rows to show, up to 1000000")
 	at := parseFirst(cmd, func(text string) (time.Time, error) {
+		// By this machine's clock, which matters only for a TIME without a date, and for how long ago.
 		at, err := instant.Parse(text, time.Now())
 		if err != nil {
 			err = cli.Usage(err)
@@ -50,7 +51,7 @@ func (p *program) atCommand() *cobra.Command {
 	})
 }
 
-// pastWriters print what was true, by what is asked for.
+// pastWriters print what was true at a time, by the second argument of `at`.
 var pastWriters = map[string]func(context.Context, operator, db.AsOf) error{
 	"fleet": func(ctx context.Context, l operator, a db.AsOf) error {
 		found, err := l.store.FleetAt(ctx, a)

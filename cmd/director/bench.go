@@ -12,7 +12,7 @@ import (
 func (p *program) benchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "bench",
-		Hidden:             true,
+		Hidden:             true, // completion and --help do not offer it
 		Short:              "Print where the benchmark is",
 		Long:               "The benchmark is a separate program, director-bench, so that this binary contains no load generator and no plots.",
 		Example:            "  director-bench matchmake --callers 64",

@@ -55,6 +55,7 @@ func (p *program) capacityCommand() *cobra.Command {
 				r.players,
 				r.seats, most))
 		}
+		// The players play together, so that their session has at least as many seats.
 		r.seats = max(r.seats, r.players)
 		return nil
 	})
@@ -85,6 +86,7 @@ func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capaci
 			return lines, nil
 		}
 		last := lines[len(lines)-1]
+		// The key of the order, and not a number of rows: modes may come and go between two pages.
 		page.After = []any{last.Region, last.Mode}
 	}
 }
@@ -98,7 +100,7 @@ func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
 	}
 }
 
-// writeAnswer is an error where no region and mode takes the request.
+// writeAnswer returns an error where no region and mode takes the request, so that scripts see it by the exit code.
 func (r capacityRequest) writeAnswer(lines []capacityLine) error {
 	for _, l := range lines {
 		if l.Refusal == "" {

@@ -76,6 +76,7 @@ func (p *program) cellsSet() *cobra.Command {
 	})
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// One transaction: all regions change their cell, or none.
 		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners}
 		return l.changeEach("cell", args[:1], func(string) (bool, error) {
 			return l.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
@@ -103,6 +104,7 @@ func (p *program) cellsRemove() *cobra.Command {
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])
 		}
+		// With the regions, which the caller did not name: what they have in the other cell is not here.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This cell then serves %s.",
 			strings.Join(found[at].Regions, ", "))); err != nil {
 			return err

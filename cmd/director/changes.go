@@ -16,8 +16,9 @@ type changeLine struct {
 	Changed bool   `json:"changed"`
 }
 
-// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. An error that
-// does not concern one id, such as an unreachable database, ends the loop.
+// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. Each change is a
+// transaction of its own: those before a refused one stay. An error that does not concern one id, such as an
+// unreachable database, ends the loop.
 func (l operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
 	var lines []changeLine
 	var refused []error
@@ -33,6 +34,7 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 			break
 		}
 	}
+	// As JSON also an empty list, for scripts that parse stdout.
 	if len(lines) > 0 || l.out.JSON {
 		refused = append(refused, writeChanges(l.out, what, lines))
 	}
@@ -50,6 +52,7 @@ func (p *program) changeRows(
 	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completeArgs(w)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+		// As(""): events name the login of the database.
 		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.store.As(""), ctx, id) })
 	})
 }

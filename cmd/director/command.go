@@ -28,7 +28,7 @@ func checkFirst(cmd *cobra.Command, check func(args []string) error) {
 	}
 }
 
-// parseFirst parses the first argument of a command before it runs; then the result is where the pointer points.
+// parseFirst parses the first argument of a command before it runs. The result is valid once the command runs.
 func parseFirst[T any](cmd *cobra.Command, parse func(arg string) (T, error)) *T {
 	parsed := new(T)
 	checkFirst(cmd, func(args []string) (err error) {
@@ -38,7 +38,8 @@ func parseFirst[T any](cmd *cobra.Command, parse func(arg string) (T, error)) *T
 	return parsed
 }
 
-// addReason adds --reason to a command. After the checks it is trimmed, and as short as the database wants it.
+// addReason adds --reason to a command. The command gets it trimmed, with at most db.MaxReason characters, as the
+// database requires.
 func addReason(cmd *cobra.Command, help string) *string {
 	reason := cmd.Flags().String("reason", "", help)
 	checkFirst(cmd, func([]string) error {
@@ -55,12 +56,13 @@ func addReason(cmd *cobra.Command, help string) *string {
 func requireReason(cmd *cobra.Command, standard, help string) *string {
 	reason := addReason(cmd, help)
 	flag := cmd.Flags().Lookup("reason")
+	// Also DefValue, which --help shows.
 	*reason, flag.DefValue = standard, standard
 	checkFirst(cmd, func([]string) error {
 		switch {
 		case *reason != "":
 			return nil
-		// --reason "" and a missing flag are two mistakes.
+		// An empty text and a missing flag get different errors: a script with an empty variable has given the flag.
 		case flag.Changed:
 			return cli.Usage(errors.New("--reason is not allowed to be empty: say why, the event has it beside your name"))
 		}
@@ -97,6 +99,7 @@ func addYes(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
 }
 
+// errNotConfirmed is exit code 1: a script that forgot --yes must not take the command for done.
 var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
 
 // askConfirmation tells a person the consequence of a command, and asks for a yes. With yes it does nothing.
@@ -104,6 +107,7 @@ func (p *program) askConfirmation(yes bool, consequence string) error {
 	if yes {
 		return nil
 	}
+	// On stderr, since stdout may go into a file or a pipe, where nobody would see the question.
 	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", consequence)
 	// Without input, as in a pipeline, the answer is empty: nothing is changed.
 	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')

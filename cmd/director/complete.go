@@ -53,7 +53,7 @@ func matchingWords(all []string, begun string, given []string) []string {
 		return !strings.HasPrefix(word, begun) || slices.Contains(given, word)
 	})
 	slices.Sort(found)
-	return found[:min(len(found), maxWords)]
+	return found[:min(len(found), maxWords)] // a shell asks before it lists more
 }
 
 // poolWords completes pools, REGION/APP/VERSION.
@@ -112,6 +112,7 @@ func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]s
 
 // completeFlag registers the completion of a flag.
 func (p *program) completeFlag(cmd *cobra.Command, flag string, w words) {
+	// Without the given arguments, which are no values of the flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag,
 		p.completeArgs(func(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
 			return w(ctx, l, begun, nil)
@@ -124,7 +125,7 @@ func (p *program) completeArgs(w words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		// Not those of the command: its own settings may be incomplete while somebody types.
+		// Not the settings of the command, which may be incomplete while somebody types.
 		conf, err := loadSettings(cmd.Flags(), p.environ, byOperator|byAgents)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

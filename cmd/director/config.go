@@ -22,9 +22,9 @@ import (
 	"github.com/lattice-director/director/worker"
 )
 
-// Config is what the settings set. A setting is bound to the option that it sets, in the options of the part that reads
-// it; fields beside them hold what several parts read, or what none reads as it is. [defaultConfig] makes a Config, and
-// the packages of the options have the defaults.
+// Config is what the settings set. Each setting is bound to the option that it sets, in the options of the part that
+// reads it; fields beside them hold what several parts read, or what none reads as it is. [defaultConfig] makes a
+// Config, and the packages of the options have the defaults.
 type Config struct {
 	Database     db.Config
 	Server       server.Options // without its faces, which follow
@@ -62,7 +62,7 @@ type Config struct {
 	ProvisionTimeout time.Duration
 	PublicURL        string
 	NATSURL          string
-	isDevelopment    bool // dev: see needsPublicURL
+	isDevelopment    bool // of dev; see needsPublicURL, and makeWorker for its servers
 
 	SidecarDirectors              []string
 	SidecarAddr, SidecarLinesAddr string
@@ -71,7 +71,7 @@ type Config struct {
 	OTLPEndpoint        string
 
 	DataDir, IssuerKey string
-	PoolsFile          string // a file
+	PoolsFile          string
 }
 
 // defaultConfig returns the defaults of all settings.

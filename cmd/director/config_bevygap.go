@@ -61,7 +61,7 @@ func natsURL(p *string) value {
 	return v
 }
 
-// natsOptions returns nil if game servers with bevygap's plugin are not served.
+// natsOptions returns the options of the listener for bevygap's plugin; nil: it is not served.
 func (c *Config) natsOptions() *nats.Options {
 	if c.NATS.Addr == "" {
 		return nil
@@ -69,7 +69,7 @@ func (c *Config) natsOptions() *nats.Options {
 	return &c.NATS
 }
 
-// trustingValue says whether a client is believed.
+// trustingValue says whether the address that a client claims is believed.
 func trustingValue(p *bool) value {
 	return oneOf(p, word[bool]{"ignore", false}, word[bool]{"trust", true})
 }
@@ -90,7 +90,7 @@ func gameVersion(game, version *string) value {
 	return v
 }
 
-// bevygapRequestBytes is what a request that waits takes of a replica's memory.
+// bevygapRequestBytes is about the memory that a waiting request takes in a replica.
 const bevygapRequestBytes = 75 << 10
 
 // bevygapOptions returns nil if bevygap's clients are not served.
@@ -100,6 +100,7 @@ func (c *Config) bevygapOptions() *bevygap.Options {
 	}
 	o := c.Bevygap
 	o.AllowsGuests = c.BevygapPlayers == bevygapGuests
+	// At most 10,000 requests, and fewer in a small container.
 	o.MaxWaiting = memoryShare(10_000*bevygapRequestBytes) / bevygapRequestBytes
 	return &o
 }

@@ -59,6 +59,7 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	}
 	o := c.Console
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
+	// true: a button of the console does not wait until a key is due.
 	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
@@ -78,6 +79,7 @@ func (c *Config) checkConsole() error {
 	if c.Console.Addr == "" {
 		return nil
 	}
+	// Without an issuer only the tokens of operators log in.
 	if c.OIDC.Issuer == "" {
 		if len(c.Server.OpsTokens) == 0 {
 			return errors.New("nobody could log in to the console: set DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl " +
@@ -89,6 +91,7 @@ func (c *Config) checkConsole() error {
 	if c.OIDC.ClientID == "" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
 	}
+	// The path of the redirect is the director's own: issuers compare the whole address with the registered one.
 	if u, err := url.Parse(c.Console.Options.URL); err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: "+
 			"set DIRECTOR_CONSOLE_URL, "+

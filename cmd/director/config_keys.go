@@ -17,7 +17,8 @@ func (c *Config) makeSealer() (*token.Sealer, error) {
 	return token.NewSealer(c.KEKs...)
 }
 
-// keySchedule returns the rotation schedule of the signing keys.
+// keySchedule returns the rotation schedule of the signing keys. It needs the lifetime of tokens, because a key is
+// published until its last token has expired.
 func (c *Config) keySchedule() keyring.Schedule {
 	schedule := c.KeySchedule
 	schedule.TokenTTL = c.Database.Timing.TokenTTL

@@ -35,19 +35,20 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 		}
 		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.allowedWords}
 		if s.start {
-			flag.Annotations[startAnnotation] = nil
+			flag.Annotations[startAnnotation] = nil // the key alone counts
 		}
 	}
 	addRemovedFlags(flags, commands)
 	addHelpAll(flags)
 }
 
-// loadSettings reads the settings of a command from its flags, else the environment, else the defaults. The error names all
-// invalid values.
+// loadSettings reads the settings of a command from its flags, else the environment, else the defaults. Settings of
+// other commands are not read, and so not refused. The error names all invalid values.
 func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
 	l := &loaded{config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
 	var bad []error
 	for _, s := range l.config.settingsTable() {
+		// A variable for replicas must not keep an operator's command from running.
 		if s.commands&commands == 0 {
 			continue
 		}
@@ -57,14 +58,14 @@ func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet
 		}
 		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
 	}
-	// All at once, so that nobody mends one after the other.
+	// All at once, so that nobody has to start the program again for each.
 	if len(bad) > 0 {
 		return nil, cli.Usage(errors.Join(bad...))
 	}
 	return l, nil
 }
 
-// sourceOf returns the source of a setting's value.
+// sourceOf returns the source of a setting's value. It panics for a setting that the command does not read.
 func (l *loaded) sourceOf(flag string) source {
 	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
 	return l.sources[i]

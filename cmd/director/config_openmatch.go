@@ -87,7 +87,9 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 		return nil
 	}
 	o := c.OpenMatch
+	// Settings that other parts read as well are bound to server.Options.
 	o.Region, o.PlayerArg, o.HTTPAddr, o.MaxWatchers = c.Server.Universe, c.Server.PlayerArg, c.Server.Addr, c.Server.MaxWaiters
+	// Together five eighths of the memory limit at most: see loopMemory.
 	o.QueryMemory, o.ProposalMemory, o.QueueMemory = memoryShare(128<<20), memoryShare(512<<20), memoryShare(128<<20)/2
 	return &o
 }
@@ -98,11 +100,13 @@ func (c *Config) checkOpenMatch() error {
 	if o == nil {
 		return nil
 	}
+	// Without tokens and certificates, loopback is the only bound on who connects.
 	if addr := o.Exposed(); addr != "" {
 		return fmt.Errorf("anybody who reaches %s could read and change all tickets: set DIRECTOR_OM_TOKENS "+
 			"('openssl rand -hex 24' makes one) "+
 			"or DIRECTOR_OM_CLIENT_CA, listen on loopback, or allow it with --om-open", addr)
 	}
+	// Names without a CA would restrict nobody.
 	if len(o.ClientNames) > 0 && o.ClientCA == "" {
 		return errors.New("DIRECTOR_OM_CLIENTS names certificates, and no CA is set for them: set DIRECTOR_OM_CLIENT_CA, too")
 	}

@@ -57,12 +57,14 @@ func (c *Config) orchestratorSettings() []setting {
 	}
 }
 
+// upstreamAddr makes an address of upstream's two variables, with upstream's defaults for the one that is not set. If
+// none is set, Rivalis is not served.
 func upstreamAddr(environ environment) (text, name string) {
 	host, hasHost := environ.lookup("FLEET_HOST")
 	port, hasPort := environ.lookup("FLEET_PORT")
 	switch {
 	case hasHost:
-		name = "FLEET_HOST"
+		name = "FLEET_HOST" // the source that --print-config shows
 	case hasPort:
 		name = "FLEET_PORT"
 	default:
@@ -74,7 +76,7 @@ func upstreamAddr(environ environment) (text, name string) {
 // withMilliseconds adds the unit to upstream's durations, which have none: "5000" becomes "5000ms".
 func withMilliseconds(text string) string { return text + "ms" }
 
-// levelOf converts upstream's log level to the director's name for it.
+// levelOf converts upstream's log level to the director's, which has no trace.
 func levelOf(text string) string {
 	if text == "trace" {
 		return "debug"
@@ -97,6 +99,7 @@ func (c *Config) checkOrchestrator() error {
 		return errors.New("a key is both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in " +
 			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
 	}
+	// Without keys, its callers could command every game server.
 	if c.Orchestrator.Options.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
 		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex " +
 			"24' makes one), " +

@@ -125,7 +125,7 @@ func (c *Config) processSettingsOfServers() []setting {
 	}
 }
 
-// providersList is a list of providers, or none.
+// providersList is a list of providers, or "none": an empty variable counts as not set, and dev has a default.
 func providersList(p *[]string) value {
 	v := value{kindName: "list", allowedText: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
 	v.showText = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
@@ -147,6 +147,7 @@ func providersList(p *[]string) value {
 	return v
 }
 
+// ownerName is short, because the owner is a part of the names that providers bound; see provider.OwnerOf.
 func ownerName(p *string) value {
 	v := textValue(p, "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end")
 	v.setText = func(text string) error {
@@ -166,6 +167,8 @@ func dockerHost(p *string) value {
 	return v
 }
 
+// ipAddress is an address that players can dial: not 0.0.0.0, and none of a zone, which means something on one machine
+// only.
 func ipAddress(p *netip.Addr) value {
 	v := value{kindName: "address", allowedText: "an IP address", showText: func() string { return addrText(*p) }}
 	v.setText = func(text string) (err error) {
@@ -182,7 +185,7 @@ func addrText(a netip.Addr) string {
 	return a.String()
 }
 
-// portRangeValue is an inclusive range.
+// portRangeValue is an inclusive range. Ports below 1024 are for services of the system.
 func portRangeValue(first, last *uint16) value {
 	v := value{kindName: "range", allowedText: "FIRST-LAST, of 1024 to 65535"}
 	v.showText = func() string { return fmt.Sprintf("%d-%d", *first, *last) }
@@ -205,7 +208,7 @@ func commandsText(commands map[string][]string) string {
 	return strings.Join(items, ";")
 }
 
-// variableNames are names of variables, or their beginnings.
+// variableNames are names of variables, or their beginnings with a star.
 func variableNames(p *[]string) value {
 	v := listValue(p, "names of variables, such as MAP or GAME_*")
 	set := v.setText
@@ -219,9 +222,9 @@ func variableNames(p *[]string) value {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
-// userName is a user of this machine.
+// userName is a user of this machine. UID:GID need not be listed on the machine. root is refused.
 func userName(p **processes.User) value {
-	given := ""
+	given := "" // as it was written, for --print-config
 	v := value{kindName: "user", allowedText: "the name of a user of this machine, or UID:GID",
 		showText: func() string { return given }}
 	v.setText = func(text string) error {
@@ -244,6 +247,8 @@ func userName(p **processes.User) value {
 
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// commandsValue is separated by semicolons, because arguments contain commas. No shell reads the commands: spaces
+// separate arguments, and nothing quotes them.
 func commandsValue(p *map[string][]string) value {
 	v := value{
 		kindName:    "list",
@@ -256,6 +261,7 @@ func commandsValue(p *map[string][]string) value {
 			name, line, _ := strings.Cut(item, "=")
 			name = strings.TrimSpace(name)
 			argv := strings.Fields(line)
+			// Absolute, so that neither PATH nor the working directory decides what runs.
 			_, twice := (*p)[name]
 			if !commandName.MatchString(name) || len(argv) == 0 || !filepath.IsAbs(argv[0]) || twice {
 				return fmt.Errorf("%q: %w", strings.TrimSpace(item), v.requireAllowed(false))

@@ -106,7 +106,7 @@ func (c *Config) realtimeSettings() []setting {
 	}
 }
 
-// secondsValue is a duration in which a number without a unit is seconds.
+// secondsValue is a duration in which a number without a unit is seconds, as in the variables of Nexis.
 func secondsValue(p *time.Duration, least, most time.Duration) value {
 	v := durationValue(p, least, most)
 	v.allowedText += "; a number without a unit is seconds"
@@ -120,6 +120,7 @@ func secondsValue(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
+// hookURL is masked as a whole: it may have a password.
 func hookURL(p *string) value {
 	v := hiddenText(p)
 	v.allowedText = "a URL of http or https"
@@ -131,6 +132,8 @@ func hookURL(p *string) value {
 	return v
 }
 
+// roomTypes are parsed here only to refuse mistakes; (*Config).roomTypes parses them for use, with the built-in types
+// of the settings.
 func roomTypes(p *string) value {
 	v := textValue(p, "a JSON object of room types")
 	v.setText = func(text string) error {
@@ -197,6 +200,7 @@ func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
 // secret.
 func (c *Config) checkRealtime() error {
 	var missing []error
+	// The control API mints tokens, also where this replica does not verify any.
 	verifies := c.Realtime.Addr != "" && c.Realtime.AuthMode != realtime.AuthDisabled
 	if (verifies || c.Projects.Addr != "") && c.Realtime.MasterSecret == "" && !c.Realtime.KeySecretsOnly {
 		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set "+

@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// localOwner is the owner of servers that no other installation can list.
+// localOwner is the owner without a setting: checkProvision accepts that only for the providers process and manual,
+// whose servers no other installation can list.
 const localOwner = "local"
 
 // deploymentOwner returns the owner of the deployments of this installation.
@@ -42,7 +43,7 @@ func localAddr(configured string, listening net.Addr) string {
 		configured = listening.String()
 	}
 	host, port, _ := net.SplitHostPort(configured)
-	// A listener of all interfaces has an address that nobody can dial.
+	// 0.0.0.0 and :: are addresses to listen on, not to dial.
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
@@ -71,8 +72,8 @@ func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) ser
 
 func (c *Config) usesProvider(name string) bool { return slices.Contains(c.ProviderNames, name) }
 
-// needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this
-// machine.
+// needsPublicURL reports whether game servers may run on other machines. Those that people start by hand do, except for
+// dev.
 func (c *Config) needsPublicURL() bool {
 	return slices.ContainsFunc(c.ProviderNames, func(name string) bool {
 		return name != providerProcess && (name != providerManual || !c.isDevelopment)
@@ -81,6 +82,8 @@ func (c *Config) needsPublicURL() bool {
 
 // checkProvision refuses settings with which the providers could not work.
 func (c *Config) checkProvision() error {
+	// Of these providers, installations may share an account or an engine, and each stops servers that it does not
+	// know.
 	remote := slices.ContainsFunc(c.ProviderNames,
 		func(name string) bool { return name != providerProcess && name != providerManual })
 	var missing []error
@@ -110,5 +113,6 @@ func (c *Config) checkProvision() error {
 	return errors.Join(missing...)
 }
 
-// listenAddrs are where this process listens; nil: it does not, or not yet.
+// listenAddrs are the addresses at which this process really listens, such as the port that it got for :0. nil: it does
+// not listen, or not yet.
 type listenAddrs struct{ api, nats net.Addr }

@@ -67,6 +67,7 @@ func (c *Config) gameServer(environ []string) (o sdk.ServerOptions, urls []strin
 	case err != nil:
 		return o, nil, false, err
 	case deployed:
+		// What its deployment says wins: the director refuses another region or capacity.
 		o, urls = d.Server, d.URLs
 		o.MaxSessions, o.HeartbeatEvery = c.GameServer.MaxSessions, c.GameServer.HeartbeatEvery
 	default:
@@ -89,6 +90,7 @@ func (c *Config) checkSidecar() error {
 	return nil
 }
 
+// isLoopback knows localhost without a lookup. Other names are refused: what they resolve to may change.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	ip, notIP := netip.ParseAddr(host)

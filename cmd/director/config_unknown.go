@@ -11,7 +11,8 @@ import (
 // unknownVariable is a variable that begins with DIRECTOR_ and is no setting.
 type unknownVariable struct{ name, suggestion string } // suggestion may be ""
 
-// unknownVariables returns the variables that look like settings and have no effect.
+// unknownVariables returns the variables that look like settings and have no effect. They are no error: another
+// release, or a tool beside the director, may read them.
 func (e environment) unknownVariables() []unknownVariable {
 	known := knownVariables()
 	var removed []string
@@ -49,6 +50,7 @@ func ofOthers(name string) bool {
 func closestName(name string, known []string) string {
 	short := strings.TrimPrefix(name, "DIRECTOR_")
 	for _, k := range known {
+		// Shorter ends, such as URL, are those of many settings.
 		if len(short) >= 4 && strings.HasSuffix(k, "_"+short) {
 			return k // a part of the name was left out
 		}
@@ -56,7 +58,7 @@ func closestName(name string, known []string) string {
 	return cli.Nearest(name, known)
 }
 
-// withoutEffect returns the variables with a prefix that are the name of no setting, sorted.
+// withoutEffect returns the variables with a prefix that no setting reads, sorted.
 func (e environment) withoutEffect(prefix string) []string {
 	known := map[string]bool{}
 	for _, s := range allSettings() {

@@ -18,8 +18,8 @@ func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// warnParties logs that players decide about each other. Development and tests of old clients need it; production should
-// not for long.
+// warnParties logs that players may name anybody as a member of their party. Old clients need that until they are
+// updated.
 func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
 	if l.config.Server.OpenParties {
 		log.LogAttrs(ctx, slog.LevelWarn, "players may take anybody into their party whom they name",
@@ -43,6 +43,7 @@ func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
 
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
 func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
+	// A secret without an address: somebody has forgotten the address.
 	if l.config.Realtime.Addr == "" && l.config.Projects.Addr == "" && l.config.Realtime.MasterSecret != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
 			"DIRECTOR_REALTIME_CONTROL_ADDR is set")

@@ -47,7 +47,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 }
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
-	// The terminal beside `director dev` has none of its settings: they are in the directory of its data.
+	// A terminal beside `director dev` has none of its settings: they are in its data directory.
 	if conf.config.Database.URL == "" {
 		data, err := conf.config.dataDir()
 		if err != nil {
@@ -57,7 +57,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 			return nil, err
 		}
 		if conf.config.KEKs == nil {
-			conf.config.KEKs, _ = data.readKEKs() // a command that needs one reports if it is missing
+			conf.config.KEKs, _ = data.readKEKs() // most commands need none; those that do report that it is missing
 		}
 		conf.config.useNexisSecrets()
 	}
@@ -66,7 +66,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		return nil, err
 	}
 	cfg := conf.config.store()
-	// An operator's command needs no more, and must not take those of replicas.
+	// A command needs no more, and Postgres may have few connections left when operators look for the reason.
 	cfg.MaxConns, cfg.RoomTypes = 2, types
 	return db.Open(ctx, cfg)
 }

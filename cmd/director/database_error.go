@@ -20,7 +20,7 @@ func explainDatabaseError(err error) error {
 	case err == nil:
 		return nil
 	case isRefusal(err):
-		// The message is written for people. What pgx puts around it, such as the SQLSTATE, is not.
+		// The functions of schema ops write messages for people. What pgx adds, such as the SQLSTATE, is left out.
 		errors.As(err, &pg)
 		if pg.Hint != "" {
 			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)
@@ -31,6 +31,7 @@ func explainDatabaseError(err error) error {
 	}
 	cause, known := dbcause.FromError(err)
 	switch {
+	// Postgres has answered: it is reachable, but refuses.
 	case dbcause.IsPostgres(err) && known:
 		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
 	case fault.Is(err, fault.Unavailable), isUnreachable(err):
@@ -42,7 +43,7 @@ func explainDatabaseError(err error) error {
 // isRefusal reports whether a function of schema ops refused its arguments.
 func isRefusal(err error) bool {
 	var pg *pgconn.PgError
-	// no_data_found, invalid_parameter_value and object_not_in_prerequisite_state: what those functions raise.
+	// no_data_found, invalid_parameter_value and object_not_in_prerequisite_state, which those functions raise.
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 
@@ -52,7 +53,7 @@ func concernsOne(err error) bool {
 		fault.Is(err, fault.Invalid)
 }
 
-// isUnreachable reports whether the database gave no answer.
+// isUnreachable reports whether the database gave no answer: it could not be dialled, or the connection broke.
 func isUnreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError

@@ -53,6 +53,7 @@ func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
 
 // readIssuer returns the development issuer. The first call creates its key.
 func (d dataDir) readIssuer() (devlogin.Issuer, error) {
+	// Made in any case, and dropped if there is a key: createOnce decides.
 	fresh, err := devlogin.New()
 	if err != nil {
 		return devlogin.Issuer{}, err
@@ -104,10 +105,11 @@ func (d dataDir) createOnce(name string, content []byte) error {
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
 	_, err = draft.Write(content)
+	// Synced, because the key encrypts what the database keeps: it must survive a crash if the database does.
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
-	// A link and not a rename, which would replace the file of the call that was first.
+	// A link and not a rename: a rename would replace the file of a faster call.
 	if err := os.Link(draft.Name(), d.pathOf(name)); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -147,7 +149,8 @@ func (d dataDir) publishProviders(p devProviders) (retract func(), err error) {
 	return d.publishFile(providersFile, text)
 }
 
-// publishFile writes a file that only its owner may read. The returned function removes it.
+// publishFile writes a file that only its owner may read, since a database's URL lets anybody in. The returned function
+// removes it. A `director dev` that is killed leaves the file, and the next one replaces it.
 func (d dataDir) publishFile(name string, content []byte) (retract func(), err error) {
 	if err := os.WriteFile(d.pathOf(name), content, 0o600); err != nil {
 		return func() {}, err

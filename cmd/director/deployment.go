@@ -45,6 +45,8 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 	if err != nil {
 		return d, err
 	}
+	// Events are read from a time on, by the clock of the database: a deployment that is gone has no row that says when
+	// it began, and without a bound all partitions of the log would be read.
 	if err := l.store.ReadClock(ctx); err != nil {
 		return d, err
 	}
@@ -76,7 +78,7 @@ func (d deploymentDetails) writeText(out cli.Output) error {
 		}
 	}
 	fmt.Fprintln(out.Writer)
-	var before *time.Time
+	var before *time.Time // of the row above: the table is written from top to bottom
 	return cli.Write(out, d.Events, []string{"at", "after", "event", "by", "detail"}, func(e happened) []any {
 		after := ""
 		if before != nil {
@@ -103,6 +105,7 @@ func deploymentFacts(d opsview.Deployment) [][2]string {
 		{"reason", d.Reason},
 		{"last error", d.LastError}, {"refused", d.Refused},
 	} {
+		// What is not known yet is left out: a new deployment has little of it.
 		if fact.value != nil && *fact.value != "" {
 			all = append(all, [2]string{fact.name, *fact.value})
 		}

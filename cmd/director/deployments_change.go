@@ -71,13 +71,16 @@ func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, ne
 	if v, err = l.store.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
+	// Before anything is inserted: a worker would start a server of another provider itself.
 	if by != "" && v.Provider != by {
 		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
 	}
 	n = provision.NewDeployment{
+		// The id is made here, since the key is sealed for it.
 		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(),
 		Address: near, Origin: provision.OriginOperator,
 	}
+	// Only a version with connect tokens has a key, and only then the command needs the key-encryption key.
 	if v.Dialect != "" {
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
@@ -101,6 +104,7 @@ func (p *program) deploymentsStop() *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"},
 		"deployment"))
 	reason := requireReason(cmd, "operator", "The reason, for the event and other operators")
+	// All of them before the first is stopped.
 	checkFirst(cmd, func(args []string) error {
 		for _, arg := range args {
 			if _, err := parseDeployment(arg); err != nil {
@@ -137,12 +141,14 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return refusalText(err)
 		}
+		// No listeners: this command serves nothing, so that the addresses are those of the settings.
 		settings := l.conf.config.serverSettings(listenAddrs{}, sealer)
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
 		if err != nil {
 			return err
 		}
+		// On stderr, since stdout goes into a file that a shell reads.
 		fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
 			briefDuration(v.RegisterWithin))
 		return writeEnvironment(l.out, env)

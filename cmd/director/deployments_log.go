@@ -53,6 +53,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	if err != nil {
 		return nil, err
 	}
+	// Before the providers are made, whose settings may be missing here.
 	if name != providerProcess && name != providerDocker {
 		return nil, fmt.Errorf("the director cannot read logs of %s: look for %s in its own tools", name, ref)
 	}
@@ -63,6 +64,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	defer set.closeProviders()
 	reader, ok := set.byName[name].(provider.LogReader)
 	if !ok {
+		// The provider is not among those of the settings.
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
@@ -82,6 +84,7 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	case d.Deployment != nil:
 		return d.Deployment.Provider, provider.Ref(*d.Deployment.Ref), nil
 	}
+	// It has ended: its last event says what its server was.
 	var end struct {
 		App     string        `json:"app"`
 		Version string        `json:"version"`

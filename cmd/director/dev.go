@@ -81,6 +81,7 @@ func (c *Config) checkOpenFleet() error {
 		return fmt.Errorf("%s can be reached from elsewhere, where anybody could register game servers: "+
 			"set DIRECTOR_FLEET_TOKEN, or allow it with --allow-open-fleet", c.Server.Addr)
 	}
+	// Allowed: on loopback, or by the setting. Without this, the server would refuse game servers without a credential.
 	c.Server.OpenFleet = true
 	return nil
 }
@@ -88,7 +89,7 @@ func (c *Config) checkOpenFleet() error {
 // runDevelopment runs everything until ctx ends, and calls started once the server listens.
 func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	if conf.sourceOf("log-level") == fromDefault {
-		conf.config.LogLevel = "warn" // what it serves is printed, and a request has its answer
+		conf.config.LogLevel = "warn" // what it serves is printed, and whoever sends a request sees its answer
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.config.PoolsFile != "" {
@@ -106,14 +107,17 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 	}
 	if conf.config.Database.URL == "" {
 		var stop func() error
+		// From here on ctx also ends when Postgres dies.
 		if ctx, stop, err = d.startPostgres(ctx); err != nil {
 			return err
 		}
+		// Deferred first, so that it runs after everything that uses the database has ended.
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
+	// After prepare, which fills in the providers.
 	retract, err := d.dataDir.publishProviders(devProviders{d.conf.config.ProviderNames, d.conf.config.Processes.Commands})
 	if err != nil {
 		return err
@@ -137,6 +141,7 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 		return nil, nil, err
 	}
 	d.conf.config.Database.URL = d.privateCluster.URL("postgres")
+	// Over a DATABASE_URL_DIRECT of the environment, which is of another database.
 	d.conf.config.Database.DirectURL = d.conf.config.Database.URL
 	retract, err := d.dataDir.publishDatabase(d.conf.config.Database.URL)
 	if err != nil {
@@ -144,9 +149,10 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	}
 	running, end := context.WithCancelCause(ctx)
 	died := d.privateCluster.Done()
-	// Without its database everything else would only log errors.
+	// Without its database everything else would only log errors: the replica and the worker end as well.
 	go func() { <-died; end(d.privateCluster.Err()) }()
 	return running, func() error {
+		// First: commands in other terminals would connect to a server that stops.
 		retract()
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -160,15 +166,17 @@ func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Ser
 		return err
 	}
 	defer proc.closeAll()
+	// Before the lobby listens, so that its first client finds the project.
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
-	// Published when the server listens, and removed when it has stopped; nothing is, if it never listened.
+	// Replaced when the server listens and the hints are published: an earlier failure has nothing to remove.
 	retract := func() {}
 	defer func() { retract() }()
 	return proc.serveReplica(ctx, true, func(s *server.Server) {
 		var err error
 		if retract, err = d.dataDir.publishHints(d.hintsText(s)); err != nil {
+			// No reason to stop: everything else works.
 			d.log.LogAttrs(ctx, slog.LevelWarn, "'director dev hints' has nothing to print", slog.Any("error", err))
 		}
 		started(d, s)

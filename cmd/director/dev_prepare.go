@@ -25,9 +25,11 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		fmt.Fprintf(d.stdout, "Created the tables: %d migrations in %s.\n", len(applied),
 			briefDuration(time.Since(began).Round(100*time.Millisecond)))
 	}
+	// After the migration, whose tables they need.
 	if err := d.applyPools(ctx); err != nil {
 		return err
 	}
+	// Kept in the directory: another key could not decrypt the private keys that the database has.
 	if d.conf.config.KEKs == nil {
 		if d.conf.config.KEKs, err = d.dataDir.readKEKs(); err != nil {
 			return err
@@ -54,12 +56,14 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.sourceOf("cors-origins") == fromDefault {
 		d.conf.config.Server.CORSOrigins = pageOrigins
 	}
+	// By the source and not the value, so that --bevygap off stays off.
 	if d.conf.sourceOf("bevygap") == fromDefault {
 		d.conf.config.BevygapPlayers = bevygapGuests
 	}
 	if d.conf.config.NATS.Addr == "" {
 		d.conf.config.NATS.Addr = freeOr(ctx, "127.0.0.1:4222")
 	}
+	// Last: dev's defaults are filled in, and what is missing now only the operator can add.
 	return d.conf.config.checkServe()
 }
 
@@ -68,6 +72,7 @@ func (d *devRun) applyPools(ctx context.Context) error {
 	if d.poolFile == nil {
 		return nil
 	}
+	// A store of its own: the process's is opened later, with settings that prepare still fills in.
 	store, err := db.Open(ctx, d.conf.config.store())
 	if err != nil {
 		return err
@@ -110,7 +115,8 @@ func (d *devRun) prepareProviders() {
 	}
 }
 
-// freeOr returns the address if it is free, or else one with any free port.
+// freeOr returns the address if it is free, or else one with any free port: several `director dev` may run on a
+// machine, and Rivalis, Nexis or NATS itself may have its usual port.
 func freeOr(ctx context.Context, addr string) string {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -128,7 +134,7 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 		d.conf.config.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
 	}
 	if len(d.conf.config.Server.OpsTokens) > 0 {
-		return nil
+		return nil // one of them logs in; the printed link has none
 	}
 	made, err := d.dataDir.readKey("console-token")
 	for _, secret := range made {
@@ -146,6 +152,7 @@ func (d *devRun) prepareRealtime(ctx context.Context) {
 		d.conf.config.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
 	}
 	if len(d.conf.config.Projects.Options.Tokens) == 0 {
+		// Everybody knows it, but the control API listens on loopback only, unless its address is set.
 		d.conf.config.Projects.Options.Tokens = []string{nexisInternalToken}
 	}
 	if d.conf.sourceOf("realtime-conformance") == fromDefault {
@@ -158,7 +165,7 @@ func (d *devRun) prepareRealtime(ctx context.Context) {
 func (p *process) makeDemoProject(ctx context.Context) error {
 	_, err := p.store.CreateProject(ctx,
 		db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.config.Realtime.Region, Actor: "director dev"})
-	if err != nil && !fault.Is(err, fault.Conflict) {
+	if err != nil && !fault.Is(err, fault.Conflict) { // Conflict: an earlier run has made it
 		return err
 	}
 	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
@@ -175,6 +182,7 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 func arenaCommand() map[string][]string {
 	found := map[string][]string{}
 	if self, err := os.Executable(); err == nil {
+		// Beside first: that one is of the same release.
 		beside := filepath.Join(filepath.Dir(self), "arena")
 		if path, err := exec.LookPath(beside); err == nil {
 			found["arena"] = []string{path, "server"}
@@ -182,10 +190,10 @@ func arenaCommand() map[string][]string {
 		}
 	}
 	if path, err := exec.LookPath("arena"); err == nil {
-		path, err = filepath.Abs(path)
+		path, err = filepath.Abs(path) // PATH may have relative directories
 		if err == nil {
 			found["arena"] = []string{path, "server"}
 		}
 	}
-	return found
+	return found // empty and not nil, which checkProvision would refuse
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 )
 
-// diagnosis is the output of doctor.
+// diagnosis is the output of `doctor`.
 type diagnosis doctor.Diagnosis
 
 func (p *program) doctorCommand() *cobra.Command {
@@ -69,6 +69,7 @@ func detailLines(f doctor.Finding) (lines []string) {
 }
 
 func (d diagnosis) exitError() error {
+	// Warnings alone are exit code 0, so that an alarm on the exit code means that something is broken.
 	if d.State != doctor.Fail {
 		return nil
 	}

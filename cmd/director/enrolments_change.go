@@ -58,6 +58,7 @@ func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.
 	if err != nil {
 		return err
 	}
+	// Read back for what the database has decided, such as when it expires.
 	made, err := opsview.Enrolments.One(ctx, l.store.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
 	if err != nil {
 		return err
@@ -65,6 +66,7 @@ func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.
 	if l.out.JSON {
 		return cli.WriteJSON(l.out.Writer, newEnrolmentLine{made, token})
 	}
+	// The token alone is on stdout, so that it can go into a file or a variable.
 	fmt.Fprintln(l.out.Writer, token)
 	fmt.Fprintf(cmd.ErrOrStderr(), "This is the token of enrolment %s/%s, until %s. It is not kept and cannot be shown again.\n", made.Region,
 		made.Name, made.ExpiresAt.UTC().Format(time.RFC3339))

@@ -25,7 +25,7 @@ func (e environment) lookup(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// osPairs returns all variables in the format of os.Environ.
+// osPairs returns the variables that are set in the format of os.Environ, in no order.
 func (e environment) osPairs() []string {
 	all := make([]string, 0, len(e))
 	for name, text := range e {

@@ -52,8 +52,10 @@ func (p *program) playersOf(args []string) (players []string, err error) {
 	if !slices.Contains(args, "-") {
 		return args, nil
 	}
+	// A player is a whole line: ids may contain spaces and commas.
 	lines := bufio.NewScanner(p.stdin)
 	for lines.Scan() {
+		// Only the line break of Windows is removed: white space may belong to an id.
 		if line := strings.TrimSuffix(lines.Text(), "\r"); line != "" {
 			players = append(players, line)
 		}
@@ -76,6 +78,7 @@ func (p *program) playersExport() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {
 			export, err := l.store.ExportPlayer(ctx, args[0])
+			// An empty export would look like an answer to the player; a mistyped id is more likely.
 			if err == nil && export.IsEmpty() {
 				err = l.unknownPlayer(ctx, args[0])
 			}

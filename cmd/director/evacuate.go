@@ -105,6 +105,7 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 
 // beginEvacuation begins an evacuation, and waits for its end if it is to.
 func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
+	// Workers carry it out: if this command is interrupted from here on, the evacuation goes on.
 	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout t
 				e.ServersLeft, e.Servers, e.Waiting, e.Queued, e.Seated, e.Nothing))
 		case isUnavailable(err) && ctx.Err() == nil:
 			w.showProgress("waiting: the database is unreachable")
-		case ctx.Err() == nil:
+		case ctx.Err() == nil: // otherwise the error only follows from the end of ctx
 			return err
 		}
 		if !wait.For(ctx, evacuationEvery) {
@@ -161,7 +162,7 @@ func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout t
 	}
 }
 
-// showProgress prints a line of progress when it says something new.
+// showProgress prints a line of progress when it says something new: a log of the command stays short.
 func (w *evacuationWait) showProgress(line string) {
 	if line != w.lastLine {
 		w.lastLine = line

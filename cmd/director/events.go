@@ -109,13 +109,14 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 // cursor.
 func (r *eventReader) findStart(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
+		// A cursor of events that were deleted would silently leave a gap.
 		err := opsview.CheckCursor(ctx, r.operator.store.Pool(), r.afterCursor)
 		if errors.Is(err, opsview.ErrCursorGone) {
 			return fmt.Errorf("--after: %w; begin anew without it", err)
 		}
 		return err
 	}
-	// This machine's clock may be wrong, and --since is about times of events.
+	// By the clock of the database, which events have: that of this machine may be wrong.
 	if err := r.operator.store.ReadClock(ctx); err != nil {
 		return err
 	}
@@ -153,8 +154,8 @@ func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error 
 		err := r.toEnd(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
-		// Once, when it begins.
+			return nil // Ctrl-C is how it is meant to end: exit code 0
+		// Printed once for each outage.
 		case isUnavailable(err) && !waiting:
 			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is unreachable: waiting)")
 		case err != nil && !isUnavailable(err):
@@ -170,6 +171,7 @@ func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error 
 }
 
 func printEvent(out cli.Output, e opsview.Event) error {
+	// A line each and no array, which would have no end with --follow.
 	if out.JSON {
 		line, err := json.Marshal(e.Line())
 		if err != nil {
@@ -187,6 +189,7 @@ func printEvent(out cli.Output, e opsview.Event) error {
 	if detail := string(e.Detail); detail != "{}" {
 		words = append(words, detail)
 	}
+	// Most events are of the director itself: naming it would only take place.
 	if e.Actor != "director" {
 		words = append(words, "by "+e.Actor)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// recordedNouns are the nouns whose kinds of events are recorded on demand.
+// recordedNouns are the nouns with kinds of events that are recorded only while an operator or a webhook asks for them.
 var recordedNouns = []string{"match", "seat", "ticket"}
 
 func (p *program) eventsRecord() *cobra.Command {

@@ -26,7 +26,7 @@ func (p *program) explainCommand() *cobra.Command {
 // byExplained are the settings of commands that explain.
 const byExplained = byProfile | byExplain
 
-// explained is a document that can also be printed as text.
+// explained is a document for --output json, which can also be printed as text.
 type explained interface{ Text() string }
 
 func (p *program) explainTicket() *cobra.Command {

@@ -52,7 +52,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 	labels := cmd.Flags().StringArray("label", nil,
 		"All game servers with this label, as key=value; repeat it for several")
 	wait, timeout := new(bool), new(time.Duration)
-	if calls.offeredStatus == "ready" { // an end of a drain waits for nobody
+	if calls.offeredStatus == "ready" { // of drain; undrain has nothing to wait for
 		wait, timeout = addWaitFlags(cmd)
 	}
 	region := cmd.Flags().String("region", "",
@@ -65,12 +65,13 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+		// By target, since changeEach knows only names. All targets are known before the first is drained.
 		change := map[string]func() (bool, error){}
 		var targets []string
 		empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
 		add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
 			targets, change[target] = append(targets, target), do
-			// Those that have ended have no players, and there may be thousands.
+			// Only those that run: there may be thousands that have ended, and they have no players.
 			servers.Running = true
 			empty.drainTargets = append(empty.drainTargets, servers)
 		}
@@ -86,11 +87,13 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 			add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
 				func() (bool, error) { return calls.label(by, ctx, label, *region) })
 		}
+		// With hosts or labels, the region only narrows them: alone it is a target itself.
 		if *region != "" && len(*hosts)+len(*labels) == 0 {
 			add("region "+*region, opsview.FleetFilter{Region: *region},
 				func() (bool, error) { return calls.region(by, ctx, *region) })
 		}
 		err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
+		// A refused target would be waited for although it is not drained.
 		if err != nil || !*wait {
 			return err
 		}

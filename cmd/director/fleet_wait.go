@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// emptyEvery is how often 'fleet drain --wait' looks whether players have left.
+// emptyEvery is how often 'fleet drain --wait' looks whether players have left. Each look reads the rows of all
+// targets.
 const emptyEvery = 2 * time.Second
 
 // addWaitFlags adds the flags of a wait for the last player.
@@ -59,8 +60,7 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 				left.serverCount))
 		case isUnavailable(err) && ctx.Err() == nil:
 			w.showProgress("waiting: the database is unreachable")
-		// Otherwise the time is over or the command was interrupted, and the error of the reading is only its
-		// consequence.
+		// Otherwise the time is over or the command was interrupted, and the error only follows from that.
 		case ctx.Err() == nil:
 			return err
 		}

@@ -62,6 +62,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	if err != nil {
 		return i, err
 	}
+	// Not in one snapshot with the sessions: a session that has just opened may show nobody.
 	seats, err := opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id},
 		opsview.Page{})
 	players := map[string][]string{}
@@ -70,7 +71,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	}
 	i.Sessions = make([]hostedLine, len(open))
 	for n, s := range open {
-		who := append([]string{}, players[s.Session]...)
+		who := append([]string{}, players[s.Session]...) // [] and not null, for scripts
 		i.Sessions[n] = hostedLine{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, s.Age, who}
 	}
 	return i, err

@@ -23,13 +23,16 @@ const (
 	wordsAnnotation   = "words"   // the allowed values, for completion
 )
 
-// fewSettings is how many settings --help shows of a command in any case.
+// fewSettings is up to how many settings --help shows all of them. Only commands with more, such as serve, need
+// --help-all.
 const fewSettings = 24
 
 // helpAll is the flag --help-all, which is --help with every setting.
 type helpAll struct{ flags *pflag.FlagSet }
 
-func (h helpAll) String() string   { return "false" }
+func (h helpAll) String() string { return "false" }
+
+// Set sets --help as well, which makes cobra print the help; shownFlags then sees that --help-all was given.
 func (h helpAll) Set(string) error { return h.flags.Set("help", "true") }
 func (h helpAll) Type() string     { return kindBool }
 
@@ -46,11 +49,12 @@ func addHelpAll(flags *pflag.FlagSet) {
 func shownFlags(flags *pflag.FlagSet) (shown *pflag.FlagSet, hidden int) {
 	all := flags.Lookup("help-all")
 	shown = pflag.NewFlagSet("", pflag.ContinueOnError)
-	shown.SortFlags = false
+	shown.SortFlags = false // in the order of the table of settings
 	flags.VisitAll(func(f *pflag.Flag) {
 		_, start := f.Annotations[startAnnotation]
 		switch {
 		case f.Hidden:
+		// Flags of the command that are no settings are always shown.
 		case all == nil, all.Changed, start, f.Annotations[sectionAnnotation] == nil:
 			shown.AddFlag(f)
 		default:
@@ -109,6 +113,7 @@ func writeFlags(to io.Writer, flags *pflag.FlagSet) {
 		}
 		groups[section].AddFlag(f)
 	})
+	// In the order of docs/configuration.md; the flags keep their order within a section.
 	slices.SortStableFunc(sections, func(a, b string) int { return sectionOrder(a) - sectionOrder(b) })
 	for _, section := range sections {
 		title := "Flags"
@@ -139,7 +144,7 @@ func explainFlag(cmd *cobra.Command, err error) error {
 			return cli.Usage(fmt.Errorf("%w, did you mean --%s?", err, near))
 		}
 	}
-	// An argument may be meant: the id of a key can begin with a dash.
+	// Perhaps no flag was meant: the id of a signing key can begin with a dash.
 	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err))
 }
 

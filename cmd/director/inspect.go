@@ -57,6 +57,7 @@ func (p *program) tokenInspect() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Tried first: a netcode token is plain base64, which has no dots, so that no session token is taken for one.
 		if i, ok := decodeNetcode(raw, time.Now()); ok {
 			out, err := cli.OutputOf(cmd)
 			if err != nil {
@@ -77,6 +78,8 @@ func (p *program) readToken(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
+	// One byte more than a token may have, and a line break: a longer text is refused as too large, not cut to a valid
+	// size.
 	text, err := bufio.NewReader(io.LimitReader(p.stdin, token.MaxTokenBytes+2)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -117,6 +120,8 @@ func (l operator) inspectToken(ctx context.Context, raw string) error {
 	if k := slices.IndexFunc(states, func(k opsview.Key) bool { return k.KID == i.Header["kid"] }); k >= 0 {
 		i.Key = states[k].State
 	}
+	// The same verifier as that of game servers, with the keys that replicas publish now. It is read once: MaxAge is
+	// longer than the command runs.
 	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
 		return token.Document{JSON: publicSet(published, now), MaxAge: time.Hour}, nil
 	}, token.SourceOptions{})
@@ -131,7 +136,7 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 			set["keys"] = append(set["keys"], k.Material.PublicJWK)
 		}
 	}
-	document, _ := json.Marshal(set) // stored as JSON
+	document, _ := json.Marshal(set) // cannot fail: the parts were stored as JSON
 	return document
 }
 
@@ -217,6 +222,7 @@ func (i inspected) writeVerdict(out cli.Output) error {
 	} else {
 		i.writeText(out.Writer)
 	}
+	// Exit code 1 after the output, which says more.
 	if !i.Valid {
 		return fmt.Errorf("%w: %s", errTokenRefused, i.Says)
 	}

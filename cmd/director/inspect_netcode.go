@@ -35,7 +35,7 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 	for _, d := range netcode.Dialects() {
 		p, err := netcode.Parse(bytes, d)
 		if err != nil {
-			continue
+			continue // of another dialect
 		}
 		i.ProtocolID, i.Created, i.Timeout, i.Dials[d] = p.ProtocolID, p.Created.UTC(), p.Timeout.Seconds(), p.Addrs
 		if !p.Expires.IsZero() {

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// violationRows bounds the printed rows of a violated invariant.
+// violationRows bounds the printed rows of each violated invariant. Its view has the others.
 const violationRows = 20
 
 // invariantLine is a row of ops.invariants with, if it is violated, the first rows of its view.
@@ -64,6 +64,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 func writeInvariants(out cli.Output, all []invariantLine) error {
 	err := cli.Write(out, all, []string{"invariant", "violations"},
 		func(i invariantLine) []any { return []any{i.Name, i.Violations} })
+	// As JSON, the rows are in the lines.
 	if err != nil || out.JSON {
 		return err
 	}

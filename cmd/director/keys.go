@@ -69,6 +69,7 @@ func (p *program) keysRotate() *cobra.Command {
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
 	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
+		// Private keys are stored encrypted, so that making one needs the key-encryption key of the workers.
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
@@ -91,6 +92,7 @@ func (p *program) keysRotate() *cobra.Command {
 
 // printNext prints from when the next key signs.
 func (l operator) printNext(ctx context.Context) error {
+	// By the clock of the database, which decides when a key signs.
 	keys, now, err := l.store.Keys(ctx)
 	if err != nil {
 		return err

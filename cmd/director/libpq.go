@@ -16,8 +16,8 @@ var libpqSettings = []string{
 	"tcp_user_timeout",
 }
 
-// libpqURL returns a URL of a database without the settings that only pgx knows, so that Postgres can connect with it.
-// Errors do not contain the URL.
+// libpqURL returns a URL of a database without the settings that only pgx knows, such as pool_max_conns: libpq, with
+// which Postgres connects, refuses unknown ones. Errors do not contain the URL, which may have a password.
 func libpqURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {

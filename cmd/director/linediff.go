@@ -9,8 +9,8 @@ import (
 // contextLines is how many equal lines a diff shows around a change.
 const contextLines = 3
 
-// maxDiffCells bounds the effort of a diff: documents that differ in more places are shown as removed and added as a
-// whole.
+// maxDiffCells bounds the table of a diff, whose size is the product of the numbers of lines that differ: 16 MiB. What
+// is larger is shown as removed and added as a whole.
 const maxDiffCells = 4 << 20
 
 // diffLine is a line of a diff: ' ' in both, '-' in the first, '+' in the second.
@@ -93,6 +93,7 @@ func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
 
 // diffLines returns the lines of both texts, in order, with as many as possible marked equal.
 func diffLines(a, b []string) (lines []diffLine) {
+	// Equal beginnings and ends need no table: usually little differs.
 	begin := 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
 		begin++
@@ -140,7 +141,7 @@ func changedLines(a, b []string) (lines []diffLine) {
 		case i < len(a) && j < len(b) && a[i] == b[j]:
 			lines = append(lines, diffLine{' ', a[i]})
 			i, j = i+1, j+1
-		// Of equally long ways the one that removes first, as people read diffs.
+		// On a tie, remove before adding: people read diffs in this order.
 		case i < len(a) && (j == len(b) || longest[(i+1)*width+j] >= longest[i*width+j+1]):
 			lines = append(lines, diffLine{'-', a[i]})
 			i++

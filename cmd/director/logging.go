@@ -9,8 +9,9 @@ import (
 // newLog returns a logger to stderr. stdout is for a command's result.
 func (p *program) newLog(conf *loaded) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(conf.config.LogLevel)) // cannot fail: load has checked it
+	_ = level.UnmarshalText([]byte(conf.config.LogLevel)) // cannot fail: loadSettings has checked it
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logMilliseconds}
+	// JSON for collectors of logs, text for people at a terminal.
 	if conf.config.LogFormat == "json" || conf.config.LogFormat == "auto" && !cli.IsTerminal(p.stderr) {
 		return slog.New(slog.NewJSONHandler(p.stderr, options))
 	}

@@ -25,7 +25,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // so that a second signal ends the program at once
 	code := cli.ExitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	stop()
-	os.Exit(code)
+	os.Exit(code) // here alone: it runs no deferred calls, so that Run must have returned
 }
 
 // Run runs the program with the arguments after its name and an environment in the format of os.Environ. It returns
@@ -37,10 +37,10 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errInterrupted // the error of an interrupted start is of no use
+		err = errInterrupted // the error says only which call the interrupt has ended
 	}
 	if err != nil {
-		// Each line of it, so that a search of a log for the program finds all.
+		// The prefix is before each line, so that a search of a log for "director:" finds the whole error.
 		fmt.Fprintf(stderr, "director: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndirector: "))
 		if cli.IsUsage(err) {
 			fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
@@ -49,6 +49,7 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return err
 }
 
+// errInterrupted is the error of a command that a signal has ended before it was done: exit code 1.
 var errInterrupted = errors.New("interrupted")
 
 func (p *program) rootCommand() *cobra.Command {
@@ -65,6 +66,7 @@ func (p *program) rootCommand() *cobra.Command {
 			"  director serve                    # a replica\n" +
 			"  director work                     # a worker\n" +
 			"  director doctor                   # check the installation, and print what to fix first",
+		// Run prints errors itself, with a prefix and without the whole usage text.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}, p.benchCommand(), p.versionCommand())

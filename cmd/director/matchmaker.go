@@ -5,7 +5,8 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/functions"
 )
 
-// makeMatchmaker makes the matchmaker of this process, which its director loop runs and closes.
+// makeMatchmaker makes the matchmaker of this process, which its director loop runs and closes. It takes its limits
+// from the settings of Open Match, also where Open Match is not served: profiles may name match functions.
 func (p *process) makeMatchmaker() (*functions.Matchmaker, error) {
 	c := p.conf
 	om := c.config.OpenMatch
@@ -37,5 +38,6 @@ func (p *process) loopOptions() (o *loop.Options, err error) {
 	}, nil
 }
 
-// maxCandidates bounds the tickets that a worker keeps in memory, at about 1 KiB each; it has been tested with so many.
+// maxCandidates bounds the tickets that a worker keeps in memory, at about 1 KiB each. It has been tested with that
+// many.
 const maxCandidates = 400_000

@@ -33,13 +33,13 @@ func (p *program) mcpCommand() *cobra.Command {
 				Explain: explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
 					PlayerArg: l.conf.config.Server.PlayerArg}),
 				ErrorText: func(err error) error { return explainDatabaseError(refusalText(err)) },
-			}, io.NopCloser(p.stdin), unclosed{p.stdout})
+			}, io.NopCloser(p.stdin), unclosed{p.stdout}) // only the protocol is on stdout; the log is on stderr
 		})
 	}
 	return cmd
 }
 
-// unclosed is an output that stays open.
+// unclosed is an output that stays open, for the rest of the program.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }

@@ -6,8 +6,8 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// garbagePercent is GOGC unless the operator sets it: less CPU for more memory, as far as the container's memory
-// allows.
+// garbagePercent is GOGC unless the operator sets it. Twice Go's own 100 costs memory and saves CPU; near the memory
+// limit, Go collects earlier by itself.
 const garbagePercent = 200
 
 // limitMemory sets the runtime's memory limit to 90 % of the container's, and how much garbage there may be below it.
@@ -16,10 +16,11 @@ func limitMemory(environ environment) {
 	if _, set := environ.lookup("GOGC"); !set {
 		debug.SetGCPercent(garbagePercent)
 	}
-	_, _ = memlimit.Set() // without a container's limit there is none for the runtime either
+	_, _ = memlimit.Set() // fails where no container bounds the memory: then nothing is limited
 }
 
-// memoryShare returns a quarter of the memory limit, and at most so many bytes.
+// memoryShare returns a quarter of the memory limit, and at most so many bytes. A negative argument of SetMemoryLimit
+// reads the limit; without one it is math.MaxInt64.
 func memoryShare(most int) int {
 	return int(min(debug.SetMemoryLimit(-1)/4, int64(most)))
 }

@@ -53,7 +53,7 @@ func (p *program) migrationCommand(cmd *cobra.Command,
 			return err
 		}
 		err = run(cmd, conf, url, out)
-		// That the URL is one of a pooler may show only now.
+		// Without DIRECTOR_POOLER, only the failure of the migration shows that the URL is that of a pooler.
 		if db.PoolerHint(err) != "" {
 			return fmt.Errorf("%w: %w", errPooled, err)
 		}
@@ -68,6 +68,7 @@ var errPooled = errors.New("migrations use a session lock, which does not work t
 // migrationURL returns the database of the sub-commands of migrate: that of the settings, or else that of a running
 // `director dev`.
 func (c *Config) migrationURL() (string, error) {
+	// Before it connects: through a pooler, the lock could stay with a connection of somebody else.
 	if c.Database.Pooler == "pgbouncer" && c.Database.URL != "" && c.Database.DirectURL == "" {
 		return "", cli.Usage(errPooled)
 	}
@@ -136,12 +137,14 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 	if err != nil {
 		return err
 	}
+	// The newest first, in the order in which they are reverted.
 	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.IsApplied() })
 	slices.Reverse(applied)
 	consequence := []string{fmt.Sprintf("This reverts, and deletes all data of, on %s:", withoutPassword(url))}
 	for _, m := range applied[:min(steps, len(applied))] {
 		consequence = append(consequence, m.Name)
 	}
+	// With the names, since each drops tables with all their data.
 	return p.askConfirmation(false, strings.Join(consequence, "\n  "))
 }
 
@@ -173,7 +176,7 @@ func writeMigrations(out cli.Output, all []migrations.Migration, version int64) 
 		}
 		lines = append(lines, line)
 	}
-	// This build does not know their names.
+	// One line for all newer migrations: this build does not know their names.
 	if version > migrations.Latest() {
 		lines = append(lines, migrationLine{Version: version, Name: "of a newer release", Applied: true})
 	}

@@ -17,7 +17,7 @@ func (c *Config) useNexisSecrets() {
 	if c.Realtime.MasterSecret == "" {
 		c.Realtime.MasterSecret = nexisMasterSecret
 	}
-	// Over those of Nexis, so that a setting wins.
+	// Copied over the secret of Nexis, so that a setting wins.
 	own := c.Realtime.ProjectSecrets
 	c.Realtime.ProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
 	maps.Copy(c.Realtime.ProjectSecrets, own)

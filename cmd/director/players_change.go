@@ -43,6 +43,7 @@ func (p *program) playersCancelTicket() *cobra.Command {
 // takingBack completes a command that takes something from players, for a reason.
 func (p *program) takingBack(cmd *cobra.Command, commands commandSet,
 	run func(ctx context.Context, l operator, args []string, reason string) error) *cobra.Command {
+	// Required: the event says why something was taken from a player.
 	reason := requireReason(cmd, "", "Why, for the event (required)")
 	return p.onDatabase(cmd, commands, func(ctx context.Context, l operator, args []string) error {
 		return run(ctx, l, args, *reason)

@@ -41,6 +41,7 @@ func (p *program) changePool(cmd *cobra.Command, args int,
 var errNothingToChange = errors.New("nothing to change: give --min, --max, --buffer, --max-starting or --empty-ttl")
 
 func pauseEnd(until time.Time) string {
+	// The end of the calendar stands for a pause without an end.
 	if !until.Before(provision.Forever()) {
 		return "an operator resumes it"
 	}

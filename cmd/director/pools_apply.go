@@ -58,6 +58,7 @@ func (p *program) poolsApply() *cobra.Command {
 		if *dry {
 			fmt.Fprintln(p.stderr, "dry run: nothing was applied")
 		}
+		// Both: the declaration is committed, whatever becomes of the warning.
 		return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
 	})
 }
@@ -85,6 +86,7 @@ func (p *program) readPools(file string) (*poolfile.File, error) {
 		return nil, err
 	}
 	declared, err := poolfile.Parse(read[0].Text)
+	// A file for `apply` may have projects: without this, they would silently not be applied.
 	if err == nil && declared.Declares("projects") {
 		err = &poolfile.Error{Problems: []poolfile.Problem{
 			declared.Problem("projects", "'director apply' applies projects, and all else that files declare"),
@@ -101,7 +103,7 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 	}
 	served := map[string]bool{}
 	for _, p := range found {
-		// Known, but with no worker at the moment, is as bad as unknown.
+		// A provider that no worker has at the moment is listed without workers.
 		served[p.Provider] = p.Workers > 0
 	}
 	var names []string

@@ -60,7 +60,7 @@ func (p *program) poolsScale() *cobra.Command {
 		"How long a surplus server must have been empty before the director ends it")
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
-		// Only what was given: 0 is a number that a pool may have, so that a flag's value cannot say it.
+		// nil for a flag that was not given: its value is 0, which is also a number that a pool may have.
 		to.Min = ifGiven(cmd, "min", least)
 		to.Max = ifGiven(cmd, "max", most)
 		to.MaxStarting = ifGiven(cmd, "max-starting", starting)
@@ -91,7 +91,8 @@ func ifGiven[T any](cmd *cobra.Command, flag string, value *T) *T {
 	return nil
 }
 
-// warnOfSchedules names the schedules that want more servers than the pool may have now. 'pools apply' refuses them.
+// warnOfSchedules names the schedules that want more servers than the pool may have now. It only warns, where 'pools
+// apply' refuses: max bounds the schedules.
 func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {
 	schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(),
 		opsview.PoolFilter{Region: p.Region, App: p.App, Version: p.Version}, opsview.Page{})
@@ -119,7 +120,7 @@ func (p *program) poolsPause() *cobra.Command {
 			if *length <= 0 {
 				return cli.Usage(fmt.Errorf("--for %s must be above 0", *length))
 			}
-			until = time.Now().Add(*length)
+			until = time.Now().Add(*length) // by this machine's clock; the database refuses a time that is past for it
 		}
 		paused, err := l.store.PausePool(ctx, edit, until)
 		if err != nil {
@@ -188,6 +189,7 @@ func (p *program) poolsDelete() *cobra.Command {
 			args[0])); err != nil {
 			return err
 		}
+		// One transaction with the drain of its servers, which end when they are empty.
 		drained, err := l.store.DeletePool(ctx, edit)
 		if err != nil {
 			return err

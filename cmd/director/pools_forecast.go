@@ -83,7 +83,7 @@ func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours i
 	}
 	a.Record = records[0]
 	a.Hours, err = opsview.Forecasts.Read(ctx, l.store.Pool(), f,
-		opsview.Page{Skip: opsview.PastForecastHours, Limit: hours})
+		opsview.Page{Skip: opsview.PastForecastHours, Limit: hours}) // the view begins with the past week
 	return a, err
 }
 

@@ -29,6 +29,7 @@ func (p *program) poolsLimit() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// The function sets both limits, so that a flag that was not given passes the present one on.
 		if *servers != "" || *starts != "" {
 			if err := setLimit("servers", *servers, &now.MaxServers); err != nil {
 				return err

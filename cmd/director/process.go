@@ -36,8 +36,8 @@ type process struct {
 	listenAddrs atomic.Pointer[listenAddrs]
 }
 
-// newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the
-// process.
+// newProcess makes a process of a command, and checks the schema if the database is reachable. The caller must call
+// closeAll.
 func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
 	p, err := openProcess(ctx, command, conf, log)
 	if err != nil {
@@ -52,7 +52,7 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 
 // openProcess makes all parts that do not need a reachable database.
 func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
-	// Before the options of the parts, which size their buffers by the limit.
+	// First: the parts size their buffers by the memory limit.
 	limitMemory(conf.environ)
 	p := &process{commandName: command, conf: conf, log: log, metricsRegistry: prometheus.NewRegistry()}
 	var err error
@@ -68,7 +68,7 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	cfg := conf.config.store()
 	cfg.Name = connectionName(command)
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
-	// A replica without a worker calls no provider, and must not count as one that has them.
+	// ops.providers counts the processes that have a provider. A replica without a worker calls none.
 	if command != "serve" || conf.config.RunsWorker {
 		cfg.Providers = conf.config.ProviderNames
 	}
@@ -96,12 +96,13 @@ func connectionName(command string) string {
 		host = "unknown host"
 	}
 	id := "/" + strconv.Itoa(os.Getpid())
-	const most = 63 // bytes, of which Postgres keeps no more
+	const most = 63 // bytes; Postgres cuts longer names
 	name := "director " + command + " " + host
-	// The host is cut, not the process id: two processes of one host would look the same.
+	// The host is cut and not the process id, without which two processes of a host would have the same name.
 	return name[:min(len(name), most-len(id))] + id
 }
 
+// closeAll ends what the process has opened. The traces are last, so that those of all others are exported.
 func (p *process) closeAll() {
 	if p.providerSet != nil {
 		p.providerSet.closeProviders()
@@ -113,11 +114,12 @@ func (p *process) closeAll() {
 // endReportTimeout bounds how long a worker that stops waits for the database.
 const endReportTimeout = 2 * time.Second
 
-// endReport records that a worker has ended. Replicas do it themselves.
+// endReport records that a worker has ended. A replica does it itself, at the end of server.Run.
 func (p *process) endReport(ctx context.Context) {
+	// ctx has ended: that is why the worker stops.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endReportTimeout)
 	defer cancel()
-	_ = p.store.EndReport(ctx) // the database is away: the report grows old
+	_ = p.store.EndReport(ctx) // without it, the report gets old, and the process looks dead and not ended
 }
 
 // schemaTimeout is how long a start waits for the database before it continues without a check of the schema.
@@ -140,7 +142,7 @@ func (p *process) checkSchema(ctx context.Context) error {
 	case version < latest:
 		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director "+
 			"migrate up' first", version, latest)
-	// An upgrade migrates first: the old processes serve until they are replaced.
+	// An upgrade migrates first, and a process of the previous release may still be restarted.
 	case version > latest:
 		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release",
 			slog.Int64("schema", version), slog.Int64("build", latest))

@@ -43,6 +43,7 @@ type versionDetails struct {
 func detailsOf(v db.ProfileVersion) versionDetails {
 	d := versionDetails{v.Name, v.Version, "kept", v.Author, v.CreatedAt, v.Reason, v.Document, v.RetiredAt}
 	switch {
+	// A retired profile keeps the version that was live last.
 	case v.Version == v.LiveVersion && v.RetiredAt != nil:
 		d.State = "retired"
 	case v.Version == v.LiveVersion:

@@ -37,7 +37,8 @@ type checkLine struct {
 
 var errProfilesRefused = errors.New("not every file is a valid profile")
 
-// reportRefusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors understand.
+// reportRefusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors
+// understand.
 func reportRefusals(to io.Writer, files []declaration.Profile) error {
 	var err error
 	for _, f := range files {
@@ -84,7 +85,7 @@ func (p *program) profilesCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// A single document, with warnings and problems in it: a pipeline reads stdout alone.
+		// Problems and warnings are parts of the document, since a pipeline reads stdout alone.
 		if out.JSON {
 			return writeChecks(out, read)
 		}
@@ -106,7 +107,7 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 	for i, f := range files {
 		lines[i] = checkLine{File: f.Source.File, Problems: append([]profile.Problem{}, f.Problems...),
 			Warnings: append([]profile.Problem{}, f.Warnings...)}
-		if f.Profile == nil {
+		if f.Profile == nil { // it has problems
 			refused = errProfilesRefused
 		} else {
 			lines[i].Profile = f.Profile.Name
@@ -176,6 +177,7 @@ func (p *program) profilesApply() *cobra.Command {
 		if read, err = p.readProfiles(append(*files, more...), conf.config.Database.RequireFrom); err != nil {
 			return err
 		}
+		// Before the database is needed, and all problems of all files at once.
 		printWarnings(p.stderr, read)
 		return reportRefusals(p.stderr, read)
 	})
@@ -185,7 +187,7 @@ func (p *program) profilesApply() *cobra.Command {
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Source.Text, AsShadow: *shadow}
 			one.ExpectedVersion = flags.profileEdit(l.conf.config.Server.Universe, f.Profile.Name).Expected
-			// One declaration, so that all files are applied or none.
+			// All in one declaration, which is one transaction: all files are applied, or none.
 			d.Profiles = append(d.Profiles, one)
 		}
 		return l.applyProfiles(ctx, read, d, *shadow)
@@ -214,6 +216,7 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if file == "" {
 		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
 	}
+	// false: a profile that is only tried needs no trustworthy attributes.
 	read, err := p.readProfiles([]string{file}, false)
 	if err != nil {
 		return nil, err

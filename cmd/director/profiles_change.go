@@ -43,10 +43,11 @@ func (p *program) profilesShadow() *cobra.Command {
 	cmd = p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error) {
 		if *off {
-			version = -1
+			version = -1 // ends the shadow
 		}
 		return l.store.ShadowProfile(ctx, edit, version)
 	})
+	// --show changes nothing and reads another view, so that it takes the place of the change.
 	change := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *show {

@@ -30,6 +30,7 @@ func (p *program) profilesDiff() *cobra.Command {
 		if len(args) == 2 {
 			other = args[1]
 		}
+		// NAME@5 means @5. Another profile's version would be read as a file, which does not exist.
 		if version, ok := strings.CutPrefix(other, first.name+"@"); ok {
 			other = "@" + version
 		}
@@ -94,6 +95,7 @@ func profileDiff(p db.ProfileOutcome, file, to string) string {
 	if p.FormerVersion > 0 {
 		from = fmt.Sprintf("%s@%d", p.Declared.Name, p.FormerVersion)
 	}
+	// A file that only means the same, such as with other comments, is no change.
 	if !p.Declared.Changed {
 		return ""
 	}

@@ -46,6 +46,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return err
 		}
+		// An empty table would look like an error.
 		if len(found) == 0 && !l.out.JSON {
 			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.LiveVersion, v.Shadow)
 		}

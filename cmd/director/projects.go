@@ -127,6 +127,7 @@ func (p *program) projectToken() *cobra.Command {
 }
 
 func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
+	// The sealer only where the secrets of keys sign: the command then needs the key-encryption key, otherwise not.
 	secrets := l.conf.config.projectSecrets(nil)
 	switch {
 	case secrets.KeysOnly:
@@ -138,9 +139,11 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 	case secrets.Master == "" && secrets.Projects[c.ProjectID] == "":
 		return clientTokenLine{}, cli.Usage(errors.New("the project's tokens have no secret: set DIRECTOR_REALTIME_MASTER_SECRET"))
 	}
+	// Tokens are judged by the clock of the database.
 	if err := l.store.ReadClock(ctx); err != nil {
 		return clientTokenLine{}, err
 	}
+	// Refuses a revoked key, and one without the scope. It counts before the token is made: no token is uncounted.
 	key, err := l.store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return clientTokenLine{}, err

@@ -50,6 +50,7 @@ func (p *program) projectsKeys() *cobra.Command {
 	}
 	after := cmd.Flags().String("after", "", "The id of the last key of the previous page")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+		// Otherwise an unknown project would look like one without keys.
 		if _, err := l.store.ProjectRegion(ctx, args[0]); err != nil {
 			return err
 		}
@@ -113,6 +114,7 @@ func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made query.ProjectKe
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, newProjectKeyLine{lineOfProjectKey(made), secret})
 	}
+	// The id and the secret alone are on stdout, so that a shell can read them into variables.
 	fmt.Fprintf(out.Writer, "%s %s\n", made.ID, secret)
 	fmt.Fprintln(cmd.ErrOrStderr(), "These are the key's id and its secret, which cannot be shown again.")
 	return nil

@@ -22,7 +22,7 @@ const (
 
 var providerNames = []string{providerAgones, providerDocker, providerEdgegap, providerManual, providerProcess}
 
-// providerSet is the providers of a process, by name. Close it.
+// providerSet is the providers of a process, by name. Call closeProviders.
 type providerSet struct {
 	byName     map[string]provider.Provider
 	closeFuncs []func()
@@ -35,8 +35,8 @@ func (s *providerSet) closeProviders() {
 	}
 }
 
-// openProviders makes the providers of the settings. It makes no call of theirs. keep is whether servers that are
-// processes of this machine survive this process.
+// openProviders makes the providers of the settings, and calls none of their APIs. keep says whether game servers that
+// are processes of this machine survive this process.
 func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error) {
 	s := &providerSet{byName: map[string]provider.Provider{}}
 	for _, name := range c.ProviderNames {
@@ -46,6 +46,7 @@ func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error
 			return nil, err
 		}
 		s.byName[name] = p
+		// Not each provider holds something: manual does not.
 		if closer, ok := p.(interface{ Close() }); ok {
 			s.closeFuncs = append(s.closeFuncs, closer.Close)
 		}
@@ -69,7 +70,7 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 		return edgegap.New(cfg)
 	case providerProcess:
 		return c.openProcesses(log, keep)
-	default:
+	default: // manual: providersList accepts no other names
 		return manual.Provider{}, nil
 	}
 }

@@ -105,6 +105,7 @@ func (c *Config) providersOfCommand() (*providerSet, error) {
 	if err := c.checkProvision(); err != nil {
 		return nil, cli.Usage(err)
 	}
+	// Without a log, since the output says what is wrong; true, since no server may end with this command.
 	return c.openProviders(slog.New(slog.DiscardHandler), true)
 }
 
@@ -118,6 +119,7 @@ func (c *Config) useDevProviders() error {
 	if err != nil || len(running.Providers) == 0 {
 		return err
 	}
+	// Development, so that checkProvision requires no public URL for servers that people start.
 	c.ProviderNames, c.isDevelopment = running.Providers, true
 	if c.Processes.Commands == nil {
 		c.Processes.Commands = running.Commands
@@ -180,9 +182,10 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 		checker, ok := p.(provider.Checker)
 		for i := range versions {
 			v := versions[i].ForProvider(name)
-			if !ok || v.Provider != name {
+			if !ok || v.Provider != name { // ForProvider has replaced it, if name is the fallback
 				continue
 			}
+			// Each check has the time of a call: one provider that hangs must not use up that of the others.
 			ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
@@ -198,7 +201,7 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 func (l operator) checkProvider(ctx context.Context, name string, p provider.Provider) providerCheck {
 	line := providerCheck{Provider: name}
 	if !p.Capabilities().List {
-		return line
+		return line // without an error: it has no call that changes nothing
 	}
 	owner, err := l.conf.config.deploymentOwner()
 	if err == nil {
@@ -237,6 +240,7 @@ func (l operator) writeChecks(lines []providerCheck) error {
 		}
 	}
 	header := []string{"provider", "app", "version", "starts", "servers", "result"}
+	// All results first, then the exit code.
 	err := cli.Write(l.out.Sparing("starts", "servers"), lines, header, func(c providerCheck) []any {
 		return []any{c.Provider, c.App, c.Version, c.Launch, orBlank(c.Servers), cmp.Or(c.Error, "ok")}
 	})

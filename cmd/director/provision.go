@@ -26,7 +26,8 @@ func (p *process) makeProviders(keep bool) (map[string]provider.Provider, *worke
 	}, nil
 }
 
-// serverEnvironment returns what a deployed server needs. It is called once the replica of this process listens.
+// serverEnvironment returns the environment of a deployed server. The worker calls it for each start, when the replica
+// of this process listens; a worker without a replica has no listeners, and uses the settings.
 func (p *process) serverEnvironment(d provision.Deployment,
 	v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	var at listenAddrs

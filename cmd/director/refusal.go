@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
-// fieldText is refusalText with the name of the field.
+// fieldText is refusalText with the name of the field, for commands whose flags have the names of fields.
 func fieldText(err error) error {
 	var refused *fault.Error
 	if errors.As(err, &refused) && refused.Field != "" {
@@ -21,6 +21,7 @@ func fieldText(err error) error {
 // refusalText returns the detail of a refusal of the store, which is for people, as an error.
 func refusalText(err error) error {
 	var refused *fault.Error
+	// Unavailable keeps its cause, which explainDatabaseError looks at.
 	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
 		return errors.New(refused.Detail)
 	}

@@ -58,6 +58,7 @@ func (p *program) regionsBeacon() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		url := args[1]
+		// A word, since an empty argument may be a variable of a script that is not set.
 		if url == "none" {
 			url = ""
 		}

@@ -81,13 +81,14 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 }
 
 func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
+	// The Postgres of the other cell connects with it, so that a pooler does not do: replication needs Postgres itself.
 	var err error
 	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.config.Database.DirectURL,
 		l.conf.config.Database.URL)); err != nil {
 		return err
 	}
 	cells, closeAll, err := p.openCells(ctx, l, append([]string{f.targetURL}, f.otherURLs...))
-	defer closeAll()
+	defer closeAll() // also after an error, before which some were opened
 	if err != nil {
 		return err
 	}
@@ -101,6 +102,7 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 		return p.finishMove(l, f, "What was copied to the other cell is deleted.",
 			func() (db.MoveReport, error) { return move.Undo(ctx) })
 	}
+	// Only here: --dry-run and --undo write no event that needs one.
 	if f.terms.Reason == "" {
 		return cli.Usage(errors.New("--reason is missing: say why, the events have it beside your name"))
 	}
@@ -118,6 +120,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 	}
 	for _, address := range addresses {
 		other := *l.conf
+		// The direct URL and the pooler are those of this cell's database.
 		other.config.Database.URL, other.config.Database.DirectURL, other.config.Database.Pooler = address, "", ""
 		cell, err := p.openStore(ctx, &other)
 		if err != nil {
@@ -136,6 +139,7 @@ func (p *program) finishMove(l operator, f moveFlags, consequence string, run fu
 	if err != nil {
 		return err
 	}
+	// No error: the region has moved. Those cells still send callers here, and SDKs do not follow the second answer.
 	if report.Untold > 0 {
 		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
 			report.Untold, report.Cell)

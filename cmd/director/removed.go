@@ -56,7 +56,8 @@ func ignoredSettings(flags *pflag.FlagSet, environ environment, commands command
 			continue
 		}
 		_, from := s.former.givenValue(flags, environ)
-		if from != fromDefault && from != fromEnv("GOGC") { // which has its effect
+		// GOGC is no setting any more, but still has its effect: Go itself reads it.
+		if from != fromDefault && from != fromEnv("GOGC") {
 			ignored = append(ignored, ignoredSetting{from, s.whatHolds})
 		}
 	}

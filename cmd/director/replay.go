@@ -76,6 +76,7 @@ func (f *replayFlags) check() error {
 	switch {
 	case f.profile == "" && f.name == "":
 		return errors.New("--profile is missing, the file of the profile to try; or --name, a stored version of one")
+	// The file has the rules; then --name only says whose tickets are replayed.
 	case f.profile != "" && strings.Contains(f.name, "@"):
 		return errors.New("--name must have no version when --profile names the rules to try")
 	case f.from == "":
@@ -101,6 +102,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 			return err
 		}
 	}
+	// 0 is a rate as well: without the flag, tickets decide as they did.
 	if cmd.Flags().Changed("accept-rate") {
 		in.Accept = replay.Accept{Drawn: true, Rate: f.accept}
 	}
@@ -134,7 +136,7 @@ func (p *program) toReplay(ctx context.Context, l operator,
 		return rules, past, err
 	}
 	if f.profile != "" && f.name != "" {
-		// A copy, since its tickets are those of another profile, and its rules those of the file.
+		// A copy with the name of another profile: its tickets are replayed with the rules of the file.
 		renamed := *rules.Profile
 		renamed.Name = f.name
 		rules.Profile = &renamed

@@ -20,6 +20,7 @@ type progress struct {
 
 func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 	p := &progress{beginsAt: from, endsAt: until}
+	// A bar would fill a log with control characters.
 	if cli.IsTerminal(to) {
 		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish(),
@@ -47,7 +48,7 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	}
 	header, cells := []string{"measure", "recorded",
 		"with these rules"}, func(l replayer.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
-	if report.Recorded == nil {
+	if report.Recorded == nil { // a simulation, which has nothing to compare with
 		header, cells = []string{"measure",
 			"simulated"}, func(l replayer.Line) []any { return []any{l.Measure, l.Replayed} }
 	}

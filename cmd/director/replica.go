@@ -22,6 +22,7 @@ func (p *process) serveReplica(ctx context.Context, withWorker bool, started fun
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, serversAddrs)
 	}
+	// Before the worker runs: servers that it starts get these addresses.
 	p.listenAddrs.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
 	started(s)
 	return runWithWorker(ctx, w, s.Run)
@@ -52,10 +53,11 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 		return run(ctx)
 	}
 	working, stop := context.WithCancel(ctx)
+	// Both end by ctx: the worker at once, while the replica still serves for its drain delay.
 	var loops sync.WaitGroup
 	loops.Go(func() { w.Run(working) })
 	err := run(ctx)
-	stop() // if ctx has ended, so has the worker; if the server has failed, it ends here
+	stop() // for a server that has failed: ctx has not ended, and the process is to end
 	loops.Wait()
 	return err
 }
@@ -75,6 +77,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	if o.Access.Keys, err = p.accessKeys(ctx); err != nil {
 		return o, err
 	}
+	// No mistake, but a surprise for whoever expects a shared token.
 	if len(o.FleetTokens) == 0 && !o.OpenFleet {
 		p.log.Info("only game servers with a credential of their own are served, of deployments and by enrolments " +
 			"(director enrolments create): DIRECTOR_FLEET_TOKEN is not set")
@@ -108,12 +111,12 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
-	// A login that is away for a moment must not keep a replica from starting.
+	// A login that is down for a moment must not keep a replica from starting.
 	if strings.Contains(c.config.JWKS, "://") {
-		go func() { _, _ = keys.Keys(ctx) }()
+		go func() { _, _ = keys.Keys(ctx) }() // the key source logs errors, and later calls read it again
 		return keys, nil
 	}
-	// A key set of a file or JSON that is wrong now stays wrong: the start says so.
+	// A file or JSON that cannot be read now will not change by itself: the start fails.
 	if _, err := keys.Keys(ctx); err != nil {
 		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
@@ -125,7 +128,8 @@ func (p *process) makeWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The processes that `director dev` starts end with it, as everything else that it starts.
+	// Processes that `director dev` starts end with it, as everything else that it starts; those of other commands
+	// survive a restart of the worker.
 	keepsServers := !p.conf.config.isDevelopment
 	providers, provisioning, err := p.makeProviders(keepsServers)
 	if err != nil {

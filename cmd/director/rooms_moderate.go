@@ -59,6 +59,7 @@ func (p *program) punishPlayers(cmd *cobra.Command,
 		}
 		return nil
 	})
+	// 0 without --for: as long as the room lives.
 	return p.moderatePlayers(cmd, func(in db.RoomAct, ctx context.Context, player string) error {
 		return punish(in, ctx, player, *lasts)
 	})
@@ -73,7 +74,7 @@ func (p *program) moderatePlayers(cmd *cobra.Command,
 		in := l.store.As("").Because(*reason).InRoom(args[0], args[1])
 		return l.changeEach("player", args[2:], func(player string) (bool, error) {
 			if err := change(in, ctx, player); err != nil {
-				return false, fmt.Errorf("%s: %w", player, err)
+				return false, fmt.Errorf("%s: %w", player, err) // the errors of several players are printed together
 			}
 			return true, nil
 		})

@@ -30,6 +30,7 @@ func (p *program) serveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Before the checks, so that it also shows settings that would not start.
 		if *show {
 			out, err := cli.OutputOf(cmd)
 			if err != nil {
@@ -51,7 +52,7 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	conf.warnIgnored(ctx, log)
 	conf.config.warnOrchestrator(ctx, log)
 	conf.warnRealtime(ctx, log)
-	conf.warnParties(ctx, log)
+	conf.warnParties(ctx, log) // not in dev, which sets it
 	proc, err := newProcess(ctx, "serve", conf, log)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (l operator) readSession(ctx context.Context, id string) (s sessionDetails,
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	region, room, err := db.ParseSessionID(id)
 	if err != nil {
-		return s, unknown
+		return s, unknown // what is no id at all is answered in the same way
 	}
 	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), opsview.SessionFilter{Region: region, ID: &room},
 		opsview.Page{Limit: 1})
@@ -118,6 +118,7 @@ func (l operator) readSession(ctx context.Context, id string) (s sessionDetails,
 			opsview.Page{Order: opsview.ByReservation})
 		return s, err
 	}
+	// Second: a session that closes between the two readings is found here.
 	closed, err := opsview.SessionLifetimes.Read(ctx, l.store.Pool(),
 		opsview.LifetimeFilter{Region: region, Session: id},
 		opsview.Page{Limit: 1})

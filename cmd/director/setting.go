@@ -19,12 +19,13 @@ type setting struct {
 	help      string // for --help and docs/configuration.md
 	secret    bool   // never printed
 	fleetWide bool   // replicas and workers of one database must agree on it
-	start     bool   // an installation starts with it: --help shows it, and not only --help-all
+	start     bool   // an installation starts with such settings: --help shows it, the others are in --help-all
 	commands  commandSet
 	value     value // the option that it sets, which has the default
 }
 
-// upstream is the variables in which another system has a setting, in a syntax of its own.
+// upstream is the variables in which another system has a setting, in a syntax of its own. Installations that move from
+// that system can keep them.
 type upstream struct {
 	variableNames []string
 	readText      func(environ environment) (text, name string) // in our syntax, and the variable it is from; "" if none is set
@@ -60,7 +61,8 @@ const fromDefault source = "default"
 func fromFlag(name string) source { return source("flag --" + name) }
 func fromEnv(name string) source  { return source("environment " + name) }
 
-// rawFlag keeps the text of the command line. load validates it together with the environment.
+// rawFlag keeps the text of the command line. loadSettings validates it together with the environment, so that one
+// error names all invalid values.
 type rawFlag struct{ givenText, valueKind string }
 
 func (f *rawFlag) String() string     { return f.givenText }
@@ -70,10 +72,11 @@ func (f *rawFlag) Type() string       { return f.valueKind }
 // givenValue returns the text that the command line or the environment gives a setting, and its source. Without one the
 // text is empty, and the option keeps its default.
 func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, source) {
+	// The flag wins over the environment, which a service manager or an image sets for all commands.
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)
 	}
-	if strings.HasSuffix(s.env, ">") { // a variable for each mode
+	if strings.HasSuffix(s.env, ">") { // DIRECTOR_MODE_<MODE>, a variable for each mode
 		if all := environ.joinPrefixed(modePrefix); all != "" {
 			return all, fromEnv(s.env)
 		}
@@ -93,8 +96,7 @@ func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, 
 	return "", fromDefault
 }
 
-// assignText sets a value. White space around it is not meant: a value that was read from a file ends with the file's line
-// break.
+// assignText sets a value, without the white space around it: a value that was read from a file ends with a line break.
 func (s setting) assignText(text string, from source) error {
 	if !s.value.keepsSpace {
 		text = strings.TrimSpace(text)
@@ -109,6 +111,7 @@ func (s setting) assignText(text string, from source) error {
 	if err == nil {
 		return nil
 	}
+	// The error goes to the log, which more people read than the settings.
 	shown := fmt.Sprintf("%q", withoutPassword(text))
 	if s.secret {
 		shown = "the secret"
@@ -116,7 +119,8 @@ func (s setting) assignText(text string, from source) error {
 	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variableName(), shown, from, err)
 }
 
-// checkLines refuses secrets that no caller can send, such as two on two lines. JSON may have several lines.
+// checkLines refuses secrets that no caller can send in a header, such as two on two lines. JSON may have several
+// lines.
 func (s setting) checkLines(text string) error {
 	if !s.secret || strings.HasPrefix(text, "{") {
 		return nil

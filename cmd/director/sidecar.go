@@ -55,7 +55,7 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 	if o.HTTPListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.config.SidecarAddr); err != nil {
 		return err
 	}
-	// For the errors below; Run closes it otherwise.
+	// For the errors below. Run closes it as well, and a second Close only returns an error.
 	defer o.HTTPListener.Close()
 	attrs := []slog.Attr{slog.String("addr", o.HTTPListener.Addr().String()),
 		slog.String("instance_id", server.InstanceID)}

@@ -58,6 +58,7 @@ func (p *program) simulateCommand() *cobra.Command {
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "The seed of the simulated tickets")
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
 	cli.AddOutput(cmd)
+	// No settings: it needs neither a database nor the director.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.runSimulate(cmd, f, o) }
 	return cmd
 }
@@ -89,7 +90,7 @@ func (p *program) printReplayed(ctx context.Context, what string, out cli.Output
 	bar := newProgress(p.stderr, what, in.Begin, in.End)
 	in.Progress = bar.showTime
 	report, err := replay.Run(ctx, in)
-	// Before the error, which would stand in the line of the bar.
+	// Before the error, which would be printed into the line of the bar.
 	bar.endBar()
 	if err != nil {
 		return err
@@ -107,6 +108,7 @@ func writeReportPage(file string, report *replay.Report) (err error) {
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
+	// A full disk may show only at Close.
 	defer func() { err = errors.Join(err, to.Close()) }()
 	return replayer.WritePage(to, report)
 }

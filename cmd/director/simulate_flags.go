@@ -26,6 +26,7 @@ func (f *simulateFlags) fillOptions(p *program, o *simulate.Options) (err error)
 	if o.Profile, err = p.profileToTry(f.profile); err != nil {
 		return err
 	}
+	// All mistakes at once.
 	var bad [7]error
 	o.From, bad[0] = parseMoment("from", f.from, time.Now())
 	o.Skill, bad[1] = parseSkill(f.skill)
@@ -97,12 +98,13 @@ func parseDistribution(text string) (simulate.Distribution, error) {
 	switch {
 	case shape == "constant" && len(numbers) == 1:
 		return simulate.Distribution{Shape: simulate.Constant, A: numbers[0]}, nil
-	// All others take two; the error says so.
+	// All other shapes take two numbers; the error below says so.
 	case len(numbers) != 2:
 	case shape == "normal":
 		return simulate.Distribution{Shape: simulate.Normal, A: numbers[0], B: numbers[1]}, nil
 	case shape == "bimodal":
 		return simulate.Distribution{Shape: simulate.Bimodal, A: numbers[0], B: numbers[1]}, nil
+	// 1.0,60 means fractions as well, 1,60 whole numbers such as levels.
 	case shape == "uniform" && strings.ContainsAny(list, ".e"):
 		return simulate.Distribution{Shape: simulate.Uniform, A: numbers[0], B: numbers[1]}, nil
 	case shape == "uniform":

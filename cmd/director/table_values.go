@@ -8,6 +8,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
+// orBlank returns the value of a cell, "" for nil.
 func orBlank[T any](p *T) any {
 	if p == nil {
 		return ""
@@ -15,7 +16,7 @@ func orBlank[T any](p *T) any {
 	return *p
 }
 
-// readableTime returns "" for nil.
+// readableTime formats a time in UTC, as events and logs have it; "" for nil.
 func readableTime(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -29,6 +30,7 @@ func formatAgo(seconds *float64) string {
 		return ""
 	}
 	d := time.Duration(*seconds * float64(time.Second))
+	// Tenths of seconds matter for heartbeats, which come every few seconds.
 	if d > time.Minute {
 		return briefDuration(d.Round(time.Second)) + " ago"
 	}
@@ -42,7 +44,7 @@ func onOff(isOn bool) string {
 	return "off"
 }
 
-// countText is a number that may not be known.
+// countText formats a number; nil: it is not known.
 func countText(n *int32) string {
 	if n == nil {
 		return "–"
@@ -50,7 +52,7 @@ func countText(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-// writeTable writes a table behind an empty line; nothing without rows.
+// writeTable writes a table after an empty line. It writes nothing if there are no rows.
 func writeTable[T any](out cli.Output, rows []T, header []string, cells func(T) []any, sparing ...string) error {
 	if len(rows) == 0 {
 		return nil
@@ -59,7 +61,7 @@ func writeTable[T any](out cli.Output, rows []T, header []string, cells func(T) 
 	return cli.Write(out.Sparing(sparing...), rows, header, cells)
 }
 
-// formatShare is a part of one, for people.
+// formatShare formats a share, from 0 to 1, in percent.
 func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }
 
 func limitText(limit *int32) string {

@@ -22,7 +22,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	}, p.tokenMint(), p.tokenInspect())
 }
 
-// tokenLine is the JSON output of token mint.
+// tokenLine is the JSON output of `token mint`.
 type tokenLine struct {
 	Token     string    `json:"token"`
 	Subject   string    `json:"sub"`
@@ -69,6 +69,7 @@ func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error 
 	if err != nil {
 		return err
 	}
+	// Issuer and audience as the replica requires them, so that its settings apply to development as well.
 	raw, expires, err := i.Mint(devlogin.Claims{Issuer: c.Server.Access.Issuer, Audience: c.Server.Access.Audience,
 		Subject: sub}, ttl)
 	if err != nil {

@@ -35,6 +35,7 @@ func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (traci
 	if err != nil {
 		return tracing{}, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
+	// The environment is last, so that OTEL_SERVICE_NAME wins over our name.
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "director"), attribute.String("service.version", buildVersion().Version)),
 		resource.WithFromEnv())
@@ -51,7 +52,7 @@ func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (traci
 // tracerProvider returns nil when tracing is off.
 func (t tracing) tracerProvider() trace.TracerProvider {
 	if t.spanProvider == nil {
-		return nil
+		return nil // not the typed nil of the field, which would be no nil interface
 	}
 	return t.spanProvider
 }
@@ -84,6 +85,7 @@ func (t tracing) stop() {
 	if t.spanProvider == nil {
 		return
 	}
+	// A context of its own: that of the command has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := t.spanProvider.Shutdown(ctx); err != nil {

@@ -24,7 +24,7 @@ type value struct {
 	kindName     string   // for --help: duration, number, …
 	allowedText  string   // the allowed values, for people
 	allowedWords []string // the allowed values, if they are few
-	keepsSpace   bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
+	keepsSpace   bool     // setText gets the white space around it, to keep or to refuse it; otherwise it is removed
 	setText      func(text string) error
 	showText     func() string // the value, with secrets masked
 }
@@ -52,7 +52,8 @@ func textValue(p *string, allowed string) value {
 	return v
 }
 
-// lineValue is text in which nobody would see a line break.
+// lineValue is text without line breaks, such as an issuer, which is compared with that of a token: nobody sees that a
+// line break within it makes them differ.
 func lineValue(p *string) value {
 	v := textValue(p, "text on one line")
 	v.setText = func(text string) error {
@@ -67,8 +68,8 @@ func integerValue[T ~int | ~int32](p *T, least, most T) value {
 		showText: func() string { return fmt.Sprint(*p) }}
 	v.setText = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
-		// Set before it is judged: the pointer is of the type that the limits have. A command ends if any setting is
-		// refused.
+		// Assigned before it is checked, because the limits have the type of *p. A refused value has no effect, since
+		// the command then does not run.
 		*p = T(n)
 		return v.requireAllowed(err == nil && least <= *p && *p <= most)
 	}
@@ -79,10 +80,10 @@ func integerValue[T ~int | ~int32](p *T, least, most T) value {
 // no limit.
 func perSecond(p *rest.Rate) value {
 	var n int
-	// Of the default, which is in the option when the table is made.
+	// Read now: the option still has its default.
 	burst := p.Burst / int(p.PerSecond)
 	v := integerValue(&n, 0, 1_000_000)
-	v.showText = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) }
+	v.showText = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) } // -1 was given as 0
 	set := v.setText
 	v.setText = func(text string) error {
 		err := set(text)
@@ -111,7 +112,7 @@ func durationValue(p *time.Duration, least, most time.Duration) value {
 // durationOrNone is a duration of an option whose zero value is the default: 0 makes it negative, which is none.
 func durationOrNone(p *time.Duration, most time.Duration) value {
 	v := durationValue(p, 0, most)
-	v.showText = func() string { return briefDuration(max(0, *p)) }
+	v.showText = func() string { return briefDuration(max(0, *p)) } // -1 was given as 0
 	set := v.setText
 	v.setText = func(text string) error {
 		err := set(text)
@@ -172,7 +173,8 @@ func booleanValue(p *bool) value {
 	return v
 }
 
-// negatedValue is true where its option is false.
+// negatedValue is true where its option is false. The option is named by what it turns off, so that its zero value is
+// the default.
 func negatedValue(p *bool) value {
 	given := !*p
 	v := booleanValue(&given)
@@ -191,6 +193,7 @@ func poolerValue(p *string) value {
 	return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"})
 }
 
+// splitList splits at commas. Empty items are left out, such as that after a comma at the end.
 func splitList(text string) []string {
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -251,7 +254,8 @@ func addressesValue(p *[]string) value {
 	return v
 }
 
-// dialledValue is what players dial.
+// dialledValue is the address that players dial. It has the rules of the API, which would refuse the registration
+// later.
 func dialledValue(p *string) value {
 	v := textValue(p, rest.Endpoint.Description)
 	v.setText = func(text string) error {
@@ -261,7 +265,7 @@ func dialledValue(p *string) value {
 	return v
 }
 
-// gameRegion is a region. The API and the ids of sessions know no others.
+// gameRegion is a region, with the rules of the API: ids of sessions contain it, and are split at a dot.
 func gameRegion(p *string) value {
 	v := textValue(p, rest.Region.Description)
 	v.setText = func(text string) error {
@@ -271,6 +275,8 @@ func gameRegion(p *string) value {
 	return v
 }
 
+// evaluatorURL is only a host and a port, as Open Match's own configuration has them: a path or a password would have
+// no effect.
 func evaluatorURL(p *string) value {
 	v := textValue(p, "grpc://host:port or http://host:port, or grpcs or https")
 	v.setText = func(text string) error {
@@ -302,8 +308,8 @@ func modesText(sizes play.Modes) string {
 	return strings.Join(items, ",")
 }
 
-// modeSpellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a
-// dash.
+// modeSpellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain
+// a dash.
 func modeSpellings(name string) []string {
 	low := strings.ToLower(name)
 	return []string{name, low, strings.ReplaceAll(low, "_", "-")}
@@ -324,7 +330,7 @@ func modeSizesValue(p *play.Modes) value {
 				return fmt.Errorf("%s: %w", item, v.requireAllowed(false))
 			}
 			(*p)[variable] = n
-			// A flag names the mode itself.
+			// Not of a flag, which can spell the mode exactly.
 			if fromEnv {
 				addSpellings(*p, variable, n)
 			}
@@ -334,7 +340,7 @@ func modeSizesValue(p *play.Modes) value {
 	return v
 }
 
-// addSpellings sets the size for the other spellings of a mode, unless a more literal name has set one.
+// addSpellings sets the size for the other spellings of a mode, unless another variable names that spelling itself.
 func addSpellings(sizes play.Modes, variable string, n int) {
 	for _, mode := range modeSpellings(variable) {
 		if _, set := sizes[mode]; !set {
@@ -343,6 +349,7 @@ func addSpellings(sizes play.Modes, variable string, n int) {
 	}
 }
 
+// redactURL replaces the password of a URL. Text that is no URL stays as it is.
 func redactURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()

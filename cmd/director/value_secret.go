@@ -32,7 +32,7 @@ func secretsValue(p *[]string) value {
 	return v
 }
 
-// agentKeys are secrets that are sent as a subprotocol of a WebSocket.
+// agentKeys are secrets that agents send as a subprotocol of a WebSocket, which must be an HTTP token.
 func agentKeys(p *[]string) value {
 	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
@@ -49,6 +49,8 @@ func agentKeys(p *[]string) value {
 	return v
 }
 
+// maskedSecrets shows how many secrets are set, so that an operator sees whether a rotation has begun, and not how long
+// they are.
 func maskedSecrets(n int) string {
 	switch n {
 	case 0:
@@ -71,7 +73,8 @@ func keksValue(p *[][]byte) value {
 	return v
 }
 
-// databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
+// databaseURL is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced, because
+// it repeats the URL.
 func databaseURL(p *string) value {
 	v := value{kindName: "url", allowedText: "postgres://user:password@host:port/database, or key=value"}
 	v.showText = func() string { return withoutPassword(*p) }
@@ -89,7 +92,7 @@ func withoutPassword(text string) string {
 	return passwordWord.ReplaceAllString(redactURL(text), "${1}xxxxx")
 }
 
-// keySet shows only the size of JSON: it is long, and could be a private key set by mistake.
+// keySet shows JSON only by its size: it is long, and may contain private keys by mistake.
 func keySet(p *string) value {
 	v := textValue(p, "a JWKS as JSON, a file, or an https URL")
 	v.showText = func() string {
@@ -101,7 +104,7 @@ func keySet(p *string) value {
 	return v
 }
 
-// hiddenText is a secret of another system, which may be short.
+// hiddenText is a secret that another system made, of any length.
 func hiddenText(p *string) value {
 	v := value{kindName: "secret", allowedText: "text",
 		showText: func() string { return maskedSecrets(min(1, len(*p))) }}
@@ -109,7 +112,8 @@ func hiddenText(p *string) value {
 	return v
 }
 
-// namedRole is a token of an operator that has a name and a role, which may be a wrong one.
+// namedRole matches a token of an operator with a name and a role, also an unknown role: without this check,
+// NAME:admin=… would be taken for a secret as a whole.
 var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
 
 var operatorRoles = []string{"viewer", "operator"}
@@ -160,8 +164,8 @@ func oneSecret(p *string) value {
 	return v
 }
 
-// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it
-// belongs to the secret is not for the director to decide.
+// signingSecret is a secret with which other programs sign as well. White space around it is refused: those programs
+// may have read the same file with its line break as a part of the secret, and without it no token would verify.
 func signingSecret(p *string) value {
 	v := oneSecret(p)
 	v.keepsSpace = true
@@ -198,7 +202,7 @@ func projectSecrets(p *map[string]string) value {
 	return v
 }
 
-// apiKey is a single secret of another system.
+// apiKey is a single secret of another system, which is sent in a header: it must be printable.
 func apiKey(p *provider.Secret) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d printable characters or more", shortestSecret)}
 	v.showText = func() string { return maskedSecrets(min(len(*p), 1)) }

@@ -105,7 +105,8 @@ func (p *program) valvesSet() *cobra.Command {
 	})
 }
 
-// valueIf returns the value of a flag that was given; nil: it was not.
+// valueIf returns the value of a flag that was given. It returns nil for another one, so that the valve keeps what it
+// has, and a new valve gets the default of the database.
 func valueIf[T any](isGiven bool, value *T) *T {
 	if isGiven {
 		return value
@@ -164,6 +165,7 @@ func (p *program) valvesDelete() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// With the number of players who lose their places, as of now.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This removes valve %s, with %d players who wait.", v.Name,
 			v.Waiting)); err != nil {
 			return err
@@ -239,7 +241,7 @@ func (p *program) valvesEstimates() *cobra.Command {
 	})
 }
 
-// roundIf rounds seconds for people; "": they are not known.
+// roundIf rounds seconds to tenths, for people; "" for nil, which is not known.
 func roundIf(seconds *float64) any {
 	if seconds == nil {
 		return ""
@@ -247,7 +249,7 @@ func roundIf(seconds *float64) any {
 	return math.Round(*seconds*10) / 10
 }
 
-// shareIf is a part of one for people; "": it is not known.
+// shareIf formats a share, for people; "" for nil, which is not known.
 func shareIf(of *float64) any {
 	if of == nil {
 		return ""

@@ -29,6 +29,7 @@ func buildVersion() build {
 		Schema: migrations.Latest()}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
+		// What the linker set, else the version of the module, which `go install` knows.
 		b.Version = cmp.Or(b.Version, info.Main.Version)
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

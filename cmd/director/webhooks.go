@@ -89,6 +89,7 @@ func (p *program) webhooksDeliveries() *cobra.Command {
 		default:
 			return cli.Usage(fmt.Errorf("--state %q is not allowed: it must be retrying, behind or dead", *state))
 		}
+		// Otherwise an unknown webhook would look like one without deliveries.
 		if _, err := l.readWebhook(ctx, args[0]); err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (p *program) webhooksTest() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Nothing is sent, so that the wait below could only end by its timeout.
+		// Nothing is sent while it is paused: the wait below would end by its timeout, and give a wrong reason.
 		if before.State == "paused" {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
@@ -159,11 +160,11 @@ func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, eve
 		if err != nil {
 			return err
 		}
-		// A failure from before the test says nothing about it.
+		// Only a failure after the test began: an earlier one says nothing about it.
 		if failed := now.FailedAt; failed != nil && (before.FailedAt == nil || failed.After(*before.FailedAt)) {
 			return fmt.Errorf("webhook %s failed: %s", now.Name, now.LastError)
 		}
-		// Delivered also counts other events. Without a lag, ours is among them.
+		// Delivered counts other events as well. If nothing is behind any more, this event is among them.
 		if now.Delivered > before.Delivered && now.Lag == 0 {
 			return nil
 		}

@@ -38,7 +38,7 @@ func (p *program) webhooksCreate() *cobra.Command {
 		}
 		return l.printWebhook(ctx, args[0])
 	})
-	made.ValidArgsFunction = cobra.NoFileCompletions
+	made.ValidArgsFunction = cobra.NoFileCompletions // a new name is none of those that exist
 	return made
 }
 
@@ -96,6 +96,7 @@ func (p *program) webhooksDelete() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// With what is lost: dead letters cannot be replayed afterwards.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name,
 			w.DeadLetters)); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (p *program) webhooksReplay() *cobra.Command {
 	}
 	event := cmd.Flags().String("event", "", "Only that of this event, as 'webhooks deliveries' lists it")
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		id := uuid.Nil
+		id := uuid.Nil // all dead letters
 		if *event != "" {
 			var err error
 			if id, err = uuid.Parse(*event); err != nil {

@@ -78,12 +78,13 @@ Log each request: start director dev with --log-level info
 		d.exampleCommand("fleet list"))
 }
 
-// rivalisKeys says where the keys are.
+// rivalisKeys says where the keys are, and does not print them.
 func (d *devRun) rivalisKeys() string {
 	return "keys: as configured, else in " + d.dataDir.pathOf("agent-key") + " and " + d.dataDir.pathOf("admin-key")
 }
 
-// internalToken is the token of the control API, if everybody knows it.
+// internalToken is the token of the control API if it is that of Nexis, which is no secret; otherwise the name of the
+// variable, since the terminal's output may be shared.
 func (d *devRun) internalToken() string {
 	if slices.Contains(d.conf.config.Projects.Options.Tokens, nexisInternalToken) {
 		return nexisInternalToken
@@ -102,7 +103,7 @@ func (d *devRun) sqlHint() string {
 	if d.privateCluster != nil {
 		return "psql '" + d.conf.config.Database.URL + "'"
 	}
-	return withoutPassword(d.conf.config.Database.URL)
+	return withoutPassword(d.conf.config.Database.URL) // of somebody else's server: its password is not printed
 }
 
 func (d *devRun) fleetHeader() string {
@@ -147,9 +148,11 @@ func (d *devRun) lobbyToken(control string) string {
 func (d *devRun) exampleCommand(args string) string {
 	name := "director"
 	self, err := os.Executable()
+	// The whole path, unless the shell finds this same program by its name.
 	if found, missing := exec.LookPath(name); err == nil && (missing != nil || found != self) {
 		name = quoteForShell(self)
 	}
+	// A command in another terminal finds only the usual directory by itself.
 	if usual, err := pglocal.DefaultDir(); err != nil || string(d.dataDir) != usual {
 		args += " --data " + quoteForShell(string(d.dataDir))
 	}
@@ -165,8 +168,8 @@ func quoteForShell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs:
-// browsers do not send what follows #.
+// consoleLink is the address of the console. With the token that dev made, the page logs in by itself. The token
+// follows #, which browsers do not send: no proxy or server logs it.
 func (d *devRun) consoleLink(addr net.Addr) string {
 	scheme := "http"
 	if d.conf.config.Server.TLSCert != "" {
@@ -181,5 +184,5 @@ func (d *devRun) consoleLink(addr net.Addr) string {
 	return link
 }
 
-// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
+// pageOrigins are the origins of examples/browser, and of other pages that Vite serves in development.
 var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}

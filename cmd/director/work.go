@@ -43,7 +43,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.closeAll()
-	// Before the store is closed, since deferred calls run last to first.
+	// Deferred after closeAll, so that it runs before the store is closed.
 	defer proc.endReport(ctx)
 	w, err := proc.makeWorker()
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	}
 	if conf.config.Server.MetricsAddr == "" {
 		log.LogAttrs(ctx, slog.LevelInfo, "working")
-		w.Run(ctx)
+		w.Run(ctx) // returns when all loops have ended
 		return nil
 	}
 	return runWithWorker(ctx, w, proc.serveMetrics)
@@ -63,7 +63,7 @@ func (p *process) serveMetrics(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, "--metrics-addr")
 	}
-	// At once: nobody waits for a scrape.
+	// Without waiting for calls in flight: a scrape may fail.
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", s.ListenAddr().String()))

@@ -34,8 +34,9 @@ type Config struct {
 	MaxWaitingBytes int           // memory that the requests of these calls may take
 	BatchTimeout    time.Duration // of a batch
 	Errors          Errors
-	// Reconsider is called with the error of a call after its batch, in the goroutine of the caller, and may wait. If it
-	// returns nil, the call goes into another batch; otherwise the caller gets the error that it returns. May be nil.
+	// Reconsider is called with the error of a call after its batch, in the goroutine of the caller, and may wait. If
+	// it returns nil, the call goes into another batch; otherwise the caller gets the error that it returns. May be
+	// nil.
 	Reconsider func(ctx context.Context, err error) error
 	Observer   Observer // may be nil
 	Log        *slog.Logger

@@ -11,9 +11,9 @@ import (
 const maxConflictRetries = 5
 
 // try decides the calls, handles errors, and returns the calls that stay for the next batch. After an error of the data
-// it retries the unanswered calls in halves, so that one bad call fails alone, unless IsOfKey says that each call of the
-// key would fail. After a conflict it retries all of them. Any other error, such as a commit of unknown outcome, is the
-// answer to all of them.
+// it retries the unanswered calls in halves, so that one bad call fails alone, unless IsOfKey says that each call of
+// the key would fail. After a conflict it retries all of them. Any other error, such as a commit of unknown outcome, is
+// the answer to all of them.
 func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res],
 	conflicts int) []*Call[Req, Res] {
 	err := panics.Catch(func() error { return g.decideBatch(ctx, key, calls) })
