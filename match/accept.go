@@ -64,6 +64,7 @@ func (k *keeper) judgeClaim(c Claim) Verdict {
 		switch generation, exists := k.generations[c.Backfill]; {
 		case !exists:
 			return BackfillGone
+		// Another kept match changes the backfill as well: the proposal was made from what it was before.
 		case generation != c.Generation || k.usedBackfills[c.Backfill]:
 			return BackfillChanged
 		}

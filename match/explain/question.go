@@ -49,6 +49,7 @@ func Begin(q Question) *Explanation {
 	e := &Explanation{question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
 	e.ticketAnswer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State,
 		CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
+	// In the order of the ticket, which is that of the subs.
 	for _, p := range q.Ticket.Players {
 		e.ticketAnswer.Party = append(e.ticketAnswer.Party, p.Sub)
 	}

@@ -21,6 +21,7 @@ func regionsOf(p *profile.Profile, t *match.Ticket, hosts Hosts, now time.Time) 
 	if len(p.Modes) == 0 {
 		return nil
 	}
+	// Once each: a region may be measured and have hosts.
 	names := map[string]bool{}
 	for name := range t.Latencies {
 		names[name] = true

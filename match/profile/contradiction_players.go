@@ -30,6 +30,7 @@ func newSatisfier(p *Profile) *satisfier {
 			s.presenceByColumn[name] = presence{a.Kind == match.Number, true}
 		}
 	}
+	// Not of preferences, which exclude no ticket.
 	s.requireAttributes(p.Rules)
 	return s
 }

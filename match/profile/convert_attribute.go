@@ -53,6 +53,7 @@ func valueOf(n *node) *match.Value {
 
 // convertDeclared reads the attributes.
 func (c *converter) convertDeclared(n *node) map[string]Attribute {
+	// An empty mapping is as no key at all, of which the canonical form has none.
 	if n == nil || len(n.itemNodes) == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 )
 
 var (
+	// The name stands in URLs as it is, such as /ops/profiles/NAME.
 	profileName = text{regexp.MustCompile(`^[a-z0-9-]{1,64}$`), "a name of 1 to 64 lowercase letters, digits and hyphens"}
 	modeName    = text{regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), "a mode of 1 to 64 letters, digits, dots, " +
 		"hyphens and underscores"}
@@ -13,6 +14,7 @@ var (
 		"hyphens"}
 	teamName = text{regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), "a name of 1 to 64 letters, digits, hyphens and " +
 		"underscores"}
+	// An IPv6 address has colons, and no brackets: the port is a key of its own.
 	hostName = text{regexp.MustCompile(`^([A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45})$`), "a host name or an IP " +
 		"address, without port"}
 	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}

@@ -78,6 +78,7 @@ func convertDocument(document []byte, stored bool) (*converter, error) {
 
 // readRoot returns the root of a document, or nil after it reported a problem.
 func readRoot(r *report, document []byte) *node {
+	// Before anything is parsed: the size bounds what parsing costs.
 	text, err := limits.Text(document)
 	if err != nil {
 		r.addError(err)

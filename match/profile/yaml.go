@@ -69,6 +69,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 		// Without quotes, setPlain decides what it is; within quotes it stays text.
 		return y.readScalar(a, a.Value, a.Token.Type == token.StringType)
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		// By the text and not by the type of the parser, so that YAML and JSON agree on what a number is.
 		return y.readScalar(a, a.GetToken().Value, true)
 	}
 	return y.refuseNode(a, "this is not allowed here: a mapping, a list, text, a number, true or false")

@@ -32,6 +32,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	r.engine.SetRegions(regions)
 	arrivals, stop := iter.Pull2(in.Arrivals)
+	// Ends the reading of arrivals, also where the replay ends before they do.
 	defer stop()
 	r.nextArrival = arrivals
 	if err := r.passTime(ctx); err != nil {
@@ -232,6 +233,7 @@ func (r *run) askPlayers(p *proposal) bool {
 		}
 		w.readyChecks++
 	}
+	// Everybody accepted: the match is made.
 	if len(decline) == 0 {
 		return true
 	}

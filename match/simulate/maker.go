@@ -64,6 +64,7 @@ type party struct {
 
 func (m *maker) drawParty() party {
 	p := party{skillLevel: m.drawLevel()}
+	// Most options have none: no map for each ticket.
 	if len(m.options.Numbers) > 0 {
 		p.ownLevels = map[string]float64{}
 	}

@@ -95,6 +95,7 @@ func (g *game) checkOnce() (found []Violation) {
 
 // checkMode checks that a profile with modes has a session of one that all tickets allow.
 func (g *game) checkMode() []Violation {
+	// A mode is chosen with the server; until then it is enough that one is possible.
 	if g.match.Mode != "" && !slices.Contains(g.p.Modes, g.match.Mode) {
 		return []Violation{newViolation("mode", "%q is no mode of the profile", g.match.Mode)}
 	}

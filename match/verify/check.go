@@ -27,6 +27,7 @@ func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 // fewest.
 func (g *game) rulesSomewhere() (fewest []Violation) {
 	for i, region := range g.regionNames() {
+		// A copy: the region is that of this attempt only.
 		there := *g
 		there.matchRegion = region
 		// All rules in one region: each of them holding in another one is not enough.

@@ -33,6 +33,7 @@ func FindWith(p *profile.Profile, id string, tickets []match.Ticket, regions []s
 		f.regions = []string{""}
 	}
 	if id != "" && !slices.ContainsFunc(f.queuedTickets, func(t match.Ticket) bool { return t.ID == id }) {
+		// The ticket is no candidate: no match has it.
 		return Match{}, false
 	}
 	ok := f.tryFrom(0)
@@ -88,6 +89,7 @@ func (f *finder) seatPlayers(i, j int) bool {
 func (f *finder) staysTogether(team profile.Team) bool {
 	last := f.triedMatch.Seats[len(f.triedMatch.Seats)-1].Team
 	split := slices.ContainsFunc(f.p.Teams, func(t profile.Team) bool { return t.Name == last && t.AllowSplit })
+	// Only where both teams allow it.
 	return last == team.Name || split && team.AllowSplit
 }
 

@@ -168,6 +168,7 @@ func (g *game) checkJoining() (found []Violation) {
 	}
 	before := g.unevenBy(func(m member) bool { return m.isSeated })
 	after := g.unevenBy(func(member) bool { return true })
+	// By one seat, or by as much as before, the teams may differ.
 	if allowed := max(before, 1); after > allowed {
 		found = append(found, measuredViolation("join_in_progress", float64(after), float64(allowed),
 			"the teams' free places differ by %d afterwards", after))

@@ -31,6 +31,7 @@ func meanOf(ages []time.Duration) time.Duration {
 	for _, age := range ages {
 		sum += age
 	}
+	// Whole nanoseconds, rounded down, as the product has them: both must be on the same side of a step.
 	return sum / time.Duration(len(ages))
 }
 

@@ -48,6 +48,7 @@ func (g *game) paidFor(t profile.Trade) float64 {
 
 func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
 	for _, m := range g.membersIn(team) {
+		// Players without the number pay nothing.
 		if v, ok := g.ownValue(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
 			all = append(all, v.Number)
 		}
