@@ -48,8 +48,8 @@ func conformanceTypes() []Type {
 	}
 }
 
-// NewTypes returns the types that are built in, those of Nexis' own tests if conformance is set, and those of a
-// configuration: a JSON object that maps the name of a type to its settings. An error of the configuration names the
+// NewTypes returns the types that are built in, those of Nexis' own tests if withConformance is set, and those of
+// a configuration: a JSON object that maps the name of a type to its settings. An error of the configuration names the
 // type and the key.
 func NewTypes(withConformance bool, config []byte) (*Types, error) {
 	t := &Types{byName: map[string]Type{}}

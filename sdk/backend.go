@@ -102,7 +102,7 @@ func (b *Backend) callOnce(ctx context.Context, k call, out any) error {
 	return err
 }
 
-// doAt is do, and returns the address of the cell that answered.
+// doAt is callOnce, and returns the address of the cell that answered.
 func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	header := k.header.Clone()
 	if header == nil {

@@ -26,7 +26,7 @@ func (s *GameServer) callFleet(ctx context.Context, path string, once bool, body
 	return err
 }
 
-// callAt is call, and returns the address of the cell that answered.
+// callAt is callFleet, and returns the address of the cell that answered.
 func (s *GameServer) callAt(ctx context.Context, path string, once bool, body, out any) (cell string, err error) {
 	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.fleetHeader(), body: body,
 		region: s.serverOptions.Region, isOnce: once}, out)

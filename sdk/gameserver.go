@@ -73,13 +73,13 @@ type GameServer struct {
 	mu               sync.Mutex
 	incarnation      string
 	keySource        *token.KeySource
-	verifier         *token.SessionVerifier // with keys
+	verifier         *token.SessionVerifier // with keySource
 	formerVerifier   *token.SessionVerifier // of the cell in which the region was before; nil: it has not moved
 	soughtAt         time.Time              // when a token with an unknown key last caused a heartbeat
 	cellAddress      string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
 	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
-	isUnwantedClosed bool // unwanted is closed
+	isUnwantedClosed bool // unwantedSignal is closed
 	draining         bool
 	closing          bool
 

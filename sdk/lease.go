@@ -52,7 +52,7 @@ func (s *GameServer) sendHeartbeat(ctx context.Context) error {
 		s.hearStatus(answer)
 	}
 	if errors.Is(err, ErrUnknownInstance) {
-		return nil // fenced has registered again, which counts as a heartbeat.
+		return nil // callFenced has registered again, which counts as a heartbeat.
 	}
 	return err
 }

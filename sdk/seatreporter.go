@@ -185,7 +185,7 @@ func (b *seatReporter) putBack(s *session, batch []*entry) {
 }
 
 // settleBatch applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores a
-// session that forget has dropped meanwhile, whose joins have their results already.
+// session that forgetAll has dropped meanwhile, whose joins have their results already.
 func (b *seatReporter) settleBatch(s *session, batch []*entry, answer seatsAnswer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,13 +15,13 @@ const spentSkew = time.Minute
 type spentTokens struct {
 	mu        sync.Mutex
 	tokenByID map[string]spentToken // by jti
-	sweepAt   int                   // len(tokens) at which expired ones are deleted: twice what the last sweep left
+	sweepAt   int                   // len(tokenByID) at which expired ones are deleted: twice what the last sweep left
 }
 
 type spentToken struct {
 	expiresAt      time.Time
 	connectionName string
-	isUsable       bool // after restore, until it is spent again
+	isUsable       bool // after restoreToken, until it is spent again
 }
 
 func newSpentTokens() *spentTokens {

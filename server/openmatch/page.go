@@ -4,7 +4,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// pages are the encoded messages of a query's answer, each a repeated field with number 1, bounded by items and bytes.
+// pages are the encoded messages of a query's answer, each a repeated field with number 1, bounded by maxItems and
+// maxBytes.
 type pages struct {
 	maxItems int // of a page
 	maxBytes int // of a page with more than one item

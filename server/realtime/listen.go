@@ -43,8 +43,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.upgradeConn(w, r)
 }
 
-// admitUpgrade takes a slot for a connection, which serve gives back. Otherwise it returns the status that the client
-// gets; 0 for none.
+// admitUpgrade takes a slot for a connection, which upgradeConn gives back. Otherwise it returns the status that the
+// client gets; 0 for none.
 func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
 	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.AllowedOrigins) > 0 &&
 		!slices.Contains(s.options.AllowedOrigins, origin) {

@@ -12,8 +12,8 @@ const corkBytes = 16 << 10
 // corkBuffers are the buffers of corks. An idle connection has none.
 var corkBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// cork is the writing side of a connection. Between hold and flush it collects frames, so that a burst of small frames
-// is one system call, and one record of TLS. Safe for concurrent use.
+// cork is the writing side of a connection. Between holdFrames and flushHeld it collects frames, so that a burst of
+// small frames is one system call, and one record of TLS. Safe for concurrent use.
 type cork struct {
 	net.Conn
 
@@ -21,7 +21,7 @@ type cork struct {
 	heldFrames *bytes.Buffer // nil: frames are written at once
 }
 
-// holdFrames collects frames until flush.
+// holdFrames collects frames until flushHeld.
 func (k *cork) holdFrames() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 type Limits struct {
 	SmallBytes int // bytes; a longer message counts as large
 	LargeBytes int // bytes of the largest message
-	// bytes of large messages that are read and decoded at a time, each counted as Large; the others wait
+	// bytes of large messages that are read and decoded at a time, each counted as LargeBytes; the others wait
 	LargeAtOnce int64
 	SmallWithin time.Duration // for a message to arrive, once it has begun; 0: no limit
-	LargeWithin time.Duration // for the rest of a large message, once its turn has come; 0: Within
+	LargeWithin time.Duration // for the rest of a large message, once its turn has come; 0: SmallWithin's goes on
 }
 
 // Reader reads the messages of many connections in bounded memory. Safe for concurrent use.
