@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// member is the destination of one member of a JSON object. read parses the member's JSON text. It returns false for a
-// wrong type, and for a member that was read before: parsers disagree on which of two members with one name counts, so
-// the object is refused.
+// member is the destination of one member of a JSON object. readValue parses the member's JSON text. It returns
+// false for a wrong type, and for a member that was read before: parsers disagree on which of two members with one name
+// counts, so the object is refused.
 type member interface{ readValue(json string) bool }
 
 // readObject reads the members of a JSON object for which want returns a destination; want returns nil for the others.

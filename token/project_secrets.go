@@ -10,7 +10,7 @@ import (
 // project, in place of a region, and that of the key.
 const PurposeProject = "project key"
 
-// ProjectSecrets returns the secrets that sign the tokens of projects. A project has one, which is configured or
+// ProjectSecrets knows the secrets that sign the tokens of projects. A project has one, which is configured or
 // derived from the master secret, and each of its keys has one of its own, which is sealed in the database. Safe for
 // concurrent use.
 type ProjectSecrets struct {
@@ -57,6 +57,7 @@ func (s *Sealer) NewProjectSecret(project, key string) (secret string, sealed []
 	return secret, sealed, sealedBy
 }
 
+// sealerOf returns the secret of a project.
 func (s ProjectSecrets) sealerOf(project string) string {
 	if secret, ok := s.Projects[project]; ok {
 		return secret

@@ -89,7 +89,7 @@ func (s *Sealer) sealSecret(version byte, secret, data []byte) []byte {
 	return s.firstKEK.aead.Seal(header, nil, secret, data) //nolint:gosec // G407: this AEAD makes its own random nonces
 }
 
-// openVersion reverses seal, with any of the key-encryption keys. Errors: ErrSealed.
+// openVersion reverses sealSecret, with any of the key-encryption keys. Errors: ErrSealed.
 func (s *Sealer) openVersion(version byte, sealed, data []byte) ([]byte, error) {
 	if len(sealed) < sealHeader || sealed[0] != version {
 		return nil, fmt.Errorf("%w: not in a known format", ErrSealed)

@@ -41,7 +41,8 @@ type sourceState struct {
 	triedAt  time.Time
 	err      error // of the last reading
 
-	// since when each reading had no usable key; zero: the last one had some, or failed otherwise before
+	// of the first reading without a usable key since the last that had one, whatever failed in between; zero: there
+	// was none
 	emptiedAt time.Time
 	last      SetStatus // of the last document that could be read
 }

@@ -15,8 +15,8 @@ import (
 type scope struct {
 	context.Context
 
-	requestID   string // the request id
-	accessToken string // the access token that Bearer has verified, "" on other routes
+	requestID   string
+	accessToken string // the access token that RequireBearer has verified, "" on other routes
 	caller      string // the authenticated player, operator or key, "" before authentication
 	role        string // what the log calls the caller; "" means "player"
 	problemCode string // of the problem that was answered, "" when none was

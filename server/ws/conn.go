@@ -18,8 +18,8 @@ type Conn struct {
 	socket       *websocket.Conn
 	corkedConn   *cork
 	writeTimeout time.Duration
-	messagesRead atomic.Int64 // read so far
-	unreadRest   io.Reader    // the rest of a first message that was too long; of the goroutine that reads
+	messagesRead atomic.Int64
+	unreadRest   io.Reader // the rest of a first message that was too long; of the goroutine that reads
 
 	mu       sync.Mutex
 	isEnding bool // the deadlines are those of the end

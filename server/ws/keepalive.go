@@ -57,7 +57,7 @@ func (k *keepAlive) pingAndJudge() {
 	}
 }
 
-// mayPing returns false after stop.
+// mayPing returns false after stopPings, which waits for a ping that may be sent.
 func (k *keepAlive) mayPing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
