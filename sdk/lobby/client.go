@@ -73,7 +73,7 @@ func (o Options) withDefaults() (Options, error) {
 // Client is a session of the lobby, over any number of connections. Safe for concurrent use.
 type Client struct {
 	options     Options
-	lifeContext context.Context //nolint:containedctx // of the connections; end cancels it
+	lifeContext context.Context //nolint:containedctx // of the connections; endLife cancels it
 	endLife     context.CancelFunc
 	goroutines  sync.WaitGroup
 	// The address of the cell that accepted the client; "": a configured replica did. Only runConnections and Connect
