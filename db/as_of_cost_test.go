@@ -36,9 +36,7 @@ const (
 //
 //nolint:paralleltest // it measures CPU
 func TestThePastCostsTheWritePathLittle(t *testing.T) {
-	if !longtest.Enabled() {
-		t.Skip("a measure of minutes: DIRECTOR_TEST_LONG=1")
-	}
+	longtest.Only(t, "TestThePastIsAsItWasSeen")
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{Settings: map[string]string{"autovacuum": "off"}})
 	with, without := newCostRounds(t, cluster, "as_of"), newCostRounds(t, cluster, "no_past")
 	// The column since stays: other statements read it by now. It is eight bytes of rows that change rarely.

@@ -80,7 +80,8 @@ func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
 		if err == nil {
 			return nil
 		}
-		if err = s.holdUntilFlip(ctx, err); err != nil {
+		err = s.holdUntilFlip(ctx, err)
+		if err != nil {
 			return err
 		}
 	}

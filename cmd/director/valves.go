@@ -19,7 +19,8 @@ func (p *program) valvesCommand() *cobra.Command {
 		Short: "Limit how fast players enter, and see who waits in the login queue",
 		Long: "A valve limits how many players a second enter the title, a region or a client build, and how many are in at once. The others wait in a\n" +
 			"login queue, in the order in which they came. docs/how-to/launch-day.md shows a launch.\n" +
-			"The same in SQL: views ops.valves, ops.valve_estimates and ops.admissions, functions ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve and ops.admit_player.",
+			"The same in SQL: views ops.valves, ops.valve_estimates and ops.admissions, functions ops.set_valve, ops.open_valve, ops.close_valve,\n" +
+			"ops.delete_valve and ops.admit_player.",
 		Example: "  director valves set launch --rate 50 --max-players 20000\n  director valves list\n" +
 			"  director valves close launch --reason 'the database is full'\n  director valves open launch",
 	}, p.valvesList(), p.valvesSet(), p.valvesOpen(), p.valvesClose(), p.valvesDelete(), p.valvesWho(), p.valvesAdmit(), p.valvesEstimates())

@@ -280,8 +280,8 @@ func stateBadge(text string) template.HTML {
 func meterHTML(part, whole any, label string) template.HTML {
 	p, w := int64Of(part), int64Of(whole)
 	w = max(w, 1)
-	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="%s"></meter>`, w, w*9/10, min(p, w),
-		template.HTMLEscapeString(label))
+	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="`, w, w*9/10, min(p, w)) +
+		template.HTMLEscapeString(label) + `"></meter>`
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
 

@@ -38,7 +38,8 @@ func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, err
 		if err == nil || g.cfg.Reconsider == nil {
 			return res, err
 		}
-		if err = g.cfg.Reconsider(ctx, err); err != nil {
+		err = g.cfg.Reconsider(ctx, err)
+		if err != nil {
 			return res, err
 		}
 	}

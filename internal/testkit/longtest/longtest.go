@@ -28,6 +28,7 @@ func Pick[T any](part, whole T) T {
 func Only(t testing.TB, representative string) {
 	t.Helper()
 	if !Enabled() {
+		//nolint:forbidigo // no test is left out: .ci/run makes the long form of every package that has one
 		t.Skipf("%s=1 runs it; %s represents it here", variable, representative)
 	}
 }

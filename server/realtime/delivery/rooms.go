@@ -40,7 +40,8 @@ func (o *openRooms) allUIDs() []uuid.UUID {
 func (o *openRooms) openRoom(a db.LobbyAnswer) (r *hubRoom, isNew bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if r = o.byUID[a.LobbyUID]; r != nil {
+	r = o.byUID[a.LobbyUID]
+	if r != nil {
 		return r, false
 	}
 	r = newHubRoom(o.options, o.log, a, o.forgetRoom)
