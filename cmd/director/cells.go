@@ -100,6 +100,7 @@ func (p *program) cellsRemove() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// There are few cells, so that all are read.
 		at := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])

@@ -15,12 +15,14 @@ func (c *Config) fleetSettings() []setting {
 		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
 			value: durationValue(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
 			help:  "A resolved seat is freed after this time if the game server does not report seats"},
+		// A variable for each mode, which givenValue knows by the > at the end of its name.
 		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, commands: byServers,
 			value: modeSizesValue(&c.Server.Modes),
 			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. " +
 				"DIRECTOR_MODE_DUEL=2 also applies to duel, DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and " +
 				"free-for-all. The flag is --mode duel=2,free-for-all=16"},
 
+		// Also of `keys rotate`, as the next ones: how long keys are published follows from them.
 		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: durationValue(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
 			help:  "How long a session token is valid"},
@@ -65,6 +67,7 @@ func (c *Config) fleetSettings() []setting {
 			help: "The hosts of webhooks (`director webhooks`), judged by the address that a name resolves to right before " +
 				"each connection. Loopback must be named; link-local addresses and metadata services of clouds are never " +
 				"called. Not set: nothing is delivered"},
+		// A day at least: history is deleted by dropping partitions of whole days.
 		{flag: "history-retention", section: sectionWorkers, commands: byLoops,
 			value: durationValue(&c.Worker.Retention, day, 3650*day),
 			help:  "How long history, events and expired keys are kept; whole days"},
@@ -77,6 +80,7 @@ func (c *Config) fleetSettings() []setting {
 // devSettings returns the settings of local development.
 func (c *Config) devSettings() []setting {
 	return []setting{
+		// Also of commands on a database: without DATABASE_URL they use that of a running `director dev`.
 		{flag: "data", section: sectionDev, start: true,
 			commands: byDev | byToken | byOperator | byMigrate | byProviders | byHints,
 			value:    textValue(&c.DataDir, "a directory"),

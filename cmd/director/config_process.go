@@ -22,6 +22,7 @@ func (c *Config) processSettings() []setting {
 			value: integerValue(&c.Database.MaxConns, 2, 1000),
 			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent " +
 				"calls share transactions, so few suffice"},
+		// 500 ms at least: half of it must be more than db.Config.LockWait, 200 ms.
 		{flag: "hold-timeout", section: sectionDatabase, commands: byLoops,
 			value: durationValue(&c.Database.HoldTimeout, 500*time.Millisecond, time.Minute),
 			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block " +
@@ -97,6 +98,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "log-format", section: sectionLogs, commands: byLoops | byMigrate | bySidecar,
 			value: choiceValue(&c.LogFormat, "auto", "text", "json"),
 			help:  "The format of the log. auto is text on a terminal, otherwise json"},
+		// FLEET_LOG_LEVEL also sets the level of a process that serves no Rivalis, unless DIRECTOR_LOG_LEVEL does.
 		{flag: "log-level", upstream: translatedVariable("FLEET_LOG_LEVEL", levelOf), section: sectionLogs,
 			commands: byLoops | byMigrate | bySidecar,
 			value:    choiceValue(&c.LogLevel, "debug", "info", "warn", "error"),

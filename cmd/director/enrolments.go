@@ -52,6 +52,7 @@ func (p *program) enrolmentsList() *cobra.Command {
 	})
 }
 
+// allowedModes shows an empty list as what it means.
 func allowedModes(modes []string) any {
 	if len(modes) == 0 {
 		return "any"

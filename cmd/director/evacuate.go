@@ -110,6 +110,7 @@ func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error 
 	if err != nil {
 		return err
 	}
+	// The report below is then that of an evacuation that has ended, otherwise of one that has just begun.
 	if f.waitsForEnd {
 		progress := evacuationWait{operator: l, stderr: f.progressOut}
 		if err := progress.untilEnded(ctx, id, f.waitTimeout); err != nil {

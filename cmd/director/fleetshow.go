@@ -104,7 +104,7 @@ func (i instanceDetails) factPairs() [][2]string {
 	if i.LeaseAge != nil {
 		lease += ", last heartbeat " + formatAgo(i.LeaseAge)
 	}
-	reports := "no: unused resolved seats are freed after hours"
+	reports := "no: unused resolved seats are freed after hours" // by DIRECTOR_UNREPORTED_SEAT_TTL
 	if i.ReportsSeats {
 		reports = "yes"
 	}

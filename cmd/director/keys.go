@@ -36,7 +36,7 @@ func (p *program) keysList() *cobra.Command {
 		"Also those that are expired, and those that were tainted more than a day ago")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		keys, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{Useful: !*all},
-			opsview.Page{Order: opsview.ByTurn})
+			opsview.Page{Order: opsview.ByTurn}) // the next key is the last row
 		if err != nil {
 			return err
 		}

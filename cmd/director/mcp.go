@@ -23,6 +23,7 @@ func (p *program) mcpCommand() *cobra.Command {
 			"  echo '{\"mcpServers\": {\"director\": {\"command\": \"director\", \"args\": [\"mcp\"]}}}' > .mcp.json",
 		Args: cli.Exactly(0),
 	}
+	// Without --output: what is on stdout is the protocol.
 	addFlags(cmd.Flags(), byExplained|byDoctor)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {

@@ -62,7 +62,7 @@ func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, e
 // unknownPlayer is the error for a player of whom nothing is known, with those who may be meant.
 func (l operator) unknownPlayer(ctx context.Context, text string) error {
 	unknown := fmt.Sprintf("nothing is known of player %q: no seat, no ticket, and no refusal in the last 7 days", text)
-	// Support knows a part of an id, or a name that is an attribute.
+	// The text may be the beginning of an id, or the name of a player, which is an attribute.
 	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.config.Server.Universe)
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ func poolFacts(p opsview.Pool) [][2]string {
 	if p.PauseReason != nil {
 		state += ": " + *p.PauseReason
 	}
+	// Without such a worker nothing starts, whatever the numbers say.
 	if p.Workers == 0 {
 		state += "; " + noWorkerHas(p.Provider)
 	}

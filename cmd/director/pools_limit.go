@@ -20,6 +20,7 @@ func (p *program) poolsLimit() *cobra.Command {
 		Example: "  director pools limit\n  director pools limit --servers 200 --starts-per-hour 400\n  director pools limit --starts-per-hour none",
 		Args:    cli.Exactly(0),
 	}
+	// Texts and not numbers: none is a value, and an empty flag keeps the limit.
 	servers := cmd.Flags().String("servers", "",
 		"The most servers that there may be, those included that end; none: no limit")
 	starts := cmd.Flags().String("starts-per-hour", "",

@@ -91,6 +91,7 @@ func (p *program) profilesShow() *cobra.Command {
 		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, d)
 		}
+		// On stderr, so that stdout is the document alone, as it was applied.
 		fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
 			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, reasonPhrase(d.Reason))
 		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))

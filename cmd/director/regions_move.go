@@ -92,8 +92,9 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	if err != nil {
 		return err
 	}
-	f.terms.OtherCells = cells[1:]
+	f.terms.OtherCells = cells[1:] // cells[0] is that of --to
 	progress := moveProgress{out: p.stderr}
+	// "": events of both cells name the login of their database.
 	move := db.NewRegionMove(l.store, cells[0], "", f.terms, progress.show)
 	switch {
 	case f.dry:
@@ -131,6 +132,8 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 	return cells, closeAll, nil
 }
 
+// finishMove asks for a confirmation and runs or undoes the move. Neither is in one transaction: if it fails, the
+// databases know how far it has come, and the same command goes on.
 func (p *program) finishMove(l operator, f moveFlags, consequence string, run func() (db.MoveReport, error)) error {
 	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
@@ -175,7 +178,7 @@ func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
 	})
 }
 
-// moveProgress prints a line when it says something new.
+// moveProgress prints a line when it says something new: the move reports about once a second.
 type moveProgress struct {
 	out      io.Writer
 	lastLine string

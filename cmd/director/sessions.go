@@ -39,7 +39,7 @@ func (p *program) sessionsList() *cobra.Command {
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
 		open, err := opsview.Sessions.Read(ctx, l.store.Pool(), f,
-			opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
+			opsview.Page{Order: opsview.LatestFirst, Limit: *limit}) // --limit leaves out the oldest
 		if err != nil {
 			return err
 		}

@@ -88,6 +88,7 @@ func (p *program) valvesSet() *cobra.Command {
 	most := f.Int32("max-players", 0, "Players who are in at once: in a seat, in the queue, or away for less than five minutes; 0: any number")
 	region := f.String("region", "", "Of a new valve: the game region, or universe of tickets, that it is for")
 	build := f.String("build", "", "Of a new valve: the client build that it is for, as clients send it in the header Client-Build")
+	// The defaults of these two are those of ops.set_valve, for --help: a flag that is not given is not sent.
 	share := f.Float64("staff-share", 0.05, "The part of the rate and of the players that only staff gets, 0 to 0.5")
 	line := f.Int32("max-waiting", 200_000, "How many players the line holds; those beyond it are refused")
 	reason := addReason(cmd, "Why, for the event and other operators")

@@ -42,6 +42,7 @@ func (p *program) webhooksCreate() *cobra.Command {
 	return made
 }
 
+// printWebhook prints a webhook as it is after a change.
 func (l operator) printWebhook(ctx context.Context, name string) error {
 	w, err := l.readWebhook(ctx, name)
 	if err != nil {

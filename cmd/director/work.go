@@ -27,6 +27,7 @@ func (p *program) workCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Not checkServe: a worker has no listener but that of metrics.
 		if err := conf.config.checkCommon(); err != nil {
 			return cli.Usage(err)
 		}
