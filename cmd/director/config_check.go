@@ -35,7 +35,7 @@ func (c *Config) checkCommon() error {
 // or guests of bevygap need not serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	// Without any of these, a replica without a key set would serve nobody: somebody forgot the setting.
+	// Without any of these, a replica without a key set would serve no players: somebody forgot the setting.
 	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Options.Addr != "" || c.BevygapPlayers == bevygapGuests ||
 		c.Realtime.Addr != "" || c.Projects.Addr != ""
 	if !alone && c.JWKS == "" {

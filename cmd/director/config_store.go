@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 )
 
-// store returns the configuration of the database. Package db does not read bodies of tickets: it gets functions for
-// what it stores of them.
+// store returns the configuration of the database. Package db does not decode bodies of tickets: it gets functions
+// for what it stores of them.
 func (c *Config) store() db.Config {
 	cfg := c.Database
 	cfg.DescribeTicket, cfg.PlayersOf = c.describeTicket, c.playersOf

@@ -45,8 +45,8 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 	if err != nil {
 		return d, err
 	}
-	// Events are read from a time on, by the clock of the database: a deployment that is gone has no row that says when
-	// it began, and without a bound all partitions of the log would be read.
+	// Events are read from a time on, by the clock of the database: a deployment that is gone is not in the view, which
+	// says when one began, and without a bound all partitions of the log would be read.
 	if err := l.store.ReadClock(ctx); err != nil {
 		return d, err
 	}

@@ -75,7 +75,7 @@ func (p *program) deploymentsShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(deploymentWords("deployment"))),
 	}
-	// An id that is none is a usage error, and needs no database.
+	// A malformed id is a usage error, and needs no database.
 	id := parseFirst(cmd, parseDeployment)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		d, err := l.readDeployment(ctx, *id)

@@ -111,7 +111,7 @@ func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlaye
 }
 
 func writeEvacuationReport(r evacuationReport, out cli.Output) error {
-	// No table of nobody: the counts above say that there are no players.
+	// Without players there is no table: the counts above say so.
 	if err := writeEvacuation(r.Evacuation, out); err != nil || len(r.Movements) == 0 {
 		return err
 	}

@@ -189,7 +189,7 @@ func printEvent(out cli.Output, e opsview.Event) error {
 	if detail := string(e.Detail); detail != "{}" {
 		words = append(words, detail)
 	}
-	// Most events are of the director itself: naming it would only take place.
+	// Most events have the actor director: their lines are shorter without it.
 	if e.Actor != "director" {
 		words = append(words, "by "+e.Actor)
 	}

@@ -93,7 +93,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 				func() (bool, error) { return calls.region(by, ctx, *region) })
 		}
 		err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
-		// A refused target would be waited for although it is not drained.
+		// No wait after a refusal: players would go on joining a target that is not drained.
 		if err != nil || !*wait {
 			return err
 		}

@@ -23,7 +23,7 @@ const (
 	wordsAnnotation   = "words"   // the allowed values, for completion
 )
 
-// fewSettings is up to how many settings --help shows all of them. Only commands with more, such as serve, need
+// fewSettings is the number of settings up to which --help shows all. Only commands with more, such as serve, have
 // --help-all.
 const fewSettings = 24
 

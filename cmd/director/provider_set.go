@@ -46,7 +46,7 @@ func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error
 			return nil, err
 		}
 		s.byName[name] = p
-		// Not each provider holds something: manual does not.
+		// Not every provider has something to close: manual has nothing.
 		if closer, ok := p.(interface{ Close() }); ok {
 			s.closeFuncs = append(s.closeFuncs, closer.Close)
 		}

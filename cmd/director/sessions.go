@@ -105,7 +105,7 @@ func (l operator) readSession(ctx context.Context, id string) (s sessionDetails,
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	region, room, err := db.ParseSessionID(id)
 	if err != nil {
-		return s, unknown // what is no id at all is answered in the same way
+		return s, unknown // a malformed id has the same answer
 	}
 	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), opsview.SessionFilter{Region: region, ID: &room},
 		opsview.Page{Limit: 1})
