@@ -24,7 +24,8 @@ type Registration struct {
 	CertDigest   string
 	ProviderRef  string // the provider's name of the server, if it knows it; only with Joining
 	ReportsSeats bool
-	// the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
+	// CreatesRooms says that the instance is a Rivalis agent's process, whose process_uid is the id: the agent creates
+	// a room for each session.
 	CreatesRooms bool
 	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never
 	// registered. The registration is refused when another incarnation is current. nil, as legacy servers send, means
@@ -44,7 +45,7 @@ type Registration struct {
 // Registered is the answer to a registration.
 type Registered struct {
 	InstanceID string
-	// sent with later calls, so that a process that was replaced while it was frozen changes nothing
+	// Incarnation is sent with later calls, so that a process that was replaced while it was frozen changes nothing.
 	Incarnation uuid.UUID
 	Available   int       // seats of its capacity that no open session has reserved
 	Deployed    *Deployed // nil without Registration.Joining

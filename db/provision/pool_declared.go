@@ -13,7 +13,7 @@ type declared struct {
 	appVersions []AppVersion
 	pools       []Pool
 
-	versionsByName map[string]AppVersion // by Name
+	versionsByName map[string]AppVersion // by AppVersion.Name, APP/VERSION
 	currentPools   map[poolKey]Pool
 	modeOwners     map[poolMode]poolKey
 }

@@ -33,8 +33,8 @@ func parseNotice(payload string) (n notice, sender string, keys []string) {
 	return notice{topic, region}, sender, keys
 }
 
-// shorten returns a hash of a key, which is sent in its place. Two keys may have the same hash, which wakes a
-// subscriber needlessly.
+// shorten returns a hash of a key, which is sent in its place: its length is bounded, and it has none of the separators
+// of a payload. Two keys may have the same hash, which only wakes a subscriber needlessly.
 func shorten(key string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
