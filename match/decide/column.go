@@ -32,10 +32,20 @@ const (
 
 // equalsColumn compares all but the rule, which only names the column in the reasons of a ticket that lacks it.
 func (c *column) equalsColumn(o *column) bool {
-	return c.attribute == o.attribute && c.missing == o.missing && c.onlyRole == o.onlyRole &&
+	return c.attribute == o.attribute && c.missing.Pass == o.missing.Pass &&
+		equalStandIns(c.missing.Value, o.missing.Value) && c.onlyRole == o.onlyRole &&
 		c.isOptional == o.isOptional &&
 		c.countsPresence == o.countsPresence &&
+		(c.anyOf == nil) == (o.anyOf == nil) && // an empty list counts players, none takes their numbers
 		slices.Equal(c.anyOf, o.anyOf)
+}
+
+// equalStandIns reports whether the values that stand in for missing ones are equal; nil: none does.
+func equalStandIns(a, b *match.Value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text && slices.Equal(a.List, b.List)
 }
 
 // addColumn returns the index of the column that is like c, which it adds if there is none. Rules that compare the same
