@@ -22,12 +22,15 @@ const (
 
 // prepare sets up the copy: what must refuse rows first, then what sends and receives them.
 func (m *RegionMove) prepare(ctx context.Context) error {
+	// Also of a move that runs, whose row knows the other cell, but not how that one is to list this cell.
 	if err := m.completeTerms(ctx); err != nil {
 		return err
 	}
 	if err := m.announce(ctx); err != nil {
 		return err
 	}
+	// The other cell first, which refuses writes of the region from the start. Its triggers do not fire for rows that
+	// Postgres replicates.
 	for _, cell := range []*Store{m.target, m.source} {
 		if err := m.eachFencedTable(ctx, cell, (*query.Queries).AddMoveFence); err != nil {
 			return err
@@ -91,7 +94,7 @@ func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
 	change func(*query.Queries, context.Context, query.AddMoveFenceParams) error) error {
 	for _, table := range m.tables {
 		if !table.Fenced {
-			continue
+			continue // history: what processes write of the past after the fence may be late, see lateWrites
 		}
 		for {
 			err := cell.moveTx(ctx, m.actor, func(q *query.Queries) error {

@@ -77,6 +77,7 @@ func (m *RegionMove) unsubscribe(ctx context.Context) error {
 
 // deleteRows deletes the rows of the region in the cell that does not serve it.
 func (m *RegionMove) deleteRows(ctx context.Context, cell *Store) error {
+	// In the order of region_tables, so that no row refers to one that is gone; in batches, whose locks are short.
 	for _, table := range m.tables {
 		for {
 			var deleted int32
@@ -134,6 +135,7 @@ func (m *RegionMove) close(ctx context.Context, step, was string) error {
 // be repeated. Errors: NotFound, where no move of the region runs; Conflict, where the other cell serves it;
 // Unavailable.
 func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
+	// An undo that was killed has not ended the move: it is found, and its steps are repeated.
 	running, err := m.findRunning(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return MoveReport{}, fault.New(fault.NotFound, "not_found", "no move of region %q runs", m.terms.Region)

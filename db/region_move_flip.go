@@ -34,6 +34,7 @@ func (m *RegionMove) fence(ctx context.Context) error {
 			_, err := q.FenceRegion(ctx, m.id)
 			return err
 		})
+		// Writers queue behind the lock that fence_region waits for: between two tries they are served.
 		if !frame.IsLockTimeout(err) || try == fenceTries || !wait.For(ctx, moveEvery/2) {
 			return err
 		}
@@ -54,6 +55,7 @@ func (m *RegionMove) flip(ctx context.Context) error {
 		return fault.New(fault.Conflict, "conflict", "the move of region %q is being undone: finish that first",
 			m.terms.Region)
 	}
+	// Otherwise a command that was killed has flipped it there, and only this cell is left.
 	if there.Step == stepCopying {
 		served, err := m.serveThere(ctx, row)
 		if err == nil && !served { // another command has flipped it, or was killed while it lifted this fence
@@ -63,6 +65,7 @@ func (m *RegionMove) flip(ctx context.Context) error {
 			return m.lift(ctx, row.Fences, err)
 		}
 	}
+	// From here on the region is served there: a command that is started again does the rest.
 	m.notifyOthers(ctx)
 	wait.For(ctx, heardWithin)
 	return m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
@@ -75,9 +78,11 @@ func (m *RegionMove) serveThere(ctx context.Context, row query.LastMoveRow) (ser
 	if err := m.awaitMark(ctx, row.Fences); err != nil {
 		return false, err
 	}
+	// After the mark: no further answer is stored here, since writes of the region are refused.
 	if err := m.copyAnswers(ctx); err != nil {
 		return false, err
 	}
+	// region_beacons is not replicated: the other cell gets a copy, unless it has a beacon for the region.
 	beacon, err := m.source.q.BeaconOf(ctx, m.terms.Region)
 	if err != nil {
 		return false, err
