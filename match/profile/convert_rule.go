@@ -19,10 +19,13 @@ func (c *converter) convertRules(n *node) {
 			c.p.Rules = append(c.p.Rules, c.convertRule(item, within{defaultAge: c.p.Age}))
 		}
 	}
-	c.checkRules(n)
+	// The shape has reported a list that is too long by itself.
+	if len(n.itemNodes) <= maxRules {
+		c.checkRuleCount(n)
+	}
 }
 
-func (c *converter) checkRules(n *node) {
+func (c *converter) checkRuleCount(n *node) {
 	if c.ruleCount > maxRules {
 		c.report.addProblem(n, "%d rules are too many: a profile has at most %d, "+
 			"counting those within or, and, not, and preferences", c.ruleCount, maxRules)
@@ -35,6 +38,7 @@ func (c *converter) convertPreferences(n *node) {
 	if n == nil || n.kind != isList {
 		return
 	}
+	before := c.ruleCount
 	for _, item := range n.itemNodes {
 		if !item.isValid() {
 			continue
@@ -46,8 +50,10 @@ func (c *converter) convertPreferences(n *node) {
 		}
 		c.p.Prefer = append(c.p.Prefer, p)
 	}
-	// Again, since preferences count as well.
-	c.checkRules(n)
+	// Preferences count as well. Too many rules without them are reported where those are.
+	if before <= maxRules {
+		c.checkRuleCount(n)
+	}
 }
 
 // convertRule reads a rule that its shape has accepted.

@@ -138,6 +138,25 @@ func TestParseReportsAllProblems(t *testing.T) {
 	require.Len(t, refusal.Problems, 16)
 }
 
+// Pins too many rules that were reported a second time beside the preferences, which are right.
+func TestTooManyRulesAreReportedOnce(t *testing.T) {
+	t.Parallel()
+	prefer := "prefer: [{rule: {same: z}}]\n"
+	inner := ", {or: [" + rules(8, 100) + "]}, {and: [" + rules(8, 200) + "]}"
+	for document, want := range map[string]string{
+		duel(rules(29)+inner) + prefer: "line 3, column 8: rules: 47 rules are too many",
+		duel(rules(33)):                "line 3, column 8: rules: a list of 33 is not allowed",
+		duel(rules(33)) + prefer:       "line 3, column 8: rules: a list of 33 is not allowed",
+		duel(rules(32)) + prefer:       "line 4, column 9: prefer: 33 rules are too many",
+	} {
+		_, err := profile.Parse([]byte(document))
+		var refusal *profile.Error
+		require.ErrorAs(t, err, &refusal)
+		require.Len(t, refusal.Problems, 1, refusal)
+		require.Contains(t, refusal.Problems[0].String(), want)
+	}
+}
+
 // Pins documents that cost much more than their size.
 func TestParseBoundsItsEffort(t *testing.T) {
 	t.Parallel()
