@@ -200,11 +200,12 @@ func (r Readiness) checkWritable(ctx context.Context) check {
 	return check{"write", "the database takes writes", false}
 }
 
-// failureWords are why the database failed, as Postgres or the network says it. They hold no address and no secret,
-// since anybody may call /readyz.
+// failureWords are why the database failed. Anybody may call /readyz, so that they hold no address, no secret, and no
+// name of a role, database or table. Postgres's own words are in the log, where the loops of this replica report the
+// same failure, and in doctor.
 func failureWords(err error) string {
-	if c, _ := dbcause.FromError(err); c.Words != "" {
-		return ": " + c.Words
+	if c, _ := dbcause.FromError(err); c.PublicWords != "" {
+		return ": " + c.PublicWords
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -122,6 +123,26 @@ func TestReadiness(t *testing.T) {
 		}
 		require.Equal(t, row.failed, failed, name)
 		require.NotContains(t, body["detail"], "hunter2")
+	}
+}
+
+// Pins an answer that tells anybody the database's host, role, name or tables: Postgres's messages have them.
+func TestAnAnswerDoesNotQuotePostgres(t *testing.T) {
+	t.Parallel()
+	refusal := &pgconn.PgError{Code: "28000",
+		Message: `no pg_hba.conf entry for host "10.0.0.7", user "hunter2", database "prod", no encryption`}
+	for name, e := range map[string]environment{
+		"database": {version: 3, database: &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Err: refusal}},
+		"schema":   {version: 3, database: refusal},
+		"write":    {version: 3, write: refusal},
+	} {
+		status, body := query(t, e)
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Contains(t, body["detail"], "the role is not admitted (SQLSTATE 28000)", name)
+		answer := fmt.Sprint(body)
+		for _, secret := range []string{"10.0.0.7", "hunter2", "prod"} {
+			require.NotContains(t, answer, secret, name)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestAFullDisk(t *testing.T) {
 	fill(t, dir)
 	i.require(fault{
 		check: "writes", state: doctor.Fail, says: "^the database takes no writes$", cause: `No space left on device \(SQLSTATE 53100\)$`,
-		ready: http.StatusServiceUnavailable, reason: "does not take writes: .*No space left on device",
+		ready: http.StatusServiceUnavailable, reason: `does not take writes: the disk is full \(SQLSTATE 53100\)`,
 		alert: "DirectorDatabaseRefusesWrites",
 	})
 }

@@ -62,7 +62,7 @@ var faults = map[string]fault{
 			i.ExecSQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'director%'")
 		},
 		check: "writes", state: doctor.Fail, says: `transactions are read-only by default, as set by: database`, cause: `^cannot execute INSERT in a read-only transaction \(SQLSTATE 25006\)$`,
-		ready: http.StatusServiceUnavailable, reason: `does not take writes: cannot execute INSERT in a read-only transaction`, alert: "DirectorDatabaseRefusesWrites",
+		ready: http.StatusServiceUnavailable, reason: `does not take writes: transactions are read-only \(SQLSTATE 25006\)`, alert: "DirectorDatabaseRefusesWrites",
 	},
 	"players are refused": {
 		breaks: func(i *installation) {

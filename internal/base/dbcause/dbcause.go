@@ -18,10 +18,14 @@ import (
 
 // Cause is why a call of the database failed.
 type Cause struct {
-	// of Postgres, with its SQLSTATE and the names that it quotes; or of the network, without addresses and names
-	Words   string
-	Do      string // what to do
-	Section string // the heading in docs/runbook.md that says more
+	// of Postgres, with its SQLSTATE and the hosts, roles, databases and tables that it names; or of the network,
+	// without addresses and names. For logs and operators.
+	Words string
+	// the same without anything that Postgres names: a text of this package, with the SQLSTATE. For callers without
+	// a credential.
+	PublicWords string
+	Do          string // what to do
+	Section     string // the heading in docs/runbook.md that says more
 }
 
 const (
@@ -31,12 +35,13 @@ const (
 	writesSection      = "The database refuses writes"
 )
 
-// FromError returns the cause of an error. known is false where the table has none: then Words is empty and Do is
-// general.
+// FromError returns the cause of an error. known is false where the table has none: then Do is general, and the words
+// are empty unless Postgres answered.
 func FromError(err error) (c Cause, known bool) {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		c, known = ofState(pg.Code)
 		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)
+		c.PublicWords = fmt.Sprintf("%s (SQLSTATE %s)", c.PublicWords, pg.Code)
 		return c, known
 	}
 	return ofNetwork(err)
@@ -48,47 +53,71 @@ func IsPostgres(err error) bool {
 	return errors.As(err, &pg)
 }
 
-// states are the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a whole class.
+// states are the public words and the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a
+// whole class.
 var states = map[string]Cause{
-	"3D000": {Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, " +
-		"then 'director migrate up'", Section: unavailableSection},
-	"28P01": {Do: "correct the user and the password in DATABASE_URL, or ALTER ROLE … PASSWORD",
+	"3D000": {PublicWords: "the database does not exist",
+		Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, " +
+			"then 'director migrate up'", Section: unavailableSection},
+	"28P01": {PublicWords: "the user or the password is wrong",
+		Do:      "correct the user and the password in DATABASE_URL, or ALTER ROLE … PASSWORD",
 		Section: unavailableSection},
-	"28000": {Do: "make the role of DATABASE_URL, and let pg_hba.conf admit it to this database from this host; " +
-		"where that line is hostssl, add sslmode=require to DATABASE_URL", Section: unavailableSection},
-	"3F000": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
+	"28000": {PublicWords: "the role is not admitted",
+		Do: "make the role of DATABASE_URL, and let pg_hba.conf admit it to this database from this host; " +
+			"where that line is hostssl, add sslmode=require to DATABASE_URL", Section: unavailableSection},
+	"3F000": {PublicWords: "the schema does not exist",
+		Do:      "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
-	"42P01": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
+	"42P01": {PublicWords: "a table does not exist",
+		Do:      "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
-	"42883": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
+	"42883": {PublicWords: "a function does not exist",
+		Do:      "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 		Section: unavailableSection},
-	"42501": {Do: "GRANT the role what it needs (docs/operators.md, \"Postgres\"; " +
-		"ops/grants.sql for roles that only look)", Section: unavailableSection},
-	"53300": {Do: "end connections that nobody needs, raise max_connections, or lower DIRECTOR_MAX_CONNS: " +
-		"SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1", Section: slowSection},
-	"53100": {Do: "free space on the database's disk, or enlarge it", Section: diskSection},
-	"53200": {Do: "give the database more memory, or lower work_mem and max_connections", Section: slowSection},
-	"53400": {Do: "raise the limit that Postgres names", Section: slowSection},
-	"57014": {Do: "find what slows the database down", Section: slowSection},
-	"57P01": {Do: "start Postgres again; if it stops by itself, its log says why", Section: unavailableSection},
-	"57P02": {Do: "wait while Postgres recovers from a crash; its log says why it crashed",
+	"42501": {PublicWords: "a privilege is missing",
+		Do: "GRANT the role what it needs (docs/operators.md, \"Postgres\"; " +
+			"ops/grants.sql for roles that only look)", Section: unavailableSection},
+	"53300": {PublicWords: "too many connections",
+		Do: "end connections that nobody needs, raise max_connections, or lower DIRECTOR_MAX_CONNS: " +
+			"SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1", Section: slowSection},
+	"53100": {PublicWords: "the disk is full",
+		Do: "free space on the database's disk, or enlarge it", Section: diskSection},
+	"53200": {PublicWords: "out of memory",
+		Do: "give the database more memory, or lower work_mem and max_connections", Section: slowSection},
+	"53400": {PublicWords: "a configured limit is exceeded",
+		Do: "raise the limit that Postgres names", Section: slowSection},
+	"57014": {PublicWords: "the statement took too long",
+		Do: "find what slows the database down", Section: slowSection},
+	"57P01": {PublicWords: "Postgres was stopped",
+		Do: "start Postgres again; if it stops by itself, its log says why", Section: unavailableSection},
+	"57P02": {PublicWords: "Postgres crashed",
+		Do:      "wait while Postgres recovers from a crash; its log says why it crashed",
 		Section: unavailableSection},
-	"57P03": {Do: "wait while Postgres starts or recovers; if it does not end, its log says why",
+	"57P03": {PublicWords: "Postgres is starting, stopping or recovering",
+		Do:      "wait while Postgres starts or recovers; if it does not end, its log says why",
 		Section: unavailableSection},
-	"57P04": {Do: "the database was dropped: restore it, or correct its name in DATABASE_URL",
+	"57P04": {PublicWords: "the database was dropped",
+		Do:      "the database was dropped: restore it, or correct its name in DATABASE_URL",
 		Section: unavailableSection},
-	"25006": {Do: "let DATABASE_URL lead to the primary (several hosts with target_session_attrs=read-write, " +
-		"or the failover tool's address); or end default_transaction_read_only", Section: writesSection},
-	"55000": {Do: "ALTER DATABASE … ALLOW_CONNECTIONS true, or wait until the server is a primary",
+	"25006": {PublicWords: "transactions are read-only",
+		Do: "let DATABASE_URL lead to the primary (several hosts with target_session_attrs=read-write, " +
+			"or the failover tool's address); or end default_transaction_read_only", Section: writesSection},
+	"55000": {PublicWords: "the database accepts no connections",
+		Do:      "ALTER DATABASE … ALLOW_CONNECTIONS true, or wait until the server is a primary",
 		Section: unavailableSection},
-	"26000": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
+	"26000": {PublicWords: "a prepared statement was lost",
+		Do:      "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
 		Section: unavailableSection},
-	"42P05": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
+	"42P05": {PublicWords: "a prepared statement exists already",
+		Do:      "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer",
 		Section: unavailableSection},
-	"08": {Do: "check the pooler before Postgres: its log, its databases and users, " +
-		"and that DATABASE_URL has no parameters that it refuses", Section: unavailableSection},
-	"58": {Do: "check the database's disk: Postgres cannot read or write its files", Section: diskSection},
-	"XX": {Do: "look into Postgres's log: it found damaged data, or has a bug", Section: unavailableSection},
+	"08": {PublicWords: "the connection was refused",
+		Do: "check the pooler before Postgres: its log, its databases and users, " +
+			"and that DATABASE_URL has no parameters that it refuses", Section: unavailableSection},
+	"58": {PublicWords: "a file cannot be read or written",
+		Do: "check the database's disk: Postgres cannot read or write its files", Section: diskSection},
+	"XX": {PublicWords: "damaged data or an internal error",
+		Do: "look into Postgres's log: it found damaged data, or has a bug", Section: unavailableSection},
 }
 
 func ofState(code string) (Cause, bool) {
@@ -98,7 +127,8 @@ func ofState(code string) (Cause, bool) {
 	if c, ok := states[code[:min(2, len(code))]]; ok {
 		return c, true
 	}
-	return Cause{Do: "see the error; Postgres's log has more", Section: unavailableSection}, false
+	return Cause{PublicWords: "Postgres answered with an error", Do: "see the error; Postgres's log has more",
+		Section: unavailableSection}, false
 }
 
 // ofNetwork names what failed before Postgres could answer. It does not quote the error, which holds addresses.
@@ -134,7 +164,7 @@ func ofNetwork(err error) (Cause, bool) {
 		return Cause{Do: "check DATABASE_URL, and whether Postgres runs and accepts connections from this host",
 			Section: unavailableSection}, false
 	}
-	return Cause{Words: words, Do: do, Section: unavailableSection}, true
+	return Cause{Words: words, PublicWords: words, Do: do, Section: unavailableSection}, true
 }
 
 func noSuchHost(dns *net.DNSError) string {

@@ -61,6 +61,7 @@ func TestEachCauseHasItsRemedy(t *testing.T) {
 		require.True(t, known, name)
 		require.Contains(t, found.Words, c.words, name)
 		require.NotContains(t, found.Words, "db.secret", name)
+		require.NotEmpty(t, found.PublicWords, name)
 		require.NotEmpty(t, found.Do, name)
 		require.Contains(t, string(page), "\n## "+found.Section+"\n", name)
 		if !strings.HasPrefix(found.Words, "TLS") && !strings.HasPrefix(name, "lost") {
@@ -70,4 +71,20 @@ func TestEachCauseHasItsRemedy(t *testing.T) {
 	}
 	_, known := dbcause.FromError(errors.New("something else"))
 	require.False(t, known)
+}
+
+// Pins public words that repeat a host, role, database or table that Postgres names.
+func TestPublicWordsNameNothing(t *testing.T) {
+	t.Parallel()
+	for code, words := range map[string]string{
+		"28000": "the role is not admitted (SQLSTATE 28000)",
+		"58030": "a file cannot be read or written (SQLSTATE 58030)",
+		"99999": "Postgres answered with an error (SQLSTATE 99999)", // not in the table
+		"":      "Postgres answered with an error (SQLSTATE )",
+	} {
+		c, _ := dbcause.FromError(&pgconn.PgError{Code: code,
+			Message: `no pg_hba.conf entry for host "10.0.0.7", user "director", database "prod"`})
+		require.Equal(t, words, c.PublicWords)
+		require.Contains(t, c.Words, `host "10.0.0.7"`)
+	}
 }
