@@ -135,16 +135,19 @@ func (in within) defaultID(kind string, r *Rule) string {
 func (c *converter) convertMissing(r *Rule, n *node, in within) {
 	m := n.valueOf("missing")
 	measured := r.Measured()
+	isWord := m != nil && m.kind == isText && (m.plainText == "pass" || m.plainText == "fail")
 	switch {
-	case in.isPreferred && m != nil && m.kind == isText && m.plainText == "fail":
+	case in.isPreferred && isWord && m.plainText == "fail":
 		c.report.addProblem(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
 	case m == nil:
 		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
-	// Before values: these two words cannot stand in for a text.
-	case m.kind == isText && (m.plainText == "pass" || m.plainText == "fail"):
-		r.Missing.Pass = m.plainText == "pass"
+	// Nobody can lack it. An earlier release ignored the two words here.
+	case len(measured) == 0 && isWord && c.report.isStored:
 	case len(measured) == 0:
 		c.report.addProblem(m, "missing has no meaning here: the rule has no attribute")
+	// Before values: these two words cannot stand in for a text.
+	case isWord:
+		r.Missing.Pass = m.plainText == "pass"
 	default:
 		r.Missing.Value = c.useValue(m, measured[0], every)
 	}

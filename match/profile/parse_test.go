@@ -121,6 +121,16 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// Pins a document of an earlier release, which ignored missing where a rule has no attribute.
+func TestStoredMissingOfNoAttribute(t *testing.T) {
+	t.Parallel()
+	p, err := profile.ParseStored([]byte(duel("{compare: {take: count}, is: '<', to: 8, missing: pass}")))
+	require.NoError(t, err)
+	again, err := profile.Parse(p.Canonical())
+	require.NoError(t, err)
+	require.Equal(t, p, again)
+}
+
 // Pins an author who corrects one mistake after the other.
 func TestParseReportsAllProblems(t *testing.T) {
 	t.Parallel()

@@ -85,10 +85,13 @@ func randomRule(t *rapid.T, i, depth int) string {
 		fmt.Sprintf("{near: n%d, within: %v%s%s%s, by_role: {tank: t%d}}", i, limit, widen, missing, party, i),
 		fmt.Sprintf("{compare: {take: max, of: n%d, by_role: {tank: t%d}}, is: '<', to: %v, id: m%d-%d}", i, i, limit, i, depth),
 	}
+	kinds = append(kinds,
+		fmt.Sprintf("{compare: {take: count}, is: '>', to: -%d, id: p%d-%d%s}", i+1, i, depth, party),
+		fmt.Sprintf("{compare: {take: count, of: n%d}, is: '>', to: -%d, id: h%d-%d%s%s}", i, i+1, i, depth, missing, party))
 	if depth < 3 {
 		inner := randomRule(t, i, depth+1)
 		kinds = append(kinds, fmt.Sprintf("{or: [%s], id: or%d-%d}", inner, i, depth))
-		if !strings.Contains(inner, "widen") {
+		if !strings.Contains(inner, "widen") && !strings.Contains(inner, "take: count") { // no match would have so few
 			kinds = append(kinds, fmt.Sprintf("{not: %s, id: not%d-%d}", inner, i, depth))
 		}
 	}
