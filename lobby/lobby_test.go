@@ -128,6 +128,17 @@ func TestALobbyStartsWhenAllAreReadyAndThere(t *testing.T) {
 	require.Equal(t, []string{EffectEnqueue, EffectDequeue, EffectEnqueue}, h.effects())
 }
 
+// Pins a region that the client could not measure, which counted as the nearest one, with 0 ms.
+func TestALatencyOfNullIsLeftOut(t *testing.T) {
+	t.Parallel()
+	h := setup(t, "lobby")
+	h.mustJoin("s1")
+	h.mustSend("s1", "ready", `{}`)
+	h.mustSend("s1", "start", `{"room_type":"duel","size":2,"latencies":{"eu":null,"us":30}}`)
+	require.Len(t, h.room.Effects, 1)
+	require.Equal(t, map[string]float64{"us": 30}, h.room.Effects[0].Queue.Latencies)
+}
+
 func TestAChangeOfReadinessOrMembershipTakesALobbyOutOfTheQueue(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*house) Action{

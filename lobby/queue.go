@@ -148,15 +148,22 @@ func latenciesOf(f fields) (map[string]float64, error) {
 	if raw == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	var by map[string]float64
-	if json.Unmarshal(raw, &by) != nil || len(by) > maxLatencies {
+	var measured map[string]*float64
+	if json.Unmarshal(raw, &measured) != nil || len(measured) > maxLatencies {
 		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d",
 			maxLatencies, maxLatency)
 	}
-	for _, region := range slices.Sorted(maps.Keys(by)) {
-		if ms := by[region]; ms < 0 || ms > maxLatency || ms != math.Trunc(ms) {
+	by := make(map[string]float64, len(measured))
+	for _, region := range slices.Sorted(maps.Keys(measured)) {
+		ms := measured[region]
+		// null: the client could not measure it, and the region is left out, as in a request for a ticket.
+		if ms == nil {
+			continue
+		}
+		if *ms < 0 || *ms > maxLatency || *ms != math.Trunc(*ms) {
 			return nil, Invalid("latencies."+region, "must be a whole number of milliseconds from 0 to %d", maxLatency)
 		}
+		by[region] = *ms
 	}
 	return by, nil
 }

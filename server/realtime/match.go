@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
@@ -39,10 +38,7 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, er
 		q.Attributes = wire.RawJSON(v)
 	}
 	if v := e.PayloadFields()["latencies"]; v != nil {
-		if json.Unmarshal(wire.RawJSON(v), &q.Latencies) != nil {
-			return sendable{}, wire.InvalidField("latencies", "has to be an object of regions and milliseconds")
-		}
-		if failed := checkLatencies(q.Latencies); failed != nil {
+		if q.Latencies, failed = latenciesOf(wire.RawJSON(v)); failed != nil {
 			return sendable{}, failed
 		}
 	}

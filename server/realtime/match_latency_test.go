@@ -45,3 +45,18 @@ func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 	require.Equal(t, [2]map[string]uint16{{"eu": 140}, {"eu": 500}}, [2]map[string]uint16{counted, claimed})
 	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM player_latencies WHERE latencies IN ('{\"eu\": 100}', '{\"eu\": 30}')"), "a party changes nothing that is known")
 }
+
+// Pins a region that the client could not measure, which counted as the nearest one, with 0 ms.
+func TestALatencyOfNullIsNotMeasured(t *testing.T) {
+	t.Parallel()
+	a, _ := arena(t)
+	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	c := a.client(as("ada"), withCodec("json"))
+	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel",
+		"latencies": map[string]any{"eu": nil, "us": float64(30)}})
+	known, err := a.store.AnyTicket(t.Context(), "global", a.ticketOf(t, c))
+	require.NoError(t, err)
+	ticket, err := ticketbody.Decode(known.ID, known.CreatedAt, known.Body, "")
+	require.NoError(t, err)
+require.Equal(t, map[string]uint16{"us": 30}, ticket.Latencies)
+}

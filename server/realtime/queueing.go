@@ -82,13 +82,24 @@ func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 	return all, nil
 }
 
-// checkLatencies returns what is wrong with the latencies of a request, or nil.
-func checkLatencies(byRegion map[string]float64) *wire.Failure {
-	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
-		if _, ok := match.LatencyOf(byRegion[region]); !ok {
-			return wire.InvalidField("latencies."+region,
+// latenciesOf reads the latencies of a request, in milliseconds by region.
+func latenciesOf(raw json.RawMessage) (map[string]float64, *wire.Failure) {
+	var measured map[string]*float64
+	if json.Unmarshal(raw, &measured) != nil {
+		return nil, wire.InvalidField("latencies", "has to be an object of regions and milliseconds")
+	}
+	byRegion := make(map[string]float64, len(measured))
+	for _, region := range slices.Sorted(maps.Keys(measured)) {
+		ms := measured[region]
+		// null: the client could not measure it, and the region is left out, as in a request for a ticket.
+		if ms == nil {
+			continue
+		}
+		if _, ok := match.LatencyOf(*ms); !ok {
+			return nil, wire.InvalidField("latencies."+region,
 				fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
 		}
+		byRegion[region] = *ms
 	}
-	return nil
+	return byRegion, nil
 }
