@@ -147,7 +147,7 @@ var ruleShapes = []ruleShape{
 			"player did not measure is " +
 			"not eligible. The match takes the region with the least of them. A ticket without latencies waits until " +
 			"the rule has ended, and is no " +
-			"candidate if it never does, unless `missing` says otherwise.",
+			"candidate if it never does. A preference leaves it out.",
 		ownFields: []field{
 			{
 				keyName: "take", valueShape: words{"max", "mean"}, initialText: "max",
