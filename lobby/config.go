@@ -292,3 +292,19 @@ func readObject(raw []byte) ([]entry, error) {
 	}
 	return entries, nil
 }
+
+// builtIn are the types without configuration, and what the logic of a configured type has where its configuration says
+// nothing.
+func builtIn(t *Types) []Type {
+	minute := time.Minute
+	common := []string{"say", "invite", "cancel", "lock", "kick", "owner", "member", customMessage + "…"}
+	asLobby := group{roomTypes: t, messageKinds: slices.Concat(common,
+		[]string{"ready", "team", "set", "countdown", "start"})}
+	asParty := group{roomTypes: t, messageKinds: slices.Concat(common, []string{"queue"})}
+	return []Type{
+		{Name: "chat", MaxMembers: 200, GracePeriod: minute, roomLogic: chat{}},
+		{Name: "lobby", MaxMembers: 16, GracePeriod: minute, roomLogic: lobby{group: asLobby}},
+		{Name: "party", MaxMembers: 16, GracePeriod: minute, IsPrivate: true, roomLogic: party{group: asParty}},
+		{Name: "match", MaxMembers: maxMatch, GracePeriod: 5 * minute, IsPrivate: true, roomLogic: match{}},
+	}
+}

@@ -7,13 +7,6 @@ import (
 	"time"
 )
 
-const (
-	maxName        = 64 // bytes
-	maxPlayer      = 255
-	maxSaid        = 4 << 10
-	maxInvitations = 64 // that are open in one room
-)
-
 // group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows,
 // invitations, and a place in the queue for all members together.
 type group struct {

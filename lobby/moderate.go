@@ -119,3 +119,30 @@ func (t *Types) ReconfigureRoom(c Change) Action {
 		return t.changeRoom(r, c)
 	}))
 }
+
+// HandleMessage returns the action of a message from a member.
+func (t *Types) HandleMessage(m Message) Action {
+	// Once, and outside of the action, which may run again after a conflict.
+	checked, invalid := m.checkForm()
+	return boundedAction(func(r *Room) error {
+		if r.Type == "" {
+			return ErrNotFound
+		}
+		member, ok := r.Member(m.Session)
+		if !ok {
+			return ErrNotMember
+		}
+		logic := t.logicOf(r)
+		if logic == nil {
+			return ErrWrongType
+		}
+		// After the checks above: a client that is in no room gets that error first.
+		if invalid != nil {
+			return invalid
+		}
+		if isSpeech(logic, checked) && r.isSanctioned(m.Player, m.SentAt, func(s Sanction) bool { return s.IsMute }) {
+			return ErrMuted
+		}
+		return logic.OnMessage(r, member, checked)
+	})
+}

@@ -128,3 +128,10 @@ func ClampSize(asked any) int {
 	}
 	return int(min(max(n, minMatch), maxMatch))
 }
+
+const (
+	maxName        = 64 // bytes
+	maxPlayer      = 255
+	maxSaid        = 4 << 10
+	maxInvitations = 64 // that are open in one room
+)

@@ -127,3 +127,12 @@ type Snapshot struct {
 	State             State
 	Members           []Member // by JoinOrder
 }
+
+// Sanction keeps a player out of a room, or quiet in it, while the room lives.
+type Sanction struct {
+	Player string    `json:"player"`
+	IsBan  bool      `json:"ban,omitempty"`  // it may not join
+	IsMute bool      `json:"mute,omitempty"` // what it says is refused
+	EndsAt time.Time `json:"until,omitzero"` // zero: with the room
+	Reason string    `json:"reason,omitempty"`
+}

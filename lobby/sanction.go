@@ -16,15 +16,6 @@ const (
 	maxSanctionReason = 100
 )
 
-// Sanction keeps a player out of a room, or quiet in it, while the room lives.
-type Sanction struct {
-	Player string    `json:"player"`
-	IsBan  bool      `json:"ban,omitempty"`  // it may not join
-	IsMute bool      `json:"mute,omitempty"` // what it says is refused
-	EndsAt time.Time `json:"until,omitzero"` // zero: with the room
-	Reason string    `json:"reason,omitempty"`
-}
-
 // IsOver reports whether the sanction has ended at a time.
 func (s Sanction) IsOver(now time.Time) bool {
 	return !s.EndsAt.IsZero() && !now.IsZero() && !s.EndsAt.After(now)

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +12,13 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/match/explain"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -80,33 +81,6 @@ type Console struct {
 	streamBeat time.Duration
 }
 
-// New makes the console. Errors: a missing option, a malformed URL or proxy.
-func New(o Options) (*Console, error) {
-	if err := o.checkRequired(); err != nil {
-		return nil, err
-	}
-	o.Universe = cmp.Or(o.Universe, "global")
-	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, DefaultSessionTTL), cmp.Or(o.MaxStreams, 256)
-	c := &Console{options: o, operatorTokens: rest.ParseOperatorTokens(o.Tokens),
-		failureLimiter: rest.NewLimiter(o.FailureRate),
-		now:            time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
-	var err error
-	if c.trustedProxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("trusted proxies: %w", err)
-	}
-	if c.assets, err = loadAssets(); err != nil {
-		return nil, err
-	}
-	if c.templates, err = parseTemplates(c.templateFuncs()); err != nil {
-		return nil, err
-	}
-	if o.OIDC != nil {
-		c.oidcLogin = newOIDCLogin(*o.OIDC, o.URL, o.Log)
-	}
-	c.pageHub = newHub(o.MaxStreams, panics.New(o.Log, nil))
-	return c, c.mountAll()
-}
-
 func (o Options) checkRequired() error {
 	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
 		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
@@ -127,36 +101,6 @@ func isOrigin(text string) bool {
 		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
 
-func (c *Console) mountAll() (err error) {
-	c.engine, err = rest.New(rest.Options{
-		Log: c.options.Log, Metrics: c.options.Metrics, Tracer: c.options.Tracer,
-		TrustedProxies: c.options.TrustedProxies, ErrorWriter: c.writeError,
-		QuietRoutes: []string{"/static/:name"}, UntracedRoutes: []string{"/static/:name"},
-	})
-	if err != nil {
-		return err
-	}
-	c.engine.UseRawPath = true // so that an id may contain an escaped slash
-	c.engine.Use(c.secureHeaders, c.sameSite)
-	c.engine.GET("/static/:name", c.assets.serveAsset)
-	c.engine.GET("/favicon.ico", func(g *gin.Context) {
-		g.Redirect(http.StatusMovedPermanently,
-			c.assets.pathOf("icon.svg"))
-	})
-	gate := rest.NewGate(maxRequests, c.options.Metrics, c.options.Log)
-	strangers := rest.NewGate(maxLogins, c.options.Metrics, c.options.Log)
-	// Before anybody is known: with slots of its own, so that strangers cannot keep operators out.
-	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
-		rest.SetDeadline(callTimeout)))
-	// Forms are read after the login is known. The gate comes with each route, because streams do not pass it.
-	pages := c.engine.Group("", c.requireLogin, rest.NewBodies(maxForms, formTimeout).ReadForm)
-	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
-	pages.POST("/logout", c.logOut)
-	c.mountPages(pages, gate)
-	c.mountActions(pages, gate)
-	return nil
-}
-
 // Routes returns all mounted routes.
 func (c *Console) Routes() gin.RoutesInfo { return c.engine.Routes() }
 
@@ -174,4 +118,13 @@ func (c *Console) boundCall(ctx context.Context) (context.Context, context.Cance
 // templateFuncs are the functions of templates that need the console.
 func (c *Console) templateFuncs() template.FuncMap {
 	return template.FuncMap{"asset": c.assets.pathOf}
+}
+
+// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes
+// seconds, and it bounds how many run.
+type Explainer interface {
+	Ticket(ctx context.Context, id string) (explain.Ticket, error)
+	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
+	// Survey says of the oldest waiting tickets which can be in no match, and why.
+	Survey(ctx context.Context) (explainer.Survey, error)
 }

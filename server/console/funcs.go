@@ -135,40 +135,6 @@ func durationOf(v any) time.Duration {
 // formatMilliseconds is a number of milliseconds with its unit.
 func formatMilliseconds(v float64) string { return formatNumber(math.Round(v)) + " ms" }
 
-// formatNumber is a number with spaces between thousands.
-func formatNumber(v any) string {
-	var n int64
-	switch x := v.(type) {
-	case int:
-		n = int64(x)
-	case int32:
-		n = int64(x)
-	case int64:
-		n = x
-	case uint64:
-		n = int64(min(x, math.MaxInt64))
-	case float64:
-		if x != math.Trunc(x) {
-			return strconv.FormatFloat(x, 'f', 2, 64)
-		}
-		n = int64(x)
-	case *int32:
-		if x == nil {
-			return "–"
-		}
-		n = int64(*x)
-	case *int:
-		n = int64(*x)
-	case *float64:
-		return formatNumber(*x)
-	}
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "\u202f" + digits[i:]
-	}
-	return digits
-}
-
 func int64Of(v any) int64 {
 	switch x := v.(type) {
 	case int:

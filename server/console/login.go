@@ -1,11 +1,16 @@
 package console
 
 import (
+	"context"
+	"crypto/subtle"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
 
+	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/gin-gonic/gin"
+	"golang.org/x/oauth2"
 
 	"github.com/lattice-director/director/server/rest"
 )
@@ -17,15 +22,6 @@ type loginView struct {
 	OIDC   string // how the button of the issuer is named; empty: none
 	Error  string
 	Theme  string
-}
-
-func (c *Console) mountLogin(r gin.IRoutes) {
-	r.GET("/login", c.showLogin)
-	r.POST("/login", c.loginByToken)
-	if c.oidcLogin != nil {
-		r.GET("/login/oidc", c.beginOIDC)
-		r.GET("/login/callback", c.finishOIDC)
-	}
 }
 
 func (c *Console) showLogin(g *gin.Context) {
@@ -90,4 +86,96 @@ func (c *Console) logOut(g *gin.Context) {
 	}
 	c.clearCookie(g, purposeSession)
 	g.Redirect(http.StatusSeeOther, "/login?"+url.Values{"next": {"/"}}.Encode())
+}
+
+// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they
+// sent.
+func (c *Console) askLogin(g *gin.Context) {
+	if g.Request.Method != http.MethodGet || wantsStream(g.Request) {
+		rest.Fail(g, &rest.Problem{
+			Status: http.StatusUnauthorized, Code: "unauthorized", Title: "Logged out",
+			Detail: "Your login has ended. Log in again, and repeat what you did: nothing was changed.",
+		})
+		return
+	}
+	// The address is one of ours as it stands, and localPath checks it again when the browser brings it back.
+	to := "/login"
+	if here := g.Request.URL.RequestURI(); here != "/" {
+		to += "?next=" + url.QueryEscape(here)
+	}
+	g.Redirect(http.StatusSeeOther, to)
+	g.Abort()
+}
+
+// requireLogin is the middleware that asks for a login. A login by a token that is configured no more, or has another
+// role now, counts no more. While nobody knows whether a login has ended, nothing changes; pages still answer, because
+// Health has to say what is wrong.
+func (c *Console) requireLogin(g *gin.Context) {
+	s, ok := c.readSession(g.Request)
+	if !ok {
+		c.askLogin(g)
+		return
+	}
+	ended, err := c.hasEnded(g.Request.Context(), s)
+	switch {
+	case ended:
+		c.askLogin(g)
+		return
+	// An action of a login that may have ended is refused, while pages only read.
+	case err != nil && g.Request.Method != http.MethodGet:
+		rest.Fail(g, err)
+		return
+	}
+	rest.NoteCaller(g, s.Name, "operator")
+	g.Set(sessionKey, s)
+}
+
+// finishOIDC logs in a browser that the issuer sends back.
+func (c *Console) finishOIDC(g *gin.Context) {
+	var a attempt
+	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
+	// Whatever comes of it: a state is good for one return.
+	c.clearCookie(g, purposeLogin)
+	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
+		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
+			"oidc: unknown state")
+		return
+	}
+	// Such as access_denied, when the person went back: what the issuer says is shown as text, and never followed.
+	if refused := g.Query("error"); refused != "" {
+		c.loginFailed(g, a.Next, "The issuer refused the login: "+limitedText(refused)+" "+
+			limitedText(g.Query("error_description")), "oidc: "+limitedText(refused))
+		return
+	}
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.oidcLogin.settings.HTTP),
+		issuerTimeout)
+	defer cancel()
+	s, err := c.oidcLogin.finish(ctx, a, g.Query("code"))
+	var refused *refusedLogin
+	switch {
+	case errors.As(err, &refused):
+		c.loginFailed(g, a.Next, refused.sentence, "oidc: "+refused.reason)
+	case err != nil:
+		c.issuerFailed(g, err)
+	default:
+		c.beginSession(g, s)
+		rest.AddLogAttrs(g.Request.Context(), slog.String("login", s.Name))
+		g.Redirect(http.StatusSeeOther, a.Next)
+	}
+}
+
+// beginOIDC sends a browser to the issuer.
+func (c *Console) beginOIDC(g *gin.Context) {
+	p, err := c.oidcLogin.readProvider(g.Request.Context())
+	if err != nil {
+		c.issuerFailed(g, err)
+		return
+	}
+	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
+		c.now().Add(loginTimeout)}
+	// In the browser and not here, because another replica may get the return from the issuer.
+	c.setCookie(g, purposeLogin, a, loginTimeout)
+	config := c.oidcLogin.oauthConfig(p)
+	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
+		oauth2.S256ChallengeOption(a.Verifier)))
 }

@@ -157,60 +157,10 @@ func (l *oidcLogin) oauthConfig(p *oidc.Provider) oauth2.Config {
 	}
 }
 
-// beginOIDC sends a browser to the issuer.
-func (c *Console) beginOIDC(g *gin.Context) {
-	p, err := c.oidcLogin.readProvider(g.Request.Context())
-	if err != nil {
-		c.issuerFailed(g, err)
-		return
-	}
-	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
-		c.now().Add(loginTimeout)}
-	// In the browser and not here, because another replica may get the return from the issuer.
-	c.setCookie(g, purposeLogin, a, loginTimeout)
-	config := c.oidcLogin.oauthConfig(p)
-	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
-		oauth2.S256ChallengeOption(a.Verifier)))
-}
-
 func randomText() string {
 	random := make([]byte, 24)
 	_, _ = rand.Read(random) // never fails, by its contract
 	return base64.RawURLEncoding.EncodeToString(random)
-}
-
-// finishOIDC logs in a browser that the issuer sends back.
-func (c *Console) finishOIDC(g *gin.Context) {
-	var a attempt
-	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
-	// Whatever comes of it: a state is good for one return.
-	c.clearCookie(g, purposeLogin)
-	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
-		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
-			"oidc: unknown state")
-		return
-	}
-	// Such as access_denied, when the person went back: what the issuer says is shown as text, and never followed.
-	if refused := g.Query("error"); refused != "" {
-		c.loginFailed(g, a.Next, "The issuer refused the login: "+limitedText(refused)+" "+
-			limitedText(g.Query("error_description")), "oidc: "+limitedText(refused))
-		return
-	}
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.oidcLogin.settings.HTTP),
-		issuerTimeout)
-	defer cancel()
-	s, err := c.oidcLogin.finish(ctx, a, g.Query("code"))
-	var refused *refusedLogin
-	switch {
-	case errors.As(err, &refused):
-		c.loginFailed(g, a.Next, refused.sentence, "oidc: "+refused.reason)
-	case err != nil:
-		c.issuerFailed(g, err)
-	default:
-		c.beginSession(g, s)
-		rest.AddLogAttrs(g.Request.Context(), slog.String("login", s.Name))
-		g.Redirect(http.StatusSeeOther, a.Next)
-	}
 }
 
 // limitedText is a text of a stranger, for the page.

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/server/rest"
 )
 
 // pageSize bounds the rows of a list.
@@ -122,40 +121,17 @@ type anyPage struct {
 	loadData     func(ctx context.Context, q query) (any, error)
 }
 
-// addPage mounts a page.
-func addPage[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
-	untyped := anyPage{p.templateName, p.readEvery, func(ctx context.Context, q query) (any, error) {
-		ctx, cancel := c.boundCall(ctx)
-		defer cancel()
-		return p.loadData(ctx, c.options.Store, q)
-	}}
-	r.GET(p.routePath, func(g *gin.Context) {
-		if p.readEvery > 0 && wantsStream(g.Request) {
-			c.streamPage(g, untyped)
-			return
-		}
-		// Not for streams, which would hold a slot for minutes.
-		gate.Enter(g)
-		if !g.IsAborted() {
-			c.showPage(g, untyped)
-		}
-	})
-}
+const (
+	// sinceParam is the version of the live part that a browser has when it first connects; later it sends
+	// Last-Event-ID.
+	sinceParam = "_since"
+	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
+	streamBeat = 15 * time.Second
+	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
+	streamLife = 10 * time.Minute
+)
 
-// showPage answers with a whole page.
-func (c *Console) showPage(g *gin.Context, p anyPage) {
-	q := queryOf(g)
-	data, err := p.loadData(g.Request.Context(), q)
-	if err != nil {
-		c.failPage(g, err)
-		return
-	}
-	v := c.viewOf(g, q, data)
-	live, err := c.templates.renderLive(p.templateName, v)
-	if err != nil {
-		rest.Fail(g, err)
-		return
-	}
-	v.Live, v.Version, v.Watched = live.html, live.version, p.readEvery > 0
-	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName[p.templateName], v)
+// wantsStream reports whether a request is that of an EventSource.
+func wantsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 }

@@ -11,15 +11,6 @@ import (
 	"github.com/lattice-director/director/internal/base/instant"
 )
 
-// PastReads are what was true at a time.
-type PastReads interface {
-	FleetAt(ctx context.Context, a db.AsOf) ([]db.InstanceAt, error)
-	SessionsAt(ctx context.Context, a db.AsOf) ([]db.SessionAt, error)
-	SeatsAt(ctx context.Context, a db.AsOf) ([]db.SeatAt, error)
-	KeysAt(ctx context.Context, a db.AsOf) ([]db.KeyAt, error)
-	HistoryStarts(ctx context.Context) (map[string]time.Time, error)
-}
-
 // pastView is what templates/at.html reads.
 type pastView struct {
 	Time     string // as it was entered; empty: nothing is asked for

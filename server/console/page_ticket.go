@@ -3,21 +3,9 @@ package console
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/match/explain"
 )
-
-// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes
-// seconds, and it bounds how many run.
-type Explainer interface {
-	Ticket(ctx context.Context, id string) (explain.Ticket, error)
-	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
-	// Survey says of the oldest waiting tickets which can be in no match, and why.
-	Survey(ctx context.Context) (explainer.Survey, error)
-}
 
 // ticketView is what templates/ticket.html reads.
 type ticketView struct {

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"context"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/server/rest"
@@ -75,4 +77,24 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, limitValveAction)
 	c.addAction(r, gate, openValveAction)
 	c.addAction(r, gate, closeValveAction)
+}
+
+// addPage mounts a page.
+func addPage[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
+	untyped := anyPage{p.templateName, p.readEvery, func(ctx context.Context, q query) (any, error) {
+		ctx, cancel := c.boundCall(ctx)
+		defer cancel()
+		return p.loadData(ctx, c.options.Store, q)
+	}}
+	r.GET(p.routePath, func(g *gin.Context) {
+		if p.readEvery > 0 && wantsStream(g.Request) {
+			c.streamPage(g, untyped)
+			return
+		}
+		// Not for streams, which would hold a slot for minutes.
+		gate.Enter(g)
+		if !g.IsAborted() {
+			c.showPage(g, untyped)
+		}
+	})
 }

@@ -55,3 +55,13 @@ func eventsOf(ctx context.Context, s Store, id string) ([]opsview.Event, error) 
 	})
 	return p.Events, err
 }
+
+// regionNames returns the regions, sorted, at most 1,000, for filters.
+func regionNames(ctx context.Context, s Store) ([]string, error) {
+	regions, _, err := listView(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: 1000})
+	names := make([]string, len(regions))
+	for i, r := range regions {
+		names[i] = r.Region
+	}
+	return names, err
+}

@@ -5,13 +5,9 @@ import (
 	"embed"
 	"hash/fnv"
 	"html/template"
-	"io/fs"
-	"maps"
 	"net/http"
-	"path"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -29,36 +25,6 @@ type templates struct {
 
 // shared are the templates that others include.
 var shared = []string{"layout.html", "parts.html"}
-
-func parseTemplates(more template.FuncMap) (t templates, err error) {
-	files, err := fs.Sub(templateFiles, "templates")
-	if err != nil {
-		return t, err
-	}
-	all := maps.Clone(funcs)
-	maps.Copy(all, more)
-	base, err := template.New("base").Funcs(all).Option("missingkey=error").ParseFS(files, shared...)
-	if err != nil {
-		return t, err
-	}
-	names, err := fs.Glob(files, "*.html")
-	if err != nil {
-		return t, err
-	}
-	t.pagesByName = map[string]*template.Template{}
-	for _, name := range names {
-		own, err := template.Must(base.Clone()).ParseFS(files, name)
-		if err != nil {
-			return t, err
-		}
-		t.pagesByName[strings.TrimSuffix(path.Base(name), ".html")] = own
-	}
-	t.loginPage, t.errorPage = t.pagesByName["login"].Lookup("login.html"), t.pagesByName["error"].Lookup("error.html")
-	for name, own := range t.pagesByName {
-		t.pagesByName[name] = own.Lookup("layout")
-	}
-	return t, nil
-}
 
 // fragment is the rendered live part of a page.
 type fragment struct {

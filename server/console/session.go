@@ -59,29 +59,6 @@ const sessionKey = "console.session"
 
 func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
 
-// requireLogin is the middleware that asks for a login. A login by a token that is configured no more, or has another
-// role now, counts no more. While nobody knows whether a login has ended, nothing changes; pages still answer, because
-// Health has to say what is wrong.
-func (c *Console) requireLogin(g *gin.Context) {
-	s, ok := c.readSession(g.Request)
-	if !ok {
-		c.askLogin(g)
-		return
-	}
-	ended, err := c.hasEnded(g.Request.Context(), s)
-	switch {
-	case ended:
-		c.askLogin(g)
-		return
-	// An action of a login that may have ended is refused, while pages only read.
-	case err != nil && g.Request.Method != http.MethodGet:
-		rest.Fail(g, err)
-		return
-	}
-	rest.NoteCaller(g, s.Name, "operator")
-	g.Set(sessionKey, s)
-}
-
 func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 	// The time is sealed with the rest: a browser may keep a cookie for longer than it was told to.
 	if !c.openCookie(r, purposeSession, &s) || !c.now().Before(s.Until) {
@@ -124,25 +101,6 @@ func (c *Console) beginSession(g *gin.Context, s session) {
 	_, _ = rand.Read(random) // never fails, by its contract
 	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.options.SessionTTL)
 	c.setCookie(g, purposeSession, s, c.options.SessionTTL)
-}
-
-// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they
-// sent.
-func (c *Console) askLogin(g *gin.Context) {
-	if g.Request.Method != http.MethodGet || wantsStream(g.Request) {
-		rest.Fail(g, &rest.Problem{
-			Status: http.StatusUnauthorized, Code: "unauthorized", Title: "Logged out",
-			Detail: "Your login has ended. Log in again, and repeat what you did: nothing was changed.",
-		})
-		return
-	}
-	// The address is one of ours as it stands, and localPath checks it again when the browser brings it back.
-	to := "/login"
-	if here := g.Request.URL.RequestURI(); here != "/" {
-		to += "?next=" + url.QueryEscape(here)
-	}
-	g.Redirect(http.StatusSeeOther, to)
-	g.Abort()
 }
 
 // checkForm refuses a form without the token of the session.

@@ -39,12 +39,11 @@ type Sums interface {
 	RequestsByRoute(ctx context.Context, minutes int) ([]db.RouteCount, error)
 }
 
-// regionNames returns the regions, sorted, at most 1,000, for filters.
-func regionNames(ctx context.Context, s Store) ([]string, error) {
-	regions, _, err := listView(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: 1000})
-	names := make([]string, len(regions))
-	for i, r := range regions {
-		names[i] = r.Region
-	}
-	return names, err
+// PastReads are what was true at a time.
+type PastReads interface {
+	FleetAt(ctx context.Context, a db.AsOf) ([]db.InstanceAt, error)
+	SessionsAt(ctx context.Context, a db.AsOf) ([]db.SessionAt, error)
+	SeatsAt(ctx context.Context, a db.AsOf) ([]db.SeatAt, error)
+	KeysAt(ctx context.Context, a db.AsOf) ([]db.KeyAt, error)
+	HistoryStarts(ctx context.Context) (map[string]time.Time, error)
 }

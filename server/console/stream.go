@@ -4,28 +4,12 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/server/rest"
 )
-
-const (
-	// sinceParam is the version of the live part that a browser has when it first connects; later it sends
-	// Last-Event-ID.
-	sinceParam = "_since"
-	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
-	streamBeat = 15 * time.Second
-	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
-	streamLife = 10 * time.Minute
-)
-
-// wantsStream reports whether a request is that of an EventSource.
-func wantsStream(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
-}
 
 // replacement is the event that carries a live part.
 type replacement struct {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
 )
 
 // view is what the template of a page reads.
@@ -56,4 +58,22 @@ func (c *Console) takeNotice(g *gin.Context) (text string) {
 		c.clearCookie(g, purposeNotice)
 	}
 	return text
+}
+
+// showPage answers with a whole page.
+func (c *Console) showPage(g *gin.Context, p anyPage) {
+	q := queryOf(g)
+	data, err := p.loadData(g.Request.Context(), q)
+	if err != nil {
+		c.failPage(g, err)
+		return
+	}
+	v := c.viewOf(g, q, data)
+	live, err := c.templates.renderLive(p.templateName, v)
+	if err != nil {
+		rest.Fail(g, err)
+		return
+	}
+	v.Live, v.Version, v.Watched = live.html, live.version, p.readEvery > 0
+	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName[p.templateName], v)
 }
