@@ -2,8 +2,9 @@ package optimum
 
 import "math"
 
-// MaxTickets bounds one matching: so many take some tenths of a second, and time grows with their cube.
-const MaxTickets = 512
+// MaxTickets bounds one matching: so many take about a second of one core and 35 MiB. Time grows with their cube, memory
+// with their square.
+const MaxTickets = 700
 
 // scale converts costs to the integers of the algorithm, whose sums are exact: a millionth of the greatest cost counts.
 const scale = 1 << 30

@@ -8,11 +8,11 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// The bounds of the comparison with the optimum: some seconds of one core, some MiB.
+// The bounds of the comparison with the optimum: some seconds of one core, some tens of MiB.
 const (
-	optimumTickets = 700     // of a block, which is matched exactly
-	optimumBlocks  = 3       // at most, evenly over all tickets
-	optimumKept    = 200_000 // tickets that are kept for it, the first
+	optimumTickets = optimum.MaxTickets // of a block, which is matched exactly
+	optimumBlocks  = 3                  // at most, evenly over all tickets
+	optimumKept    = 200_000            // tickets that are kept for it, the first
 )
 
 // single is a ticket of one player, as the optimum sees it. Times are seconds since the beginning of the replay.
