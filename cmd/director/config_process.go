@@ -11,10 +11,10 @@ func (c *Config) processSettings() []setting {
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
 				"not set"},
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
-			commands: byMigrate | byServers | byDoctor,
+			commands: byMigrate | byLoops | byDoctor | byMove,
 			value:    databaseURL(&c.Database.DirectURL),
-			help: "A connection that bypasses a transaction pooler, for migrations and for notifications from other " +
-				"replicas, which need a session. Not set: DATABASE_URL"},
+			help: "A connection that bypasses a transaction pooler, for migrations, for notifications from other " +
+				"processes, which need a session, and for moves of regions, which replicate. Not set: DATABASE_URL"},
 		{flag: "pooler", section: sectionDatabase, commands: byAll, value: poolerValue(&c.Database.Pooler),
 			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or " +
 				"max_prepared_statements=0)"},

@@ -39,3 +39,17 @@ func TestMovesOfRegions(t *testing.T) {
 	require.ErrorContains(t, run("--undo", "--yes").Err, `no move of region "eu" runs`)
 	require.Empty(t, clitest.Read[[]opsview.RegionMove](t, director, environ, "regions", "moves"))
 }
+
+// Pins a move by which the other Postgres connected through the pooler, and a worker that listened there, although
+// DATABASE_URL_DIRECT was set.
+func TestCommandsThatReadTheDirectURL(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{{"regions", "move"}, {"work"}, {"serve"}, {"migrate", "up"}, {"doctor"}} {
+		help := director.OK(t, env(), append(command, "--help-all")...)
+		require.Contains(t, help, "--database-url-direct", command)
+	}
+	// The form of this URL is refused where it is read: the libpq of the other Postgres needs a postgres:// URL.
+	environ := env("DATABASE_URL="+dbtest.New(t), "DATABASE_URL_DIRECT=host=db dbname=director")
+	moved := director.Run(t, environ, "", "regions", "move", "eu", "--to", "postgres://h/d", "--dry-run")
+	require.ErrorContains(t, moved.Err, "--from must have the form")
+}

@@ -158,6 +158,7 @@ const (
 	byRooms    // rooms, whose types decide what a change does
 	bySidecar
 	byHints // dev hints
+	byMove  // regions move: the other cell's Postgres connects to this one's
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
