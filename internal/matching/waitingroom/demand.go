@@ -115,8 +115,9 @@ func (r *Room) deleteEnded(ctx context.Context) error {
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.endedDemand = append(r.endedDemand, ended...)
-		// Bounded during an outage: demand that is not deleted lapses after TTL.
+		// In the order in which the players left: others have left during the call.
+		r.endedDemand = append(ended, r.endedDemand...)
+		// Bounded during an outage: demand that is not deleted lapses after TTL, the oldest first.
 		r.endedDemand = r.endedDemand[max(0, len(r.endedDemand)-r.maxPlayers):]
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -236,4 +237,25 @@ func TestAStoppedRoomLeavesNoDemand(t *testing.T) {
 			require.Empty(t, s.demand)
 		})
 	}
+}
+
+// refusingEnds is a store that deletes no demand; a player leaves while it tries.
+type refusingEnds struct {
+	*servers
+	leave func()
+}
+
+func (s refusingEnds) EndWaiting(context.Context, []db.Waiting) error {
+	s.leave()
+	return errAway
+}
+
+// Pins a bound that dropped the demand of players who had just left, and kept that which lapses soon.
+func TestTheOldestEndedDemandIsDropped(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Limit: 2})
+	r.endedDemand = []db.Waiting{{Player: "ann"}, {Player: "bob"}}
+	r.store = refusingEnds{leave: func() { r.endedDemand = append(r.endedDemand, db.Waiting{Player: "cat"}) }}
+	require.ErrorIs(t, r.deleteEnded(t.Context()), errAway)
+	require.Equal(t, []db.Waiting{{Player: "bob"}, {Player: "cat"}}, r.endedDemand)
 }
