@@ -234,6 +234,8 @@ func (c *commits) endAsking(j *job) {
 
 // waitForAll waits for the transactions under way, so that their outcomes are known before this worker's lease ends.
 func (c *commits) waitForAll(ctx context.Context) {
+	c.underWay -= len(c.returnedOutcomes) // the loop took them from the channel when it woke, and then ended
+	c.returnedOutcomes = nil
 	for ; c.underWay > 0; c.underWay-- {
 		select {
 		case <-c.outcomeQueue:

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // slowCommits is a store whose transactions end when the test says so.
@@ -18,6 +19,8 @@ type slowCommits struct {
 	begun chan begunCommit
 	end   chan struct{}
 }
+
+func (s slowCommits) Now() time.Time { return time.Now() }
 
 type begunCommit struct {
 	region  string
@@ -82,4 +85,49 @@ func TestLanesOfAGameRegion(t *testing.T) {
 	defer cancel()
 	c.waitForAll(ctx)
 	require.Zero(t, c.underWay)
+}
+
+// Pins a worker that waits a second for an outcome that it has taken already: the loop ended while it slept, and with
+// the outcome it woke.
+func TestAnOutcomeThatWasTakenIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	s := slowCommits{begun: make(chan begunCommit, 2), end: make(chan struct{})}
+	l := must.Get(New(Options{Store: s, Universe: "global"}))(t)
+	for _, region := range []string{"eu", "us"} {
+		l.commits.addJob(jobIn(region))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	l.commits.sendBatches(ctx)
+	s.end <- struct{}{}
+	for timers := newTimers(); len(l.commits.returnedOutcomes) == 0; {
+		l.sleepUntilDue(ctx, &wakes{}, timers)
+	}
+	s.end <- struct{}{}
+	l.commits.waitForAll(ctx)
+	require.NoError(t, ctx.Err(), "both transactions have ended, and it waited for a third")
+}
+
+// endingStore is a store whose transactions hang, and which keeps the context of the last call of a worker.
+type endingStore struct {
+	slowCommits
+	endError *error // of the context
+}
+
+func (s endingStore) EndLoopWorker(ctx context.Context, _ uuid.UUID) error {
+	*s.endError = ctx.Err()
+	return nil
+}
+
+// Pins a worker that has no time left to free its profiles after a transaction that hangs.
+func TestAHungTransactionLeavesTimeToHandOver(t *testing.T) {
+	t.Parallel()
+	endError := context.Canceled
+	s := endingStore{slowCommits{begun: make(chan begunCommit, 1), end: make(chan struct{})}, &endError}
+	l := must.Get(New(Options{Store: s, Universe: "global"}))(t)
+	l.commits.addJob(jobIn("eu"))
+	l.commits.sendBatches(t.Context())
+	l.handOver(t.Context())
+	require.NoError(t, endError)
+	close(s.end)
 }

@@ -28,14 +28,26 @@ func (l *Loop) Run(ctx context.Context) {
 		l.beginAnew(ctx, err)
 		wait.For(ctx, retryPause)
 	}
-	// A worker that ends hands its profiles and tickets over at once. What a second is not enough for expires by itself.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	l.commits.waitForAll(ctx)
+	l.handOver(context.WithoutCancel(ctx))
+}
+
+// handOverTimeout bounds how long a worker that ends waits for its transactions, and then how long it takes to free its
+// tickets and its profiles.
+const handOverTimeout = time.Second
+
+// handOver frees the profiles and tickets of a worker that ends at once. What is not freed in time expires by itself.
+func (l *Loop) handOver(ctx context.Context) {
+	waitingContext, stopWaiting := context.WithTimeout(ctx, handOverTimeout)
+	defer stopWaiting()
+	l.commits.waitForAll(waitingContext)
 	l.freeAll()
 	l.dropCalls()
-	l.freeMarked(ctx)
-	_ = l.options.Store.EndLoopWorker(ctx, l.lease.workerID) // it expires by itself
+	// A time of its own: a transaction that hangs would leave none, and others would take the profiles over only when
+	// the lease has expired.
+	freeingContext, stopFreeing := context.WithTimeout(ctx, handOverTimeout)
+	defer stopFreeing()
+	l.freeMarked(freeingContext)
+	_ = l.options.Store.EndLoopWorker(freeingContext, l.lease.workerID) // it expires by itself
 }
 
 func (l *Loop) runGuarded(ctx context.Context) error {
