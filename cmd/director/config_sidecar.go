@@ -81,10 +81,12 @@ func (c *Config) gameServer(environ []string) (o sdk.ServerOptions, urls []strin
 
 // checkSidecar refuses addresses that others can reach: the sidecar trusts its callers.
 func (c *Config) checkSidecar() error {
-	for flag, addr := range map[string]string{"sidecar-addr": c.SidecarAddr, "sidecar-lines-addr": c.SidecarLinesAddr} {
-		if addr != "" && !isLoopback(addr) {
+	for _, listener := range []struct{ flag, addr string }{
+		{"sidecar-addr", c.SidecarAddr}, {"sidecar-lines-addr", c.SidecarLinesAddr},
+	} {
+		if listener.addr != "" && !isLoopback(listener.addr) {
 			return cli.Usage(fmt.Errorf("--%s %s is not allowed: the sidecar has no authentication, so it must be an "+
-				"address of this machine, such as 127.0.0.1:9357", flag, addr))
+				"address of this machine, such as 127.0.0.1:9357", listener.flag, listener.addr))
 		}
 	}
 	return nil

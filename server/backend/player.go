@@ -46,11 +46,14 @@ func (r *playerRequest) checkFields(c *rest.Check, prefix string) {
 	}
 	c.That(size <= maxAttributeBytes, prefix+"attributes",
 		fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))
-	for field, subs := range map[string][]string{"avoid": r.Avoid, "may_party_with": r.MayPartyWith} {
-		c.Count(prefix+field, len(subs), 0, maxListed)
-		c.Each(prefix+field, subs, rest.Sub)
-		c.Unique(prefix+field, subs)
-	}
+	checkSubs(c, prefix+"avoid", r.Avoid)
+	checkSubs(c, prefix+"may_party_with", r.MayPartyWith)
+}
+
+func checkSubs(c *rest.Check, field string, subs []string) {
+	c.Count(field, len(subs), 0, maxListed)
+	c.Each(field, subs, rest.Sub)
+	c.Unique(field, subs)
 }
 
 // playerOf returns what the store keeps; null is absent.
