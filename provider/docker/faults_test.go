@@ -183,6 +183,29 @@ func TestTidy(t *testing.T) {
 	require.Equal(t, 1, list())
 }
 
+// Pins containers that stay for ever while a page of newer ones has ended.
+func TestTidyReachesTheOldest(t *testing.T) {
+	t.Parallel()
+	e := start(t, dockertest.Options{})
+	p := e.open(t)
+	endSome := func(n int) {
+		for range n {
+			s := spec()
+			_, err := p.Deploy(t.Context(), s)
+			require.NoError(t, err)
+			e.End(nameOf(s), 0)
+		}
+	}
+	endSome(150)
+	e.Age(2 * time.Hour)
+	endSome(100)
+	for range 2 { // each removes a page
+		_, err := provider.ListAll(t.Context(), p, "ld-test")
+		require.NoError(t, err)
+	}
+	require.Equal(t, 100, e.Containers())
+}
+
 // Pins a list that ends with its first page.
 func TestPages(t *testing.T) {
 	t.Parallel()

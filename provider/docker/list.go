@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -116,14 +117,17 @@ func (p *Provider) readEntries(ctx context.Context, owner provider.Owner, cursor
 // tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. The next call tries
 // again what could not be removed.
 func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
-	entries, err := p.readEntries(ctx, owner, "", stateExited, stateDead, stateCreated)
+	ended, err := p.readEnded(ctx, owner)
 	if err != nil {
 		return
 	}
-	for _, e := range entries {
-		if time.Since(time.Unix(e.Created, 0)) < keepGone {
-			continue // it cannot have ended before it was created: this saves a call
+	inspectCount := 0
+	for _, e := range ended {
+		// It cannot have ended before it was created: this saves a call, for the newer ones that follow as well.
+		if time.Since(time.Unix(e.Created, 0)) < keepGone || inspectCount == pageSize {
+			return
 		}
+		inspectCount++
 		c, ok, err := p.inspectContainer(ctx, "list", provider.Tag(e.Labels[labelTag]))
 		if err != nil {
 			return
@@ -131,5 +135,22 @@ func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 		if ok && time.Since(c.State.FinishedAt) > keepGone && c.State.Status != "running" {
 			_ = p.removeContainer(ctx, e.ID) // refused by the engine if it runs again
 		}
+	}
+}
+
+// readEnded reads all pages of the containers that do not run, and returns the oldest first. It reads them before any is
+// removed, since the engine refuses the cursor of a container that is gone.
+func (p *Provider) readEnded(ctx context.Context, owner provider.Owner) (ended []listed, err error) {
+	for cursor := ""; ; {
+		page, err := p.readEntries(ctx, owner, cursor, stateExited, stateDead, stateCreated)
+		if err != nil {
+			return nil, err
+		}
+		ended = append(ended, page...)
+		if len(page) < pageSize {
+			slices.Reverse(ended)
+			return ended, nil
+		}
+		cursor = page[len(page)-1].ID
 	}
 }
