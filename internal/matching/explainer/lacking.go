@@ -42,7 +42,8 @@ func (s Survey) WithoutMatch() (n int) {
 }
 
 // Survey compares each waiting ticket, of the oldest 5,000, with the profiles that it asks for. A
-// ticket counts only if it can be in a match of none of them. Errors: TooMany, Unavailable.
+// ticket counts only if it can be in a match of none of them, and if none is beyond the first 200 live profiles by name,
+// of which a survey knows only the names. Errors: TooMany, Unavailable.
 func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	leave, err := r.enterSlot(ctx)
 	if err != nil {
@@ -104,18 +105,25 @@ func (s Survey) sortedBy(groups lackGroups) Survey {
 // surveyedProfile is a profile with what its rules compare.
 type surveyedProfile struct {
 	askedProfile explain.Asked
-	engine       *decide.Engine // nil: a match function decides, or this release cannot read the profile
+	// nil: a match function decides, this release cannot read the profile, or the survey has not read it
+	engine *decide.Engine
 }
 
+// surveyedProfiles are all live profiles, by name.
 type surveyedProfiles map[string]surveyedProfile
 
+// liveProfiles reads the first profiles by name. Of the others it knows only that they are live.
 func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
 	if err != nil {
 		return nil, err
 	}
 	all := surveyedProfiles{}
-	for _, info := range live[:min(len(live), maxLooked)] {
+	for i, info := range live {
+		if i >= maxLooked {
+			all[info.Name] = surveyedProfile{}
+			continue
+		}
 		asked, err := r.readProfile(ctx, info.Name)
 		if err != nil {
 			return nil, err
@@ -169,7 +177,7 @@ func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
 func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
 	for _, p := range all {
 		if p.engine == nil {
-			return true // a match function, or a worker of a newer release, may take it
+			return true // it is not known: a match function, or a worker of a newer release, may take the ticket
 		}
 		if ok, _ := p.engine.Candidate(t); ok {
 			return true

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins a queue of tickets that can never match, of which nobody hears, and one whose tickets only have to wait and is
@@ -46,4 +47,23 @@ func TestSurveyCountsTicketsWithoutMatch(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Partial)
 	require.Equal(t, 2, s.Tickets)
+}
+
+// Pins a ticket whose profile is live and is called unknown, because the installation has more profiles than a survey
+// reads.
+func TestSurveyKnowsTheNamesOfAllProfiles(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 201 {
+		b.AddProfile(fmt.Sprintf("duel-%03d", i), storetest.Duel)
+	}
+	b.QueuePlayer("last", 1, "duel-200")
+	b.QueuePlayer("unnamed", 1)
+	b.QueuePlayer("misspelt", 1, "duel-201")
+	s, err := b.Survey(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, s.Tickets)
+	require.Len(t, s.Lacking, 1)
+	require.Equal(t, "there is no live profile of this name", s.Lacking[0].Why)
+	require.Equal(t, "duel-201", s.Lacking[0].Profile)
 }

@@ -184,7 +184,7 @@ func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 const (
 	// maxProfiles bounds the profiles of an explanation: as many as a ticket may ask for.
 	maxProfiles = 8
-	// maxLooked bounds the profiles that are read for a ticket that asks for none.
+	// maxLooked bounds the profiles that are read for a ticket that asks for none, and for a survey.
 	maxLooked = 200
 )
 
