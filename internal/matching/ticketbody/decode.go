@@ -47,7 +47,11 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 			t.ClaimedLatencies = latenciesOf(claimed)
 		}
 	}
-	t.Players = playersOf(attributesOf(s), details, s.GetStringArgs()[playerArg])
+	player := ""
+	if playerArg != "" { // a string_arg may have the empty name
+		player = s.GetStringArgs()[playerArg]
+	}
+	t.Players = playersOf(attributesOf(s), details, player)
 	return t, nil
 }
 

@@ -25,7 +25,7 @@ func Requested(body []byte, playerArg string) (profiles []string, players bool) 
 			}
 		}
 		for arg := range fieldValues(search, searchStrings) {
-			players = players || string(lastField(arg, mapKey)) == playerArg
+			players = players || playerArg != "" && string(lastField(arg, mapKey)) == playerArg
 		}
 	}
 	for entry := range fieldValues(body, ticketExtensions) {

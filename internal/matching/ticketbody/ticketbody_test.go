@@ -182,6 +182,19 @@ func TestAnAssignment(t *testing.T) {
 	require.Error(t, err)
 }
 
+// Pins a ticket that gets a player without any setting that names one: its string_arg has the empty name.
+func TestWithoutAPlayerArgATicketHasNoPlayer(t *testing.T) {
+	t.Parallel()
+	body, err := proto.Marshal(&openmatch.Ticket{SearchFields: &openmatch.SearchFields{
+		StringArgs: map[string]string{"": "ada"}}})
+	require.NoError(t, err)
+	got, err := ticketbody.Decode("id", at, body, "")
+	require.NoError(t, err)
+	require.Empty(t, got.Players)
+	_, players := ticketbody.Requested(body, "")
+	require.False(t, players)
+}
+
 // requireRequested compares what is read without decoding: the loop finds tickets by it, so a profile or a player that
 // it misses is one that is never matched.
 func requireRequested(t require.TestingT, got *match.Ticket, body []byte, arg string) {
