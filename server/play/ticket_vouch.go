@@ -65,31 +65,43 @@ func hasAttribute(d ticketbody.Draft, p match.Player, name string) bool {
 
 // askedAttribute is an attribute that profiles ask of others than the client.
 type askedAttribute struct {
-	declared profile.Attribute
-	isAvoid  bool // a rule reads it as the players to avoid
+	declared    profile.Attribute
+	profileName string // that declares it so
+	isAvoid     bool   // a rule of any profile reads it as the players to avoid
 }
 
 // vouchedAttributes returns the attributes that profiles do not take from clients, as the most demanding of them
-// declares each.
+// declares each. The order of the profiles does not matter, but for which of two that are equal a problem names first.
 func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, error) {
-	var c rest.Check
-	asked, by := map[string]askedAttribute{}, map[string]string{}
+	asked := map[string]askedAttribute{}
 	for _, p := range profiles {
 		for name, declared := range p.Attributes {
-			was, known := asked[name]
 			// A ticket has one value for all its profiles, so the most demanding of them decides where it comes from.
-			if declared.From == match.FromClient || known && was.declared.From > declared.From {
-				continue
+			if declared.From > asked[name].declared.From {
+				asked[name] = askedAttribute{declared: declared, profileName: p.Name}
 			}
-			if known && was.declared.From == declared.From && !slices.Equal(was.declared.Claim, declared.Claim) {
-				c.That(false, "profiles",
-					fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
-						"claims of the access token", by[name], p.Name, name))
-			}
-			asked[name], by[name] = askedAttribute{declared, was.isAvoid || p.Avoids(name)}, p.Name
 		}
 	}
+	var c rest.Check
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		attribute := asked[name]
+		for _, p := range profiles {
+			attribute.isAvoid = attribute.isAvoid || p.Avoids(name)
+			checkSameClaim(&c, name, attribute, p)
+		}
+		asked[name] = attribute
+	}
 	return asked, c.Err()
+}
+
+// checkSameClaim reports a profile that demands as much as the most demanding one, and reads the attribute from another
+// claim.
+func checkSameClaim(c *rest.Check, name string, asked askedAttribute, p *profile.Profile) {
+	declared, has := p.Attributes[name]
+	if has && declared.From == asked.declared.From && !slices.Equal(declared.Claim, asked.declared.Claim) {
+		c.That(false, "profiles", fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
+			"claims of the access token", asked.profileName, p.Name, name))
+	}
 }
 
 // findValue returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts

@@ -159,3 +159,29 @@ func forgedBody(t *rapid.T) string {
 	party := rapid.SampledFrom([]string{"", "", `,"party":["alice"]`, `,"party":["alice","bob"],"players":{"bob":{"attributes":{"skill":1500}}}`}).Draw(t, "party")
 	return `{"profiles":` + profiles + member("attributes") + own + party + sources.Draw(t, "sources") + "}"
 }
+
+// Pins a rule whose list of players to avoid depended on the names of the profiles: the stored list was not read where a
+// weaker profile with the rule stood behind a more demanding one, and profiles whose claims nobody reads were refused
+// where they stood before it.
+func TestTheOrderOfProfilesDecidesNothing(t *testing.T) {
+	t.Parallel()
+	documents := map[string]string{
+		"avoids":  "attributes: {foes: {type: list, from: claim, claim: game.foes, default: []}}\nrules: [{avoid: foes}]",
+		"other":   "attributes: {foes: {type: list, from: claim, claim: game.other, default: []}}",
+		"demands": "attributes: {foes: {type: list, from: backend, default: []}}",
+	}
+	for _, names := range [][]string{
+		{"avoids", "other", "demands"}, {"avoids", "demands", "other"}, {"demands", "avoids", "other"},
+	} {
+		profiles, asked := known{}, []string{}
+		for i, role := range names {
+			name := fmt.Sprintf("%c-%s", 'a'+i, role)
+			profiles[name] = must.Get(profile.Parse([]byte("name: " + name +
+				"\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\n" + documents[role])))(t)
+			asked = append(asked, `"`+name+`"`)
+		}
+		w, s := postWith(t, profiles, `{}`, `{"party":["alice","bob"],"profiles":[`+strings.Join(asked, ",")+`]}`)
+		require.Equal(t, http.StatusCreated, w.Code, "%v: %s", names, w.Body)
+		require.Equal(t, []string{"eve"}, stored(t, s).Players[1].Attributes["foes"].List, "%v", names)
+	}
+}
