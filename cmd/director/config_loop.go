@@ -18,8 +18,9 @@ func (c *Config) loopSettings() []setting {
 				"whole days. 0: nothing is recorded"},
 		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, commands: byLoops | byReplay,
 			value: privacyValue(&c.HistoryPrivacy),
-			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show " +
-				"only which are equal. none: hashes of their ids. Replays and evacuations need plain"},
+			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and of the values of " +
+				"attributes, which show only which are equal; names of attributes, tags and latencies stay plain. " +
+				"none: hashes of their ids. Replays and evacuations need plain"},
 	}
 }
 

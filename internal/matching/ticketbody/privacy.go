@@ -14,9 +14,11 @@ type Privacy uint8
 // The values of Privacy. Hashed shows only which players and values are equal, except to a reader that guesses them:
 // the hashes are unkeyed. A replay of such a history cannot use rules that compare numbers.
 const (
-	Plain        Privacy = iota
-	Hashed               // players and attributes are hashed; latencies are plain
-	NoAttributes         // players are hashed; attributes and latencies are left out
+	Plain Privacy = iota
+	// Players and the values of attributes are hashed. Names of attributes, tags that belong to none, and latencies are
+	// plain. Who vouches for the attributes is left out.
+	Hashed
+	NoAttributes // players are hashed; attributes, tags and latencies are left out
 )
 
 // Party returns the players of a ticket as the history keeps them.

@@ -16,13 +16,14 @@ func TestPrivacy(t *testing.T) {
 		Players: []match.Player{{Sub: "ada", Attributes: match.Attributes{
 			"clan": {Kind: match.Text, Text: "blue"}, "maps": {Kind: match.List, List: []string{"dust", "blue"}}, "skill": {Kind: match.Number, Number: 1500},
 		}}},
+		Fields:    match.Fields{Tags: []string{"ranked"}},
 		Latencies: map[string]uint16{"eu": 20},
 	}
 	// of SHA-256
 	const ada, blue, dust, skill = "fdee430d40bd57de", "16477688c0e00699", "abb32701117d50a9", "9f69998560dcfd80"
 	for privacy, want := range map[ticketbody.Privacy][3]string{
-		ticketbody.Plain:        {"ada", `{"ada":{"clan":"blue","maps":["dust","blue"],"skill":1500}}`, `{"eu":20}`},
-		ticketbody.Hashed:       {ada, `{"` + ada + `":{"clan":"` + blue + `","maps":["` + dust + `","` + blue + `"],"skill":"` + skill + `"}}`, `{"eu":20}`},
+		ticketbody.Plain:        {"ada", `{"":{"tags":["ranked"]},"ada":{"clan":"blue","maps":["dust","blue"],"skill":1500}}`, `{"eu":20}`},
+		ticketbody.Hashed:       {ada, `{"":{"tags":["ranked"]},"` + ada + `":{"clan":"` + blue + `","maps":["` + dust + `","` + blue + `"],"skill":"` + skill + `"}}`, `{"eu":20}`},
 		ticketbody.NoAttributes: {ada, "", ""},
 	} {
 		attributes, latencies := privacy.Facts(ticket)
