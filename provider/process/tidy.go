@@ -62,7 +62,7 @@ func (p *Provider) tidyAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tidyOne takes the lock only if there is something to do, and then checks again.
+// tidyOne takes the lock only if there is something to do, and then reads and checks again.
 func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) error {
 	if !d.isDue(now) {
 		return d.trimLog(p.config.MaxLogBytes)
@@ -72,8 +72,13 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 		return err
 	}
 	defer unlock()
+	// Read and judged again under the lock: another director may have ended it meanwhile, or started it anew with another
+	// lifetime.
+	d, found, err := p.readDeployment(d.state.Tag)
+	if err != nil || !found || !d.isDue(now) {
+		return err
+	}
 	switch {
-	// Judged again under the lock: another director may have started or ended it meanwhile.
 	case !d.isAlive():
 		if now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now) {
 			return os.RemoveAll(d.dir)
