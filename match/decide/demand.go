@@ -35,7 +35,7 @@ func (t *tree) offersInWindow(c *candidate, reach, width float64, d *demand, sum
 	}
 	// The keys are rounded, so the range is a little wider than the rule allows: this count may cause a search in
 	// vain, but must not prevent one that would find a match.
-	return t.offersWithin(low, high, width+(high-low)*1e-12, d, sum)
+	return t.offersWithin(low, high, width+float64((high-low)*1e-12), d, sum)
 }
 
 // offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range

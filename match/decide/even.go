@@ -178,7 +178,7 @@ func (s *search) mayBeEvener(least float64, unit int, others ...int) bool {
 		}
 	}
 	// Sums that are taken in the order of ids, which decide, are rounded otherwise.
-	return !(high-low >= least+roundingShare*e.absoluteSum)
+	return !(high-low >= least+float64(roundingShare*e.absoluteSum))
 }
 
 // roundingShare bounds the rounding of a sum of some hundred numbers, as a part of the sum without their signs.

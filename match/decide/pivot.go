@@ -74,6 +74,6 @@ func keyWindow(c *candidate, reach float64) (low, high float64) {
 	if math.IsInf(reach, 1) {
 		return math.Inf(-1), math.Inf(1)
 	}
-	margin := (math.Abs(c.pivotLow) + math.Abs(c.pivotHigh) + reach) * 1e-15
+	margin := float64((math.Abs(c.pivotLow) + math.Abs(c.pivotHigh) + reach) * 1e-15)
 	return c.pivotHigh - reach - margin, c.pivotLow + reach + margin
 }

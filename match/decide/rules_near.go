@@ -32,7 +32,7 @@ func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) boo
 }
 
 // widenBound widens a bound that was computed with rounding: it must not exclude what the exact rule allows.
-func widenBound(x float64) float64 { return x + math.Abs(x)*1e-12 + 1e-300 }
+func widenBound(x float64) float64 { return x + float64(math.Abs(x)*1e-12) + 1e-300 }
 
 func (n *near) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	widest := 0.0

@@ -111,7 +111,7 @@ func (s *search) matchDueAt(regions *regionSet) int64 {
 		}
 	}
 	// A thousand days, which int64 still holds in nanoseconds: the sum of now and infinity would lie in the past.
-	missing := min(s.costSeconds(regions)*float64(time.Second)-float64(waited), 1000*float64(24*time.Hour))
+	missing := min(float64(s.costSeconds(regions)*float64(time.Second))-float64(waited), 1000*float64(24*time.Hour))
 	return min(last, s.finalLine.nowNanos+int64(math.Ceil(missing/float64(s.finalLine.waitingPlayers()))))
 }
 

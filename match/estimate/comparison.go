@@ -80,7 +80,7 @@ func (c *comparison) learn(waited time.Duration, said promise, count, outstandin
 		}
 		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, one within lowers it by
 		// the rest: both are in balance when exactly that share of the waits is within.
-		c.shift[i] = min(max(c.shift[i]+step*(miss-(1-q.share)), -maxShift), maxShift)
+		c.shift[i] = min(max(c.shift[i]+float64(step*(miss-(1-q.share))), -maxShift), maxShift)
 	}
 }
 

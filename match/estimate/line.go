@@ -237,7 +237,7 @@ func (p *pace) add(before, now Look) {
 	}
 	passed := now.At.Sub(before.At)
 	p.sums.counted += passed
-	p.sums.permitted += before.Rate * passed.Seconds()
+	p.sums.permitted += float64(before.Rate * passed.Seconds())
 	p.sums.admitted += float64(now.Admitted - before.Admitted)
 	for len(p.points) > 1 && p.sums.counted-p.points[0].counted > rateWindow {
 		p.points = p.points[1:]

@@ -23,7 +23,7 @@ func newTradeSums(p *profile.Profile) tradeSums {
 // addWaiting counts the waiting of a ticket until it was matched or left.
 func (s *tradeSums) addWaiting(t *match.Ticket, until time.Time) {
 	s.playerCount += len(t.Players)
-	s.waitingSeconds = float64(s.waitingSeconds + float64(len(t.Players))*max(0, until.Sub(t.Created).Seconds()))
+	s.waitingSeconds += float64(float64(len(t.Players)) * max(0, until.Sub(t.Created).Seconds()))
 }
 
 // countMatch counts what a match costs, and returns it in seconds a player.
@@ -33,7 +33,7 @@ func (s *tradeSums) countMatch(p *proposal) (seconds float64) {
 		players += len(w.queuedArrival.Ticket.Players)
 	}
 	for i, t := range p.decision.Traded {
-		s.paidByTrade[i] = float64(s.paidByTrade[i] + t.Value*float64(players))
+		s.paidByTrade[i] += float64(t.Value * float64(players))
 		seconds = float64(seconds + t.Value/t.PerSecond)
 	}
 	return seconds

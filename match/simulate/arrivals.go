@@ -54,5 +54,5 @@ const busiest = 20
 // rateAt returns the tickets per second at a time of the day.
 func (o *Options) rateAt(at time.Time) float64 {
 	hour := at.Sub(at.Truncate(24 * time.Hour)).Hours()
-	return o.Rate * (1 + o.Daily*math.Cos((hour-busiest)/24*2*math.Pi))
+	return o.Rate * (1 + float64(o.Daily*math.Cos((hour-busiest)/24*2*math.Pi)))
 }

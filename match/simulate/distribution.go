@@ -43,18 +43,18 @@ func (d Distribution) valueAt(z float64) float64 {
 	rank := min(math.Erfc(-z/math.Sqrt2)/2, 1-1e-12)
 	switch d.Shape {
 	case Normal:
-		return math.Round(d.A + d.B*z)
+		return math.Round(d.A + float64(d.B*z))
 	case Bimodal:
 		// Those of the lower half are around A-B, the others around A+B, each with the rank that it has in its half.
-		half := -1.0
+		half, rankInHalf := -1.0, 2*rank
 		if rank >= 0.5 {
-			half = 1
+			half, rankInHalf = 1, 2*rank-1
 		}
-		return math.Round(d.A + d.B*(half+deviationsOf(2*rank-(half+1)/2)/2))
+		return math.Round(d.A + float64(d.B*(half+float64(deviationsOf(rankInHalf)/2))))
 	case Uniform:
-		return d.A + (d.B-d.A)*rank
+		return d.A + float64((d.B-d.A)*rank)
 	case Whole:
-		return math.Floor(d.A + (d.B-d.A+1)*rank)
+		return math.Floor(d.A + float64((d.B-d.A+1)*rank))
 	case Constant:
 	}
 	return d.A

@@ -21,7 +21,7 @@ func (m *maker) drawShare(shares []Share) Share {
 	for _, s := range shares {
 		total += s.Weight
 	}
-	x := m.random.Float64() * total
+	x := float64(m.random.Float64() * total)
 	for _, s := range shares {
 		if x -= s.Weight; x < 0 {
 			return s
@@ -48,9 +48,9 @@ func (m *maker) drawLevel() float64 {
 	}
 	// Half of the deviation around each of the two means: see Skill.Bimodal.
 	if m.random.IntN(2) == 0 {
-		return x/2 - 1
+		return float64(x/2) - 1
 	}
-	return x/2 + 1
+	return float64(x/2) + 1
 }
 
 // Friends differ less from each other than strangers do.
@@ -78,7 +78,7 @@ func (m *maker) drawParty() party {
 
 // drawNumber draws a number of a player of a party.
 func (m *maker) drawNumber(name string, of party) float64 {
-	apart := withinParty * m.random.NormFloat64()
+	apart := float64(withinParty * m.random.NormFloat64())
 	if d, ok := m.options.Numbers[name]; ok {
 		// Divided by the deviation of the sum, so that all players together have the distribution that was asked for.
 		return d.valueAt((of.ownLevels[name] + apart) / math.Hypot(1, withinParty))
@@ -86,5 +86,5 @@ func (m *maker) drawNumber(name string, of party) float64 {
 	if name == m.options.Profile.Priority.Attribute {
 		return 0 // unless somebody says whose turn comes earlier
 	}
-	return math.Round(m.options.Skill.Mean + m.options.Skill.Deviation*(of.skillLevel+apart))
+	return math.Round(m.options.Skill.Mean + float64(m.options.Skill.Deviation*(of.skillLevel+apart)))
 }

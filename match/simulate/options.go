@@ -107,7 +107,7 @@ func (o *Options) largestTeam() (most int) {
 func (o *Options) PartyMean() float64 {
 	players, weight := 0.0, 0.0
 	for _, p := range o.partyShares() {
-		players += float64(p.Size) * p.Weight
+		players += float64(float64(p.Size) * p.Weight)
 		weight += p.Weight
 	}
 	return players / weight

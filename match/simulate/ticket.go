@@ -56,7 +56,7 @@ func (m *maker) drawLatencies() map[string]uint16 {
 		hops := max(i-at, at-i)
 		// The shorter way around.
 		hops = min(hops, len(m.options.Regions)-hops)
-		ms := nearMillis*line + float64(hops)*hopMillis*(0.9+0.2*m.random.Float64())
+		ms := float64(nearMillis*line) + float64(float64(hops)*hopMillis*(0.9+float64(0.2*m.random.Float64())))
 		// Up to match.MaxLatency, as tickets have them.
 		out[r.Name] = uint16(min(10_000, max(1, ms)))
 	}
