@@ -119,14 +119,17 @@ func (p *program) completeFlag(cmd *cobra.Command, flag string, w words) {
 		}))
 }
 
+// byCompletion are the settings that words depend on: the regions of agents, tickets and profiles, and the room types.
+// They are not all settings of the command, which may be incomplete while somebody types.
+const byCompletion = byOperator | byAgents | byProfiles | byRooms
+
 // completeArgs returns the completion of arguments. It returns nothing and no error if the database is unreachable,
 // because a shell would print the error into the command line.
 func (p *program) completeArgs(w words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		// Not the settings of the command, which may be incomplete while somebody types.
-		conf, err := loadSettings(cmd.Flags(), p.environ, byOperator|byAgents)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byCompletion)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,21 @@ func TestPlayers(t *testing.T) {
 	require.Empty(t, left.Seats)
 	require.Empty(t, left.Tickets)
 	require.Equal(t, "freed by an operator", left.LastSeat.Reason)
+}
+
+// Pins a completion that offers those with a ticket in region global, whatever DIRECTOR_OM_REGION says.
+func TestPlayersAreCompletedInTheirRegion(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	s := storetest.On(t, url)
+	s.AddProfile("duel", storetest.Duel)
+	s.QueuePlayer("anna", 1000, "duel")
+	offered := func(region string) string {
+		return director.OK(t, env("DATABASE_URL="+url, "DIRECTOR_OM_REGION="+region), "__complete", "players", "show", "an")
+	}
+	// Repeated: on a busy machine a query may exceed the timeout of a completion.
+	require.Eventually(t, func() bool { return strings.Contains(offered("global"), "anna") }, deadline, tick)
+	require.NotContains(t, offered("eu"), "anna")
 }
 
 // Pins a shell in which a player cannot be erased, or asked what is known, or is erased twice.
