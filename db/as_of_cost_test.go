@@ -26,7 +26,7 @@ const (
 	costPlayers  = 2 * costCallers * costSessions // of a round, each of whom is seated, connects and leaves
 	// A round is some hundred milliseconds of CPU, which the cache and the clock of a shared machine change by several
 	// per cent: rounds with and without alternate, and the mean of their ratios counts.
-	costPairs   = 40
+	costPairs   = 20
 	mostAllowed = 0.03 // of the CPU of the write path
 )
 
