@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/match/estimate"
 )
 
@@ -24,6 +26,8 @@ type valveWorld struct {
 	leaves     float64                  // of the line, a second and player
 	maxPlayers int                      // 0: any number
 	stays      func(*rand.Rand) float64 // seconds, of those who are in
+	within     float64                  // of the promised shares; 0: 0.02
+	isLong     bool                     // it takes seconds
 }
 
 func always(v float64) func(float64) float64 { return func(float64) float64 { return v } }
@@ -38,6 +42,11 @@ func waves(seconds int, fast, slow float64) func(float64) float64 {
 	}
 }
 
+// turns are rates that an operator sets one after the other, for so many seconds each.
+func turns(seconds int, rates ...float64) func(float64) float64 {
+	return func(s float64) float64 { return rates[int(s)/seconds%len(rates)] }
+}
+
 func lognormal(median, sigma float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return median * math.Exp(sigma*r.NormFloat64()) }
 }
@@ -45,19 +54,21 @@ func lognormal(median, sigma float64) func(*rand.Rand) float64 {
 var valveWorlds = map[string]valveWorld{
 	"steady rate":           {comes: waves(300, 60, 37), rate: always(50)},
 	"bursts":                {comes: func(s float64) float64 { return 20 + 480*float64(1-min(1, int(s)%300/15)) }, rate: always(45)},
-	"one long line":         {comes: func(s float64) float64 { return 20 + 380*math.Exp(-s/200) }, rate: always(50)},
+	"one long line":         {comes: func(s float64) float64 { return 20 + 380*math.Exp(-s/200) }, rate: always(50), within: 0.06},
 	"changed rate":          {comes: waves(400, 70, 30), rate: waves(500, 45, 65)},
+	"rate often changed":    {comes: waves(400, 70, 30), rate: turns(250, 40, 80, 25, 60), within: 0.15},
 	"closed for a while":    {comes: waves(400, 60, 30), rate: func(s float64) float64 { return 60 * float64(min(1, int(s)%900/60)) }},
-	"players leave":         {comes: waves(300, 120, 30), rate: always(40), leaves: 1.0 / 120},
+	"players leave":         {comes: waves(300, 120, 30), rate: always(40), leaves: 1.0 / 120, within: 0.04, isLong: true},
 	"reserved shares":       {comes: waves(300, 60, 30), rate: always(50), staffShare: 0.3, staffComes: 8},
-	"bound by players":      {comes: waves(600, 16, 8), rate: always(100), maxPlayers: 6000, stays: lognormal(400, 0.8)},
-	"bound, and they leave": {comes: waves(600, 24, 8), rate: always(100), maxPlayers: 5000, stays: lognormal(300, 1.2), leaves: 1.0 / 300, staffShare: 0.05, staffComes: 0.3},
-	"slow rate":             {comes: waves(1200, 3, 1), rate: always(2)},
+	"bound by players":      {comes: waves(600, 16, 8), rate: always(100), maxPlayers: 6000, stays: lognormal(400, 0.8), within: 0.04, isLong: true},
+	"bound, and they leave": {comes: waves(600, 24, 8), rate: always(100), maxPlayers: 5000, stays: lognormal(300, 1.2), leaves: 1.0 / 300, staffShare: 0.05, staffComes: 0.3, isLong: true},
+	"slow rate":             {comes: waves(1200, 3, 1), rate: always(2), within: 0.03, isLong: true},
 }
 
 // The promise: over 100,000 waits of each world, 50 % end before the p50 that the player saw on joining and 90 % before
-// the p90, within 1 % over all worlds, and within 4 % in each. The worst are that of a valve that is closed again and
-// again, and that of one long line, whose first players have been admitted when all others have their estimates.
+// the p90, within 2 % over all worlds, and within 2 % in each that has no bound of its own. Those that have one have in
+// common that many players join before what becomes of them is known: all waits of one long line, or of one rate, end
+// alike, so a hundred thousand waits are no more than a handful of observations.
 func TestEstimatesOfValvesAreCalibrated(t *testing.T) {
 	t.Parallel()
 	results := make(chan estimate.Record, len(valveWorlds))
@@ -65,12 +76,12 @@ func TestEstimatesOfValvesAreCalibrated(t *testing.T) {
 		for name, w := range valveWorlds {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				if w.isLong {
+					longtest.Only(t, "steady rate")
+				}
 				r := w.play(7, 100_000)
-				half, most := shares(r)
-				t.Logf("%d waits: %.2f %% ended before p50, %.2f %% before p90", r.WaitCount, 100*half, 100*most)
-				require.InDelta(t, 0.50, half, 0.04)
-				require.InDelta(t, 0.90, most, 0.04)
 				results <- r
+				requireShares(t, r, cmp.Or(w.within, 0.02))
 			})
 		}
 	})
@@ -78,14 +89,15 @@ func TestEstimatesOfValvesAreCalibrated(t *testing.T) {
 	for range len(results) {
 		all = all.Plus(<-results)
 	}
-	half, most := shares(all)
-	t.Logf("all %d waits: %.2f %% ended before p50, %.2f %% before p90", all.WaitCount, 100*half, 100*most)
-	require.InDelta(t, 0.50, half, 0.01)
-	require.InDelta(t, 0.90, most, 0.01)
+	requireShares(t, all, 0.02)
 }
 
-func shares(r estimate.Record) (beforeP50, beforeP90 float64) {
-	return float64(r.BeforeP50) / float64(r.WaitCount), float64(r.BeforeP90) / float64(r.WaitCount)
+func requireShares(t *testing.T, r estimate.Record, within float64) {
+	t.Helper()
+	half, most := float64(r.BeforeP50)/float64(r.WaitCount), float64(r.BeforeP90)/float64(r.WaitCount)
+	t.Logf("%d waits: %.2f %% ended before p50, %.2f %% before p90", r.WaitCount, 100*half, 100*most)
+	require.InDelta(t, 0.50, half, within)
+	require.InDelta(t, 0.90, most, within)
 }
 
 // valveSimulation plays a world in steps of 20 ms, which is what a replica's batch takes.
@@ -99,7 +111,10 @@ type valveSimulation struct {
 	tokens      float64
 	staffTokens float64
 	refilledAt  float64
-	sessions    endTimes
+	lookedAt    float64 // by the worker
+	// admittedLast is when a player was admitted who had an estimate: what follows a launch that is over is not played.
+	admittedLast float64
+	sessions     endTimes
 
 	copied     *LoginLine // of the replica
 	worker     estimate.Line
@@ -136,7 +151,7 @@ func (w valveWorld) play(seed uint64, waits int) estimate.Record {
 	s := valveSimulation{valveWorld: w, random: rand.New(rand.NewPCG(seed, 1)), admittedAt: map[string]time.Time{}}
 	s.row = query.LoginLinesRow{Name: "x", Mode: ValveLimited, Step: 1, NextPlace: 1}
 	owed, owedStaff := 0.0, 0.0
-	for tick := 1; s.record.WaitCount < waits && tick < 1_500_000; tick++ {
+	for tick := 1; s.record.WaitCount < waits && s.now < s.admittedLast+1800; tick++ {
 		s.now = float64(tick) * step
 		for len(s.sessions) > 0 && s.sessions[0] <= s.now {
 			heap.Pop(&s.sessions)
@@ -148,16 +163,21 @@ func (w valveWorld) play(seed uint64, waits int) estimate.Record {
 		for owedStaff += s.staffComes * step; owedStaff >= 1; owedStaff-- {
 			s.join(true)
 		}
-		if tick%25 == 0 {
+		if tick%10 == 0 || s.row.NextPlace > next {
+			s.turn()
+		}
+		// Players who were admitted by the call that gave them a place see no estimate, and are in no sample. The copy that the
+		// others see is a quarter of a second old on average, as that which the worker assumes.
+		if tick%50 == 0 {
+			s.copied = s.read()
+		}
+		s.show(next)
+		if tick%50 == 25 {
 			s.copied = s.read()
 		}
 		if tick%10 == 0 {
 			s.runWorker(tick%100 == 0)
 		}
-		if tick%10 == 0 || s.row.NextPlace > next {
-			s.turn()
-		}
-		s.show(next)
 	}
 	return s.record
 }
@@ -230,6 +250,7 @@ func (s *valveSimulation) mark() {
 
 func (s *valveSimulation) runWorker(publishes bool) {
 	look := s.read().Look()
+	s.lookedAt = s.now
 	for _, place := range s.worker.Observe(look) {
 		i := sort.Search(len(s.line), func(i int) bool { return s.line[i].place >= place })
 		if i < len(s.line) && s.line[i].place == place && s.line[i].leavesAt > s.now {
@@ -294,11 +315,12 @@ func (s *valveSimulation) stay() {
 
 func (s *valveSimulation) admit(p simulatedPlayer) {
 	s.admittedAt[strconv.FormatInt(p.place, 10)] = simulatedTime(s.now)
-	if !p.seen {
+	// A wait that was over before the worker looked is in no sample, and shorter than any client shows.
+	if !p.seen || p.joinedAt > s.lookedAt {
 		return
 	}
 	waited := simulatedTime(s.now).Sub(simulatedTime(p.joinedAt))
-	s.record.WaitCount++
+	s.record.WaitCount, s.admittedLast = s.record.WaitCount+1, s.now
 	if waited <= p.p50 {
 		s.record.BeforeP50++
 	}

@@ -10,6 +10,7 @@ const (
 	keptWaits   = 2000 // of the latest
 	keptFor     = 15 * time.Minute
 	ratiosEvery = 3 * time.Second // sorting thousands of waits each second costs more than it tells
+	newShare    = 100             // ratios are made again when one wait in so many is new
 	LeastWaits  = 20              // of a group, and of an estimate
 	maxGroups   = 10
 )
@@ -49,7 +50,8 @@ type comparison struct {
 	endedWaits []wait // oldest first
 	ratios     []ratioGroup
 	ratiosAt   time.Time  // when they were made
-	isStale    bool       // waits have changed since then
+	newCount   int        // waits that were added or dropped since then
+	lesson     float64    // how much a wait changes the shift now
 	shift      [2]float64 // of p50 and p90: logarithms of their factors, in spreads of the ratios
 	openRecord Record
 }
@@ -57,17 +59,33 @@ type comparison struct {
 // addWait notes that a wait ended, whose plain estimate was so many seconds.
 func (c *comparison) addWait(now time.Time, waited time.Duration, plainSeconds, number float64) {
 	c.endedWaits = append(c.endedWaits, wait{now, waited.Seconds() / plainSeconds, number})
-	c.isStale = true
+	c.newCount++
 	if len(c.endedWaits) >= 2*keptWaits {
 		// Copied once in a while, so that neither the array grows nor each wait moves all others.
 		c.endedWaits = append([]wait(nil), c.endedWaits[keptWaits:]...)
 	}
 }
 
+// lessonAmong returns how much a wait changes a shift while so many waits have begun and not ended.
+func lessonAmong(outstanding int) float64 {
+	return min(lesson, outstandingLesson/float64(max(1, outstanding)))
+}
+
+// setLesson sets how much a wait changes the shift from now on, and gives the waits before the same weight: the shift stays
+// proportional to the sum of the misses, so the sum is as bounded as the shift is. It is for a number of outstanding
+// waits that changes slowly.
+func (c *comparison) setLesson(outstanding int) {
+	now := lessonAmong(outstanding)
+	if c.lesson > 0 {
+		c.shift[0], c.shift[1] = c.shift[0]*now/c.lesson, c.shift[1]*now/c.lesson
+	}
+	c.lesson = now
+}
+
 // learn compares waits of one length, so many that one stands for, with what was published when they began.
-func (c *comparison) learn(waited time.Duration, said promise, count, outstanding int) {
+func (c *comparison) learn(waited time.Duration, said promise, count int) {
 	c.openRecord.WaitCount += count
-	step := float64(count) * min(lesson, outstandingLesson/float64(max(1, outstanding)))
+	step := float64(count) * c.lesson
 	for i, q := range []struct {
 		bound time.Duration
 		share float64
@@ -93,8 +111,9 @@ type factorGroup struct {
 // factors returns the factors, by number; none until enough waits have ended of late.
 func (c *comparison) factors(now time.Time) []factorGroup {
 	c.forgetOld(now)
-	if c.isStale && (len(c.ratios) == 0 || now.Sub(c.ratiosAt) >= ratiosEvery) {
-		c.ratios, c.ratiosAt, c.isStale = groupRatios(c.endedWaits), now, false
+	isStale := c.newCount > 0 && c.newCount >= len(c.endedWaits)/newShare
+	if isStale && (len(c.ratios) == 0 || now.Sub(c.ratiosAt) >= ratiosEvery) {
+		c.ratios, c.ratiosAt, c.newCount = groupRatios(c.endedWaits), now, 0
 	}
 	groups := make([]factorGroup, 0, len(c.ratios))
 	for _, r := range c.ratios {
@@ -112,7 +131,7 @@ func (c *comparison) forgetOld(now time.Time) {
 		n++
 	}
 	if n > 0 {
-		c.endedWaits, c.isStale = append(c.endedWaits[:0], c.endedWaits[n:]...), true
+		c.endedWaits, c.newCount = append(c.endedWaits[:0], c.endedWaits[n:]...), c.newCount+n
 	}
 }
 

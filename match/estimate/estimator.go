@@ -32,7 +32,8 @@ func (e *Estimator) End(now, created time.Time, number float64) {
 	}
 	waited := max(0, now.Sub(created))
 	if g, known := groupOf(said.groups, number); known {
-		e.compared.learn(waited, promise{g.P50, g.P90}, 1, e.waitingCount)
+		e.compared.lesson = lessonAmong(e.waitingCount)
+		e.compared.learn(waited, promise{g.P50, g.P90}, 1)
 	}
 	e.compared.addWait(now, waited, said.littleSeconds, number)
 }

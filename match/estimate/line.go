@@ -137,7 +137,8 @@ func (l *Line) thinOutstanding() {
 // Join notes that a player of the sample joined the line at a time, and waits.
 func (l *Line) Join(place int64, player string, joined time.Time) {
 	copied, known := l.copyAt(place, joined)
-	if !known || copied.secondsEach <= 0 {
+	// A closed valve shows no estimate.
+	if !known || copied.secondsEach <= 0 || copied.Rate == 0 {
 		return
 	}
 	o := outstanding{place: place, player: player, joinedAt: joined, position: copied.Position(place),
@@ -176,6 +177,7 @@ func (l *Line) Passed() (players []string) {
 // Admit compares the waits of the players that were admitted, of those that Passed returned. It forgets the others, who
 // have left.
 func (l *Line) Admit(admittedAt map[string]time.Time) {
+	l.compared.setLesson(int(l.mostStood))
 	for _, o := range l.outstanding[:l.passedCount] {
 		l.standFor -= o.count
 		at, known := admittedAt[o.player]
@@ -184,7 +186,7 @@ func (l *Line) Admit(admittedAt map[string]time.Time) {
 		}
 		waited := max(0, at.Sub(o.joinedAt))
 		if o.promised {
-			l.compared.learn(waited, o.promise, o.count, int(l.mostStood))
+			l.compared.learn(waited, o.promise, o.count)
 		}
 		l.compared.addWait(at, waited, o.plain, float64(o.position))
 	}
