@@ -44,8 +44,10 @@ func (o *Options) runLength() time.Duration { return time.Duration(o.Hours * flo
 
 // nextAfter returns the next arrival of a Poisson process.
 func (m *maker) nextAfter(at time.Time, rate float64) time.Time {
+	// At most longer than any simulation: a float64 that a Duration does not hold becomes any number.
+	seconds := min(m.random.ExpFloat64()/rate, (MaxHours+1)*3600)
 	// At least a nanosecond, so that time goes on at any rate.
-	return at.Add(max(1, time.Duration(m.random.ExpFloat64()/rate*float64(time.Second))))
+	return at.Add(max(1, time.Duration(seconds*float64(time.Second))))
 }
 
 // busiest is the hour of the day, in UTC, with the highest rate.

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -78,5 +79,29 @@ func TestOptionsOutOfBounds(t *testing.T) {
 		change(&o)
 		_, err := simulate.Arrivals(o)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// Pins a time to the next ticket that no duration holds: it became a nanosecond on amd64.
+func TestARateOfNearlyNothing(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Rate = 1e-12
+	arrivals, err := simulate.Arrivals(o)
+	require.NoError(t, err)
+	for a := range arrivals {
+		require.Fail(t, "a ticket in 30,000 years", "came at %s", a.SeenAt)
+	}
+}
+
+// Pins a patience that no duration holds: tickets left before they came on amd64.
+func TestPatienceWithoutEnd(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Patience = math.MaxInt64
+	arrivals, err := simulate.Arrivals(o)
+	require.NoError(t, err)
+	for a := range arrivals {
+		require.WithinRange(t, a.LeftAt, a.SeenAt, a.SeenAt.Add(o.Profile.TTL))
 	}
 }

@@ -28,8 +28,9 @@ func (m *maker) makeArrival(at time.Time) replay.Arrival {
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.options.Profile.TTL), Why: replay.Quit}
 	if m.options.Patience > 0 {
-		// Nobody waits for longer than the ttl, however patient.
-		a.LeftAt = at.Add(min(m.options.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.options.Patience))))
+		// Nobody waits for longer than the ttl, however patient. As floats: a Duration does not hold every product.
+		waits := min(float64(m.options.Profile.TTL), m.random.ExpFloat64()*float64(m.options.Patience))
+		a.LeftAt = at.Add(time.Duration(waits))
 	}
 	return a
 }
