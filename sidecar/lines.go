@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxLine      = 16 << 10        // several times an announcement or a session token
+	maxLine      = 64 << 10        // that of a body over HTTP: an announcement may have 20 KiB of labels
 	maxConns     = 16              // more than a game server needs: a leak in it does not use up the descriptors
 	writeTimeout = 5 * time.Second // a game server that reads no answers for so long has frozen
 )
@@ -121,7 +121,7 @@ func (c *lineConn) readCommands() {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		_ = c.writeAnswer(nil, &rest.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large",
-			Detail: "A line has at most 16 KiB."})
+			Detail: "A line has at most 64 KiB."})
 	}
 	if c.endWatch != nil {
 		// Ends eventWriter, for which the first defer waits.

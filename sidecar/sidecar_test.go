@@ -169,6 +169,19 @@ func (r *rig) talk() (say func(line string) string) {
 	}
 }
 
+// Pins a line that was refused although the largest labels that a game server may have are in it.
+func TestTheLargestAnnouncementInALine(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	labels := fields{}
+	for i := range 64 {
+		labels[fmt.Sprintf("l%062d", i)] = strings.Repeat("x", 255)
+	}
+	line := "ready " + string(must.Get(json.Marshal(fields{"labels": labels}))(t))
+	require.Greater(t, len(line), 20<<10)
+	require.Regexp(t, "^ok ", r.talk()(line))
+}
+
 // A frozen game server must not keep its registration because its sidecar lives.
 func TestAGameServerThatSaysNothingIsNotRegistered(t *testing.T) {
 	t.Parallel()
