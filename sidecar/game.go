@@ -121,18 +121,28 @@ func (g *game) statusLocked() Status {
 	return s
 }
 
-// enterState changes the state, unless it is final, and publishes it to the game server.
+// enterState changes the state and publishes it to the game server. A final state stays, and a final one alone follows
+// that of stopping.
 func (g *game) enterState(state State, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Final states win over what comes late, such as a drain that was under way.
-	if g.state == StateEnded || g.state == StateSuperseded || g.state == state {
+	g.enterStateLocked(state, err)
+}
+
+// isOver reports whether a state leads to no other than a final one.
+func (s State) isOver() bool { return s == StateStopping || s.isFinal() }
+
+func (s State) isFinal() bool { return s == StateEnded || s == StateSuperseded }
+
+func (g *game) enterStateLocked(state State, err error) {
+	// A shutdown wins over what comes late, such as a drain or a registration that was under way.
+	if g.state == state || g.state.isFinal() || g.state.isOver() && !state.isFinal() {
 		return
 	}
 	g.state = state
 	// Under the lock, so that listeners get the states in their order.
 	g.events.publishEvent("status", g.statusLocked())
-	if state == StateEnded || state == StateSuperseded {
+	if state.isFinal() {
 		g.finalErr = err
 		close(g.finalStateReached)
 	}
@@ -278,15 +288,10 @@ func (g *game) setDraining(ctx context.Context, drain bool) error {
 
 // beginShutdown lets the players leave within the grace period, deregisters, and ends the sidecar. It returns at once.
 func (g *game) beginShutdown(grace time.Duration) {
-	g.mu.Lock()
-	server := g.server
-	g.mu.Unlock()
-	// Nobody plays on a server that is not registered.
+	server := g.enterShutdown()
 	if server == nil {
-		g.enterState(StateEnded, nil)
 		return
 	}
-	g.enterState(StateStopping, nil)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
@@ -296,6 +301,20 @@ func (g *game) beginShutdown(grace time.Duration) {
 				slog.Any("error", err))
 		}
 	}()
+}
+
+// enterShutdown returns the server that stops now; nil: there is none, and the sidecar ends.
+func (g *game) enterShutdown() *sdk.GameServer {
+	// In one step, so that no registration comes between the server and the state.
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// Nobody plays on a server that is not registered.
+	if g.server == nil {
+		g.enterStateLocked(StateEnded, nil)
+		return nil
+	}
+	g.enterStateLocked(StateStopping, nil)
+	return g.server
 }
 
 // firstEvents returns what a new listener to events gets first: the whole state.

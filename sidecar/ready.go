@@ -76,7 +76,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	case state == StateStarting, state == StateUnhealthy:
 		err = g.startServer(ctx, o, a.BootID)
 	// It stops, or has ended.
-	case state != StateReady && state != StateDraining:
+	case state.isOver():
 		err = errOver(state)
 	case before.isOtherProcess(a, o):
 		err = g.replaceProcess(ctx, o, a.BootID)
@@ -128,13 +128,12 @@ func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID stri
 // first: its heartbeats may be refused as superseded before this call returns. A deployed server is not deregistered,
 // because that would end its deployment.
 func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID string) error {
-	g.mu.Lock()
-	former := g.server
-	g.server, g.openSessions = nil, nil
-	g.mu.Unlock()
-	g.enterState(StateStarting, nil)
+	former, err := g.forgetFormer()
+	if err != nil {
+		return err
+	}
 	g.log.LogAttrs(ctx, slog.LevelWarn, "another process of the game server is ready: the sessions of the former one end")
-	err := g.startServer(ctx, o, bootID)
+	err = g.startServer(ctx, o, bootID)
 	if former == nil || err != nil && g.options.IsDeployed {
 		return err
 	}
@@ -146,6 +145,20 @@ func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID s
 			slog.Any("error", failed))
 	}
 	return err
+}
+
+// forgetFormer returns the server of the former process, which is not that of the sidecar any more. Errors: the game
+// server has begun to shut down meanwhile, and that server with it.
+func (g *game) forgetFormer() (former *sdk.GameServer, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state.isOver() {
+		return nil, errOver(g.state)
+	}
+	former = g.server
+	g.server, g.openSessions = nil, nil
+	g.enterStateLocked(StateStarting, nil)
+	return former, nil
 }
 
 // offerAgain registers what a process offers now.
@@ -189,19 +202,26 @@ func (g *game) checkAnnouncement(a *announcement, o sdk.ServerOptions) error {
 
 // beginReady makes a registered server the one that players are admitted to.
 func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID string) {
-	g.mu.Lock()
-	g.options.Server, g.bootID = o, bootID
-	g.server, g.isUnwanted = server, false
-	stopping := g.state == StateEnded
-	g.mu.Unlock()
-	if stopping { // it was shut down meanwhile
-		go func() { _ = server.Close(context.Background()) }()
-		return
-	}
 	// The registration may have taken longer than HealthWithin, and must not count as silence.
 	g.noteCall()
-	g.enterState(StateReady, nil)
-	go g.followServer(server)
+	if g.takeServer(server, o, bootID) {
+		go g.followServer(server)
+		return
+	}
+	go func() { _ = server.Close(context.Background()) }()
+}
+
+// takeServer returns false for a server that was shut down while it registered.
+func (g *game) takeServer(server *sdk.GameServer, o sdk.ServerOptions, bootID string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state.isOver() {
+		return false
+	}
+	g.options.Server, g.bootID = o, bootID
+	g.server, g.isUnwanted = server, false
+	g.enterStateLocked(StateReady, nil)
+	return true
 }
 
 // followServer publishes to the game server what the director says about it, until its registration ends.
