@@ -19,8 +19,9 @@ import (
 // waits. There is no goroutine between readings, so there is nothing to close.
 //
 // A set without a usable key counts as a failed reading, since it is nearly always a mistake of whoever deployed the
-// issuer. It may also be a withdrawal of all keys: when the readings have been like this for 15 minutes, the last good
-// set goes.
+// issuer. It may also be a withdrawal of all keys: a reading without one 15 minutes or more after the first such reading
+// drops the last good set, whatever failed in between, so that an issuer that is hard to reach cannot prolong the life
+// of keys that it has withdrawn. A reading with a usable key starts the time anew.
 type KeySource struct {
 	fetch   Fetch
 	opt     SourceOptions
