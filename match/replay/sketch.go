@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
+	"sync"
 )
 
 // sketch counts numbers so that quantiles are known within 2 % of their value, in memory that does not grow with their
@@ -40,12 +42,21 @@ func (s *sketch) addNumber(x float64) {
 	s.numberCount++
 }
 
+// bucketBounds returns where buckets begin. They are multiplied and not computed by a logarithm, whose last digit is not
+// the same on every architecture.
+var bucketBounds = sync.OnceValue(func() (bounds []float64) {
+	for bound := least; !math.IsInf(bound, 1); bound = float64(bound * growth) {
+		bounds = append(bounds, bound)
+	}
+	return bounds
+})
+
 func bucketOf(x float64) int {
 	if math.Abs(x) < least {
 		return 0
 	}
 	// From 1, so that 0 is left for the numbers below least; negative numbers have negative indexes.
-	i := 1 + int(math.Log(math.Abs(x)/least)/math.Log(growth))
+	i := sort.Search(len(bucketBounds()), func(i int) bool { return bucketBounds()[i] > math.Abs(x) })
 	if x < 0 {
 		return -i
 	}
