@@ -89,7 +89,8 @@ func TestARateOfNearlyNothing(t *testing.T) {
 	o.Rate = 1e-12
 	arrivals, err := simulate.Arrivals(o)
 	require.NoError(t, err)
-	for a := range arrivals {
+	for a, err := range arrivals {
+		require.NoError(t, err)
 		require.Fail(t, "a ticket in 30,000 years", "came at %s", a.SeenAt)
 	}
 }
@@ -101,7 +102,8 @@ func TestPatienceWithoutEnd(t *testing.T) {
 	o.Patience = math.MaxInt64
 	arrivals, err := simulate.Arrivals(o)
 	require.NoError(t, err)
-	for a := range arrivals {
+	for a, err := range arrivals {
+		require.NoError(t, err)
 		require.WithinRange(t, a.LeftAt, a.SeenAt, a.SeenAt.Add(o.Profile.TTL))
 	}
 }
