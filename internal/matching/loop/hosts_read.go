@@ -43,7 +43,7 @@ func (l *Loop) readHosts(ctx context.Context) error {
 	}
 	for _, p := range l.profiles {
 		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
-		p.shadow.setRegions(l.hosts, l.currentMoment())
+		p.shadow.regionsChanged(before, l.hosts, l.currentMoment())
 	}
 	return nil
 }

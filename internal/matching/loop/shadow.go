@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -60,6 +61,15 @@ func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 func (s *shadow) setRegions(h hosts, at time.Time) {
 	if s != nil && s.decider != nil {
 		s.learnChange(change{moment: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
+	}
+}
+
+// regionsChanged passes the current game regions to the shadow if they are others than before. A nil shadow ignores
+// them.
+func (s *shadow) regionsChanged(before, now hosts, at time.Time) {
+	// A change would make the engine search anew.
+	if s != nil && s.decider != nil && !slices.Equal(before.regionsOf(s.profile), now.regionsOf(s.profile)) {
+		s.setRegions(now, at)
 	}
 }
 
