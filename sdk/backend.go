@@ -104,11 +104,5 @@ func (b *Backend) callOnce(ctx context.Context, k call, out any) error {
 
 // doAt is callOnce, and returns the address of the cell that answered.
 func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err error) {
-	header := k.header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set("Authorization", "Bearer "+b.token)
-	k.header = header
-	return b.apiClient.doAt(ctx, k, out)
+	return b.apiClient.doAt(ctx, k.withToken(b.token), out)
 }

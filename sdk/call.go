@@ -22,6 +22,17 @@ type call struct {
 	maxWait time.Duration
 }
 
+// withToken returns a copy with a bearer token: the caller's header stays as it is.
+func (k call) withToken(bearer string) call {
+	header := k.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Authorization", "Bearer "+bearer)
+	k.header = header
+	return k
+}
+
 func (k call) name() string { return k.method + " " + k.path }
 
 func readBounded(r io.Reader) ([]byte, error) {

@@ -3,7 +3,6 @@ package sdk
 import (
 	"context"
 	"fmt"
-	"net/http"
 )
 
 // AccessToken returns the player's access token, which the game's own login issued. The [Player] calls it before each
@@ -33,9 +32,5 @@ func (p *Player) doAt(ctx context.Context, k call, out any) (cell string, err er
 	if err != nil {
 		return "", fmt.Errorf("sdk: access token: %w", err)
 	}
-	if k.header == nil {
-		k.header = http.Header{}
-	}
-	k.header.Set("Authorization", "Bearer "+token)
-	return p.apiClient.doAt(ctx, k, out)
+	return p.apiClient.doAt(ctx, k.withToken(token), out)
 }
