@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// MaxMembers is how many members a room of any type may have at most.
+const MaxMembers = maxChat
+
 // Bounds of a configuration.
 const (
 	maxConfigBytes = 1 << 20

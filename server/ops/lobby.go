@@ -115,7 +115,7 @@ func (r *roomChange) Validate(c *rest.Check) {
 	checkReason(c, r.Reason)
 	if r.MaxMembers != nil {
 		// The room's type may allow fewer, which ReconfigureRoom checks.
-		c.Range("max_members", *r.MaxMembers, 1, 2000)
+		c.Range("max_members", *r.MaxMembers, 1, lobby.MaxMembers)
 	}
 	// Absent and null leave it as it is.
 	if len(r.Metadata) == 0 || string(r.Metadata) == "null" {
