@@ -20,6 +20,7 @@ type stream struct {
 	sentVersion int            // the version of the last event
 	sentState   db.TicketState // of the last event; "" before the first
 	widensAt    time.Time      // when a rule widens next; zero: none does
+	isStale     bool           // the last reading failed
 }
 
 // streamTicket streams the states of a ticket until it has left the queue.
@@ -73,11 +74,17 @@ func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct
 		defer timer.Stop()
 		widens = timer.C
 	}
+	var readAgain <-chan time.Time
+	if s.isStale {
+		readAgain = time.After(readAgainAfter)
+	}
 	for {
 		select {
 		case <-changed:
 			return true, nil
 		case <-widens:
+			return true, nil
+		case <-readAgain:
 			return true, nil
 		case <-beat:
 			if err := s.out.Beat(); err != nil {
@@ -97,7 +104,7 @@ func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct
 func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final bool, err error) {
 	t, err := s.face.read(ctx, s.ticketID)
 	// Before the first event the caller gets the error, and another replica may answer its next try.
-	if fault.Is(err, fault.Unavailable) && s.sentState != "" {
+	if s.isStale = fault.Is(err, fault.Unavailable); s.isStale && s.sentState != "" {
 		return 0, false, nil
 	}
 	if err != nil {

@@ -56,25 +56,41 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 	over := time.NewTimer(w.waitFor)
 	defer over.Stop()
 	first, err := f.read(ctx, id)
+	if err != nil {
+		return ticket{}, err
+	}
 	known := first.StateVersion
 	if w.knownVersion != nil {
 		known = *w.knownVersion
 	}
 	t := first
-	for err == nil {
+	var readAgain <-chan time.Time // nil unless the last reading failed
+	for {
 		// The state is compared as well, because a client may name a version that the ticket has not reached.
 		if t.StateVersion > known || t.State != first.State || t.State.Final() {
 			return f.describeTicket(ctx, t), nil
 		}
 		// Only a call that waits counts as somebody who waits for the ticket; one that is answered at once does not.
 		follower.KeepAlive(t.LeaseTTL)
-		if !f.awaitChange(ctx, follower, over.C) {
+		if !f.awaitChange(ctx, follower, readAgain, over.C) {
 			return f.answerAtEnd(ctx, id, t)
 		}
-		t, err = f.read(ctx, id)
+		latest, err := f.read(ctx, id)
+		switch {
+		// The call waits on: an error would make every player call again at once, while the database starts.
+		case fault.Is(err, fault.Unavailable):
+			readAgain = time.After(readAgainAfter)
+		case err != nil:
+			return ticket{}, err
+		default:
+			t, readAgain = latest, nil
+		}
 	}
-	return ticket{}, err
 }
+
+// readAgainAfter is how long a call that waits waits after a reading that failed: the change for which it read is
+// signalled once.
+const readAgainAfter = time.Second
 
 // answerAtEnd answers a long poll whose time is over.
 func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
@@ -93,11 +109,13 @@ func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerT
 	return f.describeTicket(ctx, t), nil
 }
 
-// awaitChange waits for a change, and returns false when the call must end: its caller left, the replica stops, or
-// over fires.
-func (f ticketFace) awaitChange(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
+// awaitChange waits for a change, or until the ticket is to be read again. It returns false when the call must end: its
+// caller left, the replica stops, or over fires.
+func (f ticketFace) awaitChange(ctx context.Context, follower *watch.Follower, readAgain, over <-chan time.Time) bool {
 	select {
 	case <-follower.Changed():
+		return true
+	case <-readAgain:
 		return true
 	case <-over:
 	case <-ctx.Done():

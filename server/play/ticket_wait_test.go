@@ -1,0 +1,87 @@
+package play_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// changingTicket is a ticket whose second reading fails and whose third one finds that it has expired, and the feed that
+// signals a change of it once.
+type changingTicket struct {
+	watch.Store
+	ticketSink
+	readings, signals atomic.Int64
+}
+
+func (s *changingTicket) PlayerTicket(context.Context, string, string, string) (db.PlayerTicket, error) {
+	switch s.readings.Add(1) {
+	case 1:
+		return db.PlayerTicket{ID: "x", State: db.TicketQueued, Party: []string{"alice"}}, nil
+	case 2:
+		return db.PlayerTicket{}, fault.NewUnavailable("the database starts", nil)
+	}
+	return db.PlayerTicket{ID: "x", State: db.TicketExpired, StateVersion: 1, Party: []string{"alice"}}, nil
+}
+
+func (s *changingTicket) TicketEvents(context.Context, string, string, int) ([]db.TicketEvent, error) {
+	return nil, nil
+}
+
+func (s *changingTicket) Now() time.Time { return time.Now() }
+
+func (s *changingTicket) Subscribe(string, string) (wake <-chan struct{}, stop func()) {
+	return nil, func() {}
+}
+
+func (s *changingTicket) SettledSince(context.Context, string, db.SettledPoint) (db.SettledPage, error) {
+	return db.SettledPage{}, nil
+}
+
+func (s *changingTicket) TicketEventsSince(ctx context.Context, _ string,
+	_ db.SettledPoint) (db.TicketEventsPage, error) {
+	if s.signals.Add(1) == 1 {
+		return db.TicketEventsPage{}, nil // the first page wakes all followers
+	}
+	<-ctx.Done()
+	return db.TicketEventsPage{}, ctx.Err()
+}
+
+// Pins a change whose one signal was used up by a reading that failed: a long poll ended with 503, and a stream learned
+// of the end of its ticket never.
+func TestAReadingThatFailsLosesNoChange(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/tickets/x?wait=30s", "/tickets/x/events"} {
+		s := &changingTicket{}
+		hub := watch.New(s, "global", 1, nil, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var running sync.WaitGroup
+		running.Go(func() { _ = hub.Run(ctx) })
+		e := must.Get(rest.New(rest.Options{}))(t)
+		e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+		play.MountTickets(e, e, play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()})
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Authorization", "Bearer x")
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code, "%s: %s", path, w.Body)
+		require.Contains(t, w.Body.String(), `"state":"expired"`, path)
+		require.NoError(t, ctx.Err(), path)
+		cancel()
+		running.Wait()
+	}
+}
