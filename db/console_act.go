@@ -108,7 +108,7 @@ func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error)
 	return callAct(ctx, a, (*query.Queries).OpsTaintKey, kid)
 }
 
-// RotateKeys is [Store.RotateKeys] in the name of the person.
+// RotateKeys is [Store.RotateKeys] in the name of the person, or of the login of the database.
 func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) ([]SigningKey, error) {
 	return a.store.rotateKeys(ctx, rotation{policy, a.actor}, force, mint)
 }

@@ -34,7 +34,8 @@ SELECT ops.taint_key(@kid);
 UPDATE signing_keys SET sealed_private = @sealed_private, sealed_by = @sealed_by WHERE kid = @kid AND sealed_private = @old_sealed;
 
 -- name: LogKey :exec
-INSERT INTO events (kind, actor, detail) VALUES (@kind, @actor, @detail);
+-- Without an actor, the event names the login of the database.
+INSERT INTO events (kind, actor, detail) VALUES (@kind, coalesce(nullif(@actor::text, ''), acting_operator()), @detail);
 
 -- name: PruneKeys :execrows
 -- Deletes keys for which no valid token has existed for @keep. Until then they are kept for the record.

@@ -74,7 +74,7 @@ func (p *program) keysRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		made, err := l.store.RotateKeys(ctx, l.conf.config.keySchedule().Policy(), *force,
+		made, err := l.store.As("").RotateKeys(ctx, l.conf.config.keySchedule().Policy(), *force,
 			keymint.With(sealer, l.conf.config.Worker.Alg))
 		if err != nil {
 			return err

@@ -227,6 +227,16 @@ func TestVersion(t *testing.T) {
 	require.Positive(t, clitest.Read[build](t, director, env(), "version").Schema)
 }
 
+// Pins a rotation by an operator whose events name the director, and not the operator.
+func TestRotationsNameTheOperator(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	s := storetest.On(t, url)
+	director.OK(t, env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), "keys", "rotate", "--force")
+	require.Equal(t, []string{"true"}, storetest.Values[string](s,
+		`SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM events WHERE kind LIKE 'key.%'`))
+}
+
 // Pins a completion that prints errors into the command line, or does not offer names from the database.
 func TestCompletion(t *testing.T) {
 	t.Parallel()

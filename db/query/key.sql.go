@@ -60,7 +60,7 @@ func (q *Queries) LockKeys(ctx context.Context) error {
 }
 
 const logKey = `-- name: LogKey :exec
-INSERT INTO events (kind, actor, detail) VALUES ($1, $2, $3)
+INSERT INTO events (kind, actor, detail) VALUES ($1, coalesce(nullif($2::text, ''), acting_operator()), $3)
 `
 
 type LogKeyParams struct {
@@ -69,6 +69,7 @@ type LogKeyParams struct {
 	Detail []byte
 }
 
+// Without an actor, the event names the login of the database.
 func (q *Queries) LogKey(ctx context.Context, arg LogKeyParams) error {
 	_, err := q.db.Exec(ctx, logKey, arg.Kind, arg.Actor, arg.Detail)
 	return err
