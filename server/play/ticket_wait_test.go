@@ -24,12 +24,14 @@ import (
 type changingTicket struct {
 	watch.Store
 	ticketSink
-	readings, signals atomic.Int64
+	readings, feedReadings atomic.Int64
+	firstRead              chan struct{} // closed by the first reading of the ticket
 }
 
 func (s *changingTicket) PlayerTicket(context.Context, string, string, string) (db.PlayerTicket, error) {
 	switch s.readings.Add(1) {
 	case 1:
+		close(s.firstRead)
 		return db.PlayerTicket{ID: "x", State: db.TicketQueued, Party: []string{"alice"}}, nil
 	case 2:
 		return db.PlayerTicket{}, fault.NewUnavailable("the database starts", nil)
@@ -47,17 +49,22 @@ func (s *changingTicket) Subscribe(string, string) (wake <-chan struct{}, stop f
 	return nil, func() {}
 }
 
-func (s *changingTicket) SettledSince(context.Context, string, db.SettledPoint) (db.SettledPage, error) {
-	return db.SettledPage{}, nil
+func (s *changingTicket) SettledSince(ctx context.Context, _ string, _ db.SettledPoint) (db.SettledPage, error) {
+	// The first reading of the feed is behind that of the ticket, and wakes all followers. There is no other.
+	after := s.firstRead
+	if s.feedReadings.Add(1) > 1 {
+		after = nil
+	}
+	select {
+	case <-after:
+		return db.SettledPage{}, nil
+	case <-ctx.Done():
+		return db.SettledPage{}, ctx.Err()
+	}
 }
 
-func (s *changingTicket) TicketEventsSince(ctx context.Context, _ string,
-	_ db.SettledPoint) (db.TicketEventsPage, error) {
-	if s.signals.Add(1) == 1 {
-		return db.TicketEventsPage{}, nil // the first page wakes all followers
-	}
-	<-ctx.Done()
-	return db.TicketEventsPage{}, ctx.Err()
+func (s *changingTicket) TicketEventsSince(context.Context, string, db.SettledPoint) (db.TicketEventsPage, error) {
+	return db.TicketEventsPage{}, nil
 }
 
 // Pins a change whose one signal was used up by a reading that failed: a long poll ended with 503, and a stream learned
@@ -65,7 +72,7 @@ func (s *changingTicket) TicketEventsSince(ctx context.Context, _ string,
 func TestAReadingThatFailsLosesNoChange(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/tickets/x?wait=30s", "/tickets/x/events"} {
-		s := &changingTicket{}
+		s := &changingTicket{firstRead: make(chan struct{})}
 		hub := watch.New(s, "global", 1, nil, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
