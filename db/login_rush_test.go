@@ -15,10 +15,10 @@ import (
 
 // A launch in simulated time, on the statements that replicas and workers use: arrivals grow from none to 50,000 a
 // second within five seconds and stay there for one, a valve admits 2,000 a second, and the line holds 100,000 players.
-// The part of it that runs with all tests has a fiftieth of the players.
+// A step of 0.1 s is a batch, of at most 5,000 players. The part that runs with all tests has a fiftieth of the players.
 func TestALaunchInSimulatedTime(t *testing.T) {
 	t.Parallel()
-	scale := longtest.Pick[int32](50, 10)
+	scale := longtest.Pick[int32](50, 1)
 	const rate, most, step = 2000, 100_000, 0.1
 	b := setup(t)
 	b.valve("launch", float64(rate/scale), noStaff,
@@ -32,6 +32,9 @@ func TestALaunchInSimulatedTime(t *testing.T) {
 		b.Exec(`SELECT join_login_queue('launch', coalesce(array_agg('p' || n), '{}'), coalesce(array_agg(false), '{}'), 0)
 			FROM generate_series($1::int, $2::int) n`, arrived+1, arrived+arrivals)
 		arrived, steps = arrived+arrivals, steps+1
+		if steps%10 == 0 { // autovacuum is off in tests, and plans of an empty table read all of the line
+			b.Exec("VACUUM ANALYZE admissions, login_queues")
+		}
 	}
 	for i := range 60 {
 		turn(min(i*100, 5000) / int(scale))
@@ -39,8 +42,8 @@ func TestALaunchInSimulatedTime(t *testing.T) {
 			b.requirePositions()
 		}
 	}
-	require.InDelta(t, int(most/scale), one[int](b, "SELECT waiting FROM login_queues"), 0.1*rate,
-		"the line is full, but for those whom the last turn admitted")
+	require.InDelta(t, int(most/scale), one[int](b, "SELECT waiting FROM login_queues"),
+		max(0.1*rate, 0.01*most/float64(scale)), "the line is full, but for those whom the last turn admitted")
 	refused := arrived - one[int](b, "SELECT count(*) FROM admissions")
 	require.Positive(t, refused)
 	for one[int](b, "SELECT waiting FROM login_queues") > 0 {
