@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -259,4 +260,49 @@ func TestNearTheMeanOfEach(t *testing.T) {
 	old.Players[0].Attributes = match.Attributes{"skill": {Kind: match.Number, Number: 0}}
 	old.Players[1].Attributes = match.Attributes{"skill": {Kind: match.Number, Number: 2}}
 	require.Len(t, decide(p, old, ticket("b", skill(1))), 1)
+}
+
+// Of the 560 ways to split eight players into teams of two, three and three, ten hold: the second team has the players
+// of skills 2, 2 and 5, and another the one of skill 3. A search gives up a distribution before it has tried all of
+// them, so that most first searches find no match; those that repeat it do.
+func TestRareSplitIsFoundByRepeats(t *testing.T) {
+	t.Parallel()
+	player := func(skill float64, roles ...string) match.Attributes {
+		all := match.Attributes{"role": {Kind: match.List, List: roles}}
+		if skill > 0 {
+			all["skill"] = match.Value{Kind: match.Number, Number: skill}
+		}
+		return all
+	}
+	players := func(id string, all ...match.Attributes) *match.Ticket {
+		added := ticket(id, party(len(all)))
+		for i := range all {
+			added.Players[i].Attributes = all[i]
+		}
+		return added
+	}
+	p := with(game(2, 3, 3), profile.Rule{Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean,
+		Missing: profile.Missing{Pass: true}})
+	p.Teams[1].Min = 2
+	p.Teams[2].Roles = []profile.Role{{Name: "healer", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
+	for i := range p.Teams {
+		p.Teams[i].AllowSplit = true
+	}
+	repeated := 0
+	for seed := range uint64(100) {
+		e := New(Version{p, 1}, seed)
+		e.Add(players("a", player(0, "tank")))
+		e.Add(players("b", player(3), player(2, "healer"), player(2)))
+		e.Add(players("c", player(0, "tank", "healer")))
+		e.Add(players("d", player(2)))
+		e.Add(players("e", player(5, "healer"), player(0, "healer"), player(0, "tank", "healer")))
+		found, _ := e.Run(now, math.MaxInt)
+		if len(found) == 0 {
+			repeated++
+			found = runRepeats(e)
+		}
+		require.Len(t, found, 1, "seed %d", seed)
+		require.ElementsMatch(t, []string{"a", "b", "c", "e"}, found[0].Tickets)
+	}
+	require.NotZero(t, repeated, "no first search ran out of steps")
 }
