@@ -141,18 +141,26 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 func (s *Store) isBetweenCells(ctx context.Context, region string, watch *fenceWatch) bool {
 	fence, err := s.q.RegionFence(ctx, region)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // no move refuses writes of the region
-		watch.isLifted = true
+	case errors.Is(err, pgx.ErrNoRows): // lifted, or over: this process may have been frozen
+		isRead := s.readEnd(ctx, region, watch)
+		watch.isLifted = isRead && watch.elsewhere == nil
 		return false
 	case err != nil || fence.Direction != "leaves":
 		// A region that arrives is refused for as long as its rows are copied: minutes or hours.
 		return false
 	case fence.Step == stepFlipped:
-		// Read now: the cells that CheckHere knows may be two seconds old, from before the flip.
-		if cells, err := s.readElsewhere(ctx); err == nil && cells[region] != nil {
-			watch.elsewhere = fault.NewElsewhere(cells[region])
-		}
+		s.readEnd(ctx, region, watch)
 		return false
 	}
 	return fence.FencedFor < holdFenceFor
+}
+
+// readEnd notes in the watch the cell that serves the region, if it is another, and reports whether it could read it. It
+// reads it now: the cells that CheckHere knows may be two seconds old, from before the flip.
+func (s *Store) readEnd(ctx context.Context, region string, watch *fenceWatch) bool {
+	cells, err := s.readElsewhere(ctx)
+	if err == nil && cells[region] != nil {
+		watch.elsewhere = fault.NewElsewhere(cells[region])
+	}
+	return err == nil
 }

@@ -86,6 +86,27 @@ func TestHeldCallsGoOnWhenTheFenceIsLifted(t *testing.T) {
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM seats"))
 }
 
+// Pins a process that was frozen until the move had ended, and then decides calls that it held: no fence is left.
+func TestHeldCallsKnowAMoveThatHasEnded(t *testing.T) {
+	t.Parallel()
+	b := fencedRegion(t)
+	ann := b.call(t.Context(), b.ask("ann"))
+	bob := b.call(t.Context(), func(ctx context.Context) error {
+		_, err := b.Register(ctx, db.Registration{InstanceID: "b", Endpoint: "b:7777", Region: "eu", Modes: []string{"duel"},
+			Capacity: 64, BootID: "boot-1"})
+		return err
+	})
+	b.awaitHeld(2)
+	b.Exec(`DO $$ BEGIN
+		PERFORM give_region_away(id) FROM region_moves;
+		PERFORM drop_move_fence(t, 'eu') FROM unnest('{instances,instance_leases,sessions,seats}'::text[]) t;
+		UPDATE region_moves SET step = 'done', ended_at = clock_timestamp();
+	END $$`)
+	requireKind(t, fault.Elsewhere, "region_elsewhere", <-ann)
+	requireKind(t, fault.Elsewhere, "region_elsewhere", <-bob)
+	require.Zero(t, one[int](b, "SELECT count(*) FROM seats"))
+}
+
 // Pins calls that wait behind a fence which nobody lifts, or without a bound, and callers who left and are counted.
 func TestCallsAreNotHeldForLong(t *testing.T) {
 	t.Parallel()
