@@ -69,7 +69,7 @@ var valveWorlds = map[string]valveWorld{
 // the p90, within 2 % over all worlds, and within 2 % in each that has no bound of its own. Those that have one have in
 // common that many players join before what becomes of them is known: all waits of one long line, or of one rate, end
 // alike, so a hundred thousand waits are no more than a handful of observations.
-func TestEstimatesOfValvesAreCalibrated(t *testing.T) {
+func TestEstimatesOfValvesAreCalibrated(t *testing.T) { //nolint:tparallel // the worlds end before their sum is judged
 	t.Parallel()
 	results := make(chan estimate.Record, len(valveWorlds))
 	t.Run("worlds", func(t *testing.T) {
@@ -131,7 +131,7 @@ type simulatedPlayer struct {
 }
 
 // endTimes is a heap.
-type endTimes []float64
+type endTimes []float64 //nolint:recvcheck // as heap.Interface has it
 
 func (h endTimes) Len() int           { return len(h) }
 func (h endTimes) Less(i, j int) bool { return h[i] < h[j] }

@@ -11,7 +11,9 @@ import (
 
 type refusing struct{}
 
-func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no network")
+}
 
 // Pins a call that is made again, or by two players at once, with the header of which the first one has changed.
 func TestACallLeavesTheHeaderOfItsCaller(t *testing.T) {

@@ -88,7 +88,7 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 	}
 }
 
-// readAgainAfter is how long a call that waits waits after a reading that failed: the change for which it read is
+// readAgainAfter is how long a waiting call pauses after a reading that failed: the change for which it read is
 // signalled once.
 const readAgainAfter = time.Second
 

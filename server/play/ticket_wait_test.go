@@ -72,23 +72,26 @@ func (s *changingTicket) TicketEventsSince(context.Context, string, db.SettledPo
 func TestAReadingThatFailsLosesNoChange(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/tickets/x?wait=30s", "/tickets/x/events"} {
-		s := &changingTicket{firstRead: make(chan struct{})}
-		hub := watch.New(s, "global", 1, nil, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		var running sync.WaitGroup
-		running.Go(func() { _ = hub.Run(ctx) })
-		e := must.Get(rest.New(rest.Options{}))(t)
-		e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
-		play.MountTickets(e, e, play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()})
-		r := httptest.NewRequest(http.MethodGet, path, nil)
-		r.Header.Set("Authorization", "Bearer x")
-		w := httptest.NewRecorder()
-		e.ServeHTTP(w, r)
-		require.Equal(t, http.StatusOK, w.Code, "%s: %s", path, w.Body)
-		require.Contains(t, w.Body.String(), `"state":"expired"`, path)
-		require.NoError(t, ctx.Err(), path)
-		cancel()
-		running.Wait()
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			s := &changingTicket{firstRead: make(chan struct{})}
+			hub := watch.New(s, "global", 1, nil, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var running sync.WaitGroup
+			running.Go(func() { _ = hub.Run(ctx) })
+			e := must.Get(rest.New(rest.Options{}))(t)
+			e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+			play.MountTickets(e, e, play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()})
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Authorization", "Bearer x")
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, r)
+			require.Equal(t, http.StatusOK, w.Code, w.Body)
+			require.Contains(t, w.Body.String(), `"state":"expired"`)
+			require.NoError(t, ctx.Err())
+			cancel()
+			running.Wait()
+		})
 	}
 }

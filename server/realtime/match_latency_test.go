@@ -58,5 +58,5 @@ func TestALatencyOfNullIsNotMeasured(t *testing.T) {
 	require.NoError(t, err)
 	ticket, err := ticketbody.Decode(known.ID, known.CreatedAt, known.Body, "")
 	require.NoError(t, err)
-require.Equal(t, map[string]uint16{"us": 30}, ticket.Latencies)
+	require.Equal(t, map[string]uint16{"us": 30}, ticket.Latencies)
 }

@@ -19,7 +19,9 @@ type hostStore struct {
 	regions []db.HostRegion
 }
 
-func (s *hostStore) HostRegions(context.Context, []string) ([]db.HostRegion, error) { return s.regions, nil }
+func (s *hostStore) HostRegions(context.Context, []string) ([]db.HostRegion, error) {
+	return s.regions, nil
+}
 
 func (s *hostStore) Now() time.Time { return time.Now() }
 

@@ -15,7 +15,7 @@ type Privacy uint8
 // the hashes are unkeyed. A replay of such a history cannot use rules that compare numbers.
 const (
 	Plain Privacy = iota
-	// Players and the values of attributes are hashed. Names of attributes, tags that belong to none, and latencies are
+	// Hashed: players and the values of attributes are hashed. Names of attributes, tags that belong to none, and latencies are
 	// plain. Who vouches for the attributes is left out.
 	Hashed
 	NoAttributes // players are hashed; attributes, tags and latencies are left out
