@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -73,6 +74,7 @@ func run(t *testing.T, admit *admitter) {
 // Players see how long they wait once enough others were admitted, also by a replica that knows nothing but the rows.
 func TestLoginQueuesHaveEstimates(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t, "TestEstimatesOfValvesAreCalibrated")
 	d := storetest.New(t)
 	admit, err := newAdmitter(d.Store, nil)
 	require.NoError(t, err)
