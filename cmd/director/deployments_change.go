@@ -53,8 +53,11 @@ func (p *program) deploymentsStart() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
-		n, _, err := l.startDeployment(ctx, *of, near, "")
+		n, _, err := l.newDeployment(ctx, *of, near, "")
 		if err != nil {
+			return refusalText(err)
+		}
+		if err := l.store.StartDeployment(ctx, of.Region, n); err != nil {
 			return refusalText(err)
 		}
 		lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
@@ -65,13 +68,14 @@ func (p *program) deploymentsStart() *cobra.Command {
 	})
 }
 
-// startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
-func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
+// newDeployment returns a deployment by an operator, which is not yet inserted. The app version must be one of that
+// provider, if that is not "".
+func (l operator) newDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
 	by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
 	if v, err = l.store.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
-	// Before anything is inserted: a worker would start a server of another provider itself.
+	// A worker would start a server of another provider itself.
 	if by != "" && v.Provider != by {
 		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
 	}
@@ -89,7 +93,7 @@ func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, ne
 		key := netcode.NewKey()
 		n.SealedKey, n.SealedBy = sealer.SealSecret(token.PurposeNetcode, of.Region, n.ID.String(), key.Secret())
 	}
-	return n, v, l.store.StartDeployment(ctx, of.Region, n)
+	return n, v, nil
 }
 
 func (p *program) deploymentsStop() *cobra.Command {
@@ -137,7 +141,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		n, v, err := l.startDeployment(ctx, *of, netip.Addr{}, providerManual)
+		n, v, err := l.newDeployment(ctx, *of, netip.Addr{}, providerManual)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -147,6 +151,10 @@ func (p *program) deploymentsEnv() *cobra.Command {
 			v)
 		if err != nil {
 			return err
+		}
+		// Last: a deployment whose environment nobody has got would wait for its server until register_within ends.
+		if err := l.store.StartDeployment(ctx, of.Region, n); err != nil {
+			return refusalText(err)
 		}
 		// On stderr, since stdout goes into a file that a shell reads.
 		fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,

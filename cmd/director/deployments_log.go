@@ -86,9 +86,10 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	}
 	// It has ended: its last event says what its server was.
 	var end struct {
-		App     string        `json:"app"`
-		Version string        `json:"version"`
-		Ref     *provider.Ref `json:"ref"`
+		App      string        `json:"app"`
+		Version  string        `json:"version"`
+		Provider string        `json:"provider"`
+		Ref      *provider.Ref `json:"ref"`
 	}
 	for _, e := range d.Events {
 		if e.Kind == "deployment.ended" {
@@ -99,6 +100,10 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	}
 	if end.Ref == nil {
 		return "", "", errors.New("the deployment had no server")
+	}
+	// The server may have started at the fallback of its app version. Events that older versions wrote do not say where.
+	if end.Provider != "" {
+		return end.Provider, *end.Ref, nil
 	}
 	v, err := l.store.AppVersion(ctx, end.App, end.Version)
 	return v.Provider, *end.Ref, err

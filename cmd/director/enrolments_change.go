@@ -85,12 +85,18 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 	}
 	servers := cmd.Flags().Bool("servers", false,
 		"Also revoke the credentials of its game servers, which ends their sessions")
+	// All of them before the first is revoked.
+	checkFirst(cmd, func(args []string) error {
+		for _, arg := range args {
+			if region, name, ok := strings.Cut(arg, "/"); !ok || region == "" || name == "" {
+				return cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
+			}
+		}
+		return nil
+	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
-			region, name, ok := strings.Cut(arg, "/")
-			if !ok {
-				return false, cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
-			}
+			region, name, _ := strings.Cut(arg, "/")
 			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
 	})

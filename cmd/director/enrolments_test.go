@@ -39,6 +39,7 @@ func TestEnrolments(t *testing.T) {
 	require.Equal(t, []changeLine{{"eu/rack-7", false}}, clitest.Read[[]changeLine](t, director, environ, "enrolments", "revoke", "eu/rack-7"))
 	require.ErrorContains(t, director.Run(t, environ, "", "enrolments", "revoke", "eu/x").Err, "has no enrolment 'x'")
 	require.ErrorContains(t, director.Run(t, environ, "", "enrolments", "revoke", "rack-7").Err, "REGION/NAME")
+	require.ErrorContains(t, director.Run(t, environ, "", "enrolments", "revoke", "eu/any", "rack-7").Err, "REGION/NAME", "before the first is revoked")
 	require.ErrorContains(t, director.Run(t, environ, "", "enrolments", "revoke-server", "a").Err, "no credential of an enrolment")
 	require.Len(t, clitest.Read[[]opsview.Enrolment](t, director, environ, "enrolments", "list"), 1)
 	require.Len(t, clitest.Read[[]opsview.Enrolment](t, director, environ, "enrolments", "list", "--all"), 2)

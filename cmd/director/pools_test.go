@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
@@ -160,6 +161,15 @@ func TestDeploymentLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, director.Run(t, environ, "", "deployments", "log", id.String()).Stderr, "cannot read logs of edgegap")
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "deployments", "log", id.String(), "--lines", "0").Err))
+
+	// Its server started at the fallback of its app version; it has ended.
+	_, err = s.Pool().Exec(t.Context(), "UPDATE deployments SET provider = 'process'")
+	require.NoError(t, err)
+	_, err = s.Pool().Exec(t.Context(), "UPDATE app_versions SET provider = 'edgegap' WHERE version = 'v2'")
+	require.NoError(t, err)
+	_, err = query.New(s.Pool()).MoveToHistory(t.Context(), query.MoveToHistoryParams{Region: "eu", ID: id, Reason: "surplus"})
+	require.NoError(t, err)
+	require.Equal(t, "starts\nfails\n", director.OK(t, environ, "deployments", "log", id.String()))
 }
 
 func TestDeployments(t *testing.T) {

@@ -572,7 +572,7 @@ WITH gone AS (
 )
 INSERT INTO events (region, kind, instance_id, detail)
 SELECT g.region, 'deployment.ended', g.id::text,
-       jsonb_build_object('app', g.app, 'version', g.version, 'reason', coalesce(g.reason, $1::text), 'ref', g.ref, 'location', g.location)
+       jsonb_build_object('app', g.app, 'version', g.version, 'provider', g.provider, 'reason', coalesce(g.reason, $1::text), 'ref', g.ref, 'location', g.location)
        || CASE WHEN $2::text <> '' THEN jsonb_build_object('error', $2::text) ELSE '{}' END
 FROM gone g
 RETURNING instance_id
