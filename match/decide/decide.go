@@ -1,7 +1,9 @@
 package decide
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/match"
@@ -28,7 +30,9 @@ type Output struct {
 func Decide(in Input) Output {
 	e := New(in.Version, in.Seed)
 	e.SetRegions(in.Regions)
-	for _, t := range in.Tickets {
+	// In one order: counts promise a newcomer a match or not by those who came before it, and so it decides whether the
+	// sweep begins, which Next tells. Matches do not depend on it.
+	for _, t := range slices.SortedFunc(slices.Values(in.Tickets), compareAges) {
 		e.Add(t)
 	}
 	for _, r := range in.Rosters {
@@ -38,4 +42,9 @@ func Decide(in Input) Output {
 	out.Proposals, _ = e.Run(in.Now, math.MaxInt)
 	out.Next, _ = e.Next()
 	return out
+}
+
+// compareAges orders tickets, the oldest first.
+func compareAges(a, b *match.Ticket) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }

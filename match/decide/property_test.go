@@ -208,6 +208,18 @@ func TestDecisionsRepeat(t *testing.T) {
 		shuffled, err := json.Marshal(Decide(in))
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(shuffled))
+
+		// An engine's matches do not depend on the order, either, in which its tickets came.
+		e := New(in.Version, in.Seed)
+		e.SetRegions(in.Regions)
+		for _, added := range in.Tickets {
+			e.Add(added)
+		}
+		for _, r := range in.Rosters {
+			e.PutRoster(r)
+		}
+		proposals, _ := e.Run(in.Now, math.MaxInt)
+		require.Equal(t, Decide(in).Proposals, proposals)
 	})
 }
 
