@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lattice-director/director/internal/testkit/cputime"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -19,45 +19,31 @@ func BenchmarkRun(b *testing.B) {
 		for _, n := range []int{1000, 10_000, 50_000, 100_000} {
 			b.Run(fmt.Sprintf("%dv%d/%d", teams[0], teams[1], n), func(b *testing.B) {
 				p := with(game(teams...), nearSkill(100, step(10*time.Second, profile.Limits{Within: 200})))
-				benchmarkRun(b, p, crowd(n, 1))
+				tickets := crowd(n, 1)
+				matched := 0
+				var cpu time.Duration
+				for range b.N {
+					b.StopTimer()
+					e := New(Version{p, 1}, 1)
+					for _, t := range tickets {
+						e.Add(t)
+					}
+					runtime.GC()
+					b.StartTimer()
+					before := cputime.Of(b)
+					found, _ := e.Run(begin.Add(time.Minute), math.MaxInt)
+					cpu += cputime.Of(b) - before
+					matched = 0
+					for i := range found {
+						matched += len(found[i].Tickets)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(tickets)), "ns/ticket")
+				b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
+				b.ReportMetric(float64(matched)/float64(len(tickets)), "matched")
 			})
 		}
 	}
-}
-
-func benchmarkRun(b *testing.B, p *profile.Profile, tickets []*match.Ticket) {
-	b.Helper()
-	matched := 0
-	var cpu time.Duration
-	for range b.N {
-		b.StopTimer()
-		e := New(Version{p, 1}, 1)
-		for _, t := range tickets {
-			e.Add(t)
-		}
-		runtime.GC()
-		b.StartTimer()
-		before := cpuTime(b)
-		found, _ := e.Run(begin.Add(time.Minute), math.MaxInt)
-		cpu += cpuTime(b) - before
-		matched = 0
-		for i := range found {
-			matched += len(found[i].Tickets)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(tickets)), "ns/ticket")
-	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
-	b.ReportMetric(float64(matched)/float64(len(tickets)), "matched")
-}
-
-// cpuTime is what the process used so far: beside other programs the time by the clock says little.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // BenchmarkSteady is one of 2,000 arrivals a second, of which few would heal, beside 20,000 tickets that wait for
@@ -133,6 +119,13 @@ func BenchmarkMemory(b *testing.B) {
 		ping("eu", 20)(t)
 		ping("us", 90)(t)
 	}
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
 	for range b.N {
 		before := heap()
 		e := New(Version{p, 1}, 1)
@@ -144,14 +137,6 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.KeepAlive(e)
 	}
 	runtime.KeepAlive(tickets)
-}
-
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // BenchmarkIdle runs an engine whose 50,000 candidates no rule matches, while nothing changes.

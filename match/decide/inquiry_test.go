@@ -40,8 +40,8 @@ func drawInquiry(t *rapid.T, most int) *inquired {
 		require.False(t, q.feasible(q.p), "a ticket that lacks %v has a match", lacks)
 		t.Skip("no candidate")
 	}
-	for _, i := range rapid.Permutation(seq(len(q.in.Tickets))).Draw(t, "order") {
-		inquiry.Compare(q.in.Tickets[i])
+	for _, other := range rapid.Permutation(q.in.Tickets).Draw(t, "order") {
+		inquiry.Compare(other)
 	}
 	q.Findings = inquiry.Findings(1 << 18)
 	return q
@@ -54,14 +54,6 @@ func narrowedByOthers(rules []profile.Rule) bool {
 			r.Kind == profile.Avoid
 		return r.Age == profile.Each && len(r.Widen) > 0 && !pairs || narrowedByOthers(r.Rules)
 	})
-}
-
-func seq(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // feasible reports by brute force whether the ticket has a match under a profile.
@@ -187,7 +179,8 @@ func TestAnInquiryCountsPairs(t *testing.T) {
 					left[rule]++
 				}
 			}
-			if broken > 0 && !q.excluded(other) {
+			byMore := len(q.p.Modes) > 0 || len(q.tickets[0].Players)+len(other.Players) > 2 || newPlan(q.p).maxPlayers < 2
+			if broken > 0 && !byMore { // more than rules may exclude the pair
 				fewest = min(fewest, broken)
 			}
 		}
@@ -232,11 +225,6 @@ func (q *inquired) sharePlayers(other match.Ticket) bool {
 	})
 }
 
-// excluded reports whether the pair may be excluded by more than rules.
-func (q *inquired) excluded(other *match.Ticket) bool {
-	return len(q.p.Modes) > 0 || len(q.tickets[0].Players)+len(other.Players) > 2 || newPlan(q.p).maxPlayers < 2
-}
-
 // Pins a greatest set that is smaller than a match, or than the others that fit.
 func TestAnInquiryFindsTheGreatestSet(t *testing.T) {
 	t.Parallel()
@@ -245,10 +233,7 @@ func TestAnInquiryFindsTheGreatestSet(t *testing.T) {
 		tickets = append(tickets, ticket(fmt.Sprintf("t%d", i), skill(float64(1500+10*i)), textOf("role", "damage")))
 	}
 	tickets = append(tickets, ticket("far", skill(3000)), ticket("tank", skill(1500), textOf("role", "tank")))
-	p := with(game(5, 5), nearSkill(200))
-	for i := range p.Teams {
-		p.Teams[i].Roles = []profile.Role{{Name: "healer", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
-	}
+	p := tankAndHealer(with(game(5, 5), nearSkill(200)))
 	f := inquire(t, p, tickets)
 	require.Equal(t, Best{Players: 7, Needed: 10, Lacks: map[string]int{"healer": 2, "tank": 1}}, f.Best)
 	require.Equal(t, Reach{ID: "near-skill", OfPairs: true, Holds: 9, HoldsAllBefore: 9}, f.Rules[0])

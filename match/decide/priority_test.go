@@ -12,18 +12,13 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// tanksAreFew is a profile of one tank and one other, where others have a head start of at most so long.
-func tanksAreFew(upTo time.Duration) *profile.Profile {
-	p := game(2)
-	p.Teams[0].Roles = []profile.Role{{Name: "damage", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
-	p.Priority = profile.Priority{Attribute: "ahead", UpTo: upTo}
-	return p
-}
-
 // overtaken runs two minutes in which one tank a second comes, and two others that want to be first for ever. It
 // returns when those others came that were matched before one who came at the beginning, and whether that one was.
 func overtaken(upTo time.Duration) (others []time.Duration, matched bool) {
-	e := New(Version{tanksAreFew(upTo), 1}, 1)
+	p := game(2)
+	p.Teams[0].Roles = []profile.Role{{Name: "damage", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
+	p.Priority = profile.Priority{Attribute: "ahead", UpTo: upTo}
+	e := New(Version{p, 1}, 1)
 	arrived := map[string]time.Duration{}
 	arrive := func(id string, at time.Duration, options ...option) {
 		t := ticket(id, options...)

@@ -85,30 +85,27 @@ func TestTree(t *testing.T) {
 			found = append(found, tr.entryAt(at))
 		}
 		require.Equal(t, held, found)
-		requireWalk(t, &tr, held)
-	})
-}
 
-// requireWalk walks outward from somewhere and compares with sorting by distance.
-func requireWalk(t *rapid.T, tr *tree, held []entry) {
-	middle := float64(rapid.IntRange(-5, 65).Draw(t, "middle"))
-	low, high := middle-float64(rapid.IntRange(0, 40).Draw(t, "low")), middle+
-		float64(rapid.IntRange(0, 40).Draw(t, "high"))
-	want := slices.DeleteFunc(slices.Clone(held), func(e entry) bool { return e.sortKey < low || e.sortKey > high })
-	slices.SortFunc(want, func(a, b entry) int {
-		if x, y := distanceFrom(a.sortKey, middle), distanceFrom(b.sortKey, middle); x != y {
-			return int(x - y)
+		// A walk goes outward from somewhere, as sorted by distance.
+		middle := float64(rapid.IntRange(-5, 65).Draw(t, "middle"))
+		low, high := middle-float64(rapid.IntRange(0, 40).Draw(t, "low")), middle+
+			float64(rapid.IntRange(0, 40).Draw(t, "high"))
+		want := slices.DeleteFunc(slices.Clone(held), func(e entry) bool { return e.sortKey < low || e.sortKey > high })
+		slices.SortFunc(want, func(a, b entry) int {
+			if x, y := distanceFrom(a.sortKey, middle), distanceFrom(b.sortKey, middle); x != y {
+				return int(x - y)
+			}
+			return byAge(a.c, b.c)
+		})
+		players := 0
+		w := newWalk(&tr, middle, low, high)
+		for _, e := range want {
+			require.Same(t, e.c, w.nextCandidate())
+			players += e.c.playerCount
 		}
-		return byAge(a.c, b.c)
+		require.Nil(t, w.nextCandidate())
+		var sum counts
+		require.True(t, tr.offersBetween(low, high, &demand{minPlayers: players}, &sum))
+		require.False(t, tr.offersBetween(low, high, &demand{minPlayers: players + 1}, &sum))
 	})
-	players := 0
-	w := newWalk(tr, middle, low, high)
-	for _, e := range want {
-		require.Same(t, e.c, w.nextCandidate())
-		players += e.c.playerCount
-	}
-	require.Nil(t, w.nextCandidate())
-	var sum counts
-	require.True(t, tr.offersBetween(low, high, &demand{minPlayers: players}, &sum))
-	require.False(t, tr.offersBetween(low, high, &demand{minPlayers: players + 1}, &sum))
 }

@@ -3,7 +3,6 @@ package decide
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -15,17 +14,6 @@ import (
 )
 
 var ratingsByRole = []profile.RoleAttribute{{Role: "damage", Attribute: "as_damage"}, {Role: "support", Attribute: "as_support"}, {Role: "tank", Attribute: "as_tank"}}
-
-// roleQueue is 5 against 5, all in roles, whose ratings are compared.
-func roleQueue() *profile.Profile {
-	p := game(5, 5)
-	for i := range p.Teams {
-		p.Teams[i].Roles = []profile.Role{{Name: "damage", Min: 2, Max: 2}, {Name: "support", Min: 2, Max: 2}, {Name: "tank", Min: 1, Max: 1}}
-	}
-	near := nearSkill(400)
-	near.ByRole = ratingsByRole
-	return with(p, near)
-}
 
 // Pins teams that are made even by numbers that do not count: those without the role, or in the role that the player
 // had in the other team.
@@ -41,39 +29,15 @@ func TestTeamsAreEvenByTheRatingOfTheRole(t *testing.T) {
 		number("as_"+role, rating[one.ID])(one)
 		tickets = append(tickets, one)
 	}
-	found := decide(roleQueue(), tickets...)
+	p := game(5, 5)
+	for i := range p.Teams {
+		p.Teams[i].Roles = []profile.Role{{Name: "damage", Min: 2, Max: 2}, {Name: "support", Min: 2, Max: 2}, {Name: "tank", Min: 1, Max: 1}}
+	}
+	near := nearSkill(400)
+	near.ByRole = ratingsByRole
+	found := decide(with(p, near), tickets...)
 	require.Greater(t, len(found), 80)
-	total, best := 0.0, 0.0
-	for i := range found {
-		total += math.Abs(teamSum(&found[i].Teams[0], rating)-teamSum(&found[i].Teams[1], rating)) / 5
-		best += bestRoleSplit(&found[i], rating) / 5
-	}
-	t.Logf("of %d matches: %.2f, at best %.2f", len(found), total/float64(len(found)), best/float64(len(found)))
-	require.LessOrEqual(t, total, 1.5*best)
-}
-
-// bestRoleSplit is bestSplit with as many players of each role in both teams.
-func bestRoleSplit(p *Proposal, rating map[string]float64) float64 {
-	var seats []Seat
-	for _, team := range p.Teams {
-		seats = append(seats, team.Seats...)
-	}
-	best := math.Inf(1)
-	for side := range uint(1) << len(seats) {
-		if bits.OnesCount(side) != len(seats)/2 {
-			continue
-		}
-		difference, roles := 0.0, map[string]int{}
-		for i, s := range seats {
-			sign := 1 - 2*int(side>>i&1)
-			difference += float64(sign) * rating[s.Ticket]
-			roles[s.Role] += sign
-		}
-		if roles["tank"] == 0 && roles["damage"] == 0 && roles["support"] == 0 {
-			best = min(best, math.Abs(difference))
-		}
-	}
-	return best
+	requireEven(t, found, rating, 1.5)
 }
 
 // Pins players who get a role without the number that the rule needs of it, and a ticket that is refused although it

@@ -10,38 +10,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// ruleCase says whether some tickets are a match of a profile.
-type ruleCase struct {
-	name    string
-	profile *profile.Profile
-	tickets []*match.Ticket
-	found   int
-}
-
 func TestRules(t *testing.T) {
 	t.Parallel()
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			require.Len(t, decide(c.profile, c.tickets...), c.found)
-		})
-	}
-}
-
-func on(kind profile.RuleKind, attribute string, l profile.Limits) profile.Rule {
-	return profile.Rule{Kind: kind, Attribute: attribute, Limits: l}
-}
-
-func perTeam(r profile.Rule) profile.Rule {
-	r.PerTeam = true
-	return r
-}
-
-func compareRule(m profile.Measure, is profile.Operator, to float64) profile.Rule {
-	return profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: m, Operator: is}, Limits: profile.Limits{Number: to}}
-}
-
-func ruleCases() []ruleCase {
 	within := func(d float64) profile.Limits { return profile.Limits{Within: d} }
 	duel := func(r ...profile.Rule) *profile.Profile { return with(game(1, 1), r...) }
 	pairs := func(r ...profile.Rule) *profile.Profile { return with(game(2, 2), r...) }
@@ -58,7 +28,19 @@ func ruleCases() []ruleCase {
 	}
 	two := func(a, b option) []*match.Ticket { return []*match.Ticket{ticket("a", a), ticket("b", b)} }
 	counted := profile.Rule{Kind: profile.Count, Attribute: "class", AnyOf: []string{"x", "y"}, Limits: profile.Limits{Min: 1, Max: 1}}
-	return []ruleCase{
+	or := func(rules ...profile.Rule) profile.Rule { return profile.Rule{Kind: profile.Or, Rules: rules} }
+	standing := func(r profile.Rule, x float64) profile.Rule {
+		r.Missing.Value = &match.Value{Kind: match.Number, Number: x}
+		return r
+	}
+	byMean := nearSkill(1)
+	byMean.Party = profile.FoldMean
+	for _, c := range []struct {
+		name    string
+		profile *profile.Profile
+		tickets []*match.Ticket
+		found   int
+	}{
 		{"near, at the limit", duel(nearSkill(10)), two(skill(1), skill(11)), 1},
 		{"near, beyond", duel(nearSkill(10)), two(skill(1), skill(11.001)), 0},
 		{"near, each from the mean", duel(mean(5)), two(skill(1), skill(11)), 1},
@@ -90,37 +72,43 @@ func ruleCases() []ruleCase {
 		{"avoid per team: as opponents", duel(perTeam(on(profile.Avoid, "blocked", profile.Limits{}))), two(list("blocked", "b"), list("blocked")), 1},
 		{"avoid per team: of players who are placed last", pairs(perTeam(on(profile.Avoid, "blocked", profile.Limits{}))), []*match.Ticket{
 			ticket("a"), ticket("b"), ticket("c", list("blocked", "d")), ticket("d")}, 1},
-		{"or", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(6), skill(9)), 1},
-		{"neither", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(4), skill(9)), 0},
+		{"or", duel(or(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(6), skill(9)), 1},
+		{"neither", duel(or(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(4), skill(9)), 0},
 		{"not", duel(profile.Rule{Kind: profile.Not, Rules: []profile.Rule{nearSkill(1)}}), two(skill(4), skill(9)), 1},
 		{"missing", duel(nearSkill(10)), two(skill(4), textOf("x", "")), 0},
 		{"missing: pass", duel(passing(nearSkill(10))), two(skill(4), textOf("x", "")), 1},
 		{"missing: a value", duel(standing(nearSkill(10), 5)), two(skill(4), textOf("x", "")), 1},
 		{"missing: a value too far", duel(standing(nearSkill(10), 50)), two(skill(4), textOf("x", "")), 0},
-		{"a party's mean", with(game(2, 2), folded(nearSkill(1), profile.FoldMean)), []*match.Ticket{
+		{"a party's mean", with(game(2, 2), byMean), []*match.Ticket{
 			ticket("a", party(2), members("skill", 0, 10)), ticket("b", party(2), members("skill", 4, 6))}, 1},
 		{"a party, each", with(game(2, 2), nearSkill(1)), []*match.Ticket{
 			ticket("a", party(2), members("skill", 0, 10)), ticket("b", party(2), members("skill", 4, 6))}, 0},
 		{"sizes", with(&profile.Profile{Name: "p", Teams: []profile.Team{{Name: "x", Min: 1, Max: 3}, {Name: "y", Min: 1, Max: 3}}},
 			on(profile.Sizes, "", within(0))), []*match.Ticket{ticket("a", party(2)), ticket("b")}, 0},
 		{"party sizes", with(game(2, 2), on(profile.PartySizes, "", within(0))), []*match.Ticket{ticket("a", party(2)), ticket("b"), ticket("c")}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Len(t, decide(c.profile, c.tickets...), c.found)
+		})
 	}
 }
 
-func orRule(rules ...profile.Rule) profile.Rule { return profile.Rule{Kind: profile.Or, Rules: rules} }
+func on(kind profile.RuleKind, attribute string, l profile.Limits) profile.Rule {
+	return profile.Rule{Kind: kind, Attribute: attribute, Limits: l}
+}
+
+func perTeam(r profile.Rule) profile.Rule {
+	r.PerTeam = true
+	return r
+}
+
+func compareRule(m profile.Measure, is profile.Operator, to float64) profile.Rule {
+	return profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: m, Operator: is}, Limits: profile.Limits{Number: to}}
+}
 
 func passing(r profile.Rule) profile.Rule {
 	r.Missing.Pass = true
-	return r
-}
-
-func standing(r profile.Rule, x float64) profile.Rule {
-	r.Missing.Value = &match.Value{Kind: match.Number, Number: x}
-	return r
-}
-
-func folded(r profile.Rule, f profile.Fold) profile.Rule {
-	r.Party = f
 	return r
 }
 

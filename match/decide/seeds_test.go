@@ -52,7 +52,11 @@ func TestSweepFindsWhatNewcomersDoNot(t *testing.T) {
 		require.Empty(t, found)
 		require.True(t, done)
 	}
-	at = e.sweepAll(t, at)
+	for range 100 {
+		at = at.Add(time.Second)
+		found, _ := e.Run(at, math.MaxInt)
+		require.Empty(t, found)
+	}
 	_, ok := e.Next()
 	require.False(t, ok, "nothing changes")
 	for _, c := range e.waitingCandidates() {
@@ -71,16 +75,6 @@ func TestSweepFindsWhatNewcomersDoNot(t *testing.T) {
 		next, _ = e.Next()
 	}
 	require.Equal(t, []string{"t0000", "y"}, found[0].Tickets, "the sweep goes from the oldest on")
-}
-
-func (e *Engine) sweepAll(t *testing.T, at time.Time) time.Time {
-	t.Helper()
-	for range 100 {
-		at = at.Add(time.Second)
-		found, _ := e.Run(at, math.MaxInt)
-		require.Empty(t, found)
-	}
-	return at
 }
 
 // A run whose effort is spent goes on where it stopped, and finds the same.

@@ -19,15 +19,6 @@ func tankAndHealer(p *profile.Profile) *profile.Profile {
 	return p
 }
 
-func rolesOf(t *testing.T, team Team) map[string]int {
-	t.Helper()
-	roles := map[string]int{}
-	for _, s := range team.Seats {
-		roles[s.Role]++
-	}
-	return roles
-}
-
 // A player who takes two roles leaves the one that nobody else takes to itself.
 func TestRolesByMatching(t *testing.T) {
 	t.Parallel()
@@ -35,7 +26,11 @@ func TestRolesByMatching(t *testing.T) {
 		ticket("c", list("role", "healer", "tank")), ticket("d", textOf("role", "tank")), ticket("e"), ticket("f"))
 	require.Len(t, found, 1)
 	for _, team := range found[0].Teams {
-		require.Equal(t, map[string]int{"": 1, "tank": 1, "healer": 1}, rolesOf(t, team))
+		roles := map[string]int{}
+		for _, s := range team.Seats {
+			roles[s.Role]++
+		}
+		require.Equal(t, map[string]int{"": 1, "tank": 1, "healer": 1}, roles)
 	}
 	require.Empty(t, decide(tankAndHealer(game(2)), ticket("a", list("role", "tank")), ticket("b", list("role", "tank"))))
 }

@@ -2,10 +2,9 @@ package replay_test
 
 import (
 	"context"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/lattice-director/director/internal/testkit/cputime"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -19,9 +18,9 @@ func BenchmarkHour(b *testing.B) {
 			o := simulate.Defaults()
 			o.Rate, o.Profile = 100, parse(b, document)
 			for range b.N {
-				before := cpuTime(b)
+				before := cputime.Of(b)
 				report := simulated(b, o)
-				b.ReportMetric((cpuTime(b) - before).Seconds(), "cpu-s")
+				b.ReportMetric((cputime.Of(b) - before).Seconds(), "cpu-s")
 				b.ReportMetric(float64(report.Replayed.Matched)/float64(report.Replayed.Tickets), "matched")
 			}
 		})
@@ -59,13 +58,4 @@ func simulated(t testing.TB, o simulate.Options) *replay.Report {
 		t.Fatal(err)
 	}
 	return report
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
