@@ -1,7 +1,6 @@
 package match_test
 
 import (
-	"math/big"
 	"testing"
 	"time"
 
@@ -10,9 +9,6 @@ import (
 
 	"github.com/lattice-director/director/match"
 )
-
-// new64 converts a number exactly, infinities included, for arithmetic that is independent of float64.
-func new64(x float64) *big.Float { return big.NewFloat(x) }
 
 func TestMomentValid(t *testing.T) {
 	t.Parallel()

@@ -123,29 +123,28 @@ func TestAMatchThatWaitsForItsTrade(t *testing.T) {
 // Pins documents and texts that nobody can read.
 func TestGolden(t *testing.T) {
 	t.Parallel()
+	golden := func(name string, v any, text string) {
+		document := string(must.Get(json.MarshalIndent(v, "", "  "))(t)) + "\n"
+		for file, got := range map[string]string{name + ".json": document, name + ".txt": text} {
+			file = filepath.Join("testdata", file)
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+			}
+			require.Equal(t, string(must.Get(os.ReadFile(file))(t)), got)
+		}
+	}
 	for name, found := range scenes(t) {
-		golden(t, name+".json", document(t, found))
-		golden(t, name+".txt", found.Text())
+		golden(name, found, found.Text())
 	}
-	m := decided(t)
-	golden(t, "match.json", document(t, m))
-	golden(t, "match.txt", m.Text())
-}
-
-func document(t *testing.T, v any) string {
-	t.Helper()
-	text := must.Get(json.MarshalIndent(v, "", "  "))(t)
-	return string(text) + "\n"
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+	stored := must.Get(explain.EncodeWhy(proposal(2), map[string]int{"blue": 2}))(t)
+	committed, waited := now.Add(4*time.Millisecond), int64(34_500)
+	m := explain.Match{
+		Schema: explain.Schema, MatchID: "0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10", AsOf: now.Add(time.Minute), State: "playing", Profile: "ranked-5v5", Version: 4, Seed: "81985529216486895",
+		DecidedAt: now, CommittedAt: &committed, Mode: "arena", Region: "eu", Session: "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10", Host: "eu-arena-7",
+		Tickets: []explain.TicketOutcome{{"t-0", "assigned", &waited}, {"t-1", "assigned", nil}},
 	}
-	want := must.Get(os.ReadFile(file))(t)
-	require.Equal(t, string(want), got)
+	require.NoError(t, json.Unmarshal(stored, &m.Why))
+	golden("match", m, m.Text())
 }
 
 // The sentences that the documents exist for.
@@ -164,19 +163,6 @@ func TestWhatIsSaid(t *testing.T) {
 		require.Contains(t, all[scene].Text(), sentence, scene)
 	}
 	require.Equal(t, 231.0, *all["too_far"].Profiles[0].WouldMatch[0].Within)
-}
-
-func decided(t *testing.T) explain.Match {
-	t.Helper()
-	stored := must.Get(explain.EncodeWhy(proposal(2), map[string]int{"blue": 2}))(t)
-	committed, waited := now.Add(4*time.Millisecond), int64(34_500)
-	m := explain.Match{
-		Schema: explain.Schema, MatchID: "0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10", AsOf: now.Add(time.Minute), State: "playing", Profile: "ranked-5v5", Version: 4, Seed: "81985529216486895",
-		DecidedAt: now, CommittedAt: &committed, Mode: "arena", Region: "eu", Session: "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10", Host: "eu-arena-7",
-		Tickets: []explain.TicketOutcome{{"t-0", "assigned", &waited}, {"t-1", "assigned", nil}},
-	}
-	require.NoError(t, json.Unmarshal(stored, &m.Why))
-	return m
 }
 
 // proposal has so many tickets, half of them in each team.

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/decide/decidetest"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/verify"
 )
@@ -30,11 +31,37 @@ func TestParity(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
-		p := read(t, strings.Replace(name, ".tickets", "", 1))
+		profileFile := strings.Replace(name, ".tickets", "", 1)
+		p, err := profile.Parse(must.Get(os.ReadFile(profileFile))(t))
+		require.NoError(t, err, profileFile)
+		require.Equal(t, strings.TrimSuffix(filepath.Base(profileFile), ".yaml"), p.Name)
 		for _, c := range casesOf(t, name, p.Name) {
 			t.Run(p.Name+"/"+c.About, func(t *testing.T) {
 				t.Parallel()
-				c.run(t, p)
+				out := decide.Decide(decide.Input{Version: decide.Version{Profile: p, Number: 1}, Tickets: c.tickets, Regions: c.regions(), Now: now})
+				matches, sizes := [][]string{}, []int{}
+				for _, m := range out.Proposals {
+					require.Empty(t, decidetest.Violations(p, m, decidetest.Match(m, c.values()), now))
+					matches, sizes = append(matches, slices.Sorted(slices.Values(m.Tickets))), append(sizes, m.Players())
+					if c.Region != "" {
+						require.NotEmpty(t, m.Regions)
+						require.Equal(t, c.Region, m.Regions[0].Name)
+					}
+					for attribute, value := range c.Chosen {
+						require.Equal(t, value, m.Chosen[attribute])
+					}
+					for _, left := range c.Left {
+						require.NotContains(t, m.Tickets, left)
+					}
+				}
+				if c.Sizes == nil {
+					require.ElementsMatch(t, c.Matches, matches)
+				} else {
+					require.Equal(t, c.Sizes, sizes)
+				}
+				if len(c.tickets) <= feasibleUpTo {
+					require.Equal(t, len(out.Proposals) > 0, verify.Feasible(p, c.values(), nil, now))
+				}
 			})
 		}
 	}
@@ -60,87 +87,9 @@ func TestPageNamesTheExamples(t *testing.T) {
 	require.Equal(t, there, slices.Compact(onPage))
 }
 
-func read(t *testing.T, name string) *profile.Profile {
-	document := must.Get(os.ReadFile(name))(t)
-	p, err := profile.Parse(document)
-	require.NoError(t, err, name)
-	require.Equal(t, strings.TrimSuffix(filepath.Base(name), ".yaml"), p.Name)
-	return p
-}
-
-func (c *pool) run(t *testing.T, p *profile.Profile) {
-	out := decide.Decide(decide.Input{Version: decide.Version{Profile: p, Number: 1}, Tickets: c.tickets, Regions: c.regions(), Now: now})
-	matches, sizes := [][]string{}, []int{}
-	for _, m := range out.Proposals {
-		require.Empty(t, c.violations(p, m))
-		matches, sizes = append(matches, slices.Sorted(slices.Values(m.Tickets))), append(sizes, c.players(m))
-		if c.Region != "" {
-			require.NotEmpty(t, m.Regions)
-			require.Equal(t, c.Region, m.Regions[0].Name)
-		}
-		for attribute, value := range c.Chosen {
-			require.Equal(t, value, m.Chosen[attribute])
-		}
-		for _, left := range c.Left {
-			require.NotContains(t, m.Tickets, left)
-		}
-	}
-	if c.Sizes == nil {
-		require.ElementsMatch(t, c.sorted(), matches)
-	} else {
-		require.Equal(t, c.Sizes, sizes)
-	}
-	if len(c.tickets) <= feasibleUpTo {
-		require.Equal(t, len(out.Proposals) > 0, verify.Feasible(p, c.values(), nil, now))
-	}
-}
-
-// violations returns what is wrong with a proposal, in each region and mode that it offers.
-func (c *pool) violations(p *profile.Profile, m decide.Proposal) (found []verify.Violation) {
-	regions, modes := []string{""}, append([]string{""}, m.Modes...)
-	for _, r := range m.Regions {
-		regions = append(regions, r.Name)
-	}
-	checked := verify.Match{Chosen: m.Chosen}
-	for _, t := range c.values() {
-		if slices.Contains(m.Tickets, t.ID) {
-			checked.Tickets = append(checked.Tickets, t)
-		}
-	}
-	for _, team := range m.Teams {
-		for _, s := range team.Seats {
-			checked.Seats = append(checked.Seats, verify.Seat{Ticket: s.Ticket, Sub: s.Sub, Team: team.Name, Role: s.Role})
-		}
-	}
-	for _, checked.Region = range regions {
-		for _, checked.Mode = range modes {
-			found = append(found, verify.Check(p, checked, now)...)
-		}
-	}
-	return found
-}
-
-func (c *pool) players(m decide.Proposal) (n int) {
-	for _, t := range c.tickets {
-		if slices.Contains(m.Tickets, t.ID) {
-			n += len(t.Players)
-		}
-	}
-	return n
-}
-
 func (c *pool) values() (tickets []match.Ticket) {
 	for _, t := range c.tickets {
 		tickets = append(tickets, *t)
 	}
 	return tickets
-}
-
-// sorted returns the expected matches, each with its tickets in the order of their ids.
-func (c *pool) sorted() [][]string {
-	sorted := [][]string{}
-	for _, m := range c.Matches {
-		sorted = append(sorted, slices.Sorted(slices.Values(m)))
-	}
-	return sorted
 }

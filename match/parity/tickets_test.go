@@ -1,6 +1,7 @@
 package parity_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -43,34 +44,6 @@ type row struct {
 	Doubles   map[string]float64 `yaml:"doubles"`
 	Latencies map[string]uint16  `yaml:"latencies"`
 	Players   []map[string]any   `yaml:"players"`
-}
-
-func casesOf(t *testing.T, name, profileName string) []pool {
-	text := must.Get(os.ReadFile(name))(t)
-	var cases []pool
-	require.NoError(t, yaml.UnmarshalWithOptions(text, &cases, yaml.Strict()), name)
-	matching := 0
-	for i := range cases {
-		cases[i].makeTickets(t, profileName)
-		if cases[i].Matches != nil || cases[i].Sizes != nil {
-			matching++
-		}
-	}
-	require.Positive(t, matching, "%s needs tickets that match", name)
-	require.Less(t, matching, len(cases), "%s needs tickets that do not match", name)
-	return cases
-}
-
-func (c *pool) makeTickets(t *testing.T, profileName string) {
-	for _, r := range c.Tickets {
-		for range max(r.Count, 1) {
-			id := r.ID
-			if id == "" {
-				id = fmt.Sprintf("t%d", len(c.tickets)+1)
-			}
-			c.tickets = append(c.tickets, r.ticket(t, id, profileName))
-		}
-	}
 }
 
 func (r row) ticket(t *testing.T, id, profileName string) *match.Ticket {
@@ -124,4 +97,28 @@ func (c *pool) regions() (regions []decide.Region) {
 		regions = append(regions, decide.Region{Name: name, Room: true})
 	}
 	return regions
+}
+
+// casesOf reads the cases of a file.
+func casesOf(t *testing.T, name, profileName string) (cases []pool) {
+	require.NoError(t, yaml.UnmarshalWithOptions(must.Get(os.ReadFile(name))(t), &cases, yaml.Strict()), name)
+	matching := 0
+	for i := range cases {
+		c := &cases[i]
+		for _, m := range c.Matches {
+			slices.Sort(m)
+		}
+		for _, r := range c.Tickets {
+			for range max(r.Count, 1) {
+				id := cmp.Or(r.ID, fmt.Sprintf("t%d", len(c.tickets)+1))
+				c.tickets = append(c.tickets, r.ticket(t, id, profileName))
+			}
+		}
+		if c.Matches != nil || c.Sizes != nil {
+			matching++
+		}
+	}
+	require.Positive(t, matching, "%s needs tickets that match", name)
+	require.Less(t, matching, len(cases), "%s needs tickets that do not match", name)
+	return cases
 }

@@ -1,10 +1,10 @@
 package replay_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/lattice-director/director/internal/testkit/cputime"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -16,7 +16,7 @@ func BenchmarkHour(b *testing.B) {
 	for name, document := range profiles {
 		b.Run(name, func(b *testing.B) {
 			o := simulate.Defaults()
-			o.Rate, o.Profile = 100, parse(b, document)
+			o.Rate, o.Profile = 100, must.Get(profile.Parse([]byte(document)))(b)
 			for range b.N {
 				before := cputime.Of(b)
 				report := simulated(b, o)
@@ -36,26 +36,10 @@ var profiles = map[string]string{
 		"rules: [{near: skill, within: 100, widen: [{after: 10s, within: 200}, {after: 20s, within: any}]}]\n",
 }
 
-func parse(t testing.TB, document string) *profile.Profile {
-	t.Helper()
-	p, err := profile.Parse([]byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func simulated(t testing.TB, o simulate.Options) *replay.Report {
 	t.Helper()
-	arrivals, err := simulate.Arrivals(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := replay.Run(context.Background(), replay.Input{
-		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, Begin: o.From, End: o.End(), Regions: []string{"ap", "eu", "us"}, Arrivals: arrivals,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
+	return must.Get(replay.Run(t.Context(), replay.Input{
+		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, Begin: o.From, End: o.End(),
+		Regions: []string{"ap", "eu", "us"}, Arrivals: must.Get(simulate.Arrivals(o))(t),
+	}))(t)
 }

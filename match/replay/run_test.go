@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
 	"github.com/lattice-director/director/match/simulate"
 )
@@ -36,23 +37,11 @@ func matched(a replay.Arrival, was string, first bool, seconds float64) replay.A
 	return a
 }
 
-func each(arrivals ...replay.Arrival) iter.Seq2[replay.Arrival, error] {
-	return func(yield func(replay.Arrival, error) bool) {
-		for _, a := range arrivals {
-			if !yield(a, nil) {
-				return
-			}
-		}
-	}
-}
-
-func none(func(replay.Match, error) bool) {}
-
 func run(t *testing.T, document string, change func(*replay.Input), arrivals ...replay.Arrival) *replay.Report {
 	t.Helper()
 	in := replay.Input{
-		Version: decide.Version{Profile: parse(t, document), Number: 1}, Seed: 7, Begin: begin, End: begin.Add(time.Hour),
-		Arrivals: each(arrivals...), Matches: none, HasSameRules: func(v int) bool { return v == 1 },
+		Version: decide.Version{Profile: must.Get(profile.Parse([]byte(document)))(t), Number: 1}, Seed: 7, Begin: begin, End: begin.Add(time.Hour),
+		Arrivals: withoutErrors(arrivals), Matches: func(func(replay.Match, error) bool) {}, HasSameRules: func(v int) bool { return v == 1 },
 	}
 	if change != nil {
 		change(&in)
@@ -171,7 +160,7 @@ func TestCapacityAsRecorded(t *testing.T) {
 func TestTheSameSeedHasTheSameReport(t *testing.T) {
 	t.Parallel()
 	o := simulate.Defaults()
-	o.Profile, o.Hours, o.Skill.Bimodal = parse(t, profiles["1v1"]), 0.05, true
+	o.Profile, o.Hours, o.Skill.Bimodal = must.Get(profile.Parse([]byte(profiles["1v1"])))(t), 0.05, true
 	texts := map[string]bool{}
 	for range 3 {
 		text, err := json.Marshal(simulated(t, o))
@@ -189,7 +178,7 @@ func TestWhatCannotBeReplayed(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*replay.Input){
 		"function": func(in *replay.Input) {
-			in.Version.Profile = parse(t, "name: f\nfunction: {host: f, port: 1, type: grpc}\n")
+			in.Version.Profile = must.Get(profile.Parse([]byte("name: f\nfunction: {host: f, port: 1, type: grpc}\n")))(t)
 		},
 		"end after":  func(in *replay.Input) { in.End = in.Begin },
 		"rate of ac": func(in *replay.Input) { in.Accept.Rate = 2 },
@@ -197,9 +186,19 @@ func TestWhatCannotBeReplayed(t *testing.T) {
 			in.Arrivals = func(yield func(replay.Arrival, error) bool) { yield(replay.Arrival{}, fmt.Errorf("broken")) }
 		},
 	} {
-		in := replay.Input{Version: decide.Version{Profile: parse(t, duel)}, Begin: begin, End: begin.Add(time.Hour), Arrivals: each()}
+		in := replay.Input{Version: decide.Version{Profile: must.Get(profile.Parse([]byte(duel)))(t)}, Begin: begin, End: begin.Add(time.Hour), Arrivals: withoutErrors(nil)}
 		change(&in)
 		_, err := replay.Run(t.Context(), in)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+func withoutErrors(arrivals []replay.Arrival) iter.Seq2[replay.Arrival, error] {
+	return func(yield func(replay.Arrival, error) bool) {
+		for _, a := range arrivals {
+			if !yield(a, nil) {
+				return
+			}
+		}
 	}
 }

@@ -7,20 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
 	"github.com/lattice-director/director/match/simulate"
 )
 
 const tradedDuel = "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nattributes: {skill: {type: number}}\n"
-
-// arrivalsOf are so many tickets on average, of single players with skill 1500±300.
-func arrivalsOf(t *testing.T, document string, rate float64, tickets int) simulate.Options {
-	t.Helper()
-	o := simulate.Defaults()
-	o.Profile, o.Rate, o.Hours = parse(t, document), rate, float64(tickets)/rate/3600
-	o.Parties, o.Regions = []simulate.Share{{Size: 1, Weight: 1}}, nil
-	return o
-}
 
 // The cost is at most 1.6 times that of somebody who knew all arrivals, at any rate of arrivals and for any trade, with
 // nothing else in the profile. First come, first served costs up to 40 times as much, fixed steps of widening up to 3
@@ -29,7 +22,10 @@ func TestATradeCostsLittleMoreThanTheOptimum(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0.2, 1, 5, 50} {
 		for _, trade := range []float64{5, 10, 40} {
-			o := arrivalsOf(t, tradedDuel+fmt.Sprintf("trade: {skill: %g per second}\n", trade), rate, 200)
+			o := simulate.Defaults()
+			document := tradedDuel + fmt.Sprintf("trade: {skill: %g per second}\n", trade)
+			o.Profile, o.Rate, o.Hours = must.Get(profile.Parse([]byte(document)))(t), rate, 200/rate/3600
+			o.Parties, o.Regions = []simulate.Share{{Size: 1, Weight: 1}}, nil // single players with skill 1500±300
 			report := simulated(t, o)
 			require.NotNil(t, report.Optimum)
 			t.Logf("%4g tickets a second, %2g points a second: %.2f times", rate, trade, report.Optimum.Ratio)

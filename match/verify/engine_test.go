@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/decide/decidetest"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/verify"
 	"github.com/lattice-director/director/match/verify/verifytest"
@@ -35,33 +36,15 @@ func (s *scene) decide(seed uint64) {
 	s.out = decide.Decide(in)
 }
 
-// violations checks a proposal in each region and mode that it offers.
-func (s *scene) violations(m decide.Proposal) []verify.Violation {
-	return s.violationsAt(m, verifytest.Now)
-}
-
-func (s *scene) violationsAt(m decide.Proposal, now time.Time) (found []verify.Violation) {
-	checked := verify.Match{Tickets: s.of(m), Seats: seatsOf(m), Chosen: m.Chosen, Joins: s.session(m.Session)}
-	for _, region := range m.Regions {
-		checked.Region = region.Name
-		for _, checked.Mode = range append([]string{""}, m.Modes...) {
-			found = append(found, verify.Check(s.p, checked, now)...)
-		}
-	}
-	return found
-}
-
 func (s *scene) of(m decide.Proposal) []match.Ticket {
 	return slices.DeleteFunc(slices.Clone(s.tickets), func(t match.Ticket) bool { return !slices.Contains(m.Tickets, t.ID) })
 }
 
-func seatsOf(m decide.Proposal) (seats []verify.Seat) {
-	for _, team := range m.Teams {
-		for _, seat := range team.Seats {
-			seats = append(seats, verify.Seat{Ticket: seat.Ticket, Sub: seat.Sub, Team: team.Name, Role: seat.Role})
-		}
-	}
-	return seats
+// violations checks a proposal in each region and mode that it offers.
+func (s *scene) violations(m decide.Proposal, now time.Time) []verify.Violation {
+	checked := decidetest.Match(m, s.tickets)
+	checked.Joins = s.session(m.Session)
+	return decidetest.Violations(s.p, m, checked, now)
 }
 
 // session returns the session that newcomers join as it was before, or nil.
@@ -90,7 +73,7 @@ func TestLargeMatchesKeepTheRules(t *testing.T) {
 		s.decide(rapid.Uint64().Draw(t, "seed"))
 		for _, m := range s.out.Proposals {
 			found++
-			require.Empty(t, s.violations(m))
+			require.Empty(t, s.violations(m, verifytest.Now))
 			require.NotEmpty(t, m.Regions)
 		}
 	})
@@ -109,51 +92,42 @@ func TestJoinsKeepTheRules(t *testing.T) {
 			return
 		}
 		s.p.JoinInProgress = profile.JoinInProgress{When: profile.Prefer, Within: rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "within")}
-		s.play(t, s.out.Proposals[0])
+		first := s.out.Proposals[0] // is an open match that some of its players have left
+		age := time.Minute + time.Duration(rapid.IntRange(0, 1).Draw(t, "more than a minute"))
+		r := decide.Roster{Session: "open", Region: first.Regions[0].Name, Opened: verifytest.Now.Add(-age)}
+		if len(first.Modes) > 0 {
+			r.Mode = first.Modes[0]
+		}
+		has := map[string]match.Attributes{}
+		for _, ticket := range s.of(first) {
+			for _, p := range ticket.Players {
+				has[p.Sub] = p.Attributes
+			}
+		}
+		for _, team := range first.Teams {
+			var players []decide.RosterPlayer
+			for _, seat := range team.Seats {
+				if rapid.IntRange(0, 3).Draw(t, "left") > 0 {
+					players = append(players, decide.RosterPlayer{Ticket: seat.Ticket, Sub: seat.Sub, Role: seat.Role, Attributes: has[seat.Sub]})
+				}
+			}
+			r.Teams = append(r.Teams, players)
+		}
+		s.rosters, s.tickets = []decide.Roster{r}, verifytest.Tickets(6).Draw(t, "newcomers")
+		for i := range s.tickets { // under names that no roster has
+			for j := range s.tickets[i].Players {
+				s.tickets[i].Players[j].Sub = fmt.Sprintf("new-%d-%d", i, j)
+			}
+			s.tickets[i].ID = "new-" + s.tickets[i].ID
+		}
 		s.decide(2)
 		joined := map[string]int{}
 		for _, m := range s.out.Proposals {
 			if joined[m.Session]++; m.Session != "" && joined[m.Session] == 1 { // later ones join another roster
 				joins++
-				require.Empty(t, s.violations(m))
+				require.Empty(t, s.violations(m, verifytest.Now))
 			}
 		}
 	})
 	require.Positive(t, joins)
-}
-
-// play makes a proposal an open match that some of its players have left.
-func (s *scene) play(t *rapid.T, m decide.Proposal) {
-	age := time.Minute + time.Duration(rapid.IntRange(0, 1).Draw(t, "more than a minute"))
-	r := decide.Roster{Session: "open", Region: m.Regions[0].Name, Opened: verifytest.Now.Add(-age)}
-	if len(m.Modes) > 0 {
-		r.Mode = m.Modes[0]
-	}
-	has := map[string]match.Attributes{}
-	for _, ticket := range s.of(m) {
-		for _, p := range ticket.Players {
-			has[p.Sub] = p.Attributes
-		}
-	}
-	for _, team := range m.Teams {
-		var players []decide.RosterPlayer
-		for _, seat := range team.Seats {
-			if rapid.IntRange(0, 3).Draw(t, "left") > 0 {
-				players = append(players, decide.RosterPlayer{Ticket: seat.Ticket, Sub: seat.Sub, Role: seat.Role, Attributes: has[seat.Sub]})
-			}
-		}
-		r.Teams = append(r.Teams, players)
-	}
-	s.rosters, s.tickets = []decide.Roster{r}, newcomers(verifytest.Tickets(6).Draw(t, "newcomers"))
-}
-
-// newcomers gives tickets and players names that no roster has.
-func newcomers(tickets []match.Ticket) []match.Ticket {
-	for i := range tickets {
-		for j := range tickets[i].Players {
-			tickets[i].Players[j].Sub = fmt.Sprintf("new-%d-%d", i, j)
-		}
-		tickets[i].ID = "new-" + tickets[i].ID
-	}
-	return tickets
 }

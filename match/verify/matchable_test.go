@@ -24,7 +24,9 @@ func TestWhatExplainCallsMatchableIsMatched(t *testing.T) {
 			continue
 		}
 		q := drawQueue(t, seed)
-		s := newStream(q, seed)
+		slices.SortFunc(q.Tickets, func(a, b match.Ticket) int { return a.Created.Compare(b.Created) })
+		s := &stream{Queue: q, engine: decide.New(decide.Version{Profile: q.Profile, Number: 1}, seed), waiting: map[string]*match.Ticket{}, now: q.Tickets[0].Created}
+		s.engine.SetRegions(rooms)
 		for range 2 {
 			s.run(t, len(q.Tickets)/2)
 			said := s.matchable(t)
@@ -46,14 +48,6 @@ type stream struct {
 	now     time.Time
 	next    int // ticket
 	waiting map[string]*match.Ticket
-}
-
-func newStream(q verifytest.Queue, seed uint64) *stream {
-	slices.SortFunc(q.Tickets, func(a, b match.Ticket) int { return a.Created.Compare(b.Created) })
-	s := &stream{Queue: q, engine: decide.New(decide.Version{Profile: q.Profile, Number: 1}, seed), waiting: map[string]*match.Ticket{}}
-	s.now = q.Tickets[0].Created
-	s.engine.SetRegions(rooms)
-	return s
 }
 
 var rooms = []decide.Region{{Name: "ap", Room: true}, {Name: "eu", Room: true}, {Name: "us", Room: true}}

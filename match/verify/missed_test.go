@@ -125,7 +125,7 @@ func (s *queueScene) run(t *testing.T, seed uint64) {
 		found, _ := e.Run(s.now, math.MaxInt)
 		for _, m := range found {
 			sc := scene{p: s.Profile, tickets: s.Tickets}
-			require.Empty(t, sc.violationsAt(m, s.now))
+			require.Empty(t, sc.violations(m, s.now))
 			for _, id := range m.Tickets {
 				taken[id] = true
 			}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide/decidetest"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/verify"
 	"github.com/lattice-director/director/match/verify/verifytest"
@@ -31,7 +32,8 @@ func TestPreferencesHoldAsReported(t *testing.T) {
 		for _, m := range s.out.Proposals {
 			require.Len(t, m.Preferences, len(s.p.Prefer))
 			for i, preference := range s.p.Prefer {
-				found := verify.Match{Tickets: s.of(m), Seats: seatsOf(m), Region: m.Regions[0].Name}
+				found := decidetest.Match(m, s.tickets)
+				found.Region = m.Regions[0].Name
 				require.Equal(t, satisfies(s.p, preference.Rule, found), m.Preferences[i].Holds, "%v of %v", preference, m)
 				held[m.Preferences[i].Holds]++
 			}
@@ -46,7 +48,19 @@ func TestTheMatchThatIsPreferredIsMade(t *testing.T) {
 	t.Parallel()
 	chosen := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := scene{p: duelWithPreferences(t), tickets: verifytest.Tickets(8).Draw(t, "tickets")}
+		p := &profile.Profile{Name: verifytest.Name, TTL: time.Hour, Pool: &match.Pool{}, Teams: []profile.Team{
+			{Name: "r", Min: 1, Max: 1, Step: 1}, {Name: "s", Min: 1, Max: 1, Step: 1},
+		}}
+		soft := func(id string, r profile.Rule) {
+			r.ID, r.Missing.Pass, r.Spread = id, true, profile.NoSpread
+			p.Prefer = append(p.Prefer, profile.Preference{Rule: r, Weight: float64(rapid.IntRange(1, 4).Draw(t, id))})
+		}
+		p.Rules = []profile.Rule{{ID: "near", Kind: profile.Near, Attribute: "skill", Missing: profile.Missing{Pass: true}, Limits: profile.Limits{Within: 3}}}
+		soft("clan", profile.Rule{Kind: profile.Same, Attribute: "clan"})
+		soft("maps", profile.Rule{Kind: profile.Common, Attribute: "maps", Limits: profile.Limits{AtLeast: 1}})
+		soft("level", profile.Rule{Kind: profile.Near, Attribute: "level", Limits: profile.Limits{Within: 1}})
+		soft("latency", profile.Rule{Kind: profile.Latency, Limits: profile.Limits{Latency: 30 * time.Millisecond}})
+		s := scene{p: p, tickets: verifytest.Tickets(8).Draw(t, "tickets")}
 		s.decide(1)
 		best, matches := preferredWeights(s.p, s.tickets, s.anchor())
 		if matches == 0 {
@@ -73,23 +87,6 @@ func (s *scene) anchor() string {
 		return ""
 	}
 	return s.out.Proposals[0].Anchor
-}
-
-// duelWithPreferences is 1 against 1 with preferences of several kinds.
-func duelWithPreferences(t *rapid.T) *profile.Profile {
-	p := &profile.Profile{Name: verifytest.Name, TTL: time.Hour, Pool: &match.Pool{}, Teams: []profile.Team{
-		{Name: "r", Min: 1, Max: 1, Step: 1}, {Name: "s", Min: 1, Max: 1, Step: 1},
-	}}
-	soft := func(id string, r profile.Rule) {
-		r.ID, r.Missing.Pass, r.Spread = id, true, profile.NoSpread
-		p.Prefer = append(p.Prefer, profile.Preference{Rule: r, Weight: float64(rapid.IntRange(1, 4).Draw(t, id))})
-	}
-	p.Rules = []profile.Rule{{ID: "near", Kind: profile.Near, Attribute: "skill", Missing: profile.Missing{Pass: true}, Limits: profile.Limits{Within: 3}}}
-	soft("clan", profile.Rule{Kind: profile.Same, Attribute: "clan"})
-	soft("maps", profile.Rule{Kind: profile.Common, Attribute: "maps", Limits: profile.Limits{AtLeast: 1}})
-	soft("level", profile.Rule{Kind: profile.Near, Attribute: "level", Limits: profile.Limits{Within: 1}})
-	soft("latency", profile.Rule{Kind: profile.Latency, Limits: profile.Limits{Latency: 30 * time.Millisecond}})
-	return p
 }
 
 // preferredWeights tries all pairs with the anchor, or all pairs without one, and returns the greatest weight and how
