@@ -125,8 +125,13 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 	case "failed":
 		return &Deployed{hasFailed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":
+		dialled := r.Endpoint
+		// As it is now, under the lock: it may have been decided after completeRegistration read it.
+		if d.Endpoint != nil {
+			dialled = *d.Endpoint
+		}
 		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
-			Endpoint: r.Endpoint})
+			Endpoint: dialled})
 	case "starting", "ready":
 		_, err = provision.MakeReady(ctx, q, region, id)
 	}

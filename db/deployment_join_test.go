@@ -258,6 +258,37 @@ func TestDrainingDeployments(t *testing.T) {
 	require.Equal(t, "draining", b.phaseOf(id))
 }
 
+// Pins a server that registers again in the moment in which it becomes ready, or drains: the registration has read the
+// deployment before, and took the endpoint away.
+func TestARegistrationThatIsOvertakenKeepsTheEndpoint(t *testing.T) {
+	t.Parallel()
+	const dialled = "ws://192.0.2.7:31504/play"
+	for status, end := range map[string]string{"ready": "", "draining": "UPDATE deployments SET phase = 'draining', desired = 'stopped'"} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id := b.deploy("starting")
+			b.requireJoined(id, "boot-1")
+			release := b.Hold("SELECT FROM instance_directory FOR UPDATE")
+			again := make(chan error, 1)
+			go func() {
+				_, err := b.joinAs(id, "boot-1")
+				again <- err
+			}()
+			b.AwaitBlocked(1)
+			b.Exec("UPDATE deployments SET " + providerReady)
+			require.True(t, must.Get(b.MakeReady(t.Context(), "eu", id))(t))
+			if end != "" {
+				b.Exec(end)
+			}
+			release()
+			require.NoError(t, <-again)
+			require.Equal(t, status+" "+dialled, one[string](b, "SELECT status || ' ' || endpoint FROM instances"))
+			b.RequireInvariants()
+		})
+	}
+}
+
 // The worker and the server become ready at the same time: one of them commits it, and neither waits for the other in a
 // circle.
 func TestReadyAtTheSameTime(t *testing.T) {

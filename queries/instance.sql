@@ -15,7 +15,8 @@ WHERE i.region = @region AND i.id = @id
 FOR NO KEY UPDATE OF i;
 
 -- name: PutInstance :exec
--- Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
+-- Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining, and one of a deployment that has
+-- become ready keeps its endpoint: the registration may have read the deployment before. When its capacity
 -- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation, unless an
 -- operator keeps the instance drained: see keep_instance_drained() in migrations/00036_kept_drains_of_instances.sql.
 INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
@@ -25,7 +26,8 @@ VALUES (@region, @id, @incarnation, sqlc.narg(boot_id), @endpoint, @modes, @labe
 ON CONFLICT (region, id) DO UPDATE SET
     incarnation   = excluded.incarnation,
     boot_id       = coalesce(excluded.boot_id, instances.boot_id),
-    endpoint      = excluded.endpoint,
+    endpoint      = CASE WHEN instances.incarnation = excluded.incarnation AND instances.deployment_id IS NOT NULL AND instances.status <> 'starting'
+                         THEN instances.endpoint ELSE excluded.endpoint END,
     modes         = excluded.modes,
     labels        = excluded.labels,
     version       = excluded.version,

@@ -415,7 +415,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
 ON CONFLICT (region, id) DO UPDATE SET
     incarnation   = excluded.incarnation,
     boot_id       = coalesce(excluded.boot_id, instances.boot_id),
-    endpoint      = excluded.endpoint,
+    endpoint      = CASE WHEN instances.incarnation = excluded.incarnation AND instances.deployment_id IS NOT NULL AND instances.status <> 'starting'
+                         THEN instances.endpoint ELSE excluded.endpoint END,
     modes         = excluded.modes,
     labels        = excluded.labels,
     version       = excluded.version,
@@ -449,7 +450,8 @@ type PutInstanceParams struct {
 	Status       string
 }
 
-// Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
+// Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining, and one of a deployment that has
+// become ready keeps its endpoint: the registration may have read the deployment before. When its capacity
 // shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation, unless an
 // operator keeps the instance drained: see keep_instance_drained() in migrations/00036_kept_drains_of_instances.sql.
 func (q *Queries) PutInstance(ctx context.Context, arg PutInstanceParams) error {

@@ -334,6 +334,8 @@ func TestAClientJoinsItsRoomsAgain(t *testing.T) {
 	bo.join("lobby", "lobby:y", lobby.JoinOptions{})
 	for _, id := range []string{"lobby:x", "lobby:y"} {
 		ada.join("lobby", id, lobby.JoinOptions{Name: "Ada"})
+		// Else the end of the session below would be seen before its beginning.
+		bo.eventually(id, "the join", func(s lobby.State) bool { return len(s.Members()) == 2 })
 	}
 	session := ada.Status().Session
 	require.NoError(t, bo.Room("lobby:y").Lock(ctx, true))
