@@ -63,6 +63,26 @@ func one[T any](t *testing.T, pool *pgxpool.Pool, sql string) T {
 	return must.Get(pgx.CollectExactlyOneRow(rows, pgx.RowTo[T]))(t)
 }
 
+// Pins a machine whose memory the databases of a large package fill.
+func TestDatabasesAreDroppedWhereRoomIsScarce(t *testing.T) {
+	t.Parallel()
+	s := must.Get(dbtest.StartLocal(t.Context()))(t)
+	left := func() bool {
+		var url string
+		t.Run("a test", func(t *testing.T) { url = s.New(t) })
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			require.ErrorContains(t, err, "does not exist")
+			return false
+		}
+		require.NoError(t, conn.Close(t.Context()))
+		return true
+	}
+	require.True(t, left())
+	s.TakeRoom()
+	require.False(t, left())
+}
+
 // What was asked for by name must not be replaced silently by something else.
 func TestChoiceIsObeyed(t *testing.T) {
 	for _, c := range []struct{ pg, url, complaint string }{

@@ -10,6 +10,6 @@
 // keeps in the user's cache.
 //
 // A private cluster and its files end with the test process, even one that is killed. Its databases are not dropped
-// before: that would cost more than throwing the cluster away. On the server of TEST_DATABASE_URL each database is
+// before, unless room gets scarce: that would cost more than throwing the cluster away. On the server of TEST_DATABASE_URL each database is
 // dropped with its test, and what killed test processes and old migrations left behind is swept.
 package dbtest

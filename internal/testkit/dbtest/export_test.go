@@ -1,5 +1,7 @@
 package dbtest
 
+import "testing"
+
 // What the tests look at from outside.
 var (
 	Choose         = chooseServer
@@ -17,3 +19,9 @@ const (
 
 // URL is the address from which orders are given.
 func (s *server) URL() string { return s.url.String() }
+
+// TakeRoom makes a server of this machine look at a place where nothing is free.
+func (s *server) TakeRoom() { s.dataDir += "/of nobody" }
+
+// New is [New] on this server.
+func (s *server) New(t testing.TB) string { return s.createDatabase(t, "template0") }

@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
-// roomForTests is what the databases of a large test run take: about nine megabytes each.
+// roomForTests is the room below which databases are dropped with their tests, and no cluster is made in memory. A
+// database takes nine megabytes, and twice that with what a test writes.
 const roomForTests = 2 << 30
 
 // NewCluster starts a private Postgres for a test that stops, kills or restarts it, and discards it when the test ends.
@@ -61,7 +62,11 @@ func startLocal(ctx context.Context) (*server, error) {
 	if _, err := lastwill.Leave(`rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, dir); err != nil {
 		return nil, err
 	}
-	return newServer(c.URL("postgres"), fileCopy, false)
+	s, err := newServer(c.URL("postgres"), fileCopy, false)
+	if err == nil {
+		s.dataDir = dir
+	}
+	return s, err
 }
 
 const dirPrefix = "director-test-"
