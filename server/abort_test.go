@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/server/rest"
 )
@@ -33,28 +33,20 @@ func TestAbortedCallsCostNoConnections(t *testing.T) {
 // abort sends a request n times and resets each connection around the time of the answer.
 func (b *bundle) abort(n int, r *http.Request) {
 	b.t.Helper()
-	var callers sync.WaitGroup
-	for range 16 {
-		callers.Go(func() {
-			for range n / 16 {
-				if err := b.abortOnce(r); err != nil {
-					b.t.Error(err)
-					return
-				}
+	var callers errgroup.Group
+	callers.SetLimit(16)
+	for range n {
+		callers.Go(func() error {
+			conn, err := net.Dial("tcp", r.URL.Host)
+			if err != nil {
+				return err
 			}
+			_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: director\r\nAuthorization: %s\r\n\r\n", r.URL.Path, r.Header.Get("Authorization"))
+			<-time.After(rand.N(2 * time.Millisecond)) // so that some connections are reset while their query runs
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+			return err
 		})
 	}
-	callers.Wait()
-}
-
-func (b *bundle) abortOnce(r *http.Request) error {
-	conn, err := net.Dial("tcp", r.URL.Host)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: director\r\nAuthorization: %s\r\n\r\n", r.URL.Path, r.Header.Get("Authorization"))
-	<-time.After(rand.N(2 * time.Millisecond)) // so that some connections are reset while their query runs
-	_ = conn.(*net.TCPConn).SetLinger(0)
-	_ = conn.Close()
-	return err
+	require.NoError(b.t, callers.Wait())
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -49,8 +47,7 @@ var headers = []string{
 type anyRequest struct {
 	*rand.Rand
 
-	bodies map[string]*openapi3.Schema // by method and path
-	csrf   string                      // of the console's forms
+	bodies map[string]*openapi3.SchemaRef // by method and path
 }
 
 func (a *anyRequest) pick(of []string) string { return of[a.IntN(len(of))] }
@@ -74,7 +71,11 @@ func (a *anyRequest) query() string {
 }
 
 // value makes a value of a schema that is nearly valid.
-func (a *anyRequest) value(s *openapi3.Schema, depth int) any {
+func (a *anyRequest) value(of *openapi3.SchemaRef, depth int) any {
+	var s *openapi3.Schema
+	if of != nil {
+		s = of.Value
+	}
 	switch {
 	case s == nil || a.IntN(12) == 0 || depth > 6:
 		return []any{nil, a.pick(strange), a.Float64(), -1, true, []any{}, map[string]any{}, map[string]any{a.pick(strange): a.pick(strange)}}[a.IntN(8)]
@@ -83,7 +84,7 @@ func (a *anyRequest) value(s *openapi3.Schema, depth int) any {
 	case s.Type.Is("object") || len(s.Properties) > 0:
 		return a.object(s, depth)
 	case s.Type.Is("array"):
-		return []any{a.value(valueOf(s.Items), depth+1), a.value(valueOf(s.Items), depth+1)}[:a.IntN(3)]
+		return []any{a.value(s.Items, depth+1), a.value(s.Items, depth+1)}[:a.IntN(3)]
 	case s.Type.Is("integer"):
 		return []any{0, 1, 2, 64, -1, 1 << 31, 1 << 53}[a.IntN(7)]
 	case s.Type.Is("number"):
@@ -98,26 +99,19 @@ func (a *anyRequest) object(s *openapi3.Schema, depth int) map[string]any {
 	made := map[string]any{}
 	for name, property := range s.Properties {
 		if a.IntN(4) > 0 {
-			made[name] = a.value(valueOf(property), depth+1)
+			made[name] = a.value(property, depth+1)
 		}
 	}
 	if s.AdditionalProperties.Schema != nil {
-		made[a.pick(strange)] = a.value(s.AdditionalProperties.Schema.Value, depth+1)
+		made[a.pick(strange)] = a.value(s.AdditionalProperties.Schema, depth+1)
 	}
 	return made
 }
 
-func valueOf(r *openapi3.SchemaRef) *openapi3.Schema {
-	if r == nil {
-		return nil
-	}
-	return r.Value
-}
-
 // body makes a body for a route, and its type.
-func (a *anyRequest) body(l server.Listener, method, pattern string) (body []byte, media string) {
+func (a *anyRequest) body(l server.Listener, method, pattern, csrf string) (body []byte, media string) {
 	if l.Name == "console" {
-		form := url.Values{"csrf": {a.csrf}, "reason": {a.pick(strange)}, a.pick(parameters): {a.pick(strange)}, "min": {a.pick(strange)}, "max": {a.pick(strange)}}
+		form := url.Values{"csrf": {csrf}, "reason": {a.pick(strange)}, a.pick(parameters): {a.pick(strange)}, "min": {a.pick(strange)}, "max": {a.pick(strange)}}
 		return []byte(form.Encode()), "application/x-www-form-urlencoded"
 	}
 	schema := a.bodies[method+" "+pathParameter.ReplaceAllStringFunc(pattern, func(p string) string { return "{" + p[1:] + "}" })]
@@ -144,15 +138,15 @@ const (
 )
 
 // knownBodies returns the schemas of the bodies of all routes.
-func knownBodies(t *testing.T) map[string]*openapi3.Schema {
+func knownBodies(t *testing.T) map[string]*openapi3.SchemaRef {
 	t.Helper()
 	nexis := must.Get(contracttest.Nexis())(t)
-	bodies := map[string]*openapi3.Schema{}
+	bodies := map[string]*openapi3.SchemaRef{}
 	for _, doc := range []*openapi3.T{document(t).T, nexis} {
 		for path, item := range doc.Paths.Map() {
 			for method, op := range item.Operations() {
 				if op.RequestBody != nil && op.RequestBody.Value.Content["application/json"] != nil {
-					bodies[method+" "+path] = op.RequestBody.Value.Content["application/json"].Schema.Value
+					bodies[method+" "+path] = op.RequestBody.Value.Content["application/json"].Schema
 				}
 			}
 		}
@@ -161,9 +155,8 @@ func knownBodies(t *testing.T) map[string]*openapi3.Schema {
 		"POST /v1/rooms": rivalisRoom, "POST /v1/frontendservice/{path}": openMatchTicket, "POST /v1/backendservice/{path}": openMatchTicket,
 		"POST /v1/queryservice/{path}": openMatchTicket,
 	} {
-		schema := &openapi3.Schema{}
-		require.NoError(t, json.Unmarshal([]byte(text), schema))
-		bodies[route] = schema
+		bodies[route] = &openapi3.SchemaRef{Value: &openapi3.Schema{}}
+		require.NoError(t, json.Unmarshal([]byte(text), bodies[route].Value))
 	}
 	return bodies
 }
@@ -174,16 +167,17 @@ var openMatchPaths = []string{"tickets", "tickets/:id", "tickets/:id/assignments
 // send sends one request, and returns its status; 0 if it was still waiting when the time was over.
 func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, method, pattern string) (status int, sent string) {
 	b.t.Helper()
-	body, media := a.body(l, method, pattern)
 	path := a.path(strings.Replace(pattern, "*path", openMatchPaths[a.IntN(len(openMatchPaths))], 1))
 	target := "http://" + l.Addr.String() + path + "?" + a.query()
+	credentials := b.credentials(l, path)
+	body, media := a.body(l, method, pattern, b.csrf)
 	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Second)
 	defer cancel()
 	if method == http.MethodGet || method == http.MethodHead {
 		body = nil
 	}
 	r := must.Get(http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body)))(b.t)
-	r.Header = b.credentials(l, path)
+	r.Header = credentials
 	r.Header.Set("Content-Type", media)
 	for range a.IntN(3) {
 		r.Header.Set(a.pick(headers), controls.ReplaceAllString(a.pick(strange), ""))
@@ -195,26 +189,6 @@ func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, 
 	}
 	_ = res.Body.Close()
 	return res.StatusCode, sent
-}
-
-var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
-
-// csrf returns the text that the console's forms need, which is the same in all forms of a login.
-func (b *bundle) csrf() string {
-	b.t.Helper()
-	for _, l := range b.server.Listeners() {
-		if l.Name != "console" {
-			continue
-		}
-		r := must.Get(http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://"+l.Addr.String()+"/keys/rotate", http.NoBody))(b.t)
-		r.Header = b.credentials(l, "/keys/rotate")
-		res, err := (&http.Client{Transport: b.plainTransport()}).Do(r)
-		require.NoError(b.t, err)
-		page, err := io.ReadAll(res.Body)
-		require.NoError(b.t, errors.Join(err, res.Body.Close()))
-		return csrfField.FindStringSubmatch(string(page))[1]
-	}
-	return ""
 }
 
 var controls = regexp.MustCompile(`[\x00-\x1f\x7f]`)
@@ -232,8 +206,8 @@ func TestNoRequestIsAnInternalError(t *testing.T) {
 		seed, until, rounds = rand.Uint64(), time.Now().Add(d), 1<<30
 	}
 	t.Logf("seed %d", seed)
-	a := &anyRequest{Rand: rand.New(rand.NewPCG(seed, 0)), bodies: knownBodies(t), csrf: b.csrf()}
-	client := &http.Client{Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a := &anyRequest{Rand: rand.New(rand.NewPCG(seed, 0)), bodies: knownBodies(t)}
+	client := b.plainClient()
 	for round := 0; round < rounds && (until.IsZero() || time.Now().Before(until)); round++ {
 		for _, l := range b.server.Listeners() {
 			for _, route := range l.Routes {

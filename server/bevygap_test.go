@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/bevygap"
-	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
 
@@ -21,38 +20,21 @@ func guests(c *config) {
 	c.Bevygap = &bevygap.Options{AllowsGuests: true, PerAddress: 1000}
 }
 
-// deployServer adds a pool with one server that takes players.
-func (b *bundle) deployServer(capacity int) {
+// deployServer adds a server of a pool of an app that clients ask for.
+func (b *bundle) deployServer() {
 	b.t.Helper()
-	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
-	b.store.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
-	b.store.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
-	if capacity == 0 {
-		return
-	}
-	id := uuid.New()
-	sealed, by := b.sealer.SealSecret(token.PurposeNetcode, "eu", id.String(), netcode.NewKey().Secret())
-	b.register(id.String())
-	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, incarnation, next_at)
-		SELECT 'eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), 'ref', '192.0.2.7',
-			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, incarnation, NULL
-		FROM instances WHERE id = $1::uuid::text`, id, sealed, by)
-	b.store.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
+	b.deployNetcode("my game", 2, netcode.LightyearLE, "7")
+	b.addPool("my game", "duel")
 }
 
-func (b *bundle) askBevygap(query string, header http.Header) (frames []string, err error) {
+// askBevygap returns the frames of a conversation, after the answer to its handshake.
+func (b *bundle) askBevygap(query string, header http.Header) (frames []string, handshake webtest.Answer) {
 	b.t.Helper()
-	url := "ws://" + b.server.Addr().String() + "/matchmaker/ws" + query
-	ws, response, err := websocket.Dial(b.t.Context(), url, &websocket.DialOptions{HTTPHeader: header})
-	if response != nil && response.Body != nil {
-		defer func() { _ = response.Body.Close() }()
+	ws, handshake := webtest.WebSocket(b.t, "ws://"+b.server.Addr().String()+"/matchmaker/ws"+query, &websocket.DialOptions{HTTPHeader: header})
+	if ws == nil {
+		return nil, handshake
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = ws.CloseNow() }()
-	err = ws.Write(b.t.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+	err := ws.Write(b.t.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
 	for err == nil {
 		var text []byte
 		if _, text, err = ws.Read(b.t.Context()); err == nil {
@@ -60,17 +42,15 @@ func (b *bundle) askBevygap(query string, header http.Header) (frames []string, 
 		}
 	}
 	require.Equal(b.t, websocket.StatusNormalClosure, websocket.CloseStatus(err), "%v", err)
-	return frames, nil
+	return frames, handshake
 }
 
 func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t, guests)
-	b.deployServer(8)
-	guest, err := b.askBevygap("", nil)
-	require.NoError(t, err)
-	player, err := b.askBevygap("?access_token="+b.issuer.Token(fields{"sub": "ann"}), nil)
-	require.NoError(t, err)
+	b.deployServer()
+	guest, _ := b.askBevygap("", nil)
+	player, _ := b.askBevygap("?access_token="+b.issuer.Token(fields{"sub": "ann"}), nil)
 	for _, frames := range [][]string{guest, player} {
 		require.Len(t, frames, 3)
 		require.Equal(t, `"Acknowledged"`, frames[0])
@@ -82,8 +62,7 @@ func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 	}
 	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE sub = 'ann'"))
 	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE sub LIKE 'guest:%'"))
-	wrong, err := b.askBevygap("?access_token=wrong", nil)
-	require.NoError(t, err)
+	wrong, _ := b.askBevygap("?access_token=wrong", nil)
 	require.Contains(t, wrong[1], `{"Error":[401,"the access token was refused"]}`)
 }
 
@@ -92,7 +71,8 @@ func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 func TestAStoppingReplicaEndsBevygapClients(t *testing.T) {
 	t.Parallel()
 	b := setup(t, guests)
-	b.deployServer(0)
+	b.addApp("my game", "duel", 2, netcode.LightyearLE, "7")
+	b.addPool("my game", "duel")
 	got := make(chan []string, 1)
 	go func() {
 		frames, _ := b.askBevygap("", nil)
@@ -110,10 +90,10 @@ func TestOriginsOfBevygapClients(t *testing.T) {
 	t.Parallel()
 	for _, listed := range [][]string{nil, {"https://play.example"}} {
 		b := setup(t, guests, func(c *config) { c.CORSOrigins = listed })
-		b.deployServer(8)
-		_, err := b.askBevygap("", http.Header{"Origin": {"https://evil.example"}})
-		require.ErrorContains(t, err, "403")
-		_, err = b.askBevygap("", http.Header{"Origin": {"https://play.example"}})
-		require.Equal(t, listed == nil, err != nil)
+		b.deployServer()
+		_, evil := b.askBevygap("", http.Header{"Origin": {"https://evil.example"}})
+		require.Equal(t, http.StatusForbidden, evil.Status)
+		frames, _ := b.askBevygap("", http.Header{"Origin": {"https://play.example"}})
+		require.Equal(t, listed == nil, len(frames) == 0)
 	}
 }

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
@@ -16,18 +15,20 @@ import (
 )
 
 // knows says to a cell that another one serves regions; without regions, no longer.
-func (b *bundle) knows(other *bundle, name string, regions ...string) {
+func (b *bundle) knows(other db.OtherCell) {
 	b.t.Helper()
 	act := b.store.As("").Because("test")
-	var err error
-	if len(regions) == 0 {
-		_, err = act.RemoveCell(b.t.Context(), name)
+	if len(other.ServedRegions) == 0 {
+		must.Get(act.RemoveCell(b.t.Context(), other.Name))(b.t)
 	} else {
-		_, err = act.SetCell(b.t.Context(), db.OtherCell{Name: name, APIAddress: other.url(), ServedRegions: regions},
-			true)
+		must.Get(act.SetCell(b.t.Context(), other, true))(b.t)
 	}
-	require.NoError(b.t, err)
 	require.NoError(b.t, b.store.ReadCells(b.t.Context()))
+}
+
+// asCell is a cell as others know it.
+func (b *bundle) asCell(name string, regions ...string) db.OtherCell {
+	return db.OtherCell{Name: name, APIAddress: b.url(), ServedRegions: regions}
 }
 
 func (b *bundle) url() string { return "http://" + b.server.Addr().String() }
@@ -50,8 +51,7 @@ func (b *bundle) sdkServer(id, region, token string) *sdk.GameServer {
 
 func (b *bundle) sdkClient() *sdk.Client {
 	b.t.Helper()
-	return must.Get(sdk.New(sdk.Options{URLs: []string{b.url()},
-		HTTPClient: &http.Client{Transport: b.plainTransport()}}))(b.t)
+	return must.Get(sdk.New(sdk.Options{URLs: []string{b.url()}, HTTPClient: b.plainClient()}))(b.t)
 }
 
 // Two cells with one login. Game servers and players know the address of either, and meet where the region is; and again where
@@ -61,8 +61,8 @@ func TestPlayersAndGameServersFindTheirCell(t *testing.T) {
 	login := keytest.NewLogin(t)
 	common := func(c *config) { c.Access.Keys = login.Source }
 	eu, us := setup(t, common), setup(t, common)
-	eu.knows(us, "us", "us")
-	us.knows(eu, "eu", "eu")
+	eu.knows(us.asCell("us", "us"))
+	us.knows(eu.asCell("eu", "eu"))
 	meet := func(entry *bundle, player, region string, s *sdk.GameServer) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
@@ -86,12 +86,12 @@ func TestPlayersAndGameServersFindTheirCell(t *testing.T) {
 	require.NoError(t, enrolled.Close(t.Context()))
 	moving := us.sdkServer("us-2", "us", fleetToken)
 	meet(eu, "di", "us", moving)
-	us.knows(eu, "eu", "eu", "us")
-	eu.knows(us, "us")
+	us.knows(eu.asCell("eu", "eu", "us"))
+	eu.knows(us.asCell("us"))
 	eu.store.Await("SELECT EXISTS (SELECT FROM instances WHERE id = 'us-2' AND status = 'ready')")
 	meet(us, "ed", "us", moving)
-	us.knows(eu, "eu", "eu")
-	eu.knows(us, "us", "us")
+	us.knows(eu.asCell("eu", "eu"))
+	eu.knows(us.asCell("us", "us"))
 	back := us.store.Now()
 	require.Eventually(t, func() bool { // it registers there as the same process, and then sends heartbeats
 		return storetest.One[bool](us.store,

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/realtime"
@@ -71,8 +71,7 @@ func newAuthorities(t *testing.T) *authorities {
 		c.Realtime = &realtime.Options{Addr: noPort, AuthMode: realtime.AuthRequired, MasterSecret: masterSecret}
 		c.Console.Options.Tokens = append(c.Console.Options.Tokens, "ivy:viewer="+viewersToken)
 	})
-	b.client = &http.Client{Transport: b.plainTransport(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	b.client = b.plainClient()
 	enrolment := b.enrolment()
 	deployment := b.deploy(true)
 	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/",
@@ -92,59 +91,33 @@ func newAuthorities(t *testing.T) *authorities {
 		}}
 	for _, l := range b.server.Listeners() {
 		if l.Name == "console" {
-			a.cookies["viewer"], a.cookies["operator"] = a.loginAs(l, viewersToken), a.loginAs(l, opsToken)
+			for kind, secret := range map[string]string{"viewer": viewersToken, "operator": opsToken} {
+				cookie, csrf := b.login(l, secret)
+				a.cookies[kind] = []string{cookie, csrf}
+			}
 		}
 	}
 	require.Len(t, a.secrets, len(credentialKinds)-1)
 	return a
 }
 
-// loginAs logs in at the console.
-func (a *authorities) loginAs(l server.Listener, secret string) []string {
-	a.t.Helper()
-	res := a.call(a.to(l, http.MethodPost, "/login", url.Values{"token": {secret}}.Encode()))
-	require.Equal(a.t, http.StatusSeeOther, res.status, "%s", res.body)
-	cookie, _, _ := strings.Cut(res.header.Get("Set-Cookie"), ";")
-	page := a.call(a.to(l, http.MethodGet, "/keys", "", header("Cookie", cookie)))
-	return []string{cookie, csrfField.FindStringSubmatch(string(page.body))[1]}
-}
-
-// to makes a request to a listener, with a form at the console and with an empty object elsewhere.
-func (a *authorities) to(l server.Listener, method, path, form string, change ...func(*http.Request)) *http.Request {
-	a.t.Helper()
-	body := "{}"
-	if l.Name == "console" {
-		body = form
-	}
-	r := must.Get(http.NewRequestWithContext(a.t.Context(), method, "http://"+l.Addr.String()+path,
-		strings.NewReader(body)))(a.t)
-	r.Header.Set("Content-Type", map[bool]string{true: "application/x-www-form-urlencoded",
-		false: "application/json"}[l.Name == "console"])
-	for _, c := range change {
-		c(r)
-	}
-	return r
-}
-
 // carry puts the credential of a kind wherever any listener reads one: a secret that is good for one thing must not open
 // another, in whatever header it comes.
-func (a *authorities) carry(kind string) func(*http.Request) {
+func (a *authorities) carry(kind string, r *http.Request) {
 	secret := a.secrets[kind]
-	return func(r *http.Request) {
-		if secret == "" {
-			return
-		}
-		for _, name := range []string{"X-Fleet-Token", "X-Nexis-Internal-Token", "X-Api-Key"} {
-			r.Header.Set(name, secret)
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		if kind == "deployment" && r.URL.Path == "/fleet/context" {
-			r.Header.Set("Authorization", a.context)
-		}
-		r.Header.Set("Cookie", "director-session="+secret)
-		if cookie := a.cookies[kind]; cookie != nil {
-			r.Header.Set("Cookie", cookie[0])
-		}
+	if secret == "" {
+		return
+	}
+	for _, name := range []string{"X-Fleet-Token", "X-Nexis-Internal-Token", "X-Api-Key"} {
+		r.Header.Set(name, secret)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	if kind == "deployment" && r.URL.Path == "/fleet/context" {
+		r.Header.Set("Authorization", a.context)
+	}
+	r.Header.Set("Cookie", "director-session="+secret)
+	if cookie := a.cookies[kind]; cookie != nil {
+		r.Header.Set("Cookie", cookie[0])
 	}
 }
 
@@ -154,14 +127,19 @@ func (a *authorities) opens(l server.Listener, method, pattern, kind string) boo
 	if method == "WebSocket" {
 		return a.opensSocket(l, kind)
 	}
-	path, form := somePath(pattern, "x"), url.Values{"reason": {"x"}}
+	path, body, media := somePath(pattern, "x"), "{}", "application/json"
 	if strings.HasPrefix(pattern, "/hooks/") {
 		path = a.hook + cmp.Or(url.PathEscape(a.secrets[kind]), "x")
 	}
-	if cookie := a.cookies[kind]; cookie != nil {
-		form.Set("csrf", cookie[1])
+	if l.Name == "console" {
+		media, body = "application/x-www-form-urlencoded", "reason=x"
+		if cookie := a.cookies[kind]; cookie != nil {
+			body += "&csrf=" + url.QueryEscape(cookie[1])
+		}
 	}
-	res := a.head(a.to(l, method, path, form.Encode(), a.carry(kind)))
+	r := webtest.Request(a.t, method, "http://"+l.Addr.String()+path, body, "Content-Type", media)
+	a.carry(kind, r)
+	res := a.head(r)
 	require.NotEqual(a.t, http.StatusMethodNotAllowed, res.status, "%s %s", method, pattern)
 	switch res.status {
 	case http.StatusUnauthorized, http.StatusTooManyRequests:
@@ -287,13 +265,11 @@ func (a *authorities) opensSocket(l server.Listener, kind string) bool {
 		return err == nil
 	}
 	dialled, _ := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
-	a.carry(kind)(dialled)
+	a.carry(kind, dialled)
 	// as an agent sends its key; a secret with spaces is no subprotocol, and its words are not the secret
-	conn, res, err := websocket.Dial(ctx, "ws://"+l.Addr.String()+"/",
+	conn, _, err := websocket.Dial(ctx, //nolint:bodyclose // it has none that needs to be closed
+		"ws://"+l.Addr.String()+"/",
 		&websocket.DialOptions{HTTPHeader: dialled.Header, Subprotocols: strings.Fields(cmp.Or(a.secrets[kind], "x"))})
-	if res != nil && res.Body != nil {
-		_ = res.Body.Close()
-	}
 	if err != nil {
 		return false
 	}
@@ -330,7 +306,7 @@ func (a *authorities) grpcTable(t *testing.T) (lines []string) {
 		var opened []string
 		for _, kind := range credentialKinds {
 			opens := opensMethod(t, conn, method, a.secrets[kind])
-			require.Equal(t, slices.Contains(openersOfMethod(method), kind), opens, "%s as %s", method, kind)
+			require.Equal(t, slices.Contains(openersBy("gRPC", "call", method), kind), opens, "%s as %s", method, kind)
 			if opens {
 				opened = append(opened, kind)
 			}

@@ -11,14 +11,29 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/token/netcode"
 )
+
+// addApp adds a version of an app for a mode, unless it is there. Its servers take connect tokens if it has a dialect.
+func (b *bundle) addApp(app, mode string, maxPlayers int, dialect netcode.Dialect, protocol string) {
+	b.t.Helper()
+	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+		VALUES ($1, '1', 'process', 'arena', '[]', 'game', ARRAY[$2], 64, $3, nullif($4, ''), nullif($5, '')) ON CONFLICT DO NOTHING`,
+		app, mode, maxPlayers, string(dialect), protocol)
+}
+
+// addPool adds a pool of servers of addApp.
+func (b *bundle) addPool(app, mode string) {
+	b.t.Helper()
+	b.store.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', $1, '1', 10)", app)
+	b.store.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', $2, $1, '1')", app, mode)
+}
 
 // deploy inserts a deployment whose provider is ready, or not yet.
 func (b *bundle) deploy(ready bool) uuid.UUID {
 	b.t.Helper()
 	id := uuid.New()
-	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 64, 8) ON CONFLICT DO NOTHING`)
+	b.addApp("arena", "duel", 8, "", "")
 	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
 		VALUES ('eu', $1, 'arena', '1', 'process', $2, 'starting', now(), $2, NULL)`, id, id.String()[:20])
 	if ready {

@@ -195,7 +195,9 @@ func TestForgedEnrolments(t *testing.T) {
 	forge("capitals", strings.ToUpper(secret))
 	forge("a long token", secret+strings.Repeat("0", 300))
 	forge("another instance, with the signature of this one", strings.Replace(signed, ".YQ.", ".Yg.", 1))
-	forge("a later end", b.laterEnd(signed))
+	later := strings.Split(signed, ".")
+	later[5] = "9999999999"
+	forge("a later end", strings.Join(later, "."))
 	forge("the key of another director",
 		string(keytest.Sealer(t, 9).ServerTokens().InstanceToken(b.saying(a, time.Hour))))
 	forge("expired", b.sign(a, -time.Second))
@@ -215,12 +217,6 @@ func (b *bundle) saying(a enrolled, left time.Duration) token.Instance {
 
 func (b *bundle) sign(a enrolled, left time.Duration) string {
 	return string(b.sealer.ServerTokens().InstanceToken(b.saying(a, left)))
-}
-
-func (b *bundle) laterEnd(signed string) string {
-	parts := strings.Split(signed, ".")
-	parts[5] = "9999999999"
-	return strings.Join(parts, ".")
 }
 
 // An enrolment that is over registers nobody; the servers that it registered stay, and may register again.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime"
 )
@@ -48,7 +50,7 @@ func plantErasable(b *bundle, rooms *lobby.Types) {
 }
 
 func (p planted) backendKnows() {
-	p.backend(http.MethodPut, "players/"+escape(erasable),
+	p.backend(http.MethodPut, "players/"+url.PathEscape(erasable),
 		fields{"attributes": fields{"clan": secretClan}, "avoid": []string{"rude"},
 			"may_party_with": []string{"mate"}}).ok(http.StatusOK)
 	p.backend(http.MethodPut, "players/mate",
@@ -121,20 +123,14 @@ func (p planted) queues() {
 func (p planted) isInALobby() {
 	p.store.Exec(`INSERT INTO projects (id, name, region) VALUES ('p', 'p', 'eu')`)
 	for id, player := range map[string]string{lobbySeat: erasable, "s-mate": "mate"} {
-		p.store.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p', $2, true, '30 s', gen_random_uuid())`, id, player)
-	}
-	act := func(session, room string, a lobby.Action) {
-		p.t.Helper()
-		must.Get(p.store.ActInLobby(p.t.Context(),
-			db.LobbyAction{Region: "eu", ProjectID: "p", RoomID: room, MakesRoom: true,
-				Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: a}))(p.t)
+		p.store.AddClient("p", id, player)
 	}
 	say := func(session, player, room, kind, data string) {
-		act(session, room, p.rooms.HandleMessage(lobby.Message{Session: session, Player: player, Type: kind,
+		p.store.ActInRoom("p", room, session, p.rooms.HandleMessage(lobby.Message{Session: session, Player: player, Type: kind,
 			Data: json.RawMessage(data)}))
 	}
 	join := func(session, player, room, kind string) {
-		act(session, room, p.rooms.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: player}))
+		p.store.ActInRoom("p", room, session, p.rooms.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: player}))
 	}
 	join("s-mate", "mate", "lobby:1", "lobby")
 	join(lobbySeat, erasable, "lobby:1", "lobby")
@@ -187,24 +183,17 @@ func (b *bundle) foreignTicket(ticket *openmatch.Ticket) string {
 }
 
 func (p planted) operatorsAct() {
-	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), p.sessionIn("solo"), lobbySeat, "stuck"))(p.t)
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), storetest.One[string](p.store, `SELECT region || '.' || id FROM sessions WHERE mode = 'solo' LIMIT 1`), lobbySeat, "stuck"))(p.t)
 	again := p.matchmake(erasable, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable,
 		erasable+" asked for it"))(p.t)
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
-func (p planted) sessionIn(mode string) (id string) {
-	p.t.Helper()
-	require.NoError(p.t, p.store.Pool().QueryRow(p.t.Context(), `SELECT region || '.' || id FROM sessions WHERE mode = $1 LIMIT 1`, mode).Scan(&id))
-	return id
-}
-
 // othersAreInProgress is what other processes have begun: a place in a login queue, a request that waits for a server, a connect token, a letter.
 func (p planted) othersAreInProgress() {
-	p.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players) VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{race}', 8, 8)`)
-	p.store.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 1)`)
-	p.store.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'race', 'arena', '1')`)
+	p.addApp("arena", "race", 8, "", "")
+	p.addPool("arena", "race")
 	must.Get(p.store.PutWaiting(p.t.Context(), "request", time.Minute,
 		[]db.Waiting{{Region: "eu", Mode: "race", Player: erasable, Party: []string{erasable, "mate"},
 			MaxPlayers: 2}}))(p.t)

@@ -21,8 +21,6 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-func escape(sub string) string { return url.PathEscape(sub) }
-
 func quoted(text string) string {
 	b, _ := json.Marshal(text)
 	return string(b)
@@ -76,7 +74,7 @@ func TestAnErasedPlayerIsInNoTable(t *testing.T) {
 	seats := b.store.Count(`SELECT count(*) FROM seat_history WHERE sub = $1`, erasable)
 	others := b.othersKnown()
 
-	erased := b.ops(http.MethodPost, "players/"+escape(erasable)+"/erase", fields{"reason": erasable + " asked, ticket 4711"}).ok(http.StatusOK)
+	erased := b.ops(http.MethodPost, "players/"+url.PathEscape(erasable)+"/erase", fields{"reason": erasable + " asked, ticket 4711"}).ok(http.StatusOK)
 	require.Greater(t, erased["rows"], 20.0)
 	require.Equal(t, false, erased["finished"])
 	left := find(b.store, traces())
@@ -99,7 +97,7 @@ func TestAnErasedPlayerIsInNoTable(t *testing.T) {
 		storetest.Values[string](b.store, `SELECT detail::text FROM events WHERE kind = 'player.erased' AND actor = 'operator'`))
 	b.store.RequireInvariants()
 
-	again := b.ops(http.MethodPost, "players/"+escape(erasable)+"/erase", fields{"reason": "again"}).ok(http.StatusOK)
+	again := b.ops(http.MethodPost, "players/"+url.PathEscape(erasable)+"/erase", fields{"reason": "again"}).ok(http.StatusOK)
 	require.Equal(t, 0.0, again["rows"], "nothing is known of the player")
 	b.matchmake(erasable, duel).ok(http.StatusOK) // who comes back is a new player
 
@@ -176,7 +174,7 @@ func TestWhatIsKnownOfAPlayerIsExported(t *testing.T) {
 	var rooms *lobby.Types
 	b := setup(t, openMatch, func(c *config) { rooms = erasableRooms(c) })
 	plantErasable(b, rooms)
-	export := b.ops(http.MethodGet, "players/"+escape(erasable)+"/export", nil).ok(http.StatusOK)
+	export := b.ops(http.MethodGet, "players/"+url.PathEscape(erasable)+"/export", nil).ok(http.StatusOK)
 	require.Equal(t, erasable, export["player"])
 	data := export["data"].(map[string]any)
 	for section, rows := range data {

@@ -2,10 +2,7 @@ package server_test
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -14,7 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/keytest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/bevygap/nats"
@@ -66,7 +63,10 @@ func (b *bundle) credentials(l server.Listener, path string) http.Header {
 	case l.Name == "control":
 		h.Set("X-Nexis-Internal-Token", controlSecret)
 	case l.Name == "console":
-		h.Set("Cookie", b.cookie(l))
+		if b.cookie == "" {
+			b.cookie, b.csrf = b.login(l, opsToken)
+		}
+		h.Set("Cookie", b.cookie)
 	case strings.HasPrefix(path, "/ops"):
 		h.Set("Authorization", "Bearer "+opsToken)
 	case l.Name == "api":
@@ -76,35 +76,26 @@ func (b *bundle) credentials(l server.Listener, path string) http.Header {
 	return h
 }
 
-// cookie returns the cookie of a login that all requests share.
-func (b *bundle) cookie(l server.Listener) string {
-	if b.cookies == "" {
-		b.cookies = b.login(l)
-	}
-	return b.cookies
-}
-
-// login logs in at the console, and returns the cookie.
-func (b *bundle) login(l server.Listener) string {
+// login logs in at the console, and returns the cookie, and the text that all forms of the login need.
+func (b *bundle) login(l server.Listener, secret string) (cookie, csrf string) {
 	b.t.Helper()
-	jar := must.Get(cookiejar.New(nil))(b.t)
-	client := &http.Client{Jar: jar, Transport: b.plainTransport(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	to := &url.URL{Scheme: "http", Host: l.Addr.String(), Path: "/login"}
-	res, err := client.PostForm(to.String(), url.Values{"token": {opsToken}})
-	require.NoError(b.t, err)
-	text := must.Get(io.ReadAll(res.Body))(b.t)
-	require.NoError(b.t, res.Body.Close())
-	require.Equal(b.t, http.StatusSeeOther, res.StatusCode, "%s", text)
-	cookie := jar.Cookies(to)[0]
-	return cookie.Name + "=" + cookie.Value
+	client, url := b.plainClient(), "http://"+l.Addr.String()
+	in := webtest.Send(b.t, client, webtest.Request(b.t, http.MethodPost, url+"/login", "token="+secret,
+		"Content-Type", "application/x-www-form-urlencoded"))
+	require.Equal(b.t, http.StatusSeeOther, in.Status, in.Body)
+	cookie, _, _ = strings.Cut(in.Header.Get("Set-Cookie"), ";")
+	page := webtest.Send(b.t, client, webtest.Request(b.t, http.MethodGet, url+"/keys", nil, "Cookie", cookie))
+	return cookie, csrfField.FindStringSubmatch(page.Body)[1]
 }
 
-// plainTransport makes a transport that validates nothing.
-func (b *bundle) plainTransport() *http.Transport {
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// plainClient makes a client that validates nothing, and follows no redirect.
+func (b *bundle) plainClient() *http.Client {
 	wire := http.DefaultTransport.(*http.Transport).Clone()
 	b.t.Cleanup(wire.CloseIdleConnections)
-	return wire
+	return &http.Client{Transport: wire,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 var pathParameter = regexp.MustCompile(`[:*]\w+`)

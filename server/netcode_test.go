@@ -17,18 +17,16 @@ import (
 
 // deployNetcode registers the server of a deployment with connect tokens, and returns its instance id and the key that
 // it holds.
-func (b *bundle) deployNetcode() (instance string, key netcode.Key) {
+func (b *bundle) deployNetcode(app string, maxPlayers int, dialect netcode.Dialect, protocol string) (instance string, key netcode.Key) {
 	b.t.Helper()
-	deployment := uuid.New()
-	instance, key = deployment.String(), netcode.NewKey()
+	instance, key = uuid.NewString(), netcode.NewKey()
 	b.register(instance)
-	sealed, by := b.sealer.SealSecret(token.PurposeNetcode, "eu", deployment.String(), key.Secret())
-	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 100, 8, 'lightyear-be', '80085') ON CONFLICT DO NOTHING`)
-	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, incarnation)
-		SELECT 'eu', $1, 'arena', '1', 'process', left($2, 20), 'ready', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
-			'192.0.2.7:31504', $3, $4, incarnation FROM instances WHERE id = $2`, deployment, instance, sealed, by)
-	b.store.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $2`, deployment, instance)
+	sealed, by := b.sealer.SealSecret(token.PurposeNetcode, "eu", instance, key.Secret())
+	b.addApp(app, "duel", maxPlayers, dialect, protocol)
+	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, incarnation, next_at)
+		SELECT 'eu', $1::uuid, $2, '1', 'process', left($1::uuid::text, 20), 'ready', now(), 'ref', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
+			'192.0.2.7:31504', $3, $4, incarnation, NULL FROM instances WHERE id = $1::uuid::text`, instance, app, sealed, by)
+	b.store.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, instance)
 	return instance, key
 }
 
@@ -36,7 +34,7 @@ func (b *bundle) deployNetcode() (instance string, key netcode.Key) {
 func TestAConnectToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, key := b.deployNetcode()
+	_, key := b.deployNetcode("arena", 8, netcode.LightyearBE, "80085")
 	session, resolved := b.seat("alice")
 	answer := fields(resolved["netcode"].(map[string]any))
 	raw, err := base64.StdEncoding.DecodeString(answer["token"].(string))
@@ -63,7 +61,7 @@ func TestAConnectToken(t *testing.T) {
 func TestNoConnectTokenWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.deployNetcode()
+	b.deployNetcode("arena", 8, netcode.LightyearBE, "80085")
 	b.store.Exec(`UPDATE deployments SET netcode_key = $1`, []byte("broken"))
 	session := b.matchmake("alice", duel).ok(http.StatusOK)
 	b.resolve("alice", session["session_handle"]).problem(http.StatusServiceUnavailable, "unavailable")
@@ -73,7 +71,7 @@ func TestNoConnectTokenWithoutItsKey(t *testing.T) {
 func TestListsOfClients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	server, _ := b.deployNetcode()
+	server, _ := b.deployNetcode("arena", 8, netcode.LightyearBE, "80085")
 	_, resolved := b.seat("alice")
 	client := resolved["netcode"].(map[string]any)["client_id"]
 	require.Equal(t, fields{"instance_id": server, "applied": true, "refused": []any{map[string]any{"client_id": "7", "result": "unknown"}}},

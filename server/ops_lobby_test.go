@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/contracttest"
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
@@ -20,11 +19,9 @@ func withLobby(t *testing.T) *bundle {
 	b := setup(t, func(c *config) { c.db.RoomTypes = types })
 	b.store.Exec(`INSERT INTO projects (id, name, region) VALUES ('p', 'p', 'eu')`)
 	for _, player := range []string{"ada", "bo"} {
-		b.store.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1::text, 'p', $1, true, '30 s', gen_random_uuid())`, player)
-		must.Get(b.store.ActInLobby(t.Context(),
-			db.LobbyAction{Region: "eu", ProjectID: "p", RoomID: "lobby:1", MakesRoom: true,
-				Session: db.SessionEpoch{ID: "s-" + player, Epoch: 1},
-				Act:     types.JoinRoom(lobby.Join{RoomType: "lobby", Session: "s-" + player, Player: player})}))(t)
+		session := "s-" + player
+		b.store.AddClient("p", session, player)
+		b.store.ActInRoom("p", "lobby:1", session, types.JoinRoom(lobby.Join{RoomType: "lobby", Session: session, Player: player}))
 	}
 	return b
 }

@@ -33,10 +33,11 @@ const (
 	fastBeat = 250 * time.Millisecond
 )
 
+// rivalis makes a replica an orchestrator.
 func rivalis(c *config) {
 	c.nobody = true
 	c.Orchestrator = &server.Orchestrator{
-		Options:   orchestrator.Options{AgentKeys: []string{rivalisKey}, Heartbeat: fastBeat, Addr: "127.0.0.1:0"},
+		Options:   orchestrator.Options{AgentKeys: []string{rivalisKey}, Heartbeat: fastBeat, Addr: noPort, Metrics: prometheus.NewRegistry()},
 		AdminKeys: []string{rivalisAdmin},
 	}
 }
@@ -64,8 +65,7 @@ func fleetOn(t *testing.T, url string, replicas int, change ...func(*config)) *f
 	f := &fleet{}
 	for range replicas {
 		registry := prometheus.NewRegistry()
-		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Options.Metrics = registry }},
-			change...)...)
+		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Options.Metrics = registry }}, change...)...)
 		if f.registry == nil {
 			f.registry = registry
 		}
@@ -92,13 +92,6 @@ func (f *fleet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	addr := f.up[int(f.dials.Add(1))%len(f.up)]
 	f.mu.Unlock()
 	return new(net.Dialer).DialContext(ctx, "tcp", addr.String())
-}
-
-// down takes replicas out of the balancer.
-func (f *fleet) down(replica int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.up = append(append([]net.Addr{}, f.up[:replica]...), f.up[replica+1:]...)
 }
 
 // gameServer is a running agent. What ends it, such as a frame that it cannot parse, fails the test.
@@ -165,8 +158,6 @@ func (f *fleet) create(r db.NewRoom) db.CommandAnswer {
 	c := must.Get(f.store.CreateRoom(f.t.Context(), r))(f.t)
 	return f.settled(c)
 }
-
-func (f *fleet) on(name string) map[string]string { return map[string]string{"name": name} }
 
 func (f *fleet) settled(c db.Command) (answer db.CommandAnswer) {
 	f.t.Helper()

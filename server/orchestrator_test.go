@@ -2,10 +2,8 @@ package server_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -32,49 +31,45 @@ func TestRivalis(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, replicas)
 			for i := range 3 {
-				f.lifeOf(fmt.Sprintf("eu%d", i))
+				name := fmt.Sprintf("eu%d", i)
+				g := f.gameServer(name)
+				require.NoError(t, g.OpenRoom("lobby #1/"+name, "match"))
+				info := g.listed()
+				require.Equal(t, []any{name, "wss://" + name + ".example", wire.Active, "8.0.0", int64(3)},
+					[]any{info.Name, info.EndpointURL, info.Status, info.AgentVersion, info.ProtocolVersion})
+				f.eventually(func() bool { return f.hasRoom("lobby%20%231%2F" + name) })
+
+				// A room of a command is listed with its ack, and stays with the state behind it.
+				made := f.create(db.NewRoom{RoomID: "m-" + name, RequiredLabels: map[string]string{"name": name}})
+				require.Equal(t, db.CommandDone, made.FinalState)
+				require.True(t, f.hasRoom("m-"+name))
+				g.SetConnections("m-"+name, 7)
+				f.eventually(func() bool { info, _ := g.info(); return info.Connections == 7 })
+				require.Equal(t, db.CommandDone, f.destroy("m-"+name).FinalState)
+				require.False(t, f.hasRoom("m-"+name))
+				require.Equal(t, db.CommandDone, f.destroy("lobby%20%231%2F"+name).FinalState)
+
+				// A room that the game closes is gone with the next state.
+				f.create(db.NewRoom{RoomID: "m2-" + name, RequiredLabels: map[string]string{"name": name}})
+				require.True(t, g.CloseRoom("m2-"+name))
+				f.eventually(func() bool { return !f.hasRoom("m2-" + name) })
+
+				// A drain by a command, and one by the game server, which waits until a poll says that it is recorded.
+				require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandDrain).FinalState)
+				require.Equal(t, wire.Draining, g.Snapshot().Status)
+				require.NoError(t, g.Undrain(t.Context()))
+				require.NoError(t, g.Drain(t.Context()))
+				require.Equal(t, wire.Draining, g.listed().Status)
+				require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).FinalState)
+				f.eventually(func() bool { info, _ := g.info(); return info.Status == wire.Active })
+
+				// With its socket the game server is gone at once.
+				id := g.InstanceID()
+				g.kill()
+				f.eventually(func() bool { _, err := f.store.FindAgent(t.Context(), "global", id); return err != nil })
 			}
 		})
 	}
-}
-
-func (f *fleet) lifeOf(name string) {
-	t := f.t
-	g := f.gameServer(name)
-	require.NoError(t, g.OpenRoom("lobby #1/"+name, "match"))
-	info := g.listed()
-	require.Equal(t, []any{name, "wss://" + name + ".example", wire.Active, "8.0.0", int64(3)},
-		[]any{info.Name, info.EndpointURL, info.Status, info.AgentVersion, info.ProtocolVersion})
-	f.eventually(func() bool { return f.hasRoom("lobby%20%231%2F" + name) })
-
-	// A room of a command is listed with its ack, and stays with the state behind it.
-	made := f.create(db.NewRoom{RoomID: "m-" + name, RequiredLabels: f.on(name)})
-	require.Equal(t, db.CommandDone, made.FinalState)
-	require.True(t, f.hasRoom("m-"+name))
-	g.SetConnections("m-"+name, 7)
-	f.eventually(func() bool { info, _ := g.info(); return info.Connections == 7 })
-	require.Equal(t, db.CommandDone, f.destroy("m-"+name).FinalState)
-	require.False(t, f.hasRoom("m-"+name))
-	require.Equal(t, db.CommandDone, f.destroy("lobby%20%231%2F"+name).FinalState)
-
-	// A room that the game closes is gone with the next state.
-	f.create(db.NewRoom{RoomID: "m2-" + name, RequiredLabels: f.on(name)})
-	require.True(t, g.CloseRoom("m2-"+name))
-	f.eventually(func() bool { return !f.hasRoom("m2-" + name) })
-
-	// A drain by a command, and one by the game server, which waits until a poll says that it is recorded.
-	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandDrain).FinalState)
-	require.Equal(t, wire.Draining, g.Snapshot().Status)
-	require.NoError(t, g.Undrain(t.Context()))
-	require.NoError(t, g.Drain(t.Context()))
-	require.Equal(t, wire.Draining, g.listed().Status)
-	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).FinalState)
-	f.eventually(func() bool { info, _ := g.info(); return info.Status == wire.Active })
-
-	// With its socket the game server is gone at once.
-	id := g.InstanceID()
-	g.kill()
-	f.eventually(func() bool { _, err := f.store.FindAgent(t.Context(), "global", id); return err != nil })
 }
 
 // The replica that has the socket may be another one than that with the caller; without notifications it only takes
@@ -161,7 +156,9 @@ func TestRivalisReplicaStops(t *testing.T) {
 	for i := range servers {
 		f.eventually(func() bool { return f.hasRoom(fmt.Sprintf("lobby-%d", i)) })
 	}
-	f.down(2)
+	f.mu.Lock()
+	f.up = f.up[:2] // the balancer knows that the last one stops
+	f.mu.Unlock()
 	f.replicas[2].stop()
 	for i, g := range servers {
 		g.listed()
@@ -174,7 +171,7 @@ func TestRivalisReplicaStops(t *testing.T) {
 		default:
 		}
 		require.Equal(t, db.CommandDone,
-			f.create(db.NewRoom{RoomID: fmt.Sprintf("m-%d", i), RequiredLabels: f.on(g.name)}).FinalState)
+			f.create(db.NewRoom{RoomID: fmt.Sprintf("m-%d", i), RequiredLabels: map[string]string{"name": g.name}}).FinalState)
 	}
 	require.Contains(t, f.replicas[2].log.String(), `"clean":true`)
 	f.eventually(func() bool {
@@ -308,13 +305,10 @@ func TestRivalisKeepsADrain(t *testing.T) {
 // Over TLS no HTTP/2 is offered: clients would choose it, and a WebSocket of theirs begins as HTTP/1.1.
 func TestRivalisOverTLS(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	authority := certtest.New(t)
+	cert, key := authority.IssueFiles("director")
 	f := newFleet(t, 1, func(c *config) { c.TLSCert, c.TLSKey = cert, key })
-	text, err := os.ReadFile(cert)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(text))
-	transport := &http.Transport{DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: pool},
+	transport := &http.Transport{DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: authority.Pool},
 		ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	f.gameServer("eu0", func(c *agents.Config) {

@@ -190,10 +190,8 @@ func TestMisspeltNames(t *testing.T) {
 func TestARefusalSaysHowManyServersStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
-	        VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 8, 8)`)
-	b.store.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.store.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	b.addApp("arena", "duel", 8, "", "")
+	b.addPool("arena", "duel")
 	a := b.matchmake("alice", duel)
 	require.EqualValues(t, 0, a.problem(http.StatusConflict, "no_capacity")["servers_starting"])
 	require.Equal(t, "2", a.header.Get("Retry-After"))

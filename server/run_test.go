@@ -2,16 +2,9 @@ package server_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,10 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/telemetry"
 )
@@ -30,14 +22,7 @@ import (
 // stoppable starts a replica that the test stops itself.
 func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), stopped <-chan error) {
 	t.Helper()
-	b = &bundle{t: t, log: new(logtest.Buffer), issuer: keytest.NewLogin(t)}
-	b.config = defaults(t, dbtest.New(t))
-	for _, c := range change {
-		c(&b.config)
-	}
-	b.open()
-	b.client = newClient(t)
-	require.NoError(t, b.server.Listen(t.Context()))
+	b = listen(t, dbtest.New(t), change...)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	done := make(chan error, 1)
@@ -157,29 +142,12 @@ func TestMetrics(t *testing.T) {
 // With a certificate the API speaks TLS and HTTP/2.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	authority := certtest.New(t)
+	cert, key := authority.IssueFiles("director")
 	b := setup(t, func(c *config) { c.TLSCert, c.TLSKey = cert, key })
-	pool := x509.NewCertPool()
-	text, err := os.ReadFile(cert)
-	require.NoError(t, err)
-	require.True(t, pool.AppendCertsFromPEM(text))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "director"}, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool, ServerName: "director"}, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
 	res, err := client.Get("https://" + b.server.Addr().String() + "/healthz")
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, 2, res.ProtoMajor)
-}
-
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"director"}, NotAfter: time.Now().Add(time.Hour)}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, public, private))(t)
-	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-	return cert, key
 }

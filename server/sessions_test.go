@@ -39,11 +39,6 @@ func (b *bundle) waitForSessions(me fields, cursor any, waiting int) <-chan answ
 	return answers
 }
 
-// players are the players of the i-th session of an answer.
-func playersOf(f fields, i int) []any {
-	return f["sessions"].([]any)[i].(map[string]any)["players"].([]any)
-}
-
 // The long poll of a game server: at once, after a change, when its time is over.
 func TestSessions(t *testing.T) {
 	t.Parallel()
@@ -67,7 +62,7 @@ func TestSessions(t *testing.T) {
 	jti := claimsOf(t, resolved["session_token"].(string))["jti"]
 	b.fleet("seats", me.with("session_id", session["session_id"]).with("joined", []fields{{"sub": "alice", "jti": jti}})).ok(http.StatusOK)
 	joined := b.sessions(me, "wait", "60s", "cursor", next["cursor"].(string)).ok(http.StatusOK)
-	require.Equal(t, []any{map[string]any{"sub": "alice", "state": "connected"}}, playersOf(joined, 0))
+	require.Equal(t, []any{map[string]any{"sub": "alice", "state": "connected"}}, joined["sessions"].([]any)[0].(map[string]any)["players"])
 }
 
 func TestInvalidSessionLists(t *testing.T) {

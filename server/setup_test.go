@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -33,24 +34,25 @@ type config struct {
 	db       db.Config
 	schedule keyring.Schedule
 	server.Options
-	keks   []byte // of the key-encryption keys; nil: one
+	keks   []byte // of the key-encryption keys
 	nobody bool   // no key set and no fleet token: no routes for players and game servers
 }
 
 // bundle is a replica on a database of its own, with clients.
 type bundle struct {
-	t       *testing.T
-	store   *storetest.DB
-	keys    *keyring.Keeper
-	server  *server.Server
-	log     *logtest.Buffer
-	issuer  keytest.Login
-	client  *http.Client
-	config  config
-	ticket  string // see waitingTicket
-	cookies string // see cookie
-	stop    func() // stops the replica and waits for its end
-	sealer  *token.Sealer
+	t      *testing.T
+	store  *storetest.DB
+	keys   *keyring.Keeper
+	server *server.Server
+	log    *logtest.Buffer
+	issuer keytest.Login
+	client *http.Client
+	config config
+	ticket string // see waitingTicket
+	cookie string // of a login at the console that all requests share, and the text that its forms need
+	csrf   string
+	stop   func() // stops the replica and waits for its end
+	sealer *token.Sealer
 }
 
 func (b *bundle) deployments() *token.ServerTokens { return b.sealer.ServerTokens() }
@@ -68,15 +70,18 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 // start starts a replica on a database that may be unavailable.
 func start(t *testing.T, url string, change ...func(*config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, log: new(logtest.Buffer), issuer: keytest.NewLogin(t)}
-	b.config = defaults(t, url)
-	for _, c := range change {
-		c(&b.config)
-	}
-	b.open()
-	require.NoError(t, b.server.Listen(t.Context()))
+	b := listen(t, url, change...)
 	b.stop = background.Run(t, b.server.Run)
+	return b
+}
+
+// listen returns a replica that listens, and that the test runs.
+func listen(t *testing.T, url string, change ...func(*config)) *bundle {
+	t.Helper()
+	b := &bundle{t: t, log: new(logtest.Buffer), issuer: keytest.NewLogin(t), config: variant.Apply(defaults(t, url), change...)}
+	b.open()
 	b.client = newClient(t)
+	require.NoError(t, b.server.Listen(t.Context()))
 	return b
 }
 
@@ -84,7 +89,7 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
-		t:  t,
+		t: t, keks: []byte{7},
 		db: db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
 		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true,
 			BackendTokens: backendTokens, Listener: webtest.Listen(t), CallTimeout: 30 * time.Second,
@@ -97,10 +102,7 @@ func (b *bundle) open() {
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.config.db.Log, b.config.Log = log, log
 	b.store = storetest.On(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
-	b.sealer = keytest.Sealer(b.t, 7)
-	if b.config.keks != nil {
-		b.sealer = keytest.Sealer(b.t, b.config.keks...)
-	}
+	b.sealer = keytest.Sealer(b.t, b.config.keks...)
 	b.keys = keyring.New(b.store.Store, b.sealer, token.AlgEdDSA, b.config.schedule)
 
 	o := b.config.Options
@@ -133,8 +135,7 @@ func (b *bundle) register(id string, change ...func(fields)) fields {
 	for _, c := range change {
 		c(body)
 	}
-	f := b.fleet("register", body).ok(http.StatusOK)
-	return fields{"instance_id": id, "incarnation": f["incarnation"]}
+	return fields{"instance_id": id, "incarnation": b.fleet("register", body).ok(http.StatusOK)["incarnation"]}
 }
 
 // seat reserves a seat for the player and resolves it.

@@ -21,14 +21,9 @@ type beside struct {
 	url string
 }
 
-func newSidecar(t *testing.T, b *bundle) *beside {
+func newSidecar(t *testing.T, b *bundle, secret string) *beside {
 	t.Helper()
-	return newSidecarWith(t, b, fleetToken)
-}
-
-func newSidecarWith(t *testing.T, b *bundle, secret string) *beside {
-	t.Helper()
-	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}}))(t)
+	client := b.sdkClient()
 	o := sidecar.Options{Client: client, HTTPListener: webtest.Listen(t), Server: sdk.ServerOptions{
 		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
 		FleetToken: secret, HeartbeatEvery: 200 * time.Millisecond,
@@ -73,7 +68,7 @@ func (s *beside) players() []any {
 // seat.
 func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 	t.Parallel()
-	s := newSidecar(t, setup(t))
+	s := newSidecar(t, setup(t), fleetToken)
 	s.say(http.MethodPost, "/ready", nil)
 	first, _ := s.incarnation()
 	require.Equal(t, "game.example:7777", s.play("ada"))
@@ -112,7 +107,7 @@ func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 func TestASidecarEnrols(t *testing.T) {
 	t.Parallel()
 	b := setup(t, onlyEnrolled)
-	s := newSidecarWith(t, b, b.enrolment())
+	s := newSidecar(t, b, b.enrolment())
 	s.say(http.MethodPost, "/ready", nil)
 	require.Equal(t, "game.example:7777", s.play("ann"))
 	first, _ := s.incarnation()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // upload is a request whose headers were sent and whose body the test sends slowly.
@@ -23,17 +24,15 @@ type upload struct {
 }
 
 // begin sends the headers with "Expect: 100-continue", which the server answers when it starts to read the body.
-func (b *bundle) begin(r *http.Request, body fields) *upload {
+func (b *bundle) begin(path string, body fields, credential func(*http.Request)) *upload {
 	b.t.Helper()
-	text := must.Get(json.Marshal(body))(b.t)
-	conn := must.Get(net.Dial("tcp", r.URL.Host))(b.t)
-	b.t.Cleanup(func() { _ = conn.Close() })
+	r, text := b.request(http.MethodPost, path, nil, credential), must.Get(json.Marshal(body))(b.t)
+	conn := webtest.Dial(b.t, r.URL.Host)
 	require.NoError(b.t, conn.SetDeadline(time.Now().Add(wait)))
-	u := &upload{b.t, conn, bufio.NewReader(conn), text}
-	must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", r.URL.Path, len(text)))(b.t)
+	must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", path, len(text)))(b.t)
 	require.NoError(b.t, r.Header.Write(conn))
 	must.Get(conn.Write([]byte("\r\n")))(b.t)
-	return u
+	return &upload{b.t, conn, bufio.NewReader(conn), text}
 }
 
 // status waits for an answer.
@@ -52,30 +51,10 @@ func (u *upload) untilRead() *upload {
 	return u
 }
 
-// drip sends the next byte, unless it is the last.
-func (u *upload) drip() {
-	u.t.Helper()
-	if len(u.body) > 1 {
-		u.send(1)
-	}
-}
-
-func (u *upload) finish() { u.t.Helper(); u.send(len(u.body)) }
-
 func (u *upload) send(n int) {
 	u.t.Helper()
 	must.Get(u.conn.Write(u.body[:n]))(u.t)
 	u.body = u.body[n:]
-}
-
-func (b *bundle) slowPlayer(sub string) *upload {
-	b.t.Helper()
-	return b.begin(b.request(http.MethodPost, "/matchmake", nil, b.as(sub)), duel)
-}
-
-func (b *bundle) slowServer(me fields) *upload {
-	b.t.Helper()
-	return b.begin(b.request(http.MethodPost, "/fleet/heartbeat", nil, header("X-Fleet-Token", fleetToken)), me)
 }
 
 // Callers that send their bodies a byte at a time take no slots.
@@ -85,17 +64,17 @@ func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	me := b.register("a")
 	var slow []*upload
 	for i := range 4 {
-		slow = append(slow, b.slowPlayer(fmt.Sprint("slow-", i)).untilRead(), b.slowServer(me).untilRead())
+		slow = append(slow, b.begin("/matchmake", duel, b.as(fmt.Sprint("slow-", i))).untilRead(), b.begin("/fleet/heartbeat", me, with(fleetToken)).untilRead())
 	}
 	for i := range 20 {
 		for _, u := range slow {
-			u.drip()
+			u.send(min(1, len(u.body)-1)) // never the last
 		}
 		b.matchmake(fmt.Sprint("quick-", i), duel).ok(http.StatusOK)
 		b.fleet("heartbeat", me).ok(http.StatusOK)
 	}
 	for _, u := range slow {
-		u.finish()
+		u.send(len(u.body))
 		require.Equal(t, http.StatusOK, u.status(), "slow bodies are accepted")
 	}
 }
@@ -105,10 +84,10 @@ func TestTheSlowestBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
 	b.register("a")
-	first, second := b.slowPlayer("first").untilRead(), b.slowPlayer("second").untilRead()
+	first, second := b.begin("/matchmake", duel, b.as("first")).untilRead(), b.begin("/matchmake", duel, b.as("second")).untilRead()
 	b.matchmake("quick", duel).ok(http.StatusOK)
 	require.Equal(t, http.StatusRequestTimeout, first.status())
-	second.finish()
+	second.send(len(second.body))
 	require.Equal(t, http.StatusOK, second.status())
 }
 
@@ -118,10 +97,10 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1; c.CallerRate.PerSecond, c.CallerRate.Burst = 1e-6, 1 })
 	me := b.register("a")
-	b.begin(b.request(http.MethodPost, "/matchmake", nil, header("Authorization", "Bearer x")), duel).refused(http.StatusUnauthorized)
-	b.begin(b.request(http.MethodPost, "/fleet/heartbeat", nil, header("X-Fleet-Token", "x")), me).refused(http.StatusUnauthorized)
+	b.begin("/matchmake", duel, header("Authorization", "Bearer x")).refused(http.StatusUnauthorized)
+	b.begin("/fleet/heartbeat", me, with("x")).refused(http.StatusUnauthorized)
 	b.matchmake("alice", duel).ok(http.StatusOK)
-	b.slowPlayer("alice").refused(http.StatusTooManyRequests)
+	b.begin("/matchmake", duel, b.as("alice")).refused(http.StatusTooManyRequests)
 
 	release := b.store.Hold("LOCK TABLE instance_directory, seats IN ACCESS EXCLUSIVE MODE")
 	defer release()
@@ -129,8 +108,8 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 	go func() { slow <- b.matchmake("bob", duel) }()
 	go func() { slow <- b.fleet("register", registration("b")) }()
 	b.store.AwaitBlocked(2)
-	b.slowPlayer("carol").refused(http.StatusServiceUnavailable)
-	b.slowServer(me).refused(http.StatusServiceUnavailable)
+	b.begin("/matchmake", duel, b.as("carol")).refused(http.StatusServiceUnavailable)
+	b.begin("/fleet/heartbeat", me, with(fleetToken)).refused(http.StatusServiceUnavailable)
 	release()
 	(<-slow).ok(http.StatusOK)
 	(<-slow).ok(http.StatusOK)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // slowCall is a call over gRPC whose request never arrives whole.
@@ -37,7 +38,7 @@ var slowCalls = map[string]struct {
 // openCall connects to the listener of gRPC, and sends the beginning of a call.
 func (b *bundle) openCall(method string, message, drip []byte) *slowCall {
 	b.t.Helper()
-	conn := b.dialGRPC()
+	conn := webtest.Dial(b.t, b.server.GRPCAddrs()[0].String())
 	must.Get(io.WriteString(conn, http2.ClientPreface))(b.t)
 	c := &slowCall{conn: conn, frame: http2.NewFramer(conn, conn), drip: drip}
 	require.NoError(b.t, c.frame.WriteSettings())
@@ -53,13 +54,6 @@ func (b *bundle) openCall(method string, message, drip []byte) *slowCall {
 		require.NoError(b.t, c.frame.WriteData(1, false, message))
 	}
 	return c
-}
-
-func (b *bundle) dialGRPC() net.Conn {
-	b.t.Helper()
-	conn := must.Get(net.Dial("tcp", b.server.GRPCAddrs()[0].String()))(b.t)
-	b.t.Cleanup(func() { _ = conn.Close() })
-	return conn
 }
 
 // untilEnded goes on sending, and returns how long the server has left the call, or a connection without one, open.
@@ -94,7 +88,7 @@ func (c *slowCall) untilEnded(atMost time.Duration) time.Duration {
 func (b *bundle) forEachSlowCall(do func(what string, c *slowCall)) {
 	b.t.Helper()
 	for _, begun := range []string{"", http2.ClientPreface[:5], http2.ClientPreface} {
-		conn := b.dialGRPC()
+		conn := webtest.Dial(b.t, b.server.GRPCAddrs()[0].String())
 		must.Get(io.WriteString(conn, begun))(b.t)
 		do(fmt.Sprintf("a connection that has sent %q", begun), &slowCall{conn: conn, frame: http2.NewFramer(conn, conn)})
 	}
@@ -121,14 +115,5 @@ func TestSlowCallsEnd(t *testing.T) {
 			}
 		})
 	})
-	ended := make(chan struct{})
-	go func() { slow.Wait(); close(ended) }()
-	for served := 0; ; served++ {
-		b.bystander(served)
-		select {
-		case <-ended:
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	b.serveUntilEnd(&slow)
 }

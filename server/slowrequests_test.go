@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 )
 
@@ -48,15 +49,6 @@ func (b *bundle) slowRequests(l server.Listener, method, path string, h http.Hea
 	return all
 }
 
-// open sends the beginning of a slow request.
-func (r slowRequest) open(t *testing.T, l server.Listener) net.Conn {
-	t.Helper()
-	conn := must.Get(net.Dial("tcp", l.Addr.String()))(t)
-	t.Cleanup(func() { _ = conn.Close() })
-	must.Get(io.WriteString(conn, r.text))(t)
-	return conn
-}
-
 // untilEnded goes on sending, and returns how long the server has left the connection open.
 func (r slowRequest) untilEnded(conn net.Conn, atMost time.Duration) time.Duration {
 	began := time.Now()
@@ -78,6 +70,11 @@ func (r slowRequest) untilEnded(conn net.Conn, atMost time.Duration) time.Durati
 // forEachSlowRequest opens all slow requests to all routes of all listeners.
 func (b *bundle) forEachSlowRequest(do func(what string, r slowRequest, conn net.Conn)) {
 	b.t.Helper()
+	open := func(what string, r slowRequest, addr net.Addr) {
+		conn := webtest.Dial(b.t, addr.String())
+		must.Get(io.WriteString(conn, r.text))(b.t)
+		do(what+r.name, r, conn)
+	}
 	waiting := "?wait=50s&version=1"
 	for _, l := range b.server.Listeners() {
 		for _, route := range l.Routes {
@@ -86,13 +83,12 @@ func (b *bundle) forEachSlowRequest(do func(what string, r slowRequest, conn net
 				path = somePath(route.Path, b.ticket)
 			}
 			for _, r := range b.slowRequests(l, route.Method, path+waiting, b.credentials(l, path)) {
-				do(fmt.Sprintf("%s: %s %s: %s", l.Name, route.Method, route.Path, r.name), r, r.open(b.t, l))
+				open(fmt.Sprintf("%s: %s %s: ", l.Name, route.Method, route.Path), r, l.Addr)
 			}
 		}
 	}
-	game := server.Listener{Name: "nats", Addr: b.server.NATSAddr()}
 	for _, r := range []slowRequest{{"nothing", "", false}, {"half a CONNECT", "CONNECT {", false}, {"a CONNECT byte by byte", "CONNECT {", true}} {
-		do("nats: "+r.name, r, r.open(b.t, game))
+		open("nats: ", r, b.server.NATSAddr())
 	}
 }
 
@@ -111,29 +107,29 @@ func TestSlowRequestsEnd(t *testing.T) {
 			}
 		})
 	})
+	b.serveUntilEnd(&slow)
+}
+
+// serveUntilEnd makes one call of each kind, again and again, until the slow ones have ended.
+func (b *bundle) serveUntilEnd(slow *sync.WaitGroup) {
+	b.t.Helper()
 	ended := make(chan struct{})
 	go func() { slow.Wait(); close(ended) }()
 	for served := 0; ; served++ {
-		b.bystander(served)
+		for _, l := range b.server.Listeners() {
+			if l.Name == "console" {
+				b.login(l, opsToken)
+			}
+		}
+		sub := fmt.Sprint("bystander-", served)
+		b.register(sub)
+		b.matchmake(sub, duel).ok(http.StatusOK)
 		select {
 		case <-ended:
 			return
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// bystander makes one call of each kind.
-func (b *bundle) bystander(n int) {
-	b.t.Helper()
-	for _, l := range b.server.Listeners() {
-		if l.Name == "console" {
-			b.login(l)
-		}
-	}
-	sub := fmt.Sprint("bystander-", n)
-	b.register(sub)
-	b.matchmake(sub, duel).ok(http.StatusOK)
 }
 
 // Pins a connection with half a request that made a stopping replica wait for its whole shutdown timeout.

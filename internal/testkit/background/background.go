@@ -5,8 +5,10 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 // Run runs a function until stop is called or the test ends, which both wait for it. It must return nil then. Its
@@ -45,5 +47,32 @@ func start(t testing.TB, run func(context.Context) error, check func(error)) (st
 		check(<-ended)
 	})
 	t.Cleanup(stop)
+	return stop
+}
+
+// Server serves until Stop, beside its loops, which run until their context ends.
+type Server interface {
+	Serve() error
+	Run(ctx context.Context)
+	Stop(ctx context.Context) error
+}
+
+// Serve runs a server that listens, until stop is called or the test ends, which both wait for it for up to a minute.
+// Stop returns the server's error.
+func Serve(t testing.TB, s Server) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running errgroup.Group
+	running.Go(s.Serve)
+	running.Go(func() error { s.Run(ctx); return nil })
+	stop = sync.OnceValue(func() error {
+		limit, end := context.WithTimeout(ctx, time.Minute)
+		defer end()
+		err := s.Stop(limit)
+		cancel()
+		require.NoError(t, running.Wait())
+		return err
+	})
+	t.Cleanup(func() { require.NoError(t, stop()) })
 	return stop
 }
