@@ -156,7 +156,7 @@ func TestScenarios(t *testing.T) {
 			require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, 0.01)
 			var names []string
 			for _, s := range res.Steps {
-				names = append(names, s.Name)
+				names = append(names, s.Step)
 			}
 			require.ElementsMatch(t, steps[scenario.Name], names)
 			if scenario.Name == "register" { // which leaves its game servers to their leases

@@ -44,18 +44,14 @@ func (r *record) step(name string) *series {
 }
 
 // figures of the steps; none when there is only one, which equals the turn.
-func (r *record) figures(over time.Duration) (steps []Step) {
+func (r *record) figures(over time.Duration) (steps []Figures) {
 	if len(r.names) < 2 {
 		return nil
 	}
 	for _, name := range r.names {
-		steps = append(steps, Step{name, r.steps[name].figures(over)})
+		figures := r.steps[name].figures(over)
+		figures.Step = name
+		steps = append(steps, figures)
 	}
 	return steps
-}
-
-// Step is the figures of one call of a turn.
-type Step struct {
-	Name string `json:"name"`
-	Figures
 }

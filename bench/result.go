@@ -4,6 +4,7 @@ import "time"
 
 // Result is what a run measured. Scripts may read its JSON.
 type Result struct {
+	Name     string `json:"name,omitempty"` // the arm's of an experiment; "" otherwise
 	Scenario string `json:"scenario"`
 	Run      string `json:"run"` // part of the names of its regions and game servers: bench-<run>-0 and so on
 	Replicas int    `json:"replicas"`
@@ -15,9 +16,9 @@ type Result struct {
 
 	Open *Open `json:"open_loop,omitempty"` // nil for a closed loop
 	// when turns have several calls, or different ones; in the order of their first call
-	Steps    []Step  `json:"steps,omitempty"`
-	Timeline []int64 `json:"timeline,omitempty"` // turns that ended in each [TimelineSlot] of the measurement
-	Costs    *Costs  `json:"costs,omitempty"`    // nil when not measured
+	Steps    []Figures `json:"steps,omitempty"`
+	Timeline []int64   `json:"timeline,omitempty"` // turns that ended in each [TimelineSlot] of the measurement
+	Costs    *Costs    `json:"costs,omitempty"`    // nil when not measured
 	// what scenarios and experiments measure besides calls: frames is how many all clients together received in a turn of
 	// rooms-join
 	Values map[string]float64 `json:"values,omitempty"`

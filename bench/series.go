@@ -10,8 +10,9 @@ import (
 
 // Figures of the calls that began after the warm-up.
 type Figures struct {
-	Calls  int64 `json:"calls"`  // including failed ones
-	Failed int64 `json:"failed"` // calls
+	Step   string `json:"name,omitempty"` // the call of a turn that they are of; "": whole turns
+	Calls  int64  `json:"calls"`          // including failed ones
+	Failed int64  `json:"failed"`         // calls
 	// failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
 	Errors    map[string]int64 `json:"errors"`
 	PerSecond float64          `json:"per_second"` // successful calls

@@ -42,7 +42,7 @@ func TestTurn(t *testing.T) {
 	require.EqualValues(t, o.Turns, res.Calls)
 	require.Equal(t, res.Calls, res.Failed)
 	require.Equal(t, res.Calls, res.Errors["trouble"]+res.Errors["not sent"])
-	require.Equal(t, []string{"one", "two"}, []string{res.Steps[0].Name, res.Steps[1].Name})
+	require.Equal(t, []string{"one", "two"}, []string{res.Steps[0].Step, res.Steps[1].Step})
 	require.Zero(t, res.Instances, "the scenario has none")
 	require.Equal(t, []string{"second", "first"}, ends)
 	require.Equal(t, map[string]float64{"x": 5}, res.Values)

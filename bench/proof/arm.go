@@ -20,12 +20,6 @@ type arm struct {
 	run    runFunc
 }
 
-// Run is a run of the benchmark, by the name of its arm.
-type Run struct {
-	Name string `json:"name"`
-	bench.Result
-}
-
 type runFunc func(ctx context.Context) (bench.Result, error)
 
 // step is work before an arm's run.
@@ -107,14 +101,16 @@ func (all rounds) measure(ctx context.Context, o Options, arms []arm) (err error
 }
 
 // typical returns, for each arm, the run with the median throughput: the report shows it.
-func (all rounds) typical(arms []arm) (runs []Run) {
+func (all rounds) typical(arms []arm) (runs []bench.Result) {
 	for _, a := range arms {
 		var results []bench.Result
 		for _, r := range all.having(a.name) {
 			results = append(results, r[a.name])
 		}
 		slices.SortStableFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-		runs = append(runs, Run{Name: cmp.Or(a.series, a.name), Result: results[(len(results)-1)/2]})
+		shown := results[(len(results)-1)/2]
+		shown.Name = cmp.Or(a.series, a.name)
+		runs = append(runs, shown)
 	}
 	return runs
 }

@@ -1,6 +1,10 @@
 package proof
 
-import "math"
+import (
+	"math"
+
+	"github.com/lattice-director/director/bench"
+)
 
 // claim is a row of an experiment's table: a measure, and its target.
 type claim struct {
@@ -39,10 +43,10 @@ func noFailures(arms ...string) claim {
 
 // Section is the outcome of an experiment. Scripts may read its JSON.
 type Section struct {
-	Name     string    `json:"name"`
-	Title    string    `json:"title"`
-	Findings []Finding `json:"findings"`
-	Runs     []Run     `json:"runs"` // which the findings are of
+	Name     string         `json:"name"`
+	Title    string         `json:"title"`
+	Findings []Finding      `json:"findings"`
+	Runs     []bench.Result `json:"runs"` // which the findings are of
 }
 
 // Finding is a claim that was measured.

@@ -25,7 +25,7 @@ func result(perSecond, cpu, took float64) bench.Result {
 // withStep adds a step that took so long.
 func withStep(r bench.Result, name string, took float64) bench.Result {
 	r.Steps = append(slices.Clone(r.Steps),
-		bench.Step{Name: name, Figures: bench.Figures{Latency: bench.Latency{P50: took, P99: took}}})
+		bench.Figures{Step: name, Latency: bench.Latency{P50: took, P99: took}})
 	return r
 }
 

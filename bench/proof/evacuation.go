@@ -48,12 +48,7 @@ func (b *testbed) evacuate(ctx context.Context, players int) (bench.Result, erro
 	if err := b.sql(ctx, "evacuation_begin.sql"); err != nil {
 		return bench.Result{}, err
 	}
-	type progress struct{ Ended bool }
-	hasEnded := func(p progress) bool { return p.Ended }
-	if _, err := awaitRow(ctx, b.pool, time.Minute, hasEnded, "evacuation_ended.sql"); err != nil {
-		return bench.Result{}, err
-	}
-	found, err := rowOf[evacuated](ctx, b.pool, "evacuation_found.sql")
+	found, err := awaitRow[evacuated](ctx, b.pool, time.Minute, "evacuation_ended.sql")
 	if err != nil {
 		return bench.Result{}, err
 	}

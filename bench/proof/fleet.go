@@ -67,8 +67,7 @@ func (b *testbed) sendHeartbeats(ctx context.Context) (bench.Result, error) {
 	if err := b.settle(ctx); err != nil {
 		return bench.Result{}, err
 	}
-	var batches batchCounter
-	store, err := db.Open(ctx, db.Config{URL: b.lab.URL(), Observer: &batches})
+	store, err := db.Open(ctx, db.Config{URL: b.lab.URL()})
 	if err != nil {
 		return bench.Result{}, err
 	}
@@ -86,7 +85,6 @@ func (b *testbed) sendHeartbeats(ctx context.Context) (bench.Result, error) {
 	a := b.arm(onStore, b.director(lab.Web), load).prepare(sizes.sample(b)).
 		beside(func(ctx context.Context) error { return sizes.sampleAfter(ctx, b, plan.settling) }).
 		finish(func(ctx context.Context, r *bench.Result) error {
-			r.Values["batch size"] = batches.meanSize()
 			r.Values["answered"] = float64(r.Calls-r.Failed) / (plan.rate() * plan.duration.Seconds())
 			if err := sizes.sample(b)(ctx); err != nil {
 				return err
@@ -132,22 +130,6 @@ func loadOf(member, beat int) float64 {
 	at := (member*7 + beat) % period
 	return highest * float64(min(at, period-at)) / (period / 2)
 }
-
-// batchCounter counts the batches of a store. Safe for concurrent use.
-type batchCounter struct{ batches, calls atomic.Int64 }
-
-var _ db.GroupObserver = (*batchCounter)(nil)
-
-// Batch implements [db.GroupObserver].
-func (c *batchCounter) Batch(_ string, calls int, _, _ time.Duration) {
-	c.batches.Add(1)
-	c.calls.Add(int64(calls))
-}
-
-// Panic implements [db.GroupObserver]. The calls of the batch count as failed.
-func (*batchCounter) Panic(string) {}
-
-func (c *batchCounter) meanSize() float64 { return float64(c.calls.Load()) / float64(c.batches.Load()) }
 
 // The tables that heartbeats write to.
 const (

@@ -68,14 +68,7 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.arm(steadyLoad, director, load("match-steady")),
 		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker)}, idle),
 	}
-	return append(prepareEach(arms, b.settle, b.awaitEmptyQueue), b.decisionArms()...), err
-}
-
-// awaitEmptyQueue waits until the worker has cancelled the tickets of a profile that an arm has retired.
-func (b *testbed) awaitEmptyQueue(ctx context.Context) error {
-	type queue struct{ Waiting int }
-	_, err := awaitRow(ctx, b.pool, 2*time.Minute, func(q queue) bool { return q.Waiting == 0 }, "match_waiting.sql")
-	return err
+	return append(prepareEach(arms, b.settle, b.await(2*time.Minute, "match_waiting.sql")), b.decisionArms()...), err
 }
 
 func loopClaims(o Options) []claim {

@@ -78,11 +78,8 @@ func (t *takeover) queueStrangers(ctx context.Context, profileOf func(i int) int
 	return t.queue(ctx, rows)
 }
 
-// matchedProfiles are the profiles that have a match.
-type matchedProfiles struct {
-	Profiles       int
-	Earliest, Last *time.Time // nil without any
-}
+// matchTimes are when the first match of the first and of the last profile was committed.
+type matchTimes struct{ Earliest, Last time.Time }
 
 // killWorker kills and replaces the worker. The latency of the result is the time from the kill to the commit of the
 // first match (p50) and to that of the first match of the last profile (max).
@@ -101,8 +98,7 @@ func (t *takeover) killWorker(ctx context.Context) (bench.Result, error) {
 	if err := t.bed.lab.KillWorker(ctx, func() error { return t.queue(ctx, pairs) }); err != nil {
 		return bench.Result{}, err
 	}
-	hasAll := func(m matchedProfiles) bool { return m.Profiles == t.profiles }
-	got, err := awaitRow(ctx, t.bed.pool, time.Minute, hasAll, "match_takeover_matched.sql", clock.Now)
+	got, err := awaitRow[matchTimes](ctx, t.bed.pool, time.Minute, "match_takeover_matched.sql", clock.Now, t.profiles)
 	if err != nil {
 		return bench.Result{}, err
 	}

@@ -68,8 +68,8 @@ func valueOf(name string, in unit) figure {
 func stepOf(name string, f figure) figure {
 	return figure{func(r bench.Result) float64 {
 		for _, s := range r.Steps {
-			if s.Name == name {
-				return f.read(bench.Result{Figures: s.Figures})
+			if s.Step == name {
+				return f.read(bench.Result{Figures: s})
 			}
 		}
 		return 0

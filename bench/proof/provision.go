@@ -204,7 +204,7 @@ func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
 	if err := p.bed.sql(ctx, "provision_dies.sql"); err != nil {
 		return bench.Result{}, err
 	}
-	lost, err := awaitRow(ctx, p.bed.pool, 2*time.Minute, func(lostServer) bool { return true }, "provision_found.sql")
+	lost, err := awaitRow[lostServer](ctx, p.bed.pool, 2*time.Minute, "provision_found.sql")
 	used := after.Plus(before, -1)
 	r := bench.ResultOf(quietPool, p.servers, time.Duration(lost.Delay*float64(time.Second)))
 	r.Values = map[string]float64{

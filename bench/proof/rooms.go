@@ -80,17 +80,9 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.arm(lobbyFewJoin, director, o.loadLobby("rooms-join", sizes.fewJoin)),
 		b.arm(lobbyJoin, director, o.loadLobby("rooms-join", sizes.join)),
 	}
-	return append(prepareEach(arms, b.settle, b.awaitFewSessions),
+	return append(prepareEach(arms, b.settle, b.await(time.Minute, "rooms_sessions.sql")),
 		b.besideSnapshot(lobbyHeld, director, o.loadLobby("rooms-patch", 0)),
 		arm{name: lobbyStorm, isLast: true, run: b.killUnderClients}), nil
-}
-
-// awaitFewSessions waits until a worker has ended the sessions of an earlier arm, except for those that it ends in a
-// moment.
-func (b *testbed) awaitFewSessions(ctx context.Context) error {
-	type lobby struct{ Sessions int }
-	_, err := awaitRow(ctx, b.pool, time.Minute, func(l lobby) bool { return l.Sessions <= 500 }, "rooms_sessions.sql")
-	return err
 }
 
 // killUnderClients lets clients join rooms at the first replica, kills it, and lets all of them resume at the second

@@ -162,13 +162,12 @@ func TestAwaitedRows(t *testing.T) {
 	t.Parallel()
 	d, b := setup(t)
 	require.NoError(t, b.sql(t.Context(), "waiting_pool.sql", prefilledRegion))
-	require.NoError(t, b.awaitNoDemand(t.Context()))
-	require.NoError(t, b.awaitEmptyQueue(t.Context()))
-	require.NoError(t, b.awaitFewSessions(t.Context()))
+	for _, file := range []string{"waiting_demand.sql", "match_waiting.sql", "rooms_sessions.sql"} {
+		require.NoError(t, b.await(time.Minute, file)(t.Context()), file)
+	}
 	d.Exec(`INSERT INTO demand (region, mode, key, matches, players) VALUES ('r', 'bench-waits', 'ann', 1, 1)`)
-	_, err := awaitRow(t.Context(), b.pool, time.Millisecond, func(d struct{ Count int }) bool { return d.Count != 1 },
-		"waiting_demand.sql")
-	require.ErrorContains(t, err, "waiting_demand.sql shows no end within 1ms")
+	require.ErrorContains(t, b.await(time.Millisecond, "waiting_demand.sql")(t.Context()),
+		"waiting_demand.sql shows no end within 1ms")
 	for _, file := range []string{"match_takeover_clean.sql", "openmatch_clean.sql", "launch_none.sql",
 		"launch_open.sql", "launch_room.sql", "launch_rush.sql"} {
 		require.NoError(t, b.sql(t.Context(), file), file)

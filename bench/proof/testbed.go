@@ -191,6 +191,14 @@ func (b *testbed) script(file string, args ...any) step {
 // settle is a step that vacuums the database, so that no arm pays for the rows of an earlier one.
 func (b *testbed) settle(ctx context.Context) error { return b.sql(ctx, "settle.sql") }
 
+// await is a step that waits until a query from a file has a row: a worker is then done with the rows of an earlier arm.
+func (b *testbed) await(limit time.Duration, file string) step {
+	return func(ctx context.Context) error {
+		_, err := awaitRow[struct{ Done bool }](ctx, b.pool, limit, file)
+		return err
+	}
+}
+
 // querier is a pool or a connection.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -221,18 +229,17 @@ func rowOf[T any](ctx context.Context, on querier, file string, args ...any) (ro
 	return rows[0], nil
 }
 
-// awaitRow repeats a query from a file until its first row is the one that is awaited, and returns that row. Errors:
-// those of the query, the end of ctx, and a limit that has passed.
-func awaitRow[T any](ctx context.Context, on querier, limit time.Duration, isAwaited func(T) bool, file string,
-	args ...any) (row T, err error) {
+// awaitRow repeats a query from a file until it has a row, and returns that row. Errors: those of the query, the end of
+// ctx, and a limit that has passed.
+func awaitRow[T any](ctx context.Context, on querier, limit time.Duration, file string, args ...any) (row T, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s shows no end within %s", file, limit))
 	defer cancel()
 	for {
 		rows, err := rowsOf[T](ctx, on, file, args...)
-		switch {
-		case err != nil:
-			return row, errors.Join(err, context.Cause(ctx))
-		case len(rows) > 0 && isAwaited(rows[0]):
+		if err != nil {
+			return row, errors.Join(err, context.Cause(ctx)) // the end of ctx alone does not say which file was awaited
+		}
+		if len(rows) > 0 {
 			return rows[0], nil
 		}
 		if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {

@@ -66,15 +66,8 @@ func (b *testbed) besideWaiting(run runFunc) runFunc {
 		}
 		result.Values = map[string]float64{"ended": float64(c.ended.Load())}
 		c.leave()
-		return result, errors.Join(err, b.awaitNoDemand(ctx))
+		return result, errors.Join(err, b.await(30*time.Second, "waiting_demand.sql")(ctx))
 	}
-}
-
-// awaitNoDemand waits until the replica has deleted the demand of the clients that left.
-func (b *testbed) awaitNoDemand(ctx context.Context) error {
-	type demand struct{ Count int }
-	_, err := awaitRow(ctx, b.pool, 30*time.Second, func(d demand) bool { return d.Count == 0 }, "waiting_demand.sql")
-	return err
 }
 
 func waitingClaims(o Options) []claim {

@@ -1,2 +1,2 @@
--- Players that wait for the mode without servers.
-SELECT count(*) FROM demand WHERE mode = 'bench-waits';
+-- A row when no player waits any more for the mode without servers: the replica deletes the demand of those who left.
+SELECT true AS done WHERE NOT EXISTS (SELECT FROM demand WHERE mode = 'bench-waits');

@@ -3,18 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-
-	"github.com/spf13/pflag"
 )
 
 // wakeUpTime is the file of Linux's PM Quality of Service: a program writes the allowed wake-up latency of the CPUs in
 // microseconds, as four bytes, which is valid while the file is open. It needs root.
 const wakeUpTime = "/dev/cpu_dma_latency"
-
-func addAwakeFlag(flags *pflag.FlagSet, awake *bool) {
-	flags.BoolVar(awake, "awake", false,
-		"Keep this machine's CPUs from sleeping during the measurement, as root on Linux: a busy host wakes up a sleeping virtual CPU late")
-}
 
 // whileAwake runs a measurement, during which the CPUs do not sleep if that is requested.
 func whileAwake(awake bool, device string, measure func() error) error {

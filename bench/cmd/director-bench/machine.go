@@ -77,12 +77,6 @@ func cpuModel() string {
 	return cmp.Or(cpus[0].ModelName, runtime.GOARCH)
 }
 
-const keptAwake = "CPUs kept awake"
-
-func (m machine) stolen() string {
-	return fmt.Sprintf("%.0f %% of the CPU stolen by its host", 100*m.Stolen)
-}
-
 // String describes the machine in one line.
 func (m machine) String() string {
 	text := fmt.Sprintf("%d × %s, %s, %s", m.CPUs, m.CPU, m.Platform, m.Go)
@@ -93,10 +87,10 @@ func (m machine) String() string {
 		text += ", Postgres " + m.Postgres
 	}
 	if m.Awake {
-		text += ", " + keptAwake
+		text += ", CPUs kept awake"
 	}
 	if m.Stolen > 0 {
-		text += ", " + m.stolen()
+		text += fmt.Sprintf(", %.0f %% of the CPU stolen by its host", 100*m.Stolen)
 	}
 	return text
 }

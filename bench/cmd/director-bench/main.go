@@ -67,7 +67,7 @@ func (p *program) root() *cobra.Command {
 	}
 	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
-	cli.AddOutput(cmd)
+	p.addMeasurement(cmd, func(args []string) error { return b.check(args[0], cmd.Flags()) }, b.run)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string,
 		_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(given) > 0 {
@@ -77,18 +77,5 @@ func (p *program) root() *cobra.Command {
 	}
 	cmd.AddCommand(p.prove(), p.baseline(), p.version())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if b.out, err = cli.OutputOf(cmd); err != nil {
-			return err
-		}
-		if err := b.check(args[0], cmd.Flags()); err != nil {
-			return cli.Usage(err)
-		}
-		measure := b.inLab
-		if len(b.options.URLs) > 0 {
-			measure = b.onRunning
-		}
-		return whileAwake(b.isAwake, wakeUpTime, func() error { return measure(cmd.Context()) })
-	}
 	return cmd
 }

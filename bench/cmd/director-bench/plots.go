@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/proof"
 )
 
 // writePlots draws the runs of each experiment into DIR/EXPERIMENT-latency.svg and, where the load of its runs differs,
@@ -69,7 +68,7 @@ func (c *chart) addLine(name string, points plotter.XYs) {
 
 // drawLatencies draws the latency by percentile, a line for each run. Each further nine of the percentile has the same
 // width.
-func drawLatencies(runs []proof.Run) chart {
+func drawLatencies(runs []bench.Result) chart {
 	c := newChart("% of the calls took at most", "ms")
 	for _, r := range runs {
 		c.addLine(r.Name, latencyPoints(r.Latency.Curve))
@@ -104,12 +103,12 @@ func latencyPoints(curve []bench.Point) (points plotter.XYs) {
 
 // drawThroughput draws the successful calls a second against the load, a line for each name of runs: against the asked
 // rate where all runs are open loops, else against the callers.
-func drawThroughput(runs []proof.Run) chart {
+func drawThroughput(runs []bench.Result) chart {
 	c := newChart("callers", "calls a second")
-	load := func(r proof.Run) float64 { return float64(r.Callers) }
-	if !slices.ContainsFunc(runs, func(r proof.Run) bool { return r.Open == nil }) {
+	load := func(r bench.Result) float64 { return float64(r.Callers) }
+	if !slices.ContainsFunc(runs, func(r bench.Result) bool { return r.Open == nil }) {
 		c = newChart("asked calls a second", "calls a second")
-		load = func(r proof.Run) float64 { return r.Open.Rate }
+		load = func(r bench.Result) float64 { return r.Open.Rate }
 	}
 	points := map[string]plotter.XYs{}
 	for _, r := range runs {

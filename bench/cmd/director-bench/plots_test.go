@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/bench/proof"
 )
 
-func runOf(name string, callers int, perSecond float64, curve ...bench.Point) proof.Run {
-	r := proof.Run{Name: name}
+func runOf(name string, callers int, perSecond float64, curve ...bench.Point) bench.Result {
+	r := bench.Result{Name: name}
 	r.Callers, r.PerSecond, r.Latency.Curve = callers, perSecond, curve
 	return r
 }
@@ -22,9 +22,9 @@ func TestPlots(t *testing.T) {
 	t.Parallel()
 	flat := []bench.Point{{Percentile: 50, MS: 3}, {Percentile: 90, MS: 3}, {Percentile: 100, MS: 9}}
 	some := findings{Experiments: []proof.Section{
-		{Name: "sweep", Runs: []proof.Run{runOf("call", 16, 900, flat...), runOf("call", 1, 100, flat...)}},
-		{Name: "one", Runs: []proof.Run{runOf("call", 1, 100, bench.Point{Percentile: 0}, flat[0], flat[1])}},
-		{Name: "none", Runs: []proof.Run{runOf("failed", 1, 0)}},
+		{Name: "sweep", Runs: []bench.Result{runOf("call", 16, 900, flat...), runOf("call", 1, 100, flat...)}},
+		{Name: "one", Runs: []bench.Result{runOf("call", 1, 100, bench.Point{Percentile: 0}, flat[0], flat[1])}},
+		{Name: "none", Runs: []bench.Result{runOf("failed", 1, 0)}},
 		{Name: "events"},
 	}}
 	dir := filepath.Join(t.TempDir(), "made")

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -18,31 +18,23 @@ type measured struct {
 	Machine machine `json:"machine"`
 }
 
-// measurements are all runs of a benchmark on one machine.
-type measurements struct {
-	machine machine
-	runs    []proof.Run
-}
-
-// write prints the runs: as JSON an object, or a list of several.
-func (m measurements) write(out cli.Output) error {
+// writeMeasurements prints the runs of a benchmark on one machine: as JSON an object, or a list of several.
+func writeMeasurements(out cli.Output, on machine, runs []bench.Result) error {
 	if out.JSON {
 		var all []measured
-		for _, r := range m.runs {
-			all = append(all, measured{r.Result, m.machine})
+		for _, r := range runs {
+			all = append(all, measured{r, on})
 		}
 		if len(all) == 1 {
 			return cli.WriteJSON(out.Writer, all[0])
 		}
 		return cli.WriteJSON(out.Writer, all)
 	}
-	if err := writeRuns(out, m.runs); err != nil {
+	if err := writeRuns(out, runs); err != nil {
 		return err
 	}
-	first := m.runs[0]
-	fmt.Fprintf(out.Writer, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds),
-		seconds(first.WarmUp))
-	_, err := fmt.Fprintln(out.Writer, m.machine)
+	_, err := fmt.Fprintf(out.Writer, "%s, %.1f s after a warm-up of %.1f s\n%s\n", sizes(runs[0]), runs[0].Seconds,
+		runs[0].WarmUp, on)
 	return err
 }
 
@@ -64,13 +56,21 @@ func sizes(r bench.Result) string {
 }
 
 // writeRuns prints the latencies of runs, the costs of their calls, and how they differed from what was requested.
-func writeRuns(out cli.Output, runs []proof.Run) error {
+func writeRuns(out cli.Output, runs []bench.Result) error {
+	var lines [][]any
+	for _, r := range runs {
+		for _, step := range r.Steps {
+			lines = append(lines, latencyCells(step.Step, r.Callers, step))
+		}
+		lines = append(lines, latencyCells(nameOf(r), r.Callers, r.Figures))
+	}
 	header := []string{"ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
-	if err := cli.Write(out, latencyLines(runs), header, line.cells); err != nil {
+	if err := cli.Write(out, lines, header, func(cells []any) []any { return cells }); err != nil {
 		return err
 	}
 	fmt.Fprintln(out.Writer)
-	if known := slices.DeleteFunc(slices.Clone(runs), func(r proof.Run) bool { return r.Costs == nil }); len(known) > 0 {
+	known := slices.DeleteFunc(slices.Clone(runs), func(r bench.Result) bool { return r.Costs == nil })
+	if len(known) > 0 {
 		header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal",
 			"transactions", "calls decided together"}
 		if err := cli.Write(out, known, header, costCells); err != nil {
@@ -84,32 +84,18 @@ func writeRuns(out cli.Output, runs []proof.Run) error {
 	return nil
 }
 
-// line is a row of the table of latencies.
-type line struct {
-	name    string
-	callers int
-	figures bench.Figures
-}
+// nameOf is the name of a run in the tables: an experiment has several of the same scenario.
+func nameOf(r bench.Result) string { return cmp.Or(r.Name, r.Scenario) }
 
-// latencyLines returns the steps of each run, followed by the whole run.
-func latencyLines(runs []proof.Run) (all []line) {
-	for _, r := range runs {
-		for _, s := range r.Steps {
-			all = append(all, line{s.Name, r.Callers, s.Figures})
-		}
-		all = append(all, line{r.Name, r.Callers, r.Figures})
+func latencyCells(name string, callers int, f bench.Figures) []any {
+	cells := []any{name, callers, f.Calls, f.Failed, fmt.Sprintf("%.0f", f.PerSecond)}
+	for _, ms := range []float64{f.Latency.P50, f.Latency.P90, f.Latency.P99, f.Latency.P999, f.Latency.Max} {
+		cells = append(cells, fmt.Sprintf("%.2f", ms))
 	}
-	return all
+	return cells
 }
 
-func (l line) cells() []any {
-	ms := func(v float64) string { return fmt.Sprintf("%.2f", v) }
-	f, at := l.figures, l.figures.Latency
-	return []any{l.name, l.callers, f.Calls, f.Failed, fmt.Sprintf("%.0f", f.PerSecond), ms(at.P50), ms(at.P90),
-		ms(at.P99), ms(at.P999), ms(at.Max)}
-}
-
-func costCells(r proof.Run) []any {
+func costCells(r bench.Result) []any {
 	c := r.Costs
 	cpu := func(v float64) string { return fmt.Sprintf("%.1f µs", v) }
 	director, postgres := cpu(c.ServerMicros), cpu(c.PostgresMicros)
@@ -117,7 +103,7 @@ func costCells(r proof.Run) []any {
 		director, postgres = "-", "-"
 	}
 	return []any{
-		r.Name, r.Callers, director, postgres, cpu(c.GeneratorMicros), fmt.Sprintf("%.0f B", c.WALBytes),
+		nameOf(r), r.Callers, director, postgres, cpu(c.GeneratorMicros), fmt.Sprintf("%.0f B", c.WALBytes),
 		fmt.Sprintf("%.4f", c.Transactions),
 		listed(c.Groups, func(g bench.Group) string { return fmt.Sprintf("%.1f", g.MeanCalls) }),
 	}
@@ -133,8 +119,8 @@ func listed[V any](values map[string]V, show func(V) string) string {
 }
 
 // writeRemarks prints how a run differed from what was requested, and what it measured besides calls.
-func writeRemarks(out cli.Output, r proof.Run) {
-	who := fmt.Sprintf("%s, %s", r.Name, plural(r.Callers, "caller"))
+func writeRemarks(out cli.Output, r bench.Result) {
+	who := fmt.Sprintf("%s, %s", nameOf(r), plural(r.Callers, "caller"))
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 		fmt.Fprintf(out.Writer, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 	}
@@ -160,5 +146,3 @@ func plural(n int, word string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, word)
 }
-
-func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }

@@ -14,8 +14,6 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/proof"
-	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 func (p *program) prove() *cobra.Command {
@@ -37,16 +35,7 @@ func (p *program) prove() *cobra.Command {
 	}
 	job := &proving{program: p}
 	job.addFlags(cmd.Flags())
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if job.out, err = cli.OutputOf(cmd); err != nil {
-			return err
-		}
-		if err := job.check(args); err != nil {
-			return cli.Usage(err)
-		}
-		return whileAwake(job.isAwake, wakeUpTime, func() error { return job.run(cmd.Context()) })
-	}
+	p.addMeasurement(cmd, job.check, job.run)
 	return cmd
 }
 
@@ -72,13 +61,10 @@ func completeExperiments(_ *cobra.Command, given []string, _ string) ([]cobra.Co
 // proving holds the flags.
 type proving struct {
 	program     *program
-	out         cli.Output
 	rounds      int
 	isQuick     bool
 	isStrict    bool
-	isAwake     bool
 	plots       string // a directory; "": none are drawn
-	director    string // the director's binary; "" is searched for
 	experiments []proof.Experiment
 }
 
@@ -93,8 +79,6 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.isStrict, "strict", false, "Fail when a target is missed")
 	flags.StringVar(&j.plots, "plots", "",
 		"Draw latencies and throughput of each experiment as SVG into this directory")
-	addAwakeFlag(flags, &j.isAwake)
-	j.program.addDirectorFlag(flags, &j.director)
 }
 
 // check selects the experiments, in their usual order.
@@ -117,16 +101,19 @@ func (j *proving) check(names []string) error {
 
 // run runs one experiment after another. When one fails, the others are still run and printed.
 func (j *proving) run(ctx context.Context) error {
-	i, err := devlogin.New()
+	start, version, err := j.program.laboratories(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := findDirector(ctx, j.director)
-	if err != nil {
-		return err
-	}
-	found := findings{Quick: j.isQuick, Rounds: j.rounds, Machine: machineHere(d.version, "", j.isAwake)}
-	o := proof.Options{Rounds: j.rounds, Quick: j.isQuick, Start: j.starter(i, d, &found.Machine)}
+	found := findings{Quick: j.isQuick, Rounds: j.rounds, Machine: machineHere(version, "", j.program.isAwake)}
+	o := proof.Options{Rounds: j.rounds, Quick: j.isQuick,
+		Start: func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
+			l, mint, err := start(ctx, o)
+			if err == nil {
+				found.Machine.Postgres = l.Version()
+			}
+			return l, mint, err
+		}}
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
@@ -144,18 +131,6 @@ func (j *proving) run(ctx context.Context) error {
 	return errors.Join(append(failed, j.print(found))...)
 }
 
-// starter makes laboratories. They share their players, whose tokens are made once. It records the version of Postgres.
-func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.StartFunc {
-	mint := minter(i, devlogin.Claims{})
-	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
-		l, err := j.program.startLab(ctx, i, d, o)
-		if err == nil {
-			here.Postgres = l.Version()
-		}
-		return l, mint, err
-	}
-}
-
 // progressPrinter prints lines with the elapsed time: an experiment takes minutes.
 func (j *proving) progressPrinter(name string) proof.SayFunc {
 	begun := time.Now()
@@ -169,7 +144,7 @@ func (j *proving) print(found findings) error {
 	if len(found.Experiments) == 0 {
 		return nil
 	}
-	if err := found.write(j.out); err != nil {
+	if err := found.write(j.program.out); err != nil {
 		return err
 	}
 	if j.plots != "" {

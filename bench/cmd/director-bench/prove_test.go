@@ -65,7 +65,7 @@ func TestFindingsPrinted(t *testing.T) {
 	require.Contains(t, r.Stderr, "round 1 of 1: naive matchmake")
 
 	var told strings.Builder
-	j := &proving{program: &program{}, out: cli.Output{Writer: &told}}
+	j := &proving{program: &program{out: cli.Output{Writer: &told}}}
 	some := findings{Rounds: 3, Experiments: []proof.Section{{Name: "x"}}}
 	some.Experiments[0].Findings = []proof.Finding{{Claim: "one", Met: true}, {Claim: "two"}}
 	require.NoError(t, j.print(some))

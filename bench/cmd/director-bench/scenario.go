@@ -5,17 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/orchestrator"
-	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 )
@@ -40,10 +36,6 @@ type benchmark struct {
 	options  bench.Options
 	family   *family // of the scenario
 	running  runningDirector
-	director string // the director's binary; "" is searched for
-	out      cli.Output
-
-	isAwake  bool
 	replicas int
 	sweep    []int         // numbers of callers, one run each
 	window   time.Duration // of Open Match
@@ -74,8 +66,6 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 			"what the director uses for its game servers alone is then not in the costs of a call")
 	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
 		"How long calls can join a cycle of matching, for the director that it starts")
-	addAwakeFlag(flags, &b.isAwake)
-	b.program.addDirectorFlag(flags, &b.director)
 	b.running.addFlags(flags, b.program)
 }
 
@@ -102,8 +92,10 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 		}
 	}
 	b.setUsualLoad(flags)
-	if bench.Find(orchestrator.Scenarios, scenario).Begin != nil {
-		b.takeOrchestratorKeys(isRunning)
+	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
+	if isRunning {
+		b.options.AgentKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
+		b.options.AdminKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
 	}
 	checked := *o
 	if !isRunning {
@@ -133,29 +125,23 @@ func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
 	}
 }
 
-// takeOrchestratorKeys takes the keys of the environment, or makes some for a director of its own.
-func (b *benchmark) takeOrchestratorKeys(isRunning bool) {
-	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
-	if isRunning {
-		b.options.AgentKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
-		b.options.AdminKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
+func (b *benchmark) run(ctx context.Context) error {
+	if len(b.options.URLs) > 0 {
+		return b.onRunning(ctx)
 	}
+	return b.inLab(ctx)
 }
 
 // inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
 // two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
-	issuer, err := devlogin.New()
-	if err != nil {
-		return err
-	}
-	d, err := findDirector(ctx, b.director)
+	start, version, err := b.program.laboratories(ctx)
 	if err != nil {
 		return err
 	}
 	o := b.family.lab(b)
 	o.Replicas = b.replicas
-	l, err := b.program.startLab(ctx, issuer, d, o)
+	l, mint, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -163,31 +149,13 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	ctx, end := l.Living(ctx)
 	defer end()
 	b.options.URLs, b.options.Meter = lab.Addresses(l.Replicas, b.family.face), l
-	b.options.AccessToken = minter(issuer, devlogin.Claims{})
-	b.options.FleetToken, b.options.OpsToken = l.FleetToken, l.OpsToken
-	return b.measure(ctx, machineHere(d.version, l.Version(), b.isAwake))
-}
-
-// startLab starts a laboratory whose director trusts the issuer. Env of the options is added to the environment.
-func (p *program) startLab(ctx context.Context, i devlogin.Issuer, d director, o lab.Options) (*lab.Lab, error) {
-	o.Program, o.Dir = d.path, p.variable("TMPDIR")
-	o.JWKS, o.Env = i.JWKS(), append(p.withoutSettings(), o.Env...)
-	return lab.Start(ctx, o)
-}
-
-// settingPrefixes are the prefixes of variables that a director or its Postgres reads.
-var settingPrefixes = []string{"DIRECTOR_", "OTEL_", "PG", "DATABASE_URL", "Auth__", "Auth:", "Fleet__", "Fleet:"}
-
-// withoutSettings is the environment without settings, so that a process has the defaults.
-func (p *program) withoutSettings() []string {
-	return slices.DeleteFunc(slices.Clone(p.environ), func(pair string) bool {
-		return slices.ContainsFunc(settingPrefixes, func(prefix string) bool { return strings.HasPrefix(pair, prefix) })
-	})
+	b.options.AccessToken, b.options.FleetToken, b.options.OpsToken = mint, l.FleetToken, l.OpsToken
+	return b.measure(ctx, machineHere(version, l.Version(), b.program.isAwake))
 }
 
 // measure makes one run after another, with every number of callers, and prints them.
 func (b *benchmark) measure(ctx context.Context, here machine) error {
-	var runs []proof.Run
+	var runs []bench.Result
 	for _, b.options.Callers = range b.sweep {
 		if cli.IsTerminal(b.program.stderr) {
 			who := plural(b.options.Callers, "caller")
@@ -199,27 +167,9 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 		if err != nil {
 			return err
 		}
-		runs = append(runs, proof.Run{Name: b.options.Scenario.Name, Result: result})
+		runs = append(runs, result)
 	}
-	return measurements{here.measured(), runs}.write(b.out)
-}
-
-// tokenTTL is longer than the longest run.
-const tokenTTL = 24 * time.Hour
-
-// minter makes access tokens, once for each player: runs have the same players.
-func minter(i devlogin.Issuer, claims devlogin.Claims) bench.MintFunc {
-	var made sync.Map
-	return func(sub string) (string, error) {
-		if token, ok := made.Load(sub); ok {
-			return token.(string), nil
-		}
-		claims := claims
-		claims.Subject = sub
-		token, _, err := i.Mint(claims, tokenTTL)
-		made.Store(sub, token)
-		return token, err
-	}
+	return writeMeasurements(b.program.out, here.measured(), runs)
 }
 
 // becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
@@ -236,7 +186,7 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 		return err
 	}
 	if b.running.databaseURL == "" {
-		return b.measure(ctx, machineHere("", "", b.isAwake))
+		return b.measure(ctx, machineHere("", "", b.program.isAwake))
 	}
 	database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
 	if err != nil {
@@ -244,5 +194,5 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	}
 	defer database.Close()
 	b.options.Meter = database
-	return b.measure(ctx, machineHere("", database.Version(), b.isAwake))
+	return b.measure(ctx, machineHere("", database.Version(), b.program.isAwake))
 }
