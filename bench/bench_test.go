@@ -142,7 +142,7 @@ func TestScenarios(t *testing.T) {
 		"matchmake": "/matchmake", "resolve": "/resolve", "heartbeat": "/fleet/heartbeat", "session-life": "/matchmake",
 		"noop": "/noop", "fleet-noop": "/fleet/noop", "login-queue": "/login-queue",
 	}
-	for _, scenario := range slices.Concat(Scenarios, NoOps) {
+	for _, scenario := range slices.Concat(Scenarios, LoopScenarios, NoOps) {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, nil)
@@ -251,9 +251,9 @@ func TestPercentiles(t *testing.T) {
 	t.Parallel()
 	s := newSeries()
 	for ms := 1; ms <= 1000; ms++ {
-		s.add(time.Duration(ms)*time.Millisecond, nil)
+		s.add(time.Duration(ms)*time.Millisecond, "")
 	}
-	s.add(time.Hour, &Failure{"503 unavailable", nil})
+	s.add(time.Hour, "503 unavailable")
 	f := s.figures(2 * time.Second)
 	require.EqualValues(t, 1001, f.Calls)
 	require.EqualValues(t, 1, f.Failed)
@@ -262,7 +262,7 @@ func TestPercentiles(t *testing.T) {
 		999: f.Latency.P999, 1000: f.Latency.Max} {
 		require.InEpsilon(t, want, got, 0.002)
 	}
-	s.add(time.Hour, nil) // beyond the histogram's range
+	s.add(time.Hour, "") // beyond the histogram's range
 	f = s.figures(time.Second)
 	require.InEpsilon(t, float64(maxLatency.Milliseconds()), f.Latency.Max, 0.002)
 	require.InEpsilon(t, float64(maxLatency.Milliseconds()), f.FailedLatency.P50, 0.002)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func (c *Caller) loop(ctx context.Context, during period) {
 		}
 		c.run.record.answered.Add(1)
 		if c.isMeasured {
-			c.run.record.endTurn(c.spentTime, err, time.Since(during.from))
+			c.run.record.endTurn(c.spentTime, c.run.kindOf(err), time.Since(during.from))
 		}
 		if err != nil && c.run.schedule == nil && c.run.job.Turns == 0 {
 			_ = Pause(ctx, failurePause)
@@ -84,7 +85,7 @@ func (c *Caller) Timed(step string, call func() error) error {
 	took := time.Since(start)
 	c.spentTime += took
 	if c.isMeasured && c.ctx.Err() == nil {
-		c.run.record.step(step).add(took, err)
+		c.run.record.step(step).add(took, c.run.kindOf(err))
 	}
 	return err
 }
@@ -131,10 +132,24 @@ func (f *Failure) Error() string {
 // Unwrap supports errors.Is.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// KindOf returns the kind that an error is counted under.
+// KindOf returns the kind that an error is counted under; "" without an error.
 func KindOf(err error) string {
+	if err == nil {
+		return ""
+	}
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Kind
 	}
-	return "not sent"
+	return unsent
+}
+
+const unsent = "not sent"
+
+// kindOf is KindOf of a scenario that may know the errors of its protocol.
+func (r *run) kindOf(err error) string {
+	kind, protocolKind := KindOf(err), r.job.Scenario.Kind
+	if kind == unsent && protocolKind != nil {
+		kind = cmp.Or(protocolKind(err), unsent)
+	}
+	return kind
 }

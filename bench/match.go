@@ -29,40 +29,33 @@ teams: [{name: red, players: %d}, {name: blue, players: %d}]
 rules: [{near: skill, within: %d}]
 `
 
-// apply applies a new profile and returns its name, once all replicas know it.
-func (m *matches) apply(ctx context.Context, mode string, team, within int) (name string, err error) {
-	m.mu.Lock()
-	name = fmt.Sprintf("bench-%s-%d", m.world.job.ID, len(m.profiles))
-	m.profiles = append(m.profiles, name)
-	m.mu.Unlock()
-	if err := m.change(name, mode, team, within); err != nil {
+// applyProfile applies a new profile and returns its name, once all replicas know it.
+func (w *world) applyProfile(ctx context.Context, mode string, team, within int) (name string, err error) {
+	w.mu.Lock()
+	name = fmt.Sprintf("bench-%s-%d", w.job.ID, len(w.profiles))
+	w.profiles = append(w.profiles, name)
+	w.mu.Unlock()
+	if err := w.changeProfile(name, mode, team, within); err != nil {
 		return "", err
 	}
-	return name, m.awaitProfile(ctx, name)
+	return name, w.awaitProfile(ctx, name)
 }
 
-// lastProfile is the last profile that was applied.
-func (m *matches) lastProfile() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.profiles[len(m.profiles)-1]
-}
-
-// change makes a version of a profile the live one.
-func (m *matches) change(name, mode string, team, within int) error {
-	document := fmt.Sprintf(profileDocument, name, mode, strings.Join(m.world.places.regions, ", "), team, team, within)
+// changeProfile makes a version of a profile the live one.
+func (w *world) changeProfile(name, mode string, team, within int) error {
+	document := fmt.Sprintf(profileDocument, name, mode, strings.Join(w.places.regions, ", "), team, team, within)
 	body := encode(map[string]string{"document": document, "reason": "a benchmark"})
-	err := m.world.client.Do(m.request(http.MethodPut, name, body))
+	err := w.client.Do(w.profileRequest(http.MethodPut, name, body))
 	if err != nil {
-		return fmt.Errorf("profile %s cannot be applied at %s: %w", name, m.world.job.URLs[0], err)
+		return fmt.Errorf("profile %s cannot be applied at %s: %w", name, w.job.URLs[0], err)
 	}
 	return nil
 }
 
-// request is an operator's call about a profile.
-func (m *matches) request(method, profile string, body []byte) Request {
-	return Request{Method: method, URL: m.world.job.URLs[0] + "/ops/profiles/" + url.PathEscape(profile),
-		As: Bearer(m.world.job.OpsToken), Body: body}
+// profileRequest is an operator's call about a profile.
+func (w *world) profileRequest(method, profile string, body []byte) Request {
+	return Request{Method: method, URL: w.job.URLs[0] + "/ops/profiles/" + url.PathEscape(profile),
+		As: Bearer(w.job.OpsToken), Body: body}
 }
 
 const (
@@ -74,17 +67,17 @@ const (
 
 // awaitProfile waits until each replica knows a profile. A replica that knows it refuses a ticket without the attribute
 // that the profile requires.
-func (m *matches) awaitProfile(ctx context.Context, name string) error {
-	p, err := m.world.players.next()
+func (w *world) awaitProfile(ctx context.Context, name string) error {
+	p, err := w.players.next()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
 	body := encode(&ticketRequest{Profiles: []string{name}})
-	for _, replica := range m.world.job.URLs {
+	for _, replica := range w.job.URLs {
 		for {
-			err := m.world.client.Post(replica+"/tickets", Bearer(p.token), body, nil)
+			err := w.client.Post(replica+"/tickets", Bearer(p.token), body, nil)
 			if KindOf(err) == "404 profile_unknown" && Pause(ctx, knownPause) == nil {
 				continue
 			}
@@ -97,14 +90,14 @@ func (m *matches) awaitProfile(ctx context.Context, name string) error {
 	return nil
 }
 
-// retire retires all profiles, which cancels the tickets that still wait for them. It also works after ctx has ended.
-func (m *matches) retire(ctx context.Context) {
+// retireProfiles retires all profiles, which cancels the tickets that still wait for them. It also works after ctx has ended.
+func (w *world) retireProfiles(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTimeout)
 	defer cancel()
 	client := NewClient(ctx, 1)
 	defer client.Close()
-	for _, name := range m.profiles {
-		_ = client.Do(m.request(http.MethodDelete, name, nil)) // see retireTimeout
+	for _, name := range w.profiles {
+		_ = client.Do(w.profileRequest(http.MethodDelete, name, nil)) // see retireTimeout
 	}
 }
 
@@ -117,28 +110,28 @@ type ticketRequest struct {
 // ticket is a player's ticket.
 type ticket struct{ url, id, token string }
 
-// create queues a player at a replica.
-func (m *matches) create(replica string, p player, profile string, skill float64) (ticket, error) {
+// createTicket queues a player at a replica.
+func (w *world) createTicket(replica string, p player, profile string, skill float64) (ticket, error) {
 	t := ticket{url: replica, token: p.token}
 	body := encode(&ticketRequest{[]string{profile}, map[string]float64{"skill": skill}})
-	err := m.world.client.Post(replica+"/tickets", Bearer(p.token), body,
+	err := w.client.Post(replica+"/tickets", Bearer(p.token), body,
 		func(a []byte) error { return readStrings(a, member{"ticket_id", &t.id}) })
 	return t, err
 }
 
-// fill queues n new players as fast as the director takes them, and returns the last ticket of each concurrent caller.
-func (m *matches) fill(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
-	m.filling.Lock() // so that two fills never need more connections than there are
-	defer m.filling.Unlock()
-	callers, urls := min(n, maxConcurrent), m.world.job.URLs
+// queuePlayers queues n new players as fast as the director takes them, and returns the last ticket of each concurrent caller.
+func (w *world) queuePlayers(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
+	w.filling.Lock() // so that two crowds never need more connections than there are
+	defer w.filling.Unlock()
+	callers, urls := min(n, maxConcurrent), w.job.URLs
 	last := make([]ticket, callers)
 	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {
 		for i := c; i < n && ctx.Err() == nil; i += callers {
-			p, err := m.world.players.next()
+			p, err := w.players.next()
 			if err != nil {
 				return err
 			}
-			if last[c], err = m.create(urls[i%len(urls)], p, profile, skill(i)); err != nil {
+			if last[c], err = w.createTicket(urls[i%len(urls)], p, profile, skill(i)); err != nil {
 				return fmt.Errorf("players cannot be queued: %w", err)
 			}
 		}
@@ -149,15 +142,15 @@ func (m *matches) fill(ctx context.Context, profile string, n int, skill func(i 
 // pollTime is for how long a poll waits.
 const pollTime = 30 * time.Second
 
-// await waits until a ticket has a state. Another final state is a failure.
-func (m *matches) await(t ticket, state string) error {
+// awaitTicket waits until a ticket has a state. Another final state is a failure.
+func (w *world) awaitTicket(t ticket, state string) error {
 	var seen struct {
 		State   string `json:"state"`
 		Version int    `json:"version"`
 	}
 	for seen.Version = 1; ; {
 		before := seen.Version
-		err := m.world.client.Do(Request{Method: http.MethodGet, As: Bearer(t.token), Wait: pollTime,
+		err := w.client.Do(Request{Method: http.MethodGet, As: Bearer(t.token), Wait: pollTime,
 			URL:  fmt.Sprintf("%s/tickets/%s?wait=%s&version=%d", t.url, t.id, pollTime, seen.Version),
 			Take: func(a []byte) error { return json.Unmarshal(a, &seen) }})
 		switch {
@@ -177,16 +170,15 @@ func (m *matches) await(t ticket, state string) error {
 var finalStates = map[string]bool{"assigned": true, "declined": true, "cancelled": true, "expired": true}
 
 // applyDuels applies the profile of match-life. It has teams of one, so that a player waits only for the next player.
-func (w *world) applyDuels(ctx context.Context) error {
-	_, err := w.matches.apply(ctx, w.places.modes[0], 1, matchDistance)
+func (w *world) applyDuels(ctx context.Context) (err error) {
+	w.profile, err = w.applyProfile(ctx, w.places.modes[0], 1, matchDistance)
 	return err
 }
 
 // queueStrangers queues players that no rule matches.
-func (w *world) queueStrangers(ctx context.Context) error {
-	name, err := w.matches.apply(ctx, w.places.modes[0], 5, matchDistance)
-	if err == nil {
-		_, err = w.matches.fill(ctx, name, w.job.Tickets, strangeSkill)
+func (w *world) queueStrangers(ctx context.Context) (err error) {
+	if w.profile, err = w.applyProfile(ctx, w.places.modes[0], 5, matchDistance); err == nil {
+		_, err = w.queuePlayers(ctx, w.profile, w.job.Tickets, strangeSkill)
 	}
 	return err
 }
@@ -205,7 +197,7 @@ func (w *world) matchLife(c *Caller) error {
 		return err
 	}
 	return c.Timed("and assigned", func() error {
-		return Concurrently(w.ctx, 2, 2, func(_ context.Context, i int) error { return w.matches.await(two[i], "assigned") })
+		return Concurrently(w.ctx, 2, 2, func(_ context.Context, i int) error { return w.awaitTicket(two[i], "assigned") })
 	})
 }
 
@@ -221,5 +213,5 @@ func (w *world) createSimilar(c *Caller) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
-	return w.matches.create(c.URL, p, w.matches.lastProfile(), similarSkill())
+	return w.createTicket(c.URL, p, w.profile, similarSkill())
 }

@@ -44,7 +44,7 @@ type crowd struct {
 // matches all of them. The time until the game servers have the last of them includes deciding.
 func (w *world) matchQueue(c *Caller) error {
 	return w.seatCrowd(c, 0, (*crowd).openServers, func(all *crowd) error {
-		return w.matches.change(all.profile, all.mode, crowdTeam, matchDistance)
+		return w.changeProfile(all.profile, all.mode, crowdTeam, matchDistance)
 	})
 }
 
@@ -86,12 +86,12 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 		return all, err
 	}
 	defer full.deregister(w.ctx)
-	if all.profile, err = w.matches.apply(w.ctx, all.mode, crowdTeam, within); err != nil {
+	if all.profile, err = w.applyProfile(w.ctx, all.mode, crowdTeam, within); err != nil {
 		return all, err
 	}
-	last, err := w.matches.fill(w.ctx, all.profile, w.job.Tickets, skillInGroup)
+	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Tickets, skillInGroup)
 	for i := 0; i < len(last) && err == nil && within > 0; i++ {
-		err = w.matches.await(last[i], "waiting_for_server")
+		err = w.awaitTicket(last[i], "waiting_for_server")
 	}
 	return all, err
 }

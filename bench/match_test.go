@@ -62,10 +62,9 @@ func TestProfilesAreAwaited(t *testing.T) {
 		w.WriteHeader(map[bool]int{true: http.StatusNotFound, false: http.StatusBadRequest}[asked < 3])
 		fmt.Fprintf(w, `{"code":%q}`, map[bool]string{true: "profile_unknown", false: "invalid_request"}[asked < 3])
 	}})
-	w := worldOf(t, options(d, Find(Scenarios, "match-life")))
-	name, err := w.matches.apply(t.Context(), "duel", 1, matchDistance)
-	require.NoError(t, err)
-	require.Equal(t, name, w.matches.lastProfile())
+	w := worldOf(t, options(d, Find(LoopScenarios, "match-life")))
+	require.NoError(t, w.applyDuels(t.Context()))
+	require.Equal(t, w.profiles, []string{w.profile})
 	require.Equal(t, 3, asked)
 }
 
@@ -80,8 +79,8 @@ func TestTicketsThatEnd(t *testing.T) {
 			_ *http.Request) {
 			fmt.Fprint(w, answer)
 		}})
-		w := worldOf(t, options(d, Find(Scenarios, "match-life")))
-		err := w.matches.await(ticket{d.server.URL, "one", "token"}, "assigned")
+		w := worldOf(t, options(d, Find(LoopScenarios, "match-life")))
+		err := w.awaitTicket(ticket{d.server.URL, "one", "token"}, "assigned")
 		require.Equal(t, kind, KindOf(err))
 	}
 }

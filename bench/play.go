@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Scenarios are those of the HTTP API of players and game servers, and those of the director loop, which matches the
-// tickets of profiles and applies profiles of its own.
+// Scenarios are those of the HTTP API of players and game servers.
 var Scenarios = []Scenario{
 	play("matchmake", "a new player asks for a seat", (*world).matchmake, shape{calls: 1, players: 1}),
 	play("resolve", "a new player exchanges a session handle for a session token", (*world).resolve,
@@ -18,7 +17,10 @@ var Scenarios = []Scenario{
 		shape{calls: 4, players: 1}),
 	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
 		shape{calls: 1, players: 1, hasNoFleet: true}),
+}
 
+// LoopScenarios are those of the director loop, which matches the tickets of profiles. They apply profiles of their own.
+var LoopScenarios = []Scenario{
 	play("match-queue",
 		"--tickets wait; a version of their profile goes live that matches all: until game servers have the last",
 		(*world).matchQueue, shape{calls: 1, hasOwnFleets: true, usual: Load{Callers: 1, Tickets: 10_000}}),
@@ -88,7 +90,7 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	kept := make(chan struct{})
 	go func() { w.fleet.keepAlive(alive); close(kept) }()
 	job.OnEnd(func() error { stop(); <-kept; return nil })
-	job.OnEnd(func() error { w.matches.retire(ctx); return nil })
+	job.OnEnd(func() error { w.retireProfiles(ctx); return nil })
 	if s.prepare != nil {
 		job.Enter("queueing players")
 		if err := s.prepare(w, ctx); err != nil {

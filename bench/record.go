@@ -22,9 +22,9 @@ func newRecord() *record { return &record{turns: newSeries(), steps: map[string]
 // TimelineSlot is the resolution of a timeline.
 const TimelineSlot = 200 * time.Millisecond
 
-// endTurn records a turn that ended so long after the begin of the measurement.
-func (r *record) endTurn(took time.Duration, err error, since time.Duration) {
-	r.turns.add(took, err)
+// endTurn records a turn that ended so long after the begin of the measurement, with the kind of its failure or "".
+func (r *record) endTurn(took time.Duration, failure string, since time.Duration) {
+	r.turns.add(took, failure)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for int(since/TimelineSlot) >= len(r.timeline) {

@@ -62,7 +62,7 @@ func (s *schedule) take(ctx context.Context, during period) (dueTime time.Time, 
 	switch {
 	case dueTime.Before(during.from):
 	case isEarly:
-		s.delays.add(time.Since(dueTime), nil)
+		s.delays.add(time.Since(dueTime), "")
 	default:
 		s.blocked.Add(1)
 	}

@@ -56,13 +56,14 @@ func newSeries() *series {
 	return &series{succeeded: histogram(), failed: histogram(), errors: map[string]int64{}}
 }
 
-func (s *series) add(took time.Duration, err error) {
+// add records a call, with the kind of its failure or "".
+func (s *series) add(took time.Duration, failure string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	into := s.succeeded
-	if err != nil {
+	if failure != "" {
 		into = s.failed
-		s.errors[KindOf(err)]++
+		s.errors[failure]++
 	}
 	_ = into.RecordValue(min(took, maxLatency).Microseconds()) // fails only beyond maxLatency
 }

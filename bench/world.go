@@ -15,10 +15,14 @@ type world struct {
 	fleet        *fleet
 	players      *players
 	places       places
-	reserved     [][]seat // by caller, oldest first
-	matches      matches
+	reserved     [][]seat     // by caller, oldest first
 	crowds       atomic.Int64 // of match-queue and match-servers
 	callsPerTurn int
+
+	profile  string // of match-life, match-steady and match-idle
+	filling  sync.Mutex
+	mu       sync.Mutex
+	profiles []string // that were applied, to be retired at the end
 }
 
 // seat is a player's seat.
@@ -27,15 +31,6 @@ type seat struct {
 
 	sessionID, handle, endpoint string
 	reservedAt                  time.Time
-}
-
-// matches are the profiles and tickets of a run.
-type matches struct {
-	world   *world
-	filling sync.Mutex
-
-	mu       sync.Mutex
-	profiles []string // that were applied, to be retired at the end
 }
 
 // newWorld makes a world without game servers.
@@ -51,7 +46,6 @@ func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
 		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load),
 		reserved: make([][]seat, job.Callers)}
 	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
-	w.matches.world = w
 	job.OnEnd(func() error { w.client.Close(); return nil })
 	return w
 }

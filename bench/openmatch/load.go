@@ -2,7 +2,6 @@ package openmatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -106,14 +104,6 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials. Loads run in trusted networks.
 func (bearer) RequireTransportSecurity() bool { return false }
 
-// withCode adds the code to an error of a call, which is counted under it.
-func withCode(err error) error {
-	if _, isCounted := errors.AsType[*bench.Failure](err); isCounted || err == nil {
-		return err
-	}
-	return &bench.Failure{Kind: status.Code(err).String(), Err: err}
-}
-
 // wrongAnswer is the failure of a call with an unexpected answer.
 func wrongAnswer(kind, format string, args ...any) error {
 	return &bench.Failure{Kind: kind, Err: fmt.Errorf(format, args...)}
@@ -143,7 +133,7 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 	})
 	if err != nil {
 		l.deleteTickets(ctx, ids)
-		return nil, fmt.Errorf("tickets cannot be queued: %w", withCode(err))
+		return nil, fmt.Errorf("tickets cannot be queued: %w", err)
 	}
 	return ids, nil
 }

@@ -9,6 +9,8 @@ package openmatch
 import (
 	"context"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/lattice-director/director/bench"
 )
 
@@ -43,5 +45,8 @@ func scenario(name, about string, usual bench.Load, turn func(*load, context.Con
 		}
 		return l, nil
 	}
-	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual}, begin, turn)
+	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual, Kind: codeOf}, begin, turn)
 }
+
+// codeOf is the gRPC code of a failed call.
+func codeOf(err error) string { return status.Code(err).String() }

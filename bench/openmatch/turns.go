@@ -32,11 +32,10 @@ func (l *load) create(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("create", func() error {
 		player := l.players[(c.Number+len(*own))%variety]
 		created, err := l.connectionOf(c.Number).frontend.CreateTicket(ctx, player)
-		if err != nil {
-			return withCode(err)
+		if err == nil {
+			*own = append(*own, created.GetId())
 		}
-		*own = append(*own, created.GetId())
-		return nil
+		return err
 	})
 }
 
@@ -54,7 +53,7 @@ func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 		if err == nil && n != l.job.Tickets {
 			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Tickets)
 		}
-		return withCode(err)
+		return err
 	})
 }
 
@@ -102,8 +101,8 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 		return err
 	}
 	a := newAssigner(ctx, l.connectionOf(c.Number))
-	err = c.Timed("matched", func() error { return withCode(a.fetch(ctx, l.config, tag)) })
-	err = errors.Join(err, c.Timed("and assigned", func() error { return withCode(a.calls.Wait()) }))
+	err = c.Timed("matched", func() error { return a.fetch(ctx, l.config, tag) })
+	err = errors.Join(err, c.Timed("and assigned", func() error { return a.calls.Wait() }))
 	if n := a.assigned.Load(); err == nil && n != int64(l.job.Tickets) {
 		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Tickets)
 	}
@@ -210,12 +209,12 @@ func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
 	err := c.Timed("create", func() error {
 		created, err := conn.frontend.CreateTicket(ctx, newTicket(l.tag))
 		id = created.GetId()
-		return withCode(err)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = c.Timed("and assigned", func() error { return withCode(awaitAssignment(ctx, conn, id)) })
+	err = c.Timed("and assigned", func() error { return awaitAssignment(ctx, conn, id) })
 	if err != nil {
 		l.queued[c.Number] = append(l.queued[c.Number], id)
 	}

@@ -88,7 +88,8 @@ func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
 
 // scenarioOf is the scenario of a name, of any package. It panics without one.
 func scenarioOf(name string) bench.Scenario {
-	all := slices.Concat(bench.Scenarios, bench.NoOps, openmatch.Scenarios, realtime.Scenarios, baseline.Scenarios)
+	all := slices.Concat(bench.Scenarios, bench.LoopScenarios, bench.NoOps, openmatch.Scenarios, realtime.Scenarios,
+		baseline.Scenarios)
 	s := bench.Find(all, name)
 	if s.Begin == nil {
 		panic("there is no scenario " + name)

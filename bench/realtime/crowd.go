@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // crowdRoom is the number of clients of a crowd in one room of Join.
@@ -17,16 +18,18 @@ const crowdRoom = 20
 type Crowd struct {
 	name    string // part of the names of its rooms
 	token   string
-	clients []*client // nil: never connected
+	clients []*lobby.Client // nil: never connected
 }
 
 // NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
-func NewCrowd(token string, n int) *Crowd { return &Crowd{rand.Text()[:10], token, make([]*client, n)} }
+func NewCrowd(token string, n int) *Crowd {
+	return &Crowd{rand.Text()[:10], token, make([]*lobby.Client, n)}
+}
 
 // Connect opens a session for each client, spread over replicas.
 func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) (err error) {
-		c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, "")
+		c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, lobby.Options{})
 		return err
 	})
 }
@@ -38,7 +41,7 @@ func (c *Crowd) Join(ctx context.Context, urls []string) error {
 		return err
 	}
 	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
-		return c.clients[i].enter(ctx, c.room(i))
+		return enter(ctx, c.clients[i], c.room(i))
 	})
 }
 
@@ -50,7 +53,7 @@ func (c *Crowd) Cut() {
 	var closing sync.WaitGroup
 	for _, client := range c.clients {
 		if client != nil {
-			closing.Go(client.lobby.Close)
+			closing.Go(client.Close)
 		}
 	}
 	closing.Wait()
@@ -63,15 +66,15 @@ func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
 	start := time.Now()
 	c.Cut() // clients of a killed replica would try it again and again
 	err := bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
-		client, err := dial(ctx, url, c.token, c.clients[i].lobby.Status().Session)
+		client, err := dial(ctx, url, c.token, lobby.Options{Session: c.clients[i].Status().Session})
 		if err != nil {
 			return err
 		}
 		c.clients[i] = client
-		if client.lobby.Status().Resumed == 0 {
+		if client.Status().Resumed == 0 {
 			return errNotResumed
 		}
-		return client.awaitSeq(ctx, c.room(i), 0)
+		return awaitSeq(ctx, client, c.room(i), 0)
 	})
 	return time.Since(start), err
 }
@@ -85,10 +88,10 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 	before := c.frames()
 	err = bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
 		client := c.clients[i]
-		if err := client.enter(ctx, room); err != nil {
+		if err := enter(ctx, client, room); err != nil {
 			return err
 		}
-		return client.awaitMembers(ctx, room, len(c.clients))
+		return client.Await(ctx, func() bool { return len(client.Room(room).State().Sessions) == len(c.clients) })
 	})
 	return c.frames() - before, err
 }
@@ -96,14 +99,14 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 // Part lets all clients leave a room.
 func (c *Crowd) Part(ctx context.Context, room string) error {
 	return bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
-		return c.clients[i].leave(ctx, room)
+		return c.clients[i].Room(room).Leave(ctx)
 	})
 }
 
 func (c *Crowd) frames() (total int64) {
 	for _, client := range c.clients {
 		if client != nil {
-			total += client.lobby.Status().Frames
+			total += client.Status().Frames
 		}
 	}
 	return total

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // Scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that of a project, and
@@ -32,13 +33,14 @@ var Scenarios = []bench.Scenario{
 // scenario is one whose callers have so many clients. Without any, all sessions act at once.
 func scenario(name, about string, usual bench.Load, clients int,
 	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
-	s := bench.Scenario{Name: name, About: about, Usual: usual, IsAlone: clients == 0}
+	s := bench.Scenario{Name: name, About: about, Usual: usual, IsAlone: clients == 0, Kind: lobby.CodeOf}
 	if s.IsAlone {
 		s.Check = checkSessions
 	}
 	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("connecting clients")
-		l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions), callers: make([][]*client, job.Callers)}
+		l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions),
+			callers: make([][]*lobby.Client, job.Callers), matches: make([][]lastMatch, job.Callers)}
 		job.OnEnd(func() error { l.end(ctx); return nil })
 		return l, l.connect(ctx, clients)
 	}, turn)
@@ -55,10 +57,11 @@ func checkSessions(o *bench.Options) error {
 // load is a run in progress.
 type load struct {
 	job     *bench.Job
-	callers [][]*client // by caller
-	crowd   *Crowd      // of the sessions
-	turns   int         // that a caller of a scenario with one caller has taken
-	frames  int64       // that clients received in the turns of join
+	callers [][]*lobby.Client // by caller
+	matches [][]lastMatch     // of these clients
+	crowd   *Crowd            // of the sessions
+	turns   int               // that a caller of a scenario with one caller has taken
+	frames  int64             // that clients received in the turns of join
 }
 
 // connect opens all sessions and lets callers join their rooms.
@@ -66,9 +69,9 @@ func (l *load) connect(ctx context.Context, clients int) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	err := bench.Concurrently(ctx, len(l.callers), Dialers, func(ctx context.Context, n int) (err error) {
-		l.callers[n] = make([]*client, clients)
+		l.callers[n], l.matches[n] = make([]*lobby.Client, clients), make([]lastMatch, clients)
 		for i := range l.callers[n] {
-			if l.callers[n][i], err = l.dial(ctx, l.job.URLs[(n+i)%len(l.job.URLs)], l.room(n)); err != nil {
+			if err = l.dial(ctx, n, i); err != nil {
 				return err
 			}
 		}
@@ -83,16 +86,19 @@ func (l *load) connect(ctx context.Context, clients int) error {
 	return l.crowd.Connect(ctx, l.job.URLs)
 }
 
-// dial connects a client, which joins a room unless that is "".
-func (l *load) dial(ctx context.Context, url, room string) (*client, error) {
+// dial connects a caller's i-th client, which joins the caller's room if there is one.
+func (l *load) dial(ctx context.Context, caller, i int) (err error) {
+	var o lobby.Options
 	if l.job.Scenario.Name == "rooms-match" {
-		return dialForMatches(ctx, url, l.job.Token)
+		l.matches[caller][i] = make(lastMatch, 1)
+		o.OnEvent = l.matches[caller][i].keep
 	}
-	c, err := dial(ctx, url, l.job.Token, "")
-	if err != nil || room == "" {
-		return c, err
+	c, err := dial(ctx, l.job.URLs[(caller+i)%len(l.job.URLs)], l.job.Token, o)
+	l.callers[caller][i] = c
+	if room := l.room(caller); err == nil && room != "" {
+		err = enter(ctx, c, room)
 	}
-	return c, c.enter(ctx, room)
+	return err
 }
 
 // room is the room of a caller, "" for none.
@@ -115,9 +121,9 @@ func (l *load) end(ctx context.Context) {
 				continue
 			}
 			if room := l.room(n); room != "" {
-				_ = c.leave(ctx, room)
+				_ = c.Room(room).Leave(ctx)
 			}
-			c.lobby.Close()
+			c.Close()
 		}
 	}
 	l.crowd.Cut()
@@ -133,37 +139,37 @@ var increment = map[string]any{"type": "inc", "data": map[string]any{"by": 1}}
 func (l *load) patch(ctx context.Context, c *bench.Caller) error {
 	here, there, room := l.callers[c.Number][0], l.callers[c.Number][1], l.room(c.Number)
 	return c.Timed("patch", func() error {
-		seq := there.lobby.Room(room).State().Seq
-		if err := here.call(ctx, "room.message", room, increment); err != nil {
+		seq := there.Room(room).State().Seq
+		if err := here.Call(ctx, "room.message", room, increment, nil); err != nil {
 			return err
 		}
-		return there.awaitSeq(ctx, room, seq)
+		return awaitSeq(ctx, there, room, seq)
 	})
 }
 
 // change changes the room of all callers.
 func (l *load) change(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("change", func() error {
-		return l.callers[c.Number][0].call(ctx, "room.message", l.room(c.Number), increment)
+		return l.callers[c.Number][0].Call(ctx, "room.message", l.room(c.Number), increment, nil)
 	})
 }
 
 // match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is
 // measured. Then both take back their invitations, so that runs do not collect them.
 func (l *load) match(ctx context.Context, c *bench.Caller) error {
-	first, second := l.callers[c.Number][0], l.callers[c.Number][1]
+	first, second, matches := l.callers[c.Number][0], l.callers[c.Number][1], l.matches[c.Number]
 	queue := map[string]any{"roomType": fmt.Sprintf("bench-%s-%d", l.job.ID, c.Number), "size": 2}
-	enqueue := func(one *client) error { return one.call(ctx, "matchmaking.enqueue", "", queue) }
+	enqueue := func(one *lobby.Client) error { return one.Call(ctx, "matchmaking.enqueue", "", queue, nil) }
 	if err := c.Unmeasured(func() error { return enqueue(first) }); err != nil {
 		return err
 	}
 	var room, other string
 	if err := c.Timed("match", func() (err error) {
 		if err = enqueue(second); err == nil {
-			room, err = first.awaitMatch(ctx)
+			room, err = matches[0].await(ctx)
 		}
 		if err == nil {
-			other, err = second.awaitMatch(ctx)
+			other, err = matches[1].await(ctx)
 		}
 		if err == nil && room != other {
 			err = fmt.Errorf("one client was matched into room %s, another one into %s", room, other)
@@ -173,10 +179,10 @@ func (l *load) match(ctx context.Context, c *bench.Caller) error {
 		return err
 	}
 	return c.Unmeasured(func() error {
-		if err := first.leave(ctx, room); err != nil {
+		if err := first.Room(room).Leave(ctx); err != nil {
 			return err
 		}
-		return second.leave(ctx, room)
+		return second.Room(room).Leave(ctx)
 	})
 }
 
@@ -217,6 +223,6 @@ func (l *load) storm(ctx context.Context, c *bench.Caller) error {
 // that time.
 func (l *load) idle(ctx context.Context, c *bench.Caller) error {
 	return c.LastForSecond("echo", 10, func() error {
-		return l.callers[c.Number][0].call(ctx, "echo", "", map[string]any{"n": 1})
+		return l.callers[c.Number][0].Call(ctx, "echo", "", map[string]any{"n": 1}, nil)
 	})
 }

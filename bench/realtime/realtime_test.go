@@ -35,14 +35,14 @@ func TestEcho(t *testing.T) {
 // Pins a run that waits for ever for a client that was closed.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
-	c, err := dial(t.Context(), startEcho(t), "", "")
+	c, err := dial(t.Context(), startEcho(t), "", lobby.Options{})
 	require.NoError(t, err)
-	require.NotEmpty(t, c.lobby.Status().Session)
-	require.Zero(t, c.lobby.Status().Resumed)
-	require.NoError(t, c.leave(t.Context(), "room"))
-	c.lobby.Close()
-	require.ErrorIs(t, c.leave(t.Context(), "room"), lobby.ErrClosed)
-	require.ErrorIs(t, c.awaitSeq(t.Context(), "room", 0), lobby.ErrClosed)
+	require.NotEmpty(t, c.Status().Session)
+	require.Zero(t, c.Status().Resumed)
+	require.NoError(t, c.Room("room").Leave(t.Context()))
+	c.Close()
+	require.ErrorIs(t, c.Room("room").Leave(t.Context()), lobby.ErrClosed)
+	require.ErrorIs(t, awaitSeq(t.Context(), c, "room", 0), lobby.ErrClosed)
 }
 
 // Pins usual loads that are refused, and a warm-up that is longer than the run.

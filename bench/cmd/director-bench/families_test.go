@@ -52,7 +52,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		require.Equal(t, scenario == "watch", m.Watchers == 10)
 	}
 	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err,
-		"tickets cannot be queued: Unauthenticated")
+		"tickets cannot be queued: rpc error: code = Unauthenticated")
 }
 
 // Pins a collection window that differs from the flag.

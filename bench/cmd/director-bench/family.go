@@ -26,18 +26,13 @@ type family struct {
 // families are all scenarios.
 var families = []family{
 	{
-		title:     "Scenarios of players and game servers:",
-		scenarios: slices.DeleteFunc(slices.Clone(bench.Scenarios), isOfLoop), face: lab.Web,
+		title: "Scenarios of players and game servers:", scenarios: bench.Scenarios, face: lab.Web,
 		lab: func(*benchmark) lab.Options { return lab.Options{} }, connect: (*benchmark).becomePlayers,
 	},
 	{
-		title: "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
-		scenarios: slices.DeleteFunc(slices.Clone(bench.Scenarios),
-			func(s bench.Scenario) bool { return !isOfLoop(s) }),
-		face: lab.Web, connect: (*benchmark).becomePlayers,
-		lab: func(*benchmark) lab.Options {
-			return lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
-		},
+		title:     "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
+		scenarios: bench.LoopScenarios, face: lab.Web, connect: (*benchmark).becomePlayers,
+		lab: func(*benchmark) lab.Options { return lab.Options{Worker: true, Env: []string{lab.KeepTickets}} },
 	},
 	{
 		title:     "Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:",
@@ -59,18 +54,13 @@ var families = []family{
 	{
 		title:     "Scenarios of the realtime lobby, over WebSocket:",
 		scenarios: realtime.Scenarios, face: lab.Realtime,
-		lab: func(*benchmark) lab.Options {
-			return lab.Options{Worker: true, Realtime: true, Env: lab.OpenLobby()}
-		},
+		lab: func(*benchmark) lab.Options { return lab.Options{Worker: true, Realtime: true, Env: lab.OpenLobby()} },
 		connect: func(b *benchmark) error {
 			b.options.Token = b.program.variable("DIRECTOR_BENCH_PROJECT_TOKEN")
 			return nil
 		},
 	},
 }
-
-// isOfLoop reports whether a scenario is one of the director loop.
-func isOfLoop(s bench.Scenario) bool { return strings.HasPrefix(s.Name, "match-") }
 
 // scenariosText lists all scenarios for the help.
 func scenariosText() string {

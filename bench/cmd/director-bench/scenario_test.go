@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 func requireGood(t *testing.T, m measured) {
@@ -81,9 +82,12 @@ func TestBenchRunning(t *testing.T) {
 			"--warm-up", "0s"}
 	}
 	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken, "DIRECTOR_OPS_TOKENS="+l.OpsToken, "DATABASE_URL="+l.URL())
-	for _, scenario := range bench.Names(bench.Scenarios) {
+	// match-idle lasts a second, and match-queue and match-steady run in a laboratory: TestBenchMatchInLab.
+	few := []string{"resolve", "heartbeat", "register", "session-life", "login-queue", "match-life"}
+	all := append(bench.Names(bench.Scenarios), bench.Names(bench.LoopScenarios)...)
+	for _, scenario := range longtest.Pick(few, all) {
 		args := quick(scenario)
-		if bench.Find(bench.Scenarios, scenario).Usual.Tickets > 0 {
+		if bench.Find(bench.LoopScenarios, scenario).Usual.Tickets > 0 {
 			args = append(args, "--tickets", "100")
 		}
 		m := clitest.Read[measured](t, directorBench, mine, args...)
