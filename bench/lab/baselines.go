@@ -26,26 +26,3 @@ func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
 	}
 	return l.baselines, nil
 }
-
-// Face is a listener of processes, as its address.
-type Face func(p *Process) string
-
-// Web is the HTTP API.
-func Web(p *Process) string { return p.URL }
-
-// GRPC is the gRPC listener, as host:port.
-func GRPC(p *Process) string { return p.GRPC }
-
-// Orchestrator is the listener for Rivalis game servers.
-func Orchestrator(p *Process) string { return "http://" + p.Orchestrator }
-
-// Realtime is the listener of the realtime lobby.
-func Realtime(p *Process) string { return "http://" + p.Realtime }
-
-// Addresses are those of processes, at one of their listeners.
-func Addresses(processes []*Process, of Face) (all []string) {
-	for _, p := range processes {
-		all = append(all, of(p))
-	}
-	return all
-}

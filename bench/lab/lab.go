@@ -12,7 +12,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,17 +28,14 @@ type Options struct {
 	Replicas int    // 0 is 1. The first one also runs the worker, unless Worker is set
 	Worker   bool   // the worker is a process of its own, as in production
 
-	// Orchestrator makes replicas serve Rivalis game servers. Env must have the keys.
-	Orchestrator bool
-	// Realtime makes replicas serve the realtime lobby. See [OpenLobby] for settings.
-	Realtime bool
+	// that processes have besides the HTTP API and gRPC. Env must have the keys of Orchestrator; see [OpenLobby] for
+	// settings of Realtime
+	Faces []Face
 
 	Dir     string // parent of the lab's directory; "" is the temporary directory
 	Program string // binary of the director; "" is this program
 	// environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
-	Env      []string
-	Postgres map[string]string // settings of Postgres that differ from its defaults
-	Log      *slog.Logger      // of migrations and Postgres; nil logs nothing
+	Env []string
 }
 
 // Lab is a running laboratory. Its methods are safe for concurrent use; its fields are read-only.
@@ -97,13 +93,12 @@ func furnish(o Options) (l *Lab, err error) {
 }
 
 func (l *Lab) start(ctx context.Context) (err error) {
-	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true, Settings: l.options.Postgres,
-		Log: l.options.Log}
+	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true}
 	if l.Postgres, err = pglocal.Start(ctx, postgres); err != nil {
 		return err
 	}
 	go l.watch(l.Postgres.Done(), l.Postgres.Err)
-	if _, err := migrations.Up(ctx, l.URL(), l.options.Log); err != nil {
+	if _, err := migrations.Up(ctx, l.URL(), nil); err != nil {
 		return err
 	}
 	if l.database, err = OpenDatabase(ctx, l.URL(), false); err != nil {
@@ -145,7 +140,7 @@ func (l *Lab) defaults() []string {
 
 // KillWorker kills the worker, which has a process of its own, calls meanwhile, and starts another.
 func (l *Lab) KillWorker(ctx context.Context, meanwhile func() error) error {
-	l.Worker.Kill()
+	l.Worker.Handle.Kill()
 	if err := meanwhile(); err != nil {
 		return err
 	}
@@ -202,8 +197,8 @@ func (l *Lab) Close() error {
 	l.mu.Unlock()
 	var errs []error
 	for _, p := range processes {
-		if !p.Killed() { // a load may have killed it
-			errs = append(errs, p.Stop(ctx))
+		if !p.Handle.Killed() { // a load may have killed it
+			errs = append(errs, p.Handle.Stop(ctx))
 		}
 	}
 	if l.database != nil {

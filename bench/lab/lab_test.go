@@ -96,8 +96,8 @@ func TestLab(t *testing.T) {
 	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
 	one, err := l.Start(t.Context(), Command{Name: "one", Args: []string{"one", "more"}, Env: []string{"MORE=, more"}})
 	require.NoError(t, err)
-	for url, says := range map[string]string{l.Replicas[0].URL: "serve --workinfo", l.Replicas[1].URL: "serveinfo",
-		one.URL: "one moreinfo, more"} {
+	for url, says := range map[string]string{l.Replicas[0].At(Web): "serve --workinfo", l.Replicas[1].At(Web): "serveinfo",
+		one.At(Web): "one moreinfo, more"} {
 		require.Equal(t, says, ask(t, url))
 	}
 	require.Regexp(t, `^\d\d\.`, l.Version())
@@ -120,9 +120,9 @@ func TestLab(t *testing.T) {
 
 	living, end := l.Living(t.Context())
 	defer end()
-	require.NoError(t, one.Stop(t.Context()))
+	require.NoError(t, one.Handle.Stop(t.Context()))
 	require.NoError(t, living.Err())
-	victim, err := os.FindProcess(l.Replicas[1].PID())
+	victim, err := os.FindProcess(l.Replicas[1].Handle.PID())
 	require.NoError(t, err)
 	require.NoError(t, victim.Kill())
 	<-living.Done()
@@ -145,8 +145,8 @@ func TestWorkerOfItsOwn(t *testing.T) {
 	l, err := Start(t.Context(), Options{JWKS: "{}", Worker: true, Dir: shm(t), Env: []string{asProgram + "=director"}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
-	require.Equal(t, "serveerror", ask(t, l.Replicas[0].URL))
-	require.Equal(t, "workerror", ask(t, l.Worker.URL))
+	require.Equal(t, "serveerror", ask(t, l.Replicas[0].At(Web)))
+	require.Equal(t, "workerror", ask(t, l.Worker.At(Web)))
 	all, err := l.Read(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 60, all.Batches["heartbeat"].Calls, "of both")
@@ -187,7 +187,7 @@ func haveLab() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(l.Replicas[0].PID(), l.Postgres.PID())
+	fmt.Println(l.Replicas[0].Handle.PID(), l.Postgres.PID())
 	select {}
 }
 

@@ -43,8 +43,8 @@ func (m meter) Read(ctx context.Context) (bench.Reading, error) {
 	each := make([]bench.Reading, len(m.processes))
 	err = bench.Concurrently(ctx, len(each), 0, func(ctx context.Context, i int) (err error) {
 		p := m.processes[i]
-		if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.PID()); err == nil {
-			each[i].Batches, err = batchesOf(ctx, p.metrics)
+		if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.Handle.PID()); err == nil {
+			each[i].Batches, err = batchesOf(ctx, p.metricsURL())
 		}
 		return err
 	})

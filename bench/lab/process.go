@@ -3,22 +3,46 @@ package lab
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/internal/dev/subprocess"
 )
 
+// Face is a listener of a process, named as the setting that has its address.
+type Face string
+
+// The faces of a process. All have the first two; see [Options] for the others.
+const (
+	Web          Face = "DIRECTOR_ADDR"              // the HTTP API
+	GRPC         Face = "DIRECTOR_GRPC_ADDR"         // Open Match
+	Orchestrator Face = "DIRECTOR_ORCHESTRATOR_ADDR" // for Rivalis game servers
+	Realtime     Face = "DIRECTOR_REALTIME_ADDR"     // the realtime lobby
+
+	metrics Face = "DIRECTOR_METRICS_ADDR"
+)
+
 // Process is a server process of a lab.
 type Process struct {
-	*subprocess.Process
+	Handle *subprocess.Process
 
-	URL  string
-	GRPC string // host:port of its gRPC listener, if it has one
+	addrs map[Face]string // host:port
+}
 
-	Orchestrator string // host:port of its listener for Rivalis game servers, if it has one
-	Realtime     string // host:port of its listener for the realtime lobby, if it has one
+// At is where a face is called: its base URL, or host:port for gRPC.
+func (p *Process) At(face Face) string {
+	if face == GRPC {
+		return p.addrs[face]
+	}
+	return "http://" + p.addrs[face]
+}
 
-	metrics string // the URL of its metrics
+// Addresses are those of processes, at one of their faces.
+func Addresses(processes []*Process, face Face) (all []string) {
+	for _, p := range processes {
+		all = append(all, p.At(face))
+	}
+	return all
 }
 
 // readyTimeout includes creating the first keys and opening the first connections.
@@ -33,48 +57,42 @@ type Command struct {
 	Mute    bool     // it has no API: it is ready once it serves its metrics
 }
 
-// Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200, or GET
-// /metrics at DIRECTOR_METRICS_ADDR where the process is mute. Its environment has the lab's settings and its addresses
-// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where they are served DIRECTOR_ORCHESTRATOR_ADDR and
-// DIRECTOR_REALTIME_ADDR), and that of the first replica as DIRECTOR_PUBLIC_URL. Use [Lab.Meter] to measure its costs. Close stops it.
+// Start starts a process in the lab and waits until it is ready: until GET /readyz of the API answers 200, or GET
+// /metrics where the process is mute. Its environment has the lab's settings, its address at each [Face], and that of
+// the first replica as DIRECTOR_PUBLIC_URL. Use [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
-	addrs, err := subprocess.FreeAddrs(ctx, 5)
+	faces := append([]Face{Web, GRPC, metrics}, l.options.Faces...)
+	addrs, err := subprocess.FreeAddrs(ctx, len(faces))
 	if err != nil {
 		return nil, err
 	}
-	api, metrics, grpc, orchestrator, realtime := addrs[0], addrs[1], addrs[2], addrs[3], addrs[4]
-	env := append(append([]string{}, l.env...), c.Env...)
-	if l.options.Orchestrator {
-		env = append(env, "DIRECTOR_ORCHESTRATOR_ADDR="+orchestrator)
+	p, env := &Process{addrs: map[Face]string{}}, slices.Concat(l.env, c.Env)
+	for i, face := range faces {
+		p.addrs[face] = addrs[i]
+		env = append(env, string(face)+"="+addrs[i])
 	}
-	if l.options.Realtime {
-		env = append(env, "DIRECTOR_REALTIME_ADDR="+realtime)
-	}
-	public := "http://" + api // where game servers that a provider starts reach the director: the first replica
+	public := p.At(Web) // where game servers that a provider starts reach the director: the first replica
 	if len(l.Replicas) > 0 {
-		public = l.Replicas[0].URL
+		public = l.Replicas[0].At(Web)
 	}
-	env = append(env, "DIRECTOR_PUBLIC_URL="+public)
-	started, err := subprocess.Command{
+	p.Handle, err = subprocess.Command{
 		Name: c.Name, Path: cmp.Or(c.Program, l.options.Program), Args: c.Args, Logs: l.dir,
-		Env: append(env, "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc),
+		Env: append(env, "DIRECTOR_PUBLIC_URL="+public),
 	}.Start()
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{
-		Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, Realtime: realtime,
-		metrics: "http://" + metrics + "/metrics",
-	}
 	l.mu.Lock()
 	l.processes = append(l.processes, p)
 	l.mu.Unlock()
-	go l.watch(p.Done(), p.Err)
+	go l.watch(p.Handle.Done(), p.Handle.Err)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	ready := p.URL + "/readyz"
+	ready := p.At(Web) + "/readyz"
 	if c.Mute {
-		ready = p.metrics
+		ready = p.metricsURL()
 	}
-	return p, p.AwaitReady(ctx, ready)
+	return p, p.Handle.AwaitReady(ctx, ready)
 }
+
+func (p *Process) metricsURL() string { return p.At(metrics) + "/metrics" }

@@ -118,9 +118,9 @@ func newTicket(tag string) *pb.CreateTicketRequest {
 	}}}
 }
 
-// poolOf is the pool of all tickets with the tag. An echo answers as many tickets as its name says.
-func poolOf(tag string, n int) *pb.Pool {
-	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
+// poolOf is the pool of all tickets with the tag.
+func poolOf(tag string) *pb.Pool {
+	return &pb.Pool{Name: tag, TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
 }
 
 // queue creates n tickets. When it fails, it deletes those that it has created.

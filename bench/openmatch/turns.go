@@ -41,7 +41,7 @@ func (l *load) create(ctx context.Context, c *bench.Caller) error {
 
 // queueForQuery queues the tickets that are queried.
 func (l *load) queueForQuery(ctx context.Context) (err error) {
-	l.pool = poolOf(l.tag, l.job.Tickets)
+	l.pool = poolOf(l.tag)
 	l.queued[0], err = l.queue(ctx, l.job.Tickets, l.tag)
 	return err
 }
@@ -128,7 +128,7 @@ func newAssigner(ctx context.Context, conn *connection) *assigner {
 
 // fetch begins to assign the matches of a cycle, in groups of maxGroups. It returns when the last has arrived.
 func (a *assigner) fetch(ctx context.Context, config *pb.FunctionConfig, tag string) error {
-	profile := &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag, 0)}}
+	profile := &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag)}}
 	stream, err := a.conn.backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
 	if err != nil {
 		return err
@@ -183,20 +183,19 @@ func (l *load) direct(ctx context.Context) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	a, stopped := newAssigner(ctx, conn), make(chan error, 1)
-	go func() {
-		var err error
-		for err == nil && ctx.Err() == nil {
-			err = a.fetch(ctx, l.config, l.tag)
+	a := newAssigner(ctx, conn)
+	var directing errgroup.Group
+	directing.Go(func() error {
+		for ctx.Err() == nil {
+			if err := a.fetch(ctx, l.config, l.tag); err != nil && ctx.Err() == nil {
+				return err
+			}
 		}
-		if ctx.Err() != nil {
-			err = nil // the end of the run cancelled it
-		}
-		stopped <- err
-	}()
+		return nil // the end of the run cancelled the last fetch
+	})
 	l.job.OnEnd(func() error {
 		stop()
-		err := <-stopped
+		err := directing.Wait()
 		_ = a.calls.Wait() // its calls were cancelled
 		return err
 	})

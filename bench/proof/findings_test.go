@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 			overloaded: {Figures: bench.Figures{Calls: 10, Failed: 10}},
 		}, []string{"not measured"}, []int{0}},
 		"rooms": {roomsClaims(Options{}), round{
-			lobbyQuiet: holding(50 << 20), lobbyFull: holding(50<<20 + 5000*40<<10), echoFull: holding(1),
+			lobbyQuiet: holding(50 << 20), lobbyFull: holding(50<<20 + 5000*40<<10),
 			lobbyPatches: result(500, 0, 15), lobbyMatches: result(50, 0, 31), lobbyOneRoom: result(2000, 0, 1),
 			oneRow: result(2000, 0, 1), lobbyFewJoin: joined(250, 62_500, 40),
 			lobbyJoin: joined(1000, 1.1*1e6, 1.25*1.1*640),

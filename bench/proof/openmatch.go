@@ -28,7 +28,6 @@ const (
 	createWatch = "create, with idle watchers"
 	fetchAll    = "fetch and assign all"
 	queryAll    = "query all"
-	echoQuery   = "query all, echo"
 	lifeWindow  = "ticket life, window of 250 ms"
 	lifeNow     = "ticket life, no window"
 )
@@ -45,7 +44,7 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	director, withoutWindow := b.director(lab.GRPC), side{[]string{other.GRPC}, b.lab.Meter(other)}
+	director, withoutWindow := b.director(lab.GRPC), side{[]string{other.At(lab.GRPC)}, b.lab.Meter(other)}
 	load := func(scenario string) bench.Options { return b.options.loadUsual(scenario, 5*time.Second) }
 	return prepareEach([]arm{
 		b.arm(echoCreate, echo, load("tickets")),
@@ -54,7 +53,6 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.arm(createWatch, director, load("watch")),
 		b.arm(fetchAll, director, b.options.loadUsual("fetch", 10*time.Second)), // most of it is spent on queuing
 		b.arm(queryAll, director, load("query")),
-		b.arm(echoQuery, echo, load("query")),
 		b.arm(lifeWindow, director, load("ticket-life")),
 		b.arm(lifeNow, withoutWindow, load("ticket-life")),
 	}, b.script("openmatch_clean.sql"), b.settle), nil

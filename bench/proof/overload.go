@@ -84,7 +84,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 			load.Rate, load.Callers = max(multiple*limit, 1), connections
 			return b.generate(ctx, b.director(lab.Web), load)
 		}
-		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas[0].URL,
+		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas[0].At(lab.Web),
 			&probes)).finish(b.deleteRun).
 			finish(func(_ context.Context, r *bench.Result) error {
 				probes.addValues(r.Values)

@@ -171,7 +171,7 @@ func (p pool) askForSeats(ctx context.Context) error {
 	return bench.Concurrently(ctx, p.rushed, 0, func(ctx context.Context, n int) error {
 		token, err := p.bed.mint(fmt.Sprint("player-", n))
 		for err == nil {
-			err = client.Post(p.bed.lab.Replicas[0].URL+"/matchmake", bench.Bearer(token), body, nil)
+			err = client.Post(p.bed.lab.Replicas[0].At(lab.Web)+"/matchmake", bench.Bearer(token), body, nil)
 			if !strings.HasPrefix(bench.KindOf(err), "409 ") {
 				return err
 			}

@@ -23,7 +23,7 @@ import (
 var rooms = Experiment{
 	Name: "rooms", Title: "The realtime lobby", Takes: "9 min",
 	About: "How fast members of rooms see changes and matches, what idle sessions hold, and how soon clients of a killed replica are back",
-	parts: inOneLab(lab.Options{Replicas: 2, Worker: true, Realtime: true, Env: lab.OpenLobby()}, roomsArms),
+	parts: inOneLab(lab.Options{Replicas: 2, Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()}, roomsArms),
 	claims: func(o Options) []claim {
 		claims := append(roomsClaims(o), forgottenClaims("changes of rooms", lobbyHeld, o.forgottenTimes())...)
 		return append(claims, append(stormClaims(o), noFailures(lobbyHeld))...)
@@ -34,8 +34,7 @@ var rooms = Experiment{
 const (
 	lobbyQuiet   = "no idle sessions"
 	lobbyFull    = "idle sessions"
-	echoQuiet    = "echo, no idle connections"
-	echoFull     = "echo, idle connections"
+	echoQuiet    = "echo"
 	lobbyPatches = "changes seen on the other replica"
 	lobbyMatches = "matches of two"
 	lobbyOneRoom = "changes of one room"
@@ -70,7 +69,6 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.arm(lobbyQuiet, replicas, o.loadLobby("rooms-idle", 0)),
 		b.arm(lobbyFull, replicas, o.loadLobby("rooms-idle", sizes.idle)),
 		b.arm(echoQuiet, echoes, o.loadLobby("rooms-idle", 0)),
-		b.arm(echoFull, echoes, o.loadLobby("rooms-idle", sizes.idle)),
 		b.arm(lobbyPatches, director, o.loadLobby("rooms-patch", 0)),
 		b.arm(lobbyMatches, director, o.loadLobby("rooms-match", 0)),
 		b.notifications(),
@@ -100,7 +98,7 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	}
 	joined := time.Since(start)
 	b.options.say("a replica with %d clients is killed", clients)
-	b.lab.Replicas[0].Kill()
+	b.lab.Replicas[0].Handle.Kill()
 	took, err := crowd.Resume(ctx, urls[1])
 	r := bench.ResultOf("rooms-storm", clients, took)
 	r.Values = map[string]float64{"joined": joined.Seconds()}
@@ -132,7 +130,7 @@ func roomsClaims(o Options) []claim {
 			"of the clients", ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1)},
 		{"time for each of these frames, until each client knows all others, compared with a quarter of the clients",
 			ratio(lobbyJoin, lobbyFewJoin, perFrame), atMost(1.25)},
-		noFailures(lobbyQuiet, lobbyFull, echoFull, lobbyPatches, lobbyMatches, lobbyOneRoom, lobbyFewJoin, lobbyJoin),
+		noFailures(lobbyQuiet, lobbyFull, lobbyPatches, lobbyMatches, lobbyOneRoom, lobbyFewJoin, lobbyJoin),
 	}
 }
 

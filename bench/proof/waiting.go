@@ -58,7 +58,7 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 // besideWaiting wraps a run during which clients wait. Its value is how many of them had ended before the run had.
 func (b *testbed) besideWaiting(run runFunc) runFunc {
 	return func(ctx context.Context) (result bench.Result, err error) {
-		c := &socketCrowd{url: "ws" + strings.TrimPrefix(b.lab.Replicas[0].URL, "http") + "/matchmaker/ws"}
+		c := &socketCrowd{url: "ws" + strings.TrimPrefix(b.lab.Replicas[0].At(lab.Web), "http") + "/matchmaker/ws"}
 		err = c.gather(ctx, b.options.sockets())
 		if err == nil {
 			b.options.say("%d sockets wait", b.options.sockets())

@@ -40,7 +40,7 @@ func (p *program) baseline() *cobra.Command {
 		Short:  "Serve the baselines that a director is compared with",
 		Long: "Reads the variables that a laboratory sets for its processes and answers the same calls as a director, but places players\n" +
 			"as most people write it first: each call in its own transaction, with SKIP LOCKED. POST /noop answers like /matchmake and\n" +
-			"POST /fleet/noop like /fleet/heartbeat, both without the database, as do CreateTicket and QueryTickets over gRPC,\n" +
+			"POST /fleet/noop like /fleet/heartbeat, both without the database, as does CreateTicket over gRPC,\n" +
 			"and handshakes and calls of the realtime lobby.",
 		Args: cli.Exactly(0),
 	}

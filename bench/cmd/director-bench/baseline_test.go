@@ -23,7 +23,7 @@ func TestBenchBaseline(t *testing.T) {
 	l, i := outside(t)
 	processes, err := l.Baselines(t.Context())
 	require.NoError(t, err)
-	api := processes[0].URL
+	api := processes[0].At(lab.Web)
 	raw, _, err := i.Mint(devlogin.Claims{Subject: "anna"}, time.Minute)
 	require.NoError(t, err)
 	anna, fleet := "Authorization: Bearer "+raw, "X-Fleet-Token: "+l.FleetToken

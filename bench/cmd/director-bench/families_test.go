@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/bench/orchestrator"
 	"github.com/lattice-director/director/bench/realtime"
@@ -32,7 +33,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 	t.Parallel()
 	const token = "shown-by-programs-of-open-match"
 	l, _ := outside(t, "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
-	addr := l.Replicas[0].GRPC
+	addr := l.Replicas[0].At(lab.GRPC)
 
 	quick := func(scenario string) []string {
 		return []string{

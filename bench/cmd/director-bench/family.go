@@ -18,7 +18,6 @@ type family struct {
 	title     string // of the scenarios in the help
 	scenarios []bench.Scenario
 	face      lab.Face                       // at which a process is called
-	isGRPC    bool                           // else it is called over HTTP
 	lab       func(b *benchmark) lab.Options // what the laboratory's director serves
 	connect   func(b *benchmark) error       // sets the credentials of callers of a director that runs elsewhere
 }
@@ -36,7 +35,7 @@ var families = []family{
 	},
 	{
 		title:     "Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:",
-		scenarios: openmatch.Scenarios, face: lab.GRPC, isGRPC: true,
+		scenarios: openmatch.Scenarios, face: lab.GRPC,
 		lab: func(b *benchmark) lab.Options {
 			return lab.Options{Env: []string{"DIRECTOR_OM_REGISTRATION=" + b.window.String()}}
 		},
@@ -46,7 +45,7 @@ var families = []family{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",
 		scenarios: orchestrator.Scenarios, face: lab.Orchestrator, connect: func(*benchmark) error { return nil },
 		lab: func(b *benchmark) lab.Options {
-			return lab.Options{Orchestrator: true,
+			return lab.Options{Faces: []lab.Face{lab.Orchestrator},
 				Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.options.AgentKey,
 					"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.options.AdminKey}}
 		},
@@ -54,7 +53,9 @@ var families = []family{
 	{
 		title:     "Scenarios of the realtime lobby, over WebSocket:",
 		scenarios: realtime.Scenarios, face: lab.Realtime,
-		lab: func(*benchmark) lab.Options { return lab.Options{Worker: true, Realtime: true, Env: lab.OpenLobby()} },
+		lab: func(*benchmark) lab.Options {
+			return lab.Options{Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()}
+		},
 		connect: func(b *benchmark) error {
 			b.options.Token = b.program.variable("DIRECTOR_BENCH_PROJECT_TOKEN")
 			return nil
@@ -93,7 +94,7 @@ func scenarioNames() (names []string) {
 }
 
 func (f family) checkURL(url, scenario string) error {
-	if f.isGRPC {
+	if f.face == lab.GRPC {
 		if _, _, err := net.SplitHostPort(url); err != nil || strings.Contains(url, "//") {
 			return fmt.Errorf("--url %s: %s is called over gRPC, at the host:port of a replica's --grpc-addr, without TLS", url, scenario)
 		}

@@ -73,7 +73,7 @@ func TestBenchResolve(t *testing.T) {
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
 	l, i := outside(t)
-	api := l.Replicas[0].URL
+	api := l.Replicas[0].At(lab.Web)
 	key := filepath.Join(t.TempDir(), "issuer.jwk")
 	require.NoError(t, os.WriteFile(key, i.JWK(), 0o600))
 
