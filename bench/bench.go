@@ -21,7 +21,7 @@ import (
 
 // Options of a run. Scenario, URLs, Callers and Duration are required.
 type Options struct {
-	Load
+	Load Load
 
 	Scenario Scenario
 	URLs     []string // base URLs of replicas, or host:port of their gRPC listeners; callers are spread over them
@@ -54,13 +54,13 @@ var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
 
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
-	for _, size := range o.Sizes(o.Scenario.Usual) {
+	for _, size := range o.Load.Sizes(o.Scenario.Usual) {
 		if err := size.check(); err != nil {
 			return err
 		}
 	}
 	maxCallers := MaxCallers
-	if o.Rate > 0 {
+	if o.Load.Rate > 0 {
 		maxCallers = MaxInFlight
 	}
 	switch {
@@ -68,8 +68,8 @@ func (o *Options) Check() error {
 		return errors.New("there is no scenario to run")
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
-	case o.Callers < 1 || o.Callers > maxCallers:
-		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, maxCallers)
+	case o.Load.Callers < 1 || o.Load.Callers > maxCallers:
+		return fmt.Errorf("%d callers: there must be 1 to %d", o.Load.Callers, maxCallers)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
 		return errors.New("a run must last, and its warm-up and background may not be negative")
 	}
@@ -82,15 +82,15 @@ func (o *Options) Check() error {
 // checkShape validates how the load is spread, over time too.
 func (o *Options) checkShape() error {
 	switch {
-	case !(o.Rate >= 0 && o.Rate <= 1_000_000): // nor NaN
-		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Rate)
-	case !(o.HotShare >= 0 && o.HotShare <= 1):
-		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.HotShare)
-	case o.HotShare > 0 && o.Modes == 1:
+	case !(o.Load.Rate >= 0 && o.Load.Rate <= 1_000_000): // nor NaN
+		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Load.Rate)
+	case !(o.Load.HotShare >= 0 && o.Load.HotShare <= 1):
+		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.Load.HotShare)
+	case o.Load.HotShare > 0 && o.Load.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
-	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
+	case o.Scenario.IsAlone && (o.Load.Callers != 1 || o.Load.Rate > 0):
 		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
-	case o.Turns > 0 && o.Rate > 0:
+	case o.Load.Turns > 0 && o.Load.Rate > 0:
 		return errors.New("at a rate there are as many turns as are due")
 	case !runNames.MatchString(o.Run):
 		return fmt.Errorf("a run named %q: a name is up to 20 lower-case letters and digits", o.Run)

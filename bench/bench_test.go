@@ -147,7 +147,7 @@ func TestScenarios(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, nil)
 			o := options(d, scenario)
-			o.WarmUp, o.Duration, o.Turns = 0, time.Hour, 8
+			o.WarmUp, o.Duration, o.Load.Turns = 0, time.Hour, 8
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
 			require.EqualValues(t, 8, res.Calls)
@@ -204,7 +204,7 @@ func TestFleetIsEverywhere(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
 	o := options(d, Find(Scenarios, "matchmake"))
-	o.Instances, o.Regions, o.Modes, o.HotShare, o.Duration = 1, 3, 2, 0.5, time.Second
+	o.Load.Instances, o.Load.Regions, o.Load.Modes, o.Load.HotShare, o.Duration = 1, 3, 2, 0.5, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Instances)
@@ -276,8 +276,8 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 	o.WarmUp, o.Duration = 200*time.Millisecond, time.Nanosecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	require.Greater(t, d.calls["/matchmake"], o.Callers)
-	require.LessOrEqual(t, res.Calls, int64(o.Callers))
+	require.Greater(t, d.calls["/matchmake"], o.Load.Callers)
+	require.LessOrEqual(t, res.Calls, int64(o.Load.Callers))
 }
 
 // Pins failures that count as answers, or that have no distinct kinds.

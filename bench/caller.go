@@ -32,7 +32,7 @@ type run struct {
 }
 
 func (r *run) newCaller(n int) *Caller {
-	urls := r.job.URLs
+	urls := r.job.Options.URLs
 	return &Caller{run: r, Number: n, URL: urls[n%len(urls)], Random: rand.New(rand.NewPCG(uint64(n), 0))}
 }
 
@@ -48,7 +48,7 @@ func (c *Caller) loop(ctx context.Context, during period) {
 		if c.isMeasured {
 			c.run.record.endTurn(c.spentTime, c.run.kindOf(err), time.Since(during.from))
 		}
-		if err != nil && c.run.schedule == nil && c.run.job.Turns == 0 {
+		if err != nil && c.run.schedule == nil && c.run.job.Options.Load.Turns == 0 {
 			_ = Pause(ctx, failurePause)
 		}
 	}
@@ -66,7 +66,7 @@ func (c *Caller) begin(during period) bool {
 		c.isMeasured = !c.dueTime.Before(during.from)
 		return isThere
 	}
-	if most := c.run.job.Turns; most > 0 && c.run.turns.Add(1) > int64(most) {
+	if most := c.run.job.Options.Load.Turns; most > 0 && c.run.turns.Add(1) > int64(most) {
 		return false
 	}
 	now := time.Now()
@@ -147,7 +147,7 @@ const unsent = "not sent"
 
 // kindOf is KindOf of a scenario that may know the errors of its protocol.
 func (r *run) kindOf(err error) string {
-	kind, protocolKind := KindOf(err), r.job.Scenario.Kind
+	kind, protocolKind := KindOf(err), r.job.Options.Scenario.Kind
 	if kind == unsent && protocolKind != nil {
 		kind = cmp.Or(protocolKind(err), unsent)
 	}

@@ -27,7 +27,7 @@ func newCostMeter(job *Job, r *record, fail context.CancelCauseFunc) *costMeter 
 
 // rest measures what is used while nothing is called. Without Options.Background it returns at once.
 func (m *costMeter) rest(ctx context.Context) error {
-	if m.job.Meter == nil || m.job.Background == 0 {
+	if m.job.Options.Meter == nil || m.job.Options.Background == 0 {
 		return nil
 	}
 	m.job.Enter("measuring without calls")
@@ -36,7 +36,7 @@ func (m *costMeter) rest(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	if err := Pause(ctx, m.job.Background); err != nil {
+	if err := Pause(ctx, m.job.Options.Background); err != nil {
 		return err
 	}
 	m.restTime = time.Since(start)
@@ -48,7 +48,7 @@ func (m *costMeter) rest(ctx context.Context) error {
 // begin reads the meter for the first time during the load.
 func (m *costMeter) begin(ctx context.Context) {
 	defer close(m.isBegun)
-	if m.job.Meter == nil {
+	if m.job.Options.Meter == nil {
 		return
 	}
 	m.answered = m.record.answered.Load()
@@ -62,7 +62,7 @@ func (m *costMeter) begin(ctx context.Context) {
 // end reads the meter again and returns what was used in between; nil without a meter.
 func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 	<-m.isBegun
-	if m.job.Meter == nil {
+	if m.job.Options.Meter == nil {
 		return nil, nil //nolint:nilnil // costs are not measured
 	}
 	if ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 }
 
 func (m *costMeter) read(ctx context.Context) (Reading, error) {
-	r, err := m.job.Meter.Read(ctx)
+	r, err := m.job.Options.Meter.Read(ctx)
 	if err != nil {
 		return r, fmt.Errorf("the meter of costs cannot be read: %w", err)
 	}

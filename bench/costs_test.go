@@ -60,7 +60,7 @@ func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, m.calls, 2)
 		// calls in progress, and rounding
-		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Callers)+0.5)
+		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Load.Callers)+0.5)
 		require.Equal(t, warmUp > 0, m.calls[0] > 0)
 
 		m.err, o.Duration = errors.New("no such process"), time.Hour
@@ -89,7 +89,7 @@ func TestBackgroundIsNoCostOfCalls(t *testing.T) {
 		fmt.Fprint(w, `{}`)
 	}})
 	o := options(d, Find(NoOps, "noop"))
-	o.Callers, o.Meter = 1, &idler{d, time.Now()}
+	o.Load.Callers, o.Meter = 1, &idler{d, time.Now()}
 	o.Background, o.Duration = 200*time.Millisecond, 400*time.Millisecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)

@@ -47,15 +47,15 @@ func (w *world) changeProfile(name, mode string, team, within int) error {
 	body := encode(map[string]string{"document": document, "reason": "a benchmark"})
 	err := w.client.Do(w.profileRequest(http.MethodPut, name, body))
 	if err != nil {
-		return fmt.Errorf("profile %s cannot be applied at %s: %w", name, w.job.URLs[0], err)
+		return fmt.Errorf("profile %s cannot be applied at %s: %w", name, w.job.Options.URLs[0], err)
 	}
 	return nil
 }
 
 // profileRequest is an operator's call about a profile.
 func (w *world) profileRequest(method, profile string, body []byte) Request {
-	return Request{Method: method, URL: w.job.URLs[0] + "/ops/profiles/" + url.PathEscape(profile),
-		As: Bearer(w.job.OpsToken), Body: body}
+	return Request{Method: method, URL: w.job.Options.URLs[0] + "/ops/profiles/" + url.PathEscape(profile),
+		As: Bearer(w.job.Options.OpsToken), Body: body}
 }
 
 const (
@@ -75,7 +75,7 @@ func (w *world) awaitProfile(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
 	body := encode(&ticketRequest{Profiles: []string{name}})
-	for _, replica := range w.job.URLs {
+	for _, replica := range w.job.Options.URLs {
 		for {
 			err := w.client.Post(replica+"/tickets", Bearer(p.token), body, nil)
 			if KindOf(err) == "404 profile_unknown" && Pause(ctx, knownPause) == nil {
@@ -123,7 +123,7 @@ func (w *world) createTicket(replica string, p player, profile string, skill flo
 func (w *world) queuePlayers(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
 	w.filling.Lock() // so that two crowds never need more connections than there are
 	defer w.filling.Unlock()
-	callers, urls := min(n, maxConcurrent), w.job.URLs
+	callers, urls := min(n, maxConcurrent), w.job.Options.URLs
 	last := make([]ticket, callers)
 	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {
 		for i := c; i < n && ctx.Err() == nil; i += callers {
@@ -178,7 +178,7 @@ func (w *world) applyDuels(ctx context.Context) (err error) {
 // queueStrangers queues players that no rule matches.
 func (w *world) queueStrangers(ctx context.Context) (err error) {
 	if w.profile, err = w.applyProfile(ctx, w.places.modes[0], 5, matchDistance); err == nil {
-		_, err = w.queuePlayers(ctx, w.profile, w.job.Tickets, strangeSkill)
+		_, err = w.queuePlayers(ctx, w.profile, w.job.Options.Load.Tickets, strangeSkill)
 	}
 	return err
 }

@@ -22,8 +22,8 @@ const (
 func checkCrowd(o *Options) error {
 	const full = crowdGroups * 2 * crowdTeam
 	isCrowd := o.Scenario.Name == "match-queue" || o.Scenario.Name == "match-servers"
-	if isCrowd && o.Tickets%full != 0 {
-		return fmt.Errorf("%d tickets: they must be a multiple of %d, so that all are matched", o.Tickets, full)
+	if isCrowd && o.Load.Tickets%full != 0 {
+		return fmt.Errorf("%d tickets: they must be a multiple of %d, so that all are matched", o.Load.Tickets, full)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 	places := w.places
 	places.modes = []string{all.mode}
 	full := newFleet(w.client, w.job.Options, all.mode+"-full-", places, 1)
-	all.servers = newFleet(w.client, w.job.Options, all.mode+"-open-", places, w.job.Capacity)
+	all.servers = newFleet(w.client, w.job.Options, all.mode+"-open-", places, w.job.Options.Load.Capacity)
 	if err := full.register(w.ctx, len(w.places.regions)); err != nil {
 		return all, err
 	}
@@ -89,7 +89,7 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 	if all.profile, err = w.applyProfile(w.ctx, all.mode, crowdTeam, within); err != nil {
 		return all, err
 	}
-	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Tickets, skillInGroup)
+	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Options.Load.Tickets, skillInGroup)
 	for i := 0; i < len(last) && err == nil && within > 0; i++ {
 		err = w.awaitTicket(last[i], "waiting_for_server")
 	}
@@ -98,7 +98,7 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 
 // openServers registers the game servers of the crowd.
 func (all *crowd) openServers() error {
-	return all.servers.register(all.world.ctx, all.world.job.Instances)
+	return all.servers.register(all.world.ctx, all.world.job.Options.Load.Instances)
 }
 
 // awaitSeats waits until all players have seats.
@@ -110,10 +110,10 @@ func (all *crowd) awaitSeats() error {
 		switch {
 		case err != nil:
 			return err
-		case n >= all.world.job.Tickets:
+		case n >= all.world.job.Options.Load.Tickets:
 			return nil
 		case Pause(ctx, seatedPause) != nil:
-			return &Failure{"not all seated", fmt.Errorf("%d of %d", n, all.world.job.Tickets)}
+			return &Failure{"not all seated", fmt.Errorf("%d of %d", n, all.world.job.Options.Load.Tickets)}
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	w := newWorld(ctx, job, s.calls)
 	if !s.hasNoFleet && !s.hasOwnFleets {
 		job.OnEnd(func() error { w.fleet.deregister(ctx); return nil })
-		if err := w.fleet.register(ctx, job.Instances); err != nil {
+		if err := w.fleet.register(ctx, job.Options.Load.Instances); err != nil {
 			return w, err
 		}
 	}

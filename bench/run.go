@@ -69,11 +69,11 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 			costs.begin(ctx)
 		}
 	}).Stop()
-	if o.Rate > 0 {
-		r.schedule = newSchedule(now, o.Rate)
+	if o.Load.Rate > 0 {
+		r.schedule = newSchedule(now, o.Load.Rate)
 	}
 	var callers sync.WaitGroup
-	for n := range o.Callers {
+	for n := range o.Load.Callers {
 		callers.Go(func() { r.newCaller(n).loop(ctx, during) })
 	}
 	callers.Wait()

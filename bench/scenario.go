@@ -54,7 +54,7 @@ func Names(scenarios []Scenario) (names []string) {
 
 // Job is a run in progress, as its scenario sees it.
 type Job struct {
-	Options
+	Options Options
 
 	ID     string // part of the names of what it makes: Options.Run, or random
 	values map[string]float64
@@ -69,8 +69,8 @@ func (j *Job) SetValue(name string, value float64) { j.values[name] = value }
 
 // Enter tells that a phase begins.
 func (j *Job) Enter(phase string) {
-	if j.Say != nil {
-		j.Say(phase)
+	if j.Options.Say != nil {
+		j.Options.Say(phase)
 	}
 }
 

@@ -45,15 +45,15 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 		fmt.Fprint(w, `{}`)
 	}})
 	o := options(d, Find(NoOps, "noop"))
-	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 500, 0, time.Second
+	o.Load.Callers, o.Load.Rate, o.WarmUp, o.Duration = 2, 500, 0, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Zero(t, res.Failed)
 	require.Equal(t, calls.Load(), res.Calls)
-	require.InDelta(t, o.Rate, res.Open.Rate, 0)
+	require.InDelta(t, o.Load.Rate, res.Open.Rate, 0)
 	require.InDelta(t, float64(res.Calls), res.Open.Reached, 0.01)
 	require.EqualValues(t, 500, res.Calls+res.Open.Missed)
-	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Rate/2))
+	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Load.Rate/2))
 	require.GreaterOrEqual(t, res.Latency.Max, float64(stall.Milliseconds()))
 	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4,
 		"a fifth of all calls was due during the stall")
@@ -68,7 +68,7 @@ func TestOpenLoopEnds(t *testing.T) {
 		fmt.Fprint(w, `{}`)
 	}})
 	o := options(d, Find(NoOps, "noop"))
-	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 1000, 100*time.Millisecond, 300*time.Millisecond
+	o.Load.Callers, o.Load.Rate, o.WarmUp, o.Duration = 2, 1000, 100*time.Millisecond, 300*time.Millisecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Positive(t, res.Open.Missed)

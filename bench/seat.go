@@ -68,7 +68,7 @@ func (w *world) reserve(caller int, at place) (err error) {
 		request.Party[i] = party[i].sub
 	}
 	s := seat{reservedAt: time.Now()}
-	url := w.job.URLs[caller%len(w.job.URLs)] + "/matchmake"
+	url := w.job.Options.URLs[caller%len(w.job.Options.URLs)] + "/matchmake"
 	if err := w.client.Post(url, Bearer(party[0].token), encode(request), s.read); err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (w *world) reserve(caller int, at place) (err error) {
 func (w *world) reserveAhead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
-	perCaller := w.turnsAhead() / w.job.Callers
-	_ = Concurrently(ctx, w.job.Callers, 8, func(ctx context.Context, caller int) (err error) { // a party is 64 seats
+	perCaller := w.turnsAhead() / w.job.Options.Load.Callers
+	_ = Concurrently(ctx, w.job.Options.Load.Callers, 8, func(ctx context.Context, caller int) (err error) { // a party is 64 seats
 		for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
 			err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
 		}
@@ -101,13 +101,13 @@ const (
 
 // turnsAhead is the number of turns to prepare for.
 func (w *world) turnsAhead() int {
-	rate := w.job.Rate
+	rate := w.job.Options.Load.Rate
 	if rate == 0 {
-		rate = float64(min(w.job.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(w.callsPerTurn)
+		rate = float64(min(w.job.Options.Load.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(w.callsPerTurn)
 	}
-	turns := math.Ceil(rate*(w.job.WarmUp+w.job.Duration).Seconds()) + float64(w.job.Callers)
-	if w.job.Turns > 0 {
-		turns = min(turns, float64(w.job.Turns))
+	turns := math.Ceil(rate*(w.job.Options.WarmUp+w.job.Options.Duration).Seconds()) + float64(w.job.Options.Load.Callers)
+	if w.job.Options.Load.Turns > 0 {
+		turns = min(turns, float64(w.job.Options.Load.Turns))
 	}
 	return int(min(turns, maxPrepared))
 }

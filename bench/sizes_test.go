@@ -34,12 +34,12 @@ func TestSizes(t *testing.T) {
 	}
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": saw, "/fleet/register": saw})
 	o := options(d, Find(Scenarios, "matchmake"))
-	o.WarmUp, o.Duration, o.Capacity, o.Players, o.Turns = 0, time.Hour, 40, 5, 1234
+	o.WarmUp, o.Duration, o.Load.Capacity, o.Load.Players, o.Load.Turns = 0, time.Hour, 40, 5, 1234
 	start := time.Now()
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	require.EqualValues(t, o.Turns, res.Calls)
+	require.EqualValues(t, o.Load.Turns, res.Calls)
 	require.Equal(t, res.Calls, res.Failed)
 	require.Equal(t, map[string]int{"capacity": 40, "players": 5}, sizes)
-	require.Less(t, time.Since(start), time.Duration(o.Turns/o.Callers)*failurePause)
+	require.Less(t, time.Since(start), time.Duration(o.Load.Turns/o.Load.Callers)*failurePause)
 }

@@ -39,7 +39,7 @@ func TestTurn(t *testing.T) {
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, "mine", res.Scenario)
-	require.EqualValues(t, o.Turns, res.Calls)
+	require.EqualValues(t, o.Load.Turns, res.Calls)
 	require.Equal(t, res.Calls, res.Failed)
 	require.Equal(t, res.Calls, res.Errors["trouble"]+res.Errors["not sent"])
 	require.Equal(t, []string{"one", "two"}, []string{res.Steps[0].Step, res.Steps[1].Step})

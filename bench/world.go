@@ -35,17 +35,17 @@ type seat struct {
 
 // newWorld makes a world without game servers.
 func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
-	if job.Scenario.Name == "heartbeat" {
-		job.Instances = max(job.Instances,
-			job.Callers) // two callers never send a heartbeat of the same game server at once
+	if job.Options.Scenario.Name == "heartbeat" {
+		job.Options.Load.Instances = max(job.Options.Load.Instances,
+			job.Options.Load.Callers) // two callers never send a heartbeat of the same game server at once
 	}
-	if job.Instances > 0 {
-		job.Instances = max(job.Instances, job.Regions)
+	if job.Options.Load.Instances > 0 {
+		job.Options.Load.Instances = max(job.Options.Load.Instances, job.Options.Load.Regions)
 	}
-	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
-		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load),
-		reserved: make([][]seat, job.Callers)}
-	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
+	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Options.Load.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
+		players: &players{mint: job.Options.AccessToken}, places: newPlaces(job.ID, job.Options.Load),
+		reserved: make([][]seat, job.Options.Load.Callers)}
+	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Options.Load.Capacity)
 	job.OnEnd(func() error { w.client.Close(); return nil })
 	return w
 }

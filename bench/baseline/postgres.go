@@ -66,10 +66,10 @@ func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
 	if err := first.QueryRow(ctx, freeConnections).Scan(&free); err != nil {
 		return nil, err
 	}
-	job.Callers = max(1, min(job.Callers, free))
+	job.Options.Load.Callers = max(1, min(job.Options.Load.Callers, free))
 	table := pgx.Identifier{"bench_commit_" + strings.ToLower(rand.Text()[:10])}.Sanitize()
 	c := &committers{update: "UPDATE " + table + " SET n = n + 1 WHERE caller = $1", conns: []*pgx.Conn{first}}
-	for range job.Callers - 1 {
+	for range job.Options.Load.Callers - 1 {
 		conn, err := connect(ctx, job)
 		if err != nil {
 			return nil, err
@@ -81,13 +81,13 @@ func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
 	// Pages have free space, so that updates stay on them, and few rows, so that callers seldom need the same page.
 	err = execApart(ctx, job, "CREATE TABLE "+table+
 		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
-		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Callers-1))
+		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Options.Load.Callers-1))
 	return c, err
 }
 
 // connect opens a connection that lasts until the end of the run.
 func connect(ctx context.Context, job *bench.Job) (*pgx.Conn, error) {
-	conn, err := pgx.Connect(ctx, job.URLs[0])
+	conn, err := pgx.Connect(ctx, job.Options.URLs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func connect(ctx context.Context, job *bench.Job) (*pgx.Conn, error) {
 func execApart(ctx context.Context, job *bench.Job, statements string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, job.URLs[0])
+	conn, err := pgx.Connect(ctx, job.Options.URLs[0])
 	if err != nil {
 		return err
 	}

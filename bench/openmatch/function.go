@@ -23,7 +23,7 @@ type function struct {
 
 // serveFunction serves the match function on this machine until the run is over.
 func (l *load) serveFunction(ctx context.Context) error {
-	conn, err := l.connect(l.job.URLs[0])
+	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
 		return err
 	}

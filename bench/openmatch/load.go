@@ -53,7 +53,7 @@ func (l *load) connectAll(ctx context.Context) (err error) {
 		l.players = append(l.players, newTicket(l.tag))
 	}
 	l.job.OnEnd(func() error {
-		if !l.job.KeepsQueue {
+		if !l.job.Options.KeepsQueue {
 			l.deleteTickets(ctx, slices.Concat(l.queued...))
 		}
 		return nil
@@ -63,10 +63,10 @@ func (l *load) connectAll(ctx context.Context) (err error) {
 
 // connectEach makes as many connections as the load has, spread over the replicas.
 func (l *load) connectEach() ([]*connection, error) {
-	conns := make([]*connection, l.job.Connections)
+	conns := make([]*connection, l.job.Options.Load.Connections)
 	for n := range conns {
 		var err error
-		if conns[n], err = l.connect(l.job.URLs[n%len(l.job.URLs)]); err != nil {
+		if conns[n], err = l.connect(l.job.Options.URLs[n%len(l.job.Options.URLs)]); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +78,8 @@ func (l *load) connect(addr string) (*connection, error) {
 	// grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)}
-	if l.job.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(bearer(l.job.Token)))
+	if l.job.Options.Token != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(l.job.Options.Token)))
 	}
 	conn, err := grpc.NewClient(addr, options...)
 	if err != nil {

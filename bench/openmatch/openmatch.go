@@ -37,7 +37,7 @@ func scenario(name, about string, usual bench.Load, turn func(*load, context.Con
 	usual.Connections = 8
 	begin := func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("queueing players")
-		l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Callers)}
+		l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Options.Load.Callers)}
 		for _, prepare := range append([]func(*load, context.Context) error{(*load).connectAll}, steps...) {
 			if err := prepare(l, ctx); err != nil {
 				return nil, err

@@ -38,12 +38,12 @@ func TestEcho(t *testing.T) {
 	require.Equal(t, 2, res.Connections)
 
 	o := options(addr, "fetch")
-	o.Tickets = 100
+	o.Load.Tickets = 100
 	res, err = bench.Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, res.Calls, res.Errors["Unimplemented"])
 	o = options(addr, "watch")
-	o.Watchers = 100
+	o.Load.Watchers = 100
 	_, err = bench.Run(t.Context(), o)
 	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
 }

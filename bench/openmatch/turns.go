@@ -42,7 +42,7 @@ func (l *load) create(ctx context.Context, c *bench.Caller) error {
 // queueForQuery queues the tickets that are queried.
 func (l *load) queueForQuery(ctx context.Context) (err error) {
 	l.pool = poolOf(l.tag)
-	l.queued[0], err = l.queue(ctx, l.job.Tickets, l.tag)
+	l.queued[0], err = l.queue(ctx, l.job.Options.Load.Tickets, l.tag)
 	return err
 }
 
@@ -50,8 +50,8 @@ func (l *load) queueForQuery(ctx context.Context) (err error) {
 func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("query", func() error {
 		n, err := l.connectionOf(c.Number).count(ctx, l.pool)
-		if err == nil && n != l.job.Tickets {
-			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Tickets)
+		if err == nil && n != l.job.Options.Load.Tickets {
+			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Options.Load.Tickets)
 		}
 		return err
 	})
@@ -94,7 +94,7 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 	tag := l.tag + "-" + rand.Text() // turns share cycles but no tickets, not even with a turn that failed
 	var ids []string
 	err := c.Unmeasured(func() (err error) {
-		ids, err = l.queue(ctx, l.job.Tickets, tag)
+		ids, err = l.queue(ctx, l.job.Options.Load.Tickets, tag)
 		return err
 	})
 	if err != nil {
@@ -103,8 +103,8 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 	a := newAssigner(ctx, l.connectionOf(c.Number))
 	err = c.Timed("matched", func() error { return a.fetch(ctx, l.config, tag) })
 	err = errors.Join(err, c.Timed("and assigned", func() error { return a.calls.Wait() }))
-	if n := a.assigned.Load(); err == nil && n != int64(l.job.Tickets) {
-		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Tickets)
+	if n := a.assigned.Load(); err == nil && n != int64(l.job.Options.Load.Tickets) {
+		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Options.Load.Tickets)
 	}
 	if err != nil {
 		l.queued[c.Number] = append(l.queued[c.Number], ids...)
@@ -178,7 +178,7 @@ func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
 
 // direct fetches and assigns without a pause until the run is over. A failed fetch is an error of the run.
 func (l *load) direct(ctx context.Context) error {
-	conn, err := l.connect(l.job.URLs[0])
+	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func awaitAssignment(ctx context.Context, conn *connection, id string) error {
 // watchIdly opens streams of WatchAssignments without messages until the run is over, on as many additional connections
 // as callers have. At the end all their tickets are assigned, which checks that the streams were open all the time.
 func (l *load) watchIdly(ctx context.Context) error {
-	ids, err := l.queue(ctx, l.job.Watchers, l.tag+"-idle")
+	ids, err := l.queue(ctx, l.job.Options.Load.Watchers, l.tag+"-idle")
 	if err != nil {
 		return err
 	}

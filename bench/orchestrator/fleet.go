@@ -29,10 +29,10 @@ type fleet struct {
 func startFleet(job *bench.Job) *fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &fleet{cancel: cancel}
-	for n := range job.Agents {
+	for n := range job.Options.Load.Agents {
 		a := agents.New(configOf(job, n))
 		f.servers = append(f.servers, a)
-		for room := range job.Rooms {
+		for room := range job.Options.Load.Rooms {
 			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known
 		}
 		f.running.Go(func() { f.note(ctx, a.Run(ctx)) })
@@ -72,7 +72,7 @@ func (f *fleet) stop() error {
 // configOf is the game server of a number.
 func configOf(job *bench.Job, n int) agents.Config {
 	return agents.Config{
-		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey,
+		URL: "ws" + strings.TrimPrefix(job.Options.URLs[n%len(job.Options.URLs)], "http"), Key: job.Options.AgentKey,
 		Name:        fmt.Sprint("bench-", n),
 		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
 		Labels: map[string]string{"region": "bench"},

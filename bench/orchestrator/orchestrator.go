@@ -46,7 +46,7 @@ func scenario(name, about string, usual bench.Load,
 	s := bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys, IsAlone: name == joining}
 	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("connecting game servers")
-		l := &load{job: job, client: bench.NewClient(ctx, job.Callers+1)}
+		l := &load{job: job, client: bench.NewClient(ctx, job.Options.Load.Callers+1)}
 		job.OnEnd(func() error { l.client.Close(); return nil })
 		if s.IsAlone { // agents connect in the turn
 			return l, nil
@@ -79,8 +79,8 @@ func (l *load) attach(ctx context.Context) error {
 	defer cancel()
 	l.fleet = startFleet(l.job)
 	l.job.OnEnd(l.fleet.stop)
-	for replica := range l.job.URLs {
-		if err := l.awaitAgents(ctx, replica, l.job.Agents); err != nil {
+	for replica := range l.job.Options.URLs {
+		if err := l.awaitAgents(ctx, replica, l.job.Options.Load.Agents); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
 
 // call makes a call of the REST API to the nth replica. into gets what the answer has under "data"; nil: it is ignored.
 func (l *load) call(replica int, r bench.Request, into any) error {
-	r.URL, r.As = l.job.URLs[replica%len(l.job.URLs)]+r.URL, bench.Bearer(l.job.AdminKey)
+	r.URL, r.As = l.job.Options.URLs[replica%len(l.job.Options.URLs)]+r.URL, bench.Bearer(l.job.Options.AdminKey)
 	r.Wait = 10 * time.Second // how long an orchestrator waits for an agent
 	if into != nil {
 		r.Take = func(answer []byte) error {
@@ -176,7 +176,7 @@ func (l *load) joinAll(ctx context.Context, c *bench.Caller) error {
 	var agents *fleet
 	err := c.Timed("join", func() error {
 		agents = startFleet(l.job)
-		return l.awaitAgents(ctx, 0, l.job.Agents)
+		return l.awaitAgents(ctx, 0, l.job.Options.Load.Agents)
 	})
 	return errors.Join(err, c.Unmeasured(func() error {
 		return errors.Join(agents.stop(), l.awaitAgents(ctx, 0, 0))

@@ -51,10 +51,10 @@ func (o Options) heartbeatPlan() heartbeatPlan {
 func (p heartbeatPlan) rate() float64 { return float64(p.members) / p.interval.Seconds() }
 
 func fleetArms(_ context.Context, b *testbed) ([]arm, error) {
-	load := b.options.loadPrefilled(heartbeat)
-	load.Callers, load.Instances = choose(b.options, manyCallers, 8), choose(b.options, 1000, 8)
-	load.Duration *= 2
-	return []arm{b.arm(overHTTP, b.director(lab.Web), load), {name: onStore, run: b.sendHeartbeats}}, nil
+	run := b.options.loadPrefilled(heartbeat)
+	run.Load.Callers, run.Load.Instances = choose(b.options, manyCallers, 8), choose(b.options, 1000, 8)
+	run.Duration *= 2
+	return []arm{b.arm(overHTTP, b.director(lab.Web), run), {name: onStore, run: b.sendHeartbeats}}, nil
 }
 
 // sendHeartbeats inserts a fleet and sends its heartbeats to a store.

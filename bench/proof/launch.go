@@ -41,7 +41,7 @@ const (
 
 func launchArms(_ context.Context, b *testbed) ([]arm, error) {
 	load, rush := b.options.loadPrefilled(matchmake), b.options.loadPrefilled(loginQueue)
-	rush.Callers = choose(b.options, rushCallers, 8)
+	rush.Load.Callers = choose(b.options, rushCallers, 8)
 	director := b.director(lab.Web)
 	valved := func(name, valve string, load bench.Options) arm {
 		return b.arm(name, director, load).finish(b.deleteRun).prepare(b.settle, b.script(valve), heedValve)

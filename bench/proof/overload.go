@@ -73,16 +73,16 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, limit := b.options.loadPrefilled(matchmake), 0.0
-	load.Callers = choose(b.options, manyCallers, 8)
-	arms := []arm{b.arm(atCapacity, b.director(lab.Web), load).finish(b.deleteRun).
+	capacityRun, limit := b.options.loadPrefilled(matchmake), 0.0
+	capacityRun.Load.Callers = choose(b.options, manyCallers, 8)
+	arms := []arm{b.arm(atCapacity, b.director(lab.Web), capacityRun).finish(b.deleteRun).
 		finish(func(_ context.Context, r *bench.Result) error { limit = r.PerSecond; return nil })}
 	for _, multiple := range multiples {
 		var probes stopwatch
 		run := func(ctx context.Context) (bench.Result, error) {
-			load := load
-			load.Rate, load.Callers = max(multiple*limit, 1), connections
-			return b.generate(ctx, b.director(lab.Web), load)
+			offered := capacityRun
+			offered.Load.Rate, offered.Load.Callers = max(multiple*limit, 1), connections
+			return b.generate(ctx, b.director(lab.Web), offered)
 		}
 		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas[0].At(lab.Web),
 			&probes)).finish(b.deleteRun).

@@ -19,11 +19,11 @@ var packing = Experiment{
 
 func packingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
-	load := b.options.load(matchmake, choose(b.options, manyCallers, 16))
-	load.Players, load.WarmUp = 8, 0
+	run := b.options.load(matchmake, choose(b.options, manyCallers, 16))
+	run.Load.Players, run.WarmUp = 8, 0
 	return []arm{
-		b.arm(matchmake, b.director(lab.Web), load).finish(b.countSessions),
-		b.arm(naiveMatchmake, naive, load).finish(b.countSessions),
+		b.arm(matchmake, b.director(lab.Web), run).finish(b.countSessions),
+		b.arm(naiveMatchmake, naive, run).finish(b.countSessions),
 	}, err
 }
 

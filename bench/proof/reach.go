@@ -35,7 +35,7 @@ func reachArms(ctx context.Context, b *testbed) ([]arm, error) {
 	director, many := b.director(lab.Web), choose(b.options, manyCallers, 8)
 	load := func(scenario string) bench.Options { return b.options.load(scenario, many) }
 	heartbeats := load(heartbeat)
-	heartbeats.Instances = many
+	heartbeats.Load.Instances = many
 	return prepareEach([]arm{
 		b.arm(noOp, naive, load("noop")),
 		b.arm(matchmake, director, load(matchmake)),

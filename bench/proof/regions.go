@@ -28,15 +28,15 @@ func armOf(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, 
 const hotMode = "a hot mode"
 
 func regionsArms(_ context.Context, b *testbed) (arms []arm, err error) {
-	load := b.options.load(matchmake, choose(b.options, manyCallers, 16))
-	load.Instances = manyPlaces
-	for _, load.Regions = range []int{1, manyPlaces} {
-		for _, load.Modes = range []int{1, manyPlaces} {
-			arms = append(arms, b.arm(armOf(load.Regions, load.Modes), b.director(lab.Web), load))
+	run := b.options.load(matchmake, choose(b.options, manyCallers, 16))
+	run.Load.Instances = manyPlaces
+	for _, run.Load.Regions = range []int{1, manyPlaces} {
+		for _, run.Load.Modes = range []int{1, manyPlaces} {
+			arms = append(arms, b.arm(armOf(run.Load.Regions, run.Load.Modes), b.director(lab.Web), run))
 		}
 	}
-	load.Regions, load.Modes, load.HotShare = 1, manyPlaces, 0.9
-	return prepareEach(append(arms, b.arm(hotMode, b.director(lab.Web), load)), b.settle), nil
+	run.Load.Regions, run.Load.Modes, run.Load.HotShare = 1, manyPlaces, 0.9
+	return prepareEach(append(arms, b.arm(hotMode, b.director(lab.Web), run)), b.settle), nil
 }
 
 func regionsClaims(Options) []claim {

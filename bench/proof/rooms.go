@@ -53,9 +53,9 @@ func (o Options) lobbySizes() lobbySizes {
 
 // loadLobby is the usual load of a scenario, with sessions beside those of callers.
 func (o Options) loadLobby(scenario string, sessions int) bench.Options {
-	load := o.loadUsual(scenario, 5*time.Second)
-	load.Sessions = sessions
-	return load
+	run := o.loadUsual(scenario, 5*time.Second)
+	run.Load.Sessions = sessions
+	return run
 }
 
 func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {

@@ -47,16 +47,16 @@ func (o Options) forgottenTimes() forgottenTimes {
 }
 
 func snapshotArms(_ context.Context, b *testbed) ([]arm, error) {
-	load := b.options.loadPrefilled(sessionLife)
-	load.Instances = choose(b.options, 1000, 2)
-	return []arm{b.besideSnapshot(sessionLife, b.director(lab.Web), load)}, nil
+	run := b.options.loadPrefilled(sessionLife)
+	run.Load.Instances = choose(b.options, 1000, 2)
+	return []arm{b.besideSnapshot(sessionLife, b.director(lab.Web), run)}, nil
 }
 
 // besideSnapshot is an arm of a load during which a snapshot is held. It is run once.
-func (b *testbed) besideSnapshot(name string, on side, load bench.Options) arm {
+func (b *testbed) besideSnapshot(name string, on side, run bench.Options) arm {
 	times, isMeasuring := b.options.forgottenTimes(), make(chan struct{})
-	load.Duration, load.Measuring = times.whole, sync.OnceFunc(func() { close(isMeasuring) })
-	a := b.arm(name, on, load).beside(func(ctx context.Context) error {
+	run.Duration, run.Measuring = times.whole, sync.OnceFunc(func() { close(isMeasuring) })
+	a := b.arm(name, on, run).beside(func(ctx context.Context) error {
 		select {
 		case <-isMeasuring:
 		case <-ctx.Done():

@@ -116,34 +116,34 @@ const (
 
 // loadPrefilled is a load on the prefilled region.
 func (o Options) loadPrefilled(scenario string) bench.Options {
-	load := o.load(scenario, choose(o, fewCallers, 4))
-	load.Run, load.Duration = prefilled, choose(o, 5*time.Second, time.Second)
-	return load
+	run := o.load(scenario, choose(o, fewCallers, 4))
+	run.Run, run.Duration = prefilled, choose(o, 5*time.Second, time.Second)
+	return run
 }
 
 // loadUsual is a load of the scenario's usual size.
 func (o Options) loadUsual(scenario string, duration time.Duration) bench.Options {
 	usual := scenarioOf(scenario).Usual
-	load := o.load(scenario, usual.Callers)
-	load.Rate, load.Tickets, load.Watchers, load.Duration = usual.Rate, usual.Tickets, usual.Watchers, duration
+	run := o.load(scenario, usual.Callers)
+	run.Load.Rate, run.Load.Tickets, run.Load.Watchers, run.Duration = usual.Rate, usual.Tickets, usual.Watchers, duration
 	if o.Quick {
-		load.Callers, load.Rate, load.WarmUp, load.Duration = min(load.Callers, 4), min(load.Rate, 20), 0,
+		run.Load.Callers, run.Load.Rate, run.WarmUp, run.Duration = min(run.Load.Callers, 4), min(run.Load.Rate, 20), 0,
 			300*time.Millisecond
-		load.Tickets, load.Watchers = min(load.Tickets, 100), min(load.Watchers, 20)
+		run.Load.Tickets, run.Load.Watchers = min(run.Load.Tickets, 100), min(run.Load.Watchers, 20)
 	}
-	return load
+	return run
 }
 
 // arm makes an arm of a load on one side.
-func (b *testbed) arm(name string, on side, load bench.Options) arm {
-	return arm{name: name, run: func(ctx context.Context) (bench.Result, error) { return b.generate(ctx, on, load) }}
+func (b *testbed) arm(name string, on side, run bench.Options) arm {
+	return arm{name: name, run: func(ctx context.Context) (bench.Result, error) { return b.generate(ctx, on, run) }}
 }
 
 // generate runs a load on one side. It sets the URLs, the tokens and the meter.
-func (b *testbed) generate(ctx context.Context, on side, load bench.Options) (bench.Result, error) {
-	load.URLs, load.Meter, load.AccessToken = on.urls, on.meter, b.mint
-	load.FleetToken, load.OpsToken = b.lab.FleetToken, b.lab.OpsToken
-	return bench.Run(ctx, load)
+func (b *testbed) generate(ctx context.Context, on side, run bench.Options) (bench.Result, error) {
+	run.URLs, run.Meter, run.AccessToken = on.urls, on.meter, b.mint
+	run.FleetToken, run.OpsToken = b.lab.FleetToken, b.lab.OpsToken
+	return bench.Run(ctx, run)
 }
 
 // The arms of Postgres itself, by their names in the report.
@@ -154,9 +154,9 @@ const (
 )
 
 // inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
-func (b *testbed) inPostgres(name, scenario string, load bench.Options) arm {
-	load.Scenario, load.Rate = scenarioOf(scenario), 0
-	return b.arm(name, side{urls: []string{b.lab.URL()}}, load)
+func (b *testbed) inPostgres(name, scenario string, run bench.Options) arm {
+	run.Scenario, run.Load.Rate = scenarioOf(scenario), 0
+	return b.arm(name, side{urls: []string{b.lab.URL()}}, run)
 }
 
 // commits is single-row commits.

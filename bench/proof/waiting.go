@@ -44,13 +44,13 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
 		return nil, err
 	}
-	load := b.options.loadPrefilled(matchmake)
-	load.Rate, load.Callers = 300, 256
+	options := b.options.loadPrefilled(matchmake)
+	options.Load.Rate, options.Load.Callers = 300, 256
 	// four times the interval of reports
-	load.WarmUp, load.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
+	options.WarmUp, options.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
 		choose(b.options, 20*time.Second, 200*time.Millisecond)
 	replica := side{b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
-	alone, beside := b.arm(placedAlone, replica, load), b.arm(placedBeside, replica, load)
+	alone, beside := b.arm(placedAlone, replica, options), b.arm(placedBeside, replica, options)
 	beside.run = b.besideWaiting(beside.run)
 	return prepareEach([]arm{alone.finish(b.deleteRun), beside.finish(b.deleteRun)}, b.settle), nil
 }

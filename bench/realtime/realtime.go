@@ -39,8 +39,8 @@ func scenario(name, about string, usual bench.Load, clients int,
 	}
 	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("connecting clients")
-		l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions),
-			callers: make([][]*lobby.Client, job.Callers), matches: make([][]lastMatch, job.Callers)}
+		l := &load{job: job, crowd: NewCrowd(job.Options.Token, job.Options.Load.Sessions),
+			callers: make([][]*lobby.Client, job.Options.Load.Callers), matches: make([][]lastMatch, job.Options.Load.Callers)}
 		job.OnEnd(func() error { l.end(ctx); return nil })
 		return l, l.connect(ctx, clients)
 	}, turn)
@@ -48,7 +48,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 
 func checkSessions(o *bench.Options) error {
 	o.WarmUp = 0 // a turn takes seconds: it would be the only one
-	if o.Sessions == 0 {
+	if o.Load.Sessions == 0 {
 		return fmt.Errorf("%s has one caller, which lets all sessions act at once: there must be some", o.Scenario.Name)
 	}
 	return nil
@@ -80,20 +80,20 @@ func (l *load) connect(ctx context.Context, clients int) error {
 	if err != nil {
 		return err
 	}
-	if l.job.Scenario.Name == "rooms-storm" {
-		return l.crowd.Join(ctx, l.job.URLs)
+	if l.job.Options.Scenario.Name == "rooms-storm" {
+		return l.crowd.Join(ctx, l.job.Options.URLs)
 	}
-	return l.crowd.Connect(ctx, l.job.URLs)
+	return l.crowd.Connect(ctx, l.job.Options.URLs)
 }
 
 // dial connects a caller's i-th client, which joins the caller's room if there is one.
 func (l *load) dial(ctx context.Context, caller, i int) (err error) {
 	var o lobby.Options
-	if l.job.Scenario.Name == "rooms-match" {
+	if l.job.Options.Scenario.Name == "rooms-match" {
 		l.matches[caller][i] = make(lastMatch, 1)
 		o.OnEvent = l.matches[caller][i].keep
 	}
-	c, err := dial(ctx, l.job.URLs[(caller+i)%len(l.job.URLs)], l.job.Token, o)
+	c, err := dial(ctx, l.job.Options.URLs[(caller+i)%len(l.job.Options.URLs)], l.job.Options.Token, o)
 	l.callers[caller][i] = c
 	if room := l.room(caller); err == nil && room != "" {
 		err = enter(ctx, c, room)
@@ -103,7 +103,7 @@ func (l *load) dial(ctx context.Context, caller, i int) (err error) {
 
 // room is the room of a caller, "" for none.
 func (l *load) room(caller int) string {
-	switch l.job.Scenario.Name {
+	switch l.job.Options.Scenario.Name {
 	case "rooms-patch":
 		return fmt.Sprintf("%s:%s-%d", roomType, l.job.ID, caller)
 	case "rooms-hot":
@@ -206,7 +206,7 @@ const stormPause = 2 * time.Second
 // storm ends all connections and resumes all sessions at the next replica.
 func (l *load) storm(ctx context.Context, c *bench.Caller) error {
 	l.turns++
-	url := l.job.URLs[l.turns%len(l.job.URLs)]
+	url := l.job.Options.URLs[l.turns%len(l.job.Options.URLs)]
 	if err := c.Unmeasured(func() error {
 		defer l.crowd.Cut()
 		return bench.Pause(ctx, stormPause)

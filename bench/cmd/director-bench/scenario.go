@@ -50,14 +50,14 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&b.sweep, "callers", nil,
 		fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
 			"Not set: as many as usual in the scenario, of most 64", bench.MaxCallers))
-	flags.Float64Var(&o.Rate, "rate", 0,
+	flags.Float64Var(&o.Load.Rate, "rate", 0,
 		"Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
-	for _, size := range o.Sizes(bench.Load{}) {
+	for _, size := range o.Load.Sizes(bench.Load{}) {
 		if size.About != "" {
 			flags.IntVar(size.Value, size.Name, 0, size.About+". Not set: as many as usual in the scenario")
 		}
 	}
-	flags.Float64Var(&o.HotShare, "hot-share", 0,
+	flags.Float64Var(&o.Load.HotShare, "hot-share", 0,
 		"Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
 	flags.DurationVar(&o.Duration, "duration", 10*time.Second, "Duration of the measurement")
 	flags.DurationVar(&o.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
@@ -101,7 +101,7 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 	if !isRunning {
 		checked.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
-	for _, checked.Callers = range b.sweep {
+	for _, checked.Load.Callers = range b.sweep {
 		if err := checked.Check(); err != nil {
 			return err
 		}
@@ -116,9 +116,9 @@ func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
 		b.sweep = []int{usual.Callers}
 	}
 	if !flags.Changed("rate") {
-		b.options.Rate = usual.Rate
+		b.options.Load.Rate = usual.Rate
 	}
-	for _, size := range b.options.Sizes(usual) {
+	for _, size := range b.options.Load.Sizes(usual) {
 		if size.About != "" && !flags.Changed(size.Name) {
 			*size.Value = size.Usual
 		}
@@ -156,9 +156,9 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 // measure makes one run after another, with every number of callers, and prints them.
 func (b *benchmark) measure(ctx context.Context, here machine) error {
 	var runs []bench.Result
-	for _, b.options.Callers = range b.sweep {
+	for _, b.options.Load.Callers = range b.sweep {
 		if cli.IsTerminal(b.program.stderr) {
-			who := plural(b.options.Callers, "caller")
+			who := plural(b.options.Load.Callers, "caller")
 			b.options.Say = func(phase string) {
 				fmt.Fprintf(b.program.stderr, "%s, %s: %s\n", b.options.Scenario.Name, who, phase)
 			}
