@@ -54,13 +54,14 @@ var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
 
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
+	// first: what follows judges the usual values as well
 	for _, size := range o.Load.Sizes(o.Scenario.Usual) {
 		if err := size.check(); err != nil {
 			return err
 		}
 	}
 	maxCallers := MaxCallers
-	if o.Load.Rate > 0 {
+	if o.Load.Rate > 0 { // callers of an open loop are how many calls may be in flight, not how many are wanted
 		maxCallers = MaxInFlight
 	}
 	switch {
@@ -88,6 +89,7 @@ func (o *Options) checkShape() error {
 		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.Load.HotShare)
 	case o.Load.HotShare > 0 && o.Load.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
+	// its turn moves all agents or sessions at once: a second caller would move those of the first
 	case o.Scenario.IsAlone && (o.Load.Callers != 1 || o.Load.Rate > 0):
 		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
 	case o.Load.Turns > 0 && o.Load.Rate > 0:

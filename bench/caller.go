@@ -31,6 +31,7 @@ type run struct {
 	turns    atomic.Int64 // that began, when Turns limits them
 }
 
+// newCaller makes the nth caller. Its number is its seed, so that runs draw the same places.
 func (r *run) newCaller(n int) *Caller {
 	urls := r.job.Options.URLs
 	return &Caller{run: r, Number: n, URL: urls[n%len(urls)], Random: rand.New(rand.NewPCG(uint64(n), 0))}
@@ -44,6 +45,7 @@ func (c *Caller) loop(ctx context.Context, during period) {
 		if ctx.Err() != nil {
 			return // the error may come from the cancelled context
 		}
+		// in the warm-up as well: the meter is read while turns go on, and its costs are divided by those in between
 		c.run.record.answered.Add(1)
 		if c.isMeasured {
 			c.run.record.endTurn(c.spentTime, c.run.kindOf(err), time.Since(during.from))
@@ -63,6 +65,7 @@ func (c *Caller) begin(during period) bool {
 	if c.run.schedule != nil {
 		var isThere bool
 		c.dueTime, isThere = c.run.schedule.take(c.ctx, during)
+		// a turn that was due in the warm-up and begins late belongs to the warm-up
 		c.isMeasured = !c.dueTime.Before(during.from)
 		return isThere
 	}
@@ -84,6 +87,7 @@ func (c *Caller) Timed(step string, call func() error) error {
 	err := call()
 	took := time.Since(start)
 	c.spentTime += took
+	// calls that the end of the run cancelled are no failures of the director
 	if c.isMeasured && c.ctx.Err() == nil {
 		c.run.record.step(step).add(took, c.run.kindOf(err))
 	}
@@ -94,7 +98,7 @@ func (c *Caller) Timed(step string, call func() error) error {
 func (c *Caller) Unmeasured(work func() error) error {
 	start := time.Now()
 	err := work()
-	if !c.dueTime.IsZero() {
+	if !c.dueTime.IsZero() { // the next call counts from when it was due, which is later by this work
 		c.dueTime = c.dueTime.Add(time.Since(start))
 	}
 	return err

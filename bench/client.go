@@ -50,6 +50,7 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 	return boundConn{conn, context.AfterFunc(ctx, func() { _ = conn.Close() })}, nil
 }
 
+// boundConn ends with a context, which stops to watch it when it is closed before.
 type boundConn struct {
 	net.Conn
 
@@ -109,7 +110,7 @@ func (c *Client) Do(r Request) error {
 	if r.Status != 0 && status != r.Status || r.Status == 0 && status >= http.StatusMultipleChoices {
 		return refusal(resp)
 	}
-	if r.ETag != nil {
+	if r.ETag != nil { // copied: the response is reused
 		*r.ETag = string(resp.Header.Peek(fasthttp.HeaderETag))
 	}
 	if r.Take == nil {
@@ -118,6 +119,7 @@ func (c *Client) Do(r Request) error {
 	return r.Take(resp.Body())
 }
 
+// write fills the request of the library.
 func (r *Request) write(req *fasthttp.Request) {
 	req.SetRequestURI(r.URL)
 	req.Header.SetMethod(r.Method)
@@ -134,8 +136,10 @@ func (r *Request) write(req *fasthttp.Request) {
 	}
 }
 
+// unanswered is the failure of a call without an answer.
 func unanswered(err error) error {
 	kind := "no answer"
+	// the timeout of DoTimeout is no net.Error: it lacks Temporary
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, fasthttp.ErrTimeout) {
 		kind = "timeout"
 	}

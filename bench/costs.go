@@ -21,6 +21,7 @@ type costMeter struct {
 	restTime   time.Duration // in which it was used; 0: it was not measured
 }
 
+// newCostMeter makes a meter of a job, which may have none to read. An error during the load fails the run.
 func newCostMeter(job *Job, r *record, fail context.CancelCauseFunc) *costMeter {
 	return &costMeter{job: job, record: r, fail: fail, isBegun: make(chan struct{})}
 }
@@ -53,7 +54,7 @@ func (m *costMeter) begin(ctx context.Context) {
 	}
 	m.answered = m.record.answered.Load()
 	var err error
-	if m.first, err = m.read(ctx); err != nil {
+	if m.first, err = m.read(ctx); err != nil { // a timer calls begin: nobody waits for its error
 		m.fail(err)
 	}
 	m.start = time.Now()
@@ -61,7 +62,7 @@ func (m *costMeter) begin(ctx context.Context) {
 
 // end reads the meter again and returns what was used in between; nil without a meter.
 func (m *costMeter) end(ctx context.Context) (*Costs, error) {
-	<-m.isBegun
+	<-m.isBegun // a limited number of turns may be over before the warm-up is
 	if m.job.Options.Meter == nil {
 		return nil, nil //nolint:nilnil // costs are not measured
 	}
@@ -73,7 +74,7 @@ func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 		return nil, err
 	}
 	used, answered := last.Plus(m.first, -1), m.record.answered.Load()-m.answered
-	if m.restTime == 0 {
+	if m.restTime == 0 { // Background was not asked for: the costs contain what runs without calls
 		return used.costs(answered), nil
 	}
 	costs := used.Plus(m.background, -float64(time.Since(m.start))/float64(m.restTime)).costs(answered)
@@ -82,6 +83,7 @@ func (m *costMeter) end(ctx context.Context) (*Costs, error) {
 	return costs, nil
 }
 
+// read reads the meter of the job, and says what failed.
 func (m *costMeter) read(ctx context.Context) (Reading, error) {
 	r, err := m.job.Options.Meter.Read(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ type identity struct {
 	body []byte // of heartbeat and deregister: the identity as JSON
 }
 
-// registration is the body of register.
+// registration names a game server to the director.
 type registration struct {
 	ID           string   `json:"instance_id"`
 	Endpoint     string   `json:"endpoint"`
@@ -64,6 +64,7 @@ type fleet struct {
 	byEndpoint map[string]*instance
 }
 
+// newFleet makes a fleet without game servers.
 func newFleet(c *Client, o Options, kind string, p places, seats int) *fleet {
 	return &fleet{client: c, token: FleetToken(o.FleetToken), kind: kind, urls: o.URLs, places: p, seats: seats,
 		byEndpoint: map[string]*instance{}}
@@ -97,6 +98,7 @@ func (f *fleet) register(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
+// registerOne registers a game server, also again, and keeps the incarnation of the answer.
 func (f *fleet) registerOne(one *instance) error {
 	if err := f.client.Post(one.url+"/fleet/register", f.token, f.registration(one), one.readIncarnation); err != nil {
 		return fmt.Errorf("a game server cannot register at %s: %w", one.url, err)
@@ -104,6 +106,7 @@ func (f *fleet) registerOne(one *instance) error {
 	return nil
 }
 
+// registration is the body of register.
 func (f *fleet) registration(one *instance) []byte {
 	return encode(registration{one.id, one.endpoint, one.region, f.places.modes, f.seats, one.id, true})
 }
@@ -174,7 +177,7 @@ func (f *fleet) countTaken(ctx context.Context) (int, error) {
 func (f *fleet) deregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deregisterTimeout)
 	defer cancel()
-	client := NewClient(ctx, maxConcurrent)
+	client := NewClient(ctx, maxConcurrent) // that of the run may have ended with its ctx
 	defer client.Close()
 	_ = forEach(ctx, f.members, func(one *instance) error {
 		if one.lastHeartbeat.Swap(0) != 0 {

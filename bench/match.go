@@ -78,6 +78,7 @@ func (w *world) awaitProfile(ctx context.Context, name string) error {
 	for _, replica := range w.job.Options.URLs {
 		for {
 			err := w.client.Post(replica+"/tickets", Bearer(p.token), body, nil)
+			// the replica has not read its list again since the profile was applied
 			if KindOf(err) == "404 profile_unknown" && Pause(ctx, knownPause) == nil {
 				continue
 			}
@@ -158,7 +159,7 @@ func (w *world) awaitTicket(t ticket, state string) error {
 			return err
 		case seen.State == state:
 			return nil
-		case seen.Version == before:
+		case seen.Version == before: // the poll waited for all of pollTime, far longer than a match takes
 			return &Failure{"ticket stays " + seen.State, nil}
 		case finalStates[seen.State]:
 			return &Failure{"200 ticket is " + seen.State, nil}
@@ -201,6 +202,7 @@ func (w *world) matchLife(c *Caller) error {
 	})
 }
 
+// matchSteady queues a player, who matches those of other callers, and does not wait for the match.
 func (w *world) matchSteady(c *Caller) error {
 	return c.Timed("create", func() error {
 		_, err := w.createSimilar(c)
@@ -208,6 +210,7 @@ func (w *world) matchSteady(c *Caller) error {
 	})
 }
 
+// createSimilar queues a new player whom any other of the same profile may be matched with.
 func (w *world) createSimilar(c *Caller) (ticket, error) {
 	p, err := w.players.next()
 	if err != nil {

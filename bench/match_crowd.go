@@ -62,7 +62,7 @@ func (w *world) seatCrowd(c *Caller, within int, prepare, seat func(all *crowd) 
 		}
 		return err
 	})
-	defer all.servers.deregister(w.ctx) // which ends all sessions
+	defer all.servers.deregister(w.ctx) // which ends all sessions; some may have registered before an error
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 		return all, err
 	}
 	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Options.Load.Tickets, skillInGroup)
-	for i := 0; i < len(last) && err == nil && within > 0; i++ {
+	for i := 0; i < len(last) && err == nil && within > 0; i++ { // with 0, no two players match
 		err = w.awaitTicket(last[i], "waiting_for_server")
 	}
 	return all, err

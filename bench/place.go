@@ -33,6 +33,8 @@ type placeRequest struct {
 	MaxPlayers int      `json:"max_players,omitempty"`
 }
 
+// newPlaces makes the regions and modes of a run. Modes have the same names in each run, and regions do not: a fleet
+// serves only players of its own run.
 func newPlaces(id string, l Load) places {
 	p := places{id: id, hotShare: l.HotShare}
 	for i := range l.Regions {
@@ -95,4 +97,5 @@ func (p *players) next() (player, error) {
 	return player{subOf(i), token}, err
 }
 
+// subOf is the name of a player, the same in each run: tokens are reused.
 func subOf(i int64) string { return "bench-" + strconv.FormatInt(i, 10) }

@@ -61,6 +61,7 @@ const maxCapacity = 100_000
 // defaultCallers is the usual number of callers where a scenario has no other.
 const defaultCallers = 64
 
+// play makes a scenario that has regions and modes, and game servers unless its shape says otherwise.
 func play(name, about string, turn func(*world, *Caller) error, s shape) Scenario {
 	if s.usual.Callers == 0 {
 		s.usual.Callers = defaultCallers
@@ -81,11 +82,13 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	job.Enter("registering game servers")
 	w := newWorld(ctx, job, s.calls)
 	if !s.hasNoFleet && !s.hasOwnFleets {
+		// before they register: when one cannot, the others are deregistered as well
 		job.OnEnd(func() error { w.fleet.deregister(ctx); return nil })
 		if err := w.fleet.register(ctx, job.Options.Load.Instances); err != nil {
 			return w, err
 		}
 	}
+	// from here on: queueing players and making their tokens can take longer than a lease lasts
 	alive, stop := context.WithCancel(ctx)
 	kept := make(chan struct{})
 	go func() { w.fleet.keepAlive(alive); close(kept) }()
@@ -98,6 +101,7 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 		}
 	}
 	job.Enter("making access tokens")
+	// in front are the players whom prepare has queued
 	tokens := int(w.players.count.Load()) + int(float64(w.turnsAhead())*s.players)
 	if err := w.players.prepare(ctx, tokens); err != nil || s.prepareData == nil {
 		return w, errors.Join(err, ctx.Err())
@@ -106,6 +110,7 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	return w, errors.Join(s.prepareData(w, ctx), ctx.Err())
 }
 
+// matchmake asks for a seat for a new player.
 func (w *world) matchmake(c *Caller) error {
 	p, err := w.players.next()
 	if err == nil {
@@ -114,6 +119,7 @@ func (w *world) matchmake(c *Caller) error {
 	return err
 }
 
+// resolve exchanges the handle of a seat that was reserved before, by calls that are not measured.
 func (w *world) resolve(c *Caller) error {
 	s, err := w.reservedSeat(c)
 	if err == nil {
@@ -122,6 +128,7 @@ func (w *world) resolve(c *Caller) error {
 	return err
 }
 
+// heartbeat sends the heartbeat of the game server whose turn it is, at the replica of the caller.
 func (w *world) heartbeat(c *Caller) error {
 	one := w.fleet.next()
 	err := c.Timed("heartbeat", func() error { return w.fleet.heartbeat(c.URL, one, nil) })
@@ -138,6 +145,7 @@ func (w *world) register(c *Caller) error {
 	})
 }
 
+// sessionLife lets a player come and go. The reports are those of the game server of the seat.
 func (w *world) sessionLife(c *Caller) error {
 	p, err := w.players.next()
 	if err != nil {
@@ -161,8 +169,10 @@ func (w *world) sessionLife(c *Caller) error {
 	return w.reportSeat(c, "left", s, report{Left: []string{p.sub}})
 }
 
+// loginQueue asks for a place of a new player. Without a valve the director admits at once.
 func (w *world) loginQueue(c *Caller) error { return w.callAsPlayer(c, "/login-queue", []byte("{}")) }
 
+// noop sends what matchmake sends, so that both read as many bytes.
 func (w *world) noop(c *Caller) error {
 	return w.callAsPlayer(c, "/noop", w.places.draw(c.Random).body)
 }
@@ -170,6 +180,7 @@ func (w *world) noop(c *Caller) error {
 // unknownInstance is a body as large as that of a real heartbeat.
 var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
 
+// fleetNoop sends what heartbeat sends.
 func (w *world) fleetNoop(c *Caller) error {
 	return c.Timed("fleet-noop", func() error {
 		return w.client.Post(c.URL+"/fleet/noop", w.fleet.token, unknownInstance, nil)

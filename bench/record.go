@@ -17,6 +17,7 @@ type record struct {
 	steps    map[string]*series
 }
 
+// newRecord makes an empty record.
 func newRecord() *record { return &record{turns: newSeries(), steps: map[string]*series{}} }
 
 // TimelineSlot is the resolution of a timeline.
@@ -33,6 +34,7 @@ func (r *record) endTurn(took time.Duration, failure string, since time.Duration
 	r.timeline[since/TimelineSlot]++
 }
 
+// step returns the series of a step, made at its first call. All callers share it.
 func (r *record) step(name string) *series {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"time"
 )
 
+// result is what the callers have measured. It is called once they have ended.
 func (r *run) result(during period, took time.Duration, costs *Costs) Result {
 	o := r.job.Options
 	res := Result{
@@ -78,7 +79,7 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 	}
 	callers.Wait()
 	took := time.Since(during.from)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // callers end without an error of their own; the cause may be the meter's
 		return Result{}, context.Cause(ctx)
 	}
 	used, err := costs.end(ctx)

@@ -74,6 +74,7 @@ func (j *Job) Enter(phase string) {
 	}
 }
 
+// end ends what was begun, all of it also when something fails to end.
 func (j *Job) end() (err error) {
 	for _, end := range slices.Backward(j.ends) {
 		err = errors.Join(err, end())

@@ -23,6 +23,7 @@ type period struct {
 	until time.Time // no turn begins from here on
 }
 
+// newSchedule makes a schedule of so many turns a second.
 func newSchedule(start time.Time, perSecond float64) *schedule {
 	return &schedule{start: start, interval: float64(time.Second) / perSecond, delays: newSeries()}
 }

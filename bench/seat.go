@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// read reads the answer of matchmake.
 func (s *seat) read(a []byte) error {
 	return readStrings(a, member{"session_id", &s.sessionID}, member{"session_handle", &s.handle},
 		member{"endpoint", &s.endpoint})
@@ -20,6 +21,7 @@ func (s *seat) read(a []byte) error {
 // takeSeat asks for a seat in a region and mode that it draws.
 func (w *world) takeSeat(c *Caller, p player) (seat, error) {
 	s, at := seat{player: p}, w.places.draw(c.Random)
+	// a hot mode has a step of its own: what it may harm is the latency of the others
 	step := "matchmake"
 	switch {
 	case at.isHot:
@@ -85,6 +87,7 @@ func (w *world) reserveAhead(ctx context.Context) error {
 	perCaller := w.turnsAhead() / w.job.Options.Load.Callers
 	_ = Concurrently(ctx, w.job.Options.Load.Callers, 8, func(ctx context.Context, caller int) (err error) { // a party is 64 seats
 		for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
+			// round the places, so that no region or mode is short of seats
 			err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
 		}
 		return nil
@@ -121,7 +124,7 @@ func (w *world) exchange(c *Caller, s seat) (raw string, err error) {
 		return w.client.Post(c.URL+"/resolve", Bearer(s.player.token), body,
 			func(a []byte) error { return readStrings(a, member{"session_token", &raw}) })
 	})
-	if err == nil && strings.Count(raw, ".") != 2 {
+	if err == nil && strings.Count(raw, ".") != 2 { // the three parts of a JWS; verifying it would load the machine
 		err = errNoToken
 	}
 	return raw, err
@@ -149,6 +152,7 @@ type report struct {
 	Left        []string       `json:"left,omitempty"`
 }
 
+// joinedPlayer is a player whom a game server has admitted, with the id of the session token.
 type joinedPlayer struct {
 	Sub string `json:"sub"`
 	JTI string `json:"jti"`
@@ -157,7 +161,7 @@ type joinedPlayer struct {
 // reportSeat reports, as the seat's game server, which players joined or left.
 func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
 	host := w.fleet.byEndpoint[s.endpoint]
-	if host == nil {
+	if host == nil { // the region is this run's own: no other game server may be in it
 		return &Failure{"placed on an unknown game server", nil}
 	}
 	is := host.identity.Load()

@@ -51,6 +51,7 @@ type series struct {
 // maxLatency is more than the timeouts of all calls of a turn together.
 const maxLatency = time.Minute
 
+// newSeries makes an empty series.
 func newSeries() *series {
 	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxLatency.Microseconds(), 3) }
 	return &series{succeeded: histogram(), failed: histogram(), errors: map[string]int64{}}
@@ -68,6 +69,7 @@ func (s *series) add(took time.Duration, failure string) {
 	_ = into.RecordValue(min(took, maxLatency).Microseconds()) // fails only beyond maxLatency
 }
 
+// figures returns what was recorded, with its rate over a time; over 0 there is none.
 func (s *series) figures(over time.Duration) Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,6 +84,7 @@ func (s *series) figures(over time.Duration) Figures {
 	return f
 }
 
+// latencyOf reads the usual percentiles, in milliseconds.
 func latencyOf(took *hdrhistogram.Histogram) Latency {
 	at := func(percentile float64) float64 { return float64(took.ValueAtPercentile(percentile)) / 1000 }
 	return Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(took.Max()) / 1000}

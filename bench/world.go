@@ -42,6 +42,7 @@ func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
 	if job.Options.Load.Instances > 0 {
 		job.Options.Load.Instances = max(job.Options.Load.Instances, job.Options.Load.Regions)
 	}
+	// connections for the two calls that a caller of match-life makes at once, for preparing, and for keepAlive
 	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Options.Load.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
 		players: &players{mint: job.Options.AccessToken}, places: newPlaces(job.ID, job.Options.Load),
 		reserved: make([][]seat, job.Options.Load.Callers)}

@@ -44,7 +44,7 @@ func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, er
 		if p, err = n.fill(ctx, r); errors.Is(err, pgx.ErrNoRows) {
 			p, err = n.open(ctx, r)
 		}
-		if !isTaken(err) {
+		if !isTaken(err) { // else the next attempt finds the seat that the other call has committed
 			break
 		}
 	}
@@ -65,6 +65,7 @@ func isTaken(err error) bool {
 	return ok && pg.Code == "23505"
 }
 
+// fill seats a party in an open session. pgx.ErrNoRows: there is none that SKIP LOCKED finds.
 func (n Naive) fill(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	p := db.Placement{Region: r.Region, Mode: r.Mode, MaxPlayers: r.MaxPlayers}
 	var id uuid.UUID
@@ -73,6 +74,7 @@ func (n Naive) fill(ctx context.Context, r db.PlaceRequest) (db.Placement, error
 	return p, err
 }
 
+// open seats a party in a new session. pgx.ErrNoRows: there is no instance that SKIP LOCKED finds.
 func (n Naive) open(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	id, handle := newID(), newHandle(r.Region)
 	p := db.Placement{

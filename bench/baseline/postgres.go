@@ -66,6 +66,7 @@ func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
 	if err := first.QueryRow(ctx, freeConnections).Scan(&free); err != nil {
 		return nil, err
 	}
+	// as many as Postgres admits: the result says how many that were
 	job.Options.Load.Callers = max(1, min(job.Options.Load.Callers, free))
 	table := pgx.Identifier{"bench_commit_" + strings.ToLower(rand.Text()[:10])}.Sanitize()
 	c := &committers{update: "UPDATE " + table + " SET n = n + 1 WHERE caller = $1", conns: []*pgx.Conn{first}}

@@ -12,7 +12,7 @@ const BaselineCommand = "baseline"
 // Baselines returns the processes of the baselines, as many as there are replicas: this program, run with
 // [BaselineCommand]. The first call starts them. Not safe for concurrent use.
 func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
-	self, err := os.Executable()
+	self, err := os.Executable() // the director has no baselines
 	if err != nil {
 		return nil, err
 	}

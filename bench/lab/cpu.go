@@ -26,6 +26,7 @@ func usage(pid int) (cpu time.Duration, rss int64, err error) {
 	return own(stat), int64(stat.ResidentMemory()), err
 }
 
+// statOf reads /proc of a process, whose CPU it counts in ticks.
 func statOf(pid int) (procfs.ProcStat, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -34,6 +35,7 @@ func statOf(pid int) (procfs.ProcStat, error) {
 	return p.Stat()
 }
 
+// own is the CPU of a process without its children, user and system.
 func own(s procfs.ProcStat) time.Duration { return time.Duration(s.UTime+s.STime) * tick }
 
 // reaped is the CPU of ended children.
@@ -60,13 +62,14 @@ func familyCPU(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if reaped(before) == reaped(after) {
+		if reaped(before) == reaped(after) { // no child has ended in between
 			return own(after) + reaped(after) + children, nil
 		}
 	}
 	return 0, errRestless
 }
 
+// childrenCPU is the CPU of the children that run now. Postgres starts all its processes itself.
 func childrenCPU(pid int) (total time.Duration, err error) {
 	all, err := procfs.AllProcs()
 	if err != nil {

@@ -78,6 +78,7 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
+// furnish makes the directory, and a lab that has started nothing. Close removes it.
 func furnish(o Options) (l *Lab, err error) {
 	if o.Program == "" {
 		if o.Program, err = os.Executable(); err != nil {
@@ -92,6 +93,7 @@ func furnish(o Options) (l *Lab, err error) {
 	return l, os.Chmod(l.dir, 0o711) // Postgres may run as another user, who needs to pass through it
 }
 
+// start starts everything. After an error, Close ends what has started.
 func (l *Lab) start(ctx context.Context) (err error) {
 	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true}
 	if l.Postgres, err = pglocal.Start(ctx, postgres); err != nil {
@@ -107,7 +109,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 	l.env = append(l.defaults(), l.options.Env...)
 	for n := range max(l.options.Replicas, 1) {
 		args := []string{"serve"}
-		if n == 0 && !l.options.Worker {
+		if n == 0 && !l.options.Worker { // one worker is enough, and its CPU counts with the replica's
 			args = append(args, "--work")
 		}
 		replica, err := l.Start(ctx, Command{Name: fmt.Sprintf("replica-%d", n), Args: args})
@@ -196,6 +198,7 @@ func (l *Lab) Close() error {
 	processes := l.processes
 	l.mu.Unlock()
 	var errs []error
+	// before Postgres, so that their last statements do not fail
 	for _, p := range processes {
 		if !p.Handle.Killed() { // a load may have killed it
 			errs = append(errs, p.Handle.Stop(ctx))

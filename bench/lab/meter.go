@@ -26,6 +26,7 @@ func (l *Lab) Read(ctx context.Context) (bench.Reading, error) {
 // Meter returns a meter of other processes of the lab.
 func (l *Lab) Meter(processes ...*Process) bench.Meter { return meter{l, processes} }
 
+// meter reads the database of a lab, and some of its processes.
 type meter struct {
 	lab       *Lab
 	processes []*Process
@@ -48,7 +49,7 @@ func (m meter) Read(ctx context.Context) (bench.Reading, error) {
 		}
 		return err
 	})
-	for _, r := range each {
+	for _, r := range each { // memory is that of the largest: sums would hide a replica that grows
 		total = total.Plus(r, 1)
 		total.ServerRSS = max(total.ServerRSS, r.ServerRSS)
 	}

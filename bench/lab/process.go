@@ -95,4 +95,5 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	return p, p.Handle.AwaitReady(ctx, ready)
 }
 
+// metricsURL is where a process serves its metrics, without authentication.
 func (p *Process) metricsURL() string { return p.At(metrics) + "/metrics" }

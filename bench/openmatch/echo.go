@@ -25,12 +25,13 @@ func ServeEcho(ctx context.Context, addr string) error {
 	stopped := make(chan struct{})
 	unbind := context.AfterFunc(ctx, func() { server.GracefulStop(); close(stopped) })
 	err = server.Serve(listener)
-	if !unbind() {
+	if !unbind() { // ctx has ended: Serve returns before the last calls are answered
 		<-stopped
 	}
 	return err
 }
 
+// echo has no tickets: it only counts those that it was sent.
 type echo struct {
 	pb.UnimplementedFrontendServiceServer
 

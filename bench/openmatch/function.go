@@ -63,6 +63,7 @@ func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 	return nil
 }
 
+// waitingTickets reads all pages of a pool.
 func (f *function) waitingTickets(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
 	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
 	if err != nil {

@@ -49,9 +49,10 @@ func (l *load) connectAll(ctx context.Context) (err error) {
 	if l.conns, err = l.connectEach(); err != nil {
 		return err
 	}
-	for range variety {
+	for range variety { // few enough to keep, and enough that rows differ
 		l.players = append(l.players, newTicket(l.tag))
 	}
+	// ends run in reverse: it still has the connections, which end behind it
 	l.job.OnEnd(func() error {
 		if !l.job.Options.KeepsQueue {
 			l.deleteTickets(ctx, slices.Concat(l.queued...))

@@ -32,6 +32,7 @@ var Scenarios = []bench.Scenario{
 		(*load).liveOnce, (*load).serveFunction, (*load).direct),
 }
 
+// scenario is one whose runs have connections and players, and what the steps make, in their order.
 func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
 	steps ...func(*load, context.Context) error) bench.Scenario {
 	usual.Connections = 8

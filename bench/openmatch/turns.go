@@ -30,6 +30,7 @@ const (
 func (l *load) create(ctx context.Context, c *bench.Caller) error {
 	own := &l.queued[c.Number]
 	return c.Timed("create", func() error {
+		// made before: encoding random tickets is not the director's work
 		player := l.players[(c.Number+len(*own))%variety]
 		created, err := l.connectionOf(c.Number).frontend.CreateTicket(ctx, player)
 		if err == nil {
@@ -106,7 +107,7 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 	if n := a.assigned.Load(); err == nil && n != int64(l.job.Options.Load.Tickets) {
 		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Options.Load.Tickets)
 	}
-	if err != nil {
+	if err != nil { // an assigned ticket needs no deleting
 		l.queued[c.Number] = append(l.queued[c.Number], ids...)
 	}
 	return err
@@ -120,6 +121,7 @@ type assigner struct {
 	assigned atomic.Int64    // tickets
 }
 
+// newAssigner makes an assigner whose calls end with ctx.
 func newAssigner(ctx context.Context, conn *connection) *assigner {
 	a := &assigner{conn: conn, ctx: ctx}
 	a.calls.SetLimit(maxAssigns)
@@ -139,6 +141,7 @@ func (a *assigner) fetch(ctx context.Context, config *pb.FunctionConfig, tag str
 		if err == nil {
 			groups = append(groups, groupOf(answer.GetMatch()))
 		}
+		// at the end, or after an error, also the rest: what was fetched is reserved for us until it is assigned
 		if len(groups) == maxGroups || err != nil && len(groups) > 0 {
 			some := groups
 			a.calls.Go(func() error { return a.assign(some) })
@@ -162,6 +165,7 @@ func groupOf(m *pb.Match) *pb.AssignmentGroup {
 	return group
 }
 
+// assign assigns groups with one call. A ticket that is gone is a failure: nobody else deletes tickets of the run.
 func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
 	answer, err := a.conn.backend.AssignTickets(a.ctx, &pb.AssignTicketsRequest{Assignments: groups})
 	if err != nil {
@@ -220,6 +224,7 @@ func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
 	return err
 }
 
+// awaitAssignment waits for the first assignment of a ticket.
 func awaitAssignment(ctx context.Context, conn *connection, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
 	defer cancel()

@@ -27,7 +27,7 @@ type fleet struct {
 
 // startFleet starts the game servers, each with its own rooms.
 func startFleet(job *bench.Job) *fleet {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) // until stop, which also reports what ended before
 	f := &fleet{cancel: cancel}
 	for n := range job.Options.Load.Agents {
 		a := agents.New(configOf(job, n))
@@ -40,6 +40,7 @@ func startFleet(job *bench.Job) *fleet {
 	return f
 }
 
+// roomID is the id of a room that a game server has made itself.
 func roomID(server, room int) string { return fmt.Sprint("bench-", server, "-", room) }
 
 // change makes the next state of each game server another one than the last: a player more or less is in its first
@@ -51,6 +52,7 @@ func (f *fleet) change() {
 	}
 }
 
+// note keeps the first end of a game server that stop has not caused.
 func (f *fleet) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return

@@ -41,6 +41,7 @@ var Scenarios = []bench.Scenario{
 // joining is the scenario whose turns connect the agents.
 const joining = "agent-join"
 
+// scenario is one whose agents are attached until the end of the run, except where turns attach them.
 func scenario(name, about string, usual bench.Load,
 	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
 	s := bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys, IsAlone: name == joining}
@@ -55,6 +56,7 @@ func scenario(name, about string, usual bench.Load,
 	}, turn)
 }
 
+// checkKeys refuses a run in which every call would answer 401.
 func checkKeys(o *bench.Options) error {
 	if o.AgentKey == "" || o.AdminKey == "" {
 		return errors.New("agents and calls need keys of the orchestrator: DIRECTOR_ORCHESTRATOR_AGENT_KEYS and DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
@@ -92,7 +94,7 @@ func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
 	for {
 		var stats struct{ Instances int }
 		err := l.call(replica, get("/v1/stats"), &stats)
-		if err == nil && stats.Instances == n {
+		if err == nil && stats.Instances == n { // not "at least": joinAll also waits for none
 			return nil
 		}
 		if ended := bench.Pause(ctx, 10*time.Millisecond); ended != nil {
@@ -120,6 +122,7 @@ func (l *load) timeCall(c *bench.Caller, step string, further int, r bench.Reque
 	return c.Timed(step, func() error { return l.call(c.Number+further, r, into) })
 }
 
+// get is a reading, which must answer 200.
 func get(path string) bench.Request {
 	return bench.Request{Method: http.MethodGet, URL: path, Status: http.StatusOK}
 }
@@ -145,10 +148,12 @@ func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 	return l.timeCall(c, "destroy", 0, bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
 }
 
+// listAgents reads the whole fleet, whose answer is not decoded: that would be the load's CPU.
 func (l *load) listAgents(_ context.Context, c *bench.Caller) error {
 	return l.timeCall(c, "list", 0, get("/v1/instances"), nil)
 }
 
+// readStats reads the counts of the fleet.
 func (l *load) readStats(_ context.Context, c *bench.Caller) error {
 	return l.timeCall(c, "stats", 0, get("/v1/stats"), nil)
 }
@@ -167,6 +172,7 @@ func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
 		return err
 	}
 	r := get("/v1/instances")
+	// any other answer is a failure: a list that changed would be measured as one that did not
 	r.IfNoneMatch, r.Status = l.etag, http.StatusNotModified
 	return l.timeCall(c, "not modified", 0, r, nil)
 }

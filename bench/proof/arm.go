@@ -20,6 +20,7 @@ type arm struct {
 	run    runFunc
 }
 
+// runFunc measures an arm once.
 type runFunc func(ctx context.Context) (bench.Result, error)
 
 // step is work before an arm's run.
@@ -72,7 +73,7 @@ func (a arm) beside(other func(ctx context.Context) error) arm {
 		var others errgroup.Group
 		others.Go(func() error { return other(during) })
 		r, err := run(ctx)
-		stop()
+		stop() // before the wait: the other goes on until then
 		return r, errors.Join(err, others.Wait())
 	}
 	return a
@@ -88,7 +89,7 @@ type rounds []round
 func (all rounds) measure(ctx context.Context, o Options, arms []arm) (err error) {
 	for n, this := range all {
 		for _, a := range arms {
-			if a.isLast && n < len(all)-1 {
+			if a.isLast && n < len(all)-1 { // it leaves behind what other arms cannot start with
 				continue
 			}
 			o.say("round %d of %d: %s", n+1, len(all), a.name)
@@ -108,7 +109,7 @@ func (all rounds) typical(arms []arm) (runs []bench.Result) {
 			results = append(results, r[a.name])
 		}
 		slices.SortStableFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-		shown := results[(len(results)-1)/2]
+		shown := results[(len(results)-1)/2] // the slower of two middle ones: a run that was, not a mean of two
 		shown.Name = cmp.Or(a.series, a.name)
 		runs = append(runs, shown)
 	}

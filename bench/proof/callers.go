@@ -23,6 +23,7 @@ func (o Options) callerCounts() []int { return choose(o, []int{1, 4, 16, 64, 256
 // armBy distinguishes the arms of one series.
 func armBy(series string, callers int) string { return fmt.Sprintf("%s by %d", series, callers) }
 
+// callersArms are three arms for each number of callers.
 func callersArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	for _, n := range b.options.callerCounts() {
@@ -38,6 +39,7 @@ func callersArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 	return prepareEach(arms, b.settle), err
 }
 
+// callersClaims compare the batches of the fewest callers and of the most.
 func callersClaims(o Options) []claim {
 	counts := o.callerCounts()
 	few, many := counts[0], counts[len(counts)-1]

@@ -22,6 +22,7 @@ var capacity = Experiment{
 // replicas is the number of replicas that place into the same sessions, where concurrency matters.
 const replicas = 3
 
+// capacityArms make as many calls as there are seats, however long that takes.
 func capacityArms(ctx context.Context, b *testbed) ([]arm, error) {
 	const hosts, rushers = 4, 32
 	naive, err := b.baselines(ctx, lab.Web)
@@ -36,6 +37,7 @@ func capacityArms(ctx context.Context, b *testbed) ([]arm, error) {
 // refused is calls that were answered "no capacity".
 var refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
 
+// capacityClaims are about the product: what the naive placement refuses is in the report.
 func capacityClaims(Options) []claim {
 	share := measure{unit: percent, take: func(all rounds) float64 {
 		return total(refused, matchmake).take(all) / total(calls, matchmake).take(all)

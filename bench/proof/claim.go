@@ -22,13 +22,15 @@ type target struct {
 func atMost(limit float64) target  { return target{limit, true} }
 func atLeast(limit float64) target { return target{limit, false} }
 
+// isMet reports whether a value is on the right side of the limit, or equal to it.
 func (t target) isMet(v float64) bool {
 	if t.isMost {
 		return v <= t.limit
 	}
-	return v >= t.limit && !math.IsInf(v, 0)
+	return v >= t.limit && !math.IsInf(v, 0) // a division by nothing is not more than asked
 }
 
+// write writes the target in the unit of the measure.
 func (t target) write(in unit) string {
 	if t.isMost {
 		return "≤ " + in(t.limit)

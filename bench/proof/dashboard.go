@@ -28,6 +28,7 @@ const (
 	watched   = "matchmake, watched"
 )
 
+// dashboardArms fill the database once. How long each view took is in the values of a run.
 func dashboardArms(ctx context.Context, b *testbed) ([]arm, error) {
 	size := choose(b.options, installation{sessions: 10_000, pastSeats: 1_000_000},
 		installation{sessions: 34, pastSeats: 800})
@@ -71,7 +72,7 @@ func (b *testbed) readViews(ctx context.Context, looks *stopwatch) error {
 			return err
 		})
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // the run is over, and has cancelled a reading
 		return nil
 	}
 	return err

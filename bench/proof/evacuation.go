@@ -27,6 +27,7 @@ const (
 // lostRegion returns how many game servers the region has, and how many matches each.
 func lostRegion(o Options) (servers, matches int) { return choose(o, 100, 2), choose(o, 10, 2) }
 
+// evacuationArms are one arm, which starts from the same rows in each round.
 func evacuationArms(_ context.Context, b *testbed) ([]arm, error) {
 	servers, matches := lostRegion(b.options)
 	evacuate := func(ctx context.Context) (bench.Result, error) {
@@ -57,6 +58,7 @@ func (b *testbed) evacuate(ctx context.Context, players int) (bench.Result, erro
 
 // result returns an error if players have no place or two, or have not kept their order.
 func (e evacuated) result(players int) (bench.Result, error) {
+	// no time counts for an evacuation that lost somebody
 	if int(e.PlacedPlayers) != players || e.Wrong > 0 || e.Overtaken > 0 {
 		return bench.Result{}, fmt.Errorf(
 			"of %d players, %d have a place, %d none or two, and %d tickets are before older ones",

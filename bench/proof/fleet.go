@@ -43,13 +43,16 @@ type heartbeatPlan struct {
 	duration time.Duration
 }
 
+// heartbeatPlan is that of the experiment.
 func (o Options) heartbeatPlan() heartbeatPlan {
 	return choose(o, heartbeatPlan{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute},
 		heartbeatPlan{1_000, time.Second, time.Second, 2 * time.Second})
 }
 
+// rate is the heartbeats that are due each second.
 func (p heartbeatPlan) rate() float64 { return float64(p.members) / p.interval.Seconds() }
 
+// fleetArms measure one replica over HTTP, then the fleet on the store.
 func fleetArms(_ context.Context, b *testbed) ([]arm, error) {
 	run := b.options.loadPrefilled(heartbeat)
 	run.Load.Callers, run.Load.Instances = choose(b.options, manyCallers, 8), choose(b.options, 1000, 8)
@@ -64,7 +67,7 @@ func (b *testbed) sendHeartbeats(ctx context.Context) (bench.Result, error) {
 	if err := b.sql(ctx, "fleet_instances.sql", "fleet", plan.members); err != nil {
 		return bench.Result{}, err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.settle(ctx); err != nil { // else autovacuum would run in the middle of the heartbeats
 		return bench.Result{}, err
 	}
 	store, err := db.Open(ctx, db.Config{URL: b.lab.URL()})
@@ -110,14 +113,14 @@ type sender struct {
 
 // send is a turn of the load.
 func (s *sender) send(ctx context.Context, c *bench.Caller) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout*time.Millisecond) // as a replica's calls have
 	defer cancel()
 	turn := int(s.turns.Add(1) - 1)
 	at := turn % len(s.members)
 	m, load := s.members[at], loadOf(at, turn/len(s.members))
 	return c.Timed(heartbeat, func() error {
 		_, err := s.store.Heartbeat(ctx, db.InstanceRef{InstanceID: m.InstanceID, Incarnation: &m.Incarnation}, &load)
-		if known, ok := errors.AsType[*fault.Error](err); ok {
+		if known, ok := errors.AsType[*fault.Error](err); ok { // counted as over HTTP, by its code
 			return &bench.Failure{Kind: known.Code, Err: err}
 		}
 		return err
@@ -146,6 +149,7 @@ type table struct {
 // tableSamples are the tables before the first heartbeat, after they have settled, and after the last heartbeat.
 type tableSamples [][]table
 
+// sample is a step that adds the tables as they are now.
 func (s *tableSamples) sample(b *testbed) step {
 	return func(ctx context.Context) error {
 		tables, err := rowsOf[table](ctx, b.pool, "fleet_tables.sql")
@@ -154,6 +158,7 @@ func (s *tableSamples) sample(b *testbed) step {
 	}
 }
 
+// sampleAfter adds the tables as they are after a while.
 func (s *tableSamples) sampleAfter(ctx context.Context, b *testbed, d time.Duration) error {
 	if err := bench.Pause(ctx, d); err != nil {
 		return err

@@ -31,6 +31,7 @@ type installation struct {
 	hosts     int // with free seats, in addition to the few of a run
 }
 
+// installations are the compared sizes: the first is what the others are compared with.
 func (o Options) installations() []installation {
 	return choose(o,
 		[]installation{{"young", 100, 10_000, 0}, {"older", 10_000, 1_000_000, 0}, {"old", 100_000, 10_000_000, 0},
@@ -50,7 +51,7 @@ func (i installation) String() string {
 func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 	for i, size := range b.options.installations() {
 		at := b
-		if i > 0 {
+		if i > 0 { // the first has the laboratory of the experiment
 			if at, err = b.openOther(ctx, lab.Options{}); err != nil {
 				return nil, err
 			}
@@ -97,6 +98,7 @@ func (b *testbed) prefill(ctx context.Context, size installation) error {
 
 // prefillHistory spreads past seats over the days of the retention.
 func (b *testbed) prefillHistory(ctx context.Context, seats int) error {
+	// two at a time, each into the partition of its day
 	return bench.Concurrently(ctx, pastDays, 2, func(ctx context.Context, daysAgo int) error {
 		return b.sql(ctx, "growth_past.sql", prefilledRegion, daysAgo, seats/pastPlayers/pastDays)
 	})

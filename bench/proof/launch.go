@@ -39,6 +39,7 @@ const (
 	crowdBatch  = 4096
 )
 
+// launchArms each set their valve first.
 func launchArms(_ context.Context, b *testbed) ([]arm, error) {
 	load, rush := b.options.loadPrefilled(matchmake), b.options.loadPrefilled(loginQueue)
 	rush.Load.Callers = choose(b.options, rushCallers, 8)

@@ -28,6 +28,7 @@ var (
 	manyTeams = decision{5, 100_000}
 )
 
+// name is the arm's, and begins the claim about it.
 func (d decision) name() string {
 	return fmt.Sprintf("decide about %s, %d against %d", whole(d.queued), d.teamSize, d.teamSize)
 }
@@ -62,6 +63,7 @@ func (b *testbed) decide(ctx context.Context, d decision) (bench.Result, error) 
 			engine.Add(t)
 		}
 		runtime.GC() // so that the garbage of loading does not count
+		// of the whole process, in which nothing else runs meanwhile
 		used, start := lab.OwnCPU(), time.Now()
 		engine.Run(crowdBegins.Add(time.Minute), math.MaxInt)
 		took, cpu = took+time.Since(start), cpu+lab.OwnCPU()-used
@@ -95,6 +97,7 @@ var decisionClaims = []claim{
 
 var decisionCPU = valueOf("cpu", micros)
 
+// quickDecision is the claim about the CPU of deciding about the whole queue.
 func quickDecision(d decision) claim {
 	inAll := figure{func(r bench.Result) float64 { return decisionCPU.read(r) * float64(d.queued) / 1000 }, millis}
 	return claim{d.name() + ", without a database: CPU", median(d.name(), inAll), atMost(250)}

@@ -29,6 +29,7 @@ type takeover struct {
 	queued   int
 }
 
+// takeoverArms share their profiles, which are applied once: a new worker reads them at its start.
 func takeoverArms(ctx context.Context, b *testbed) ([]arm, error) {
 	t := &takeover{bed: b, profiles: choose(b.options, 1000, 10), queued: choose(b.options, 200_000, 500)}
 	kill := func(name string, profileOf func(i int) int) arm {
@@ -70,6 +71,7 @@ func (t *takeover) applyProfiles(ctx context.Context) (err error) {
 // queueStrangers queues players whom no rule matches, since an hour ago.
 func (t *takeover) queueStrangers(ctx context.Context, profileOf func(i int) int) error {
 	rows, err := t.rows(t.queued, time.Now().Add(-time.Hour), func(i int) (profile int, skill float64) {
+		// far from one another, and from the pairs, whose skill is 0
 		return profileOf(i), float64(10 * takeoverNear * (i + 10))
 	})
 	if err != nil {
@@ -135,12 +137,14 @@ func (t *takeover) rows(n int, began time.Time, player func(i int) (profile int,
 	return all, nil
 }
 
+// queue inserts the rows of tickets, without the calls that would make each of them.
 func (t *takeover) queue(ctx context.Context, rows [][]any) error {
 	columns := []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}
 	_, err := t.bed.pool.CopyFrom(ctx, pgx.Identifier{"tickets"}, columns, pgx.CopyFromRows(rows))
 	return err
 }
 
+// takeoverClaims are two for each arm: p50 is the first match, and the maximum the last profile's.
 func takeoverClaims() (claims []claim) {
 	for _, arm := range []string{takeoverSpread, takeoverInOne} {
 		claims = append(claims, claim{arm + ": first match", median(arm, p50), atMost(2000)},

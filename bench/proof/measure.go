@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"github.com/lattice-director/director/bench"
 )
@@ -40,6 +42,7 @@ var (
 	batchSize    = cost(twoDigits, func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls })
 )
 
+// cost is a figure of the costs of a run.
 func cost(in unit, read func(*bench.Costs) float64) figure {
 	return figure{func(r bench.Result) float64 {
 		if r.Costs == nil {
@@ -90,6 +93,7 @@ func (m measure) inUnit(u unit) measure { return measure{take: m.take, unit: u} 
 func medianOver(in unit, compute func(round) float64, arms ...string) measure {
 	return measure{unit: in, take: func(all rounds) float64 {
 		var values []float64
+		// figures of different rounds are not compared: the machine may have been slower in one
 		for _, r := range all.having(arms...) {
 			values = append(values, compute(r))
 		}
@@ -117,7 +121,7 @@ func highest(arm string, f figure) measure {
 	return measure{unit: f.unit, take: func(all rounds) float64 {
 		most := math.NaN()
 		for _, r := range all.having(arm) {
-			if v := f.read(r[arm]); !(v <= most) {
+			if v := f.read(r[arm]); !(v <= most) { // also true while most is NaN
 				most = v
 			}
 		}
@@ -190,6 +194,7 @@ func quantile(values []float64, share float64) float64 {
 // unit writes a number with its unit.
 type unit func(float64) string
 
+// format is a unit that divides a number before it writes it.
 func format(layout string, divisor float64) unit {
 	return func(v float64) string { return fmt.Sprintf(layout, v/divisor) }
 }
@@ -207,6 +212,7 @@ var (
 	fourDigits = format("%.4f", 1)
 )
 
+// perSecond is the unit of a rate.
 func perSecond(v float64) string { return inFull(v) + "/s" }
 
 // writeIn formats a number, or says that it was not measured.
@@ -222,18 +228,8 @@ func inFull(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
 	}
-	digits := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
-	var out strings.Builder
-	if v < 0 && digits != "0" {
-		out.WriteByte('-')
-	}
-	for i, digit := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(digit)
-	}
-	return out.String()
+	return message.NewPrinter(language.English).Sprint(int64(math.Round(v)))
 }
 
+// whole writes a count.
 func whole(n int) string { return inFull(float64(n)) }

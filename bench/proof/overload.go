@@ -42,6 +42,7 @@ const (
 // multiples are the offered loads, as multiples of a replica's capacity. The findings are about the last one.
 var multiples = []float64{1.25, 1.5, 2}
 
+// armTimes names the arm of a multiple of the capacity.
 func armTimes(multiple float64) string { return fmt.Sprintf("matchmake, %g × as many", multiple) }
 
 var overloaded = armTimes(slices.Max(multiples))
@@ -52,9 +53,11 @@ func (o Options) separateCPUs(*lab.Options) (end func() error, err error) {
 	if !o.hasOwnCPUs() {
 		return func() error { return nil }, nil
 	}
+	// the end gives all CPUs back to this process, for the experiments that follow
 	return func() error { return keepTo(0, runtime.NumCPU()) }, keepTo(0, runtime.NumCPU()/2)
 }
 
+// takeOtherCPUs moves the load to the half that the processes of the laboratory do not have.
 func (o Options) takeOtherCPUs() error {
 	if !o.hasOwnCPUs() {
 		return nil
@@ -62,6 +65,7 @@ func (o Options) takeOtherCPUs() error {
 	return keepTo(runtime.NumCPU()/2, runtime.NumCPU())
 }
 
+// hasOwnCPUs reports whether load and director can be separated; a quick run does not measure.
 func (o Options) hasOwnCPUs() bool { return !o.Quick && separable }
 
 // overloadArms measure the capacity, and each multiple of it.
@@ -69,7 +73,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err := b.options.takeOtherCPUs(); err != nil {
 		return nil, err
 	}
-	atRest, err := b.lab.Read(ctx)
+	atRest, err := b.lab.Read(ctx) // memory before any connection
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +85,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 		var probes stopwatch
 		run := func(ctx context.Context) (bench.Result, error) {
 			offered := capacityRun
+			// 0 would be a closed loop
 			offered.Load.Rate, offered.Load.Callers = max(multiple*limit, 1), connections
 			return b.generate(ctx, b.director(lab.Web), offered)
 		}
@@ -123,7 +128,7 @@ func overloadClaims(Options) []claim {
 	goodput := medianOver(percent, func(r round) float64 { return goodputOf(r[arm]) / r[atCapacity].PerSecond },
 		arm, atCapacity)
 	successP99 := figure{func(r bench.Result) float64 {
-		if r.Calls == r.Failed {
+		if r.Calls == r.Failed { // a p99 of nothing would be 0, and meet the target
 			return math.NaN()
 		}
 		return r.Latency.P99
@@ -147,7 +152,7 @@ func overloadClaims(Options) []claim {
 // goodputOf is the number of answers a second that arrived within the timeout.
 func goodputOf(r bench.Result) float64 {
 	within := 0.0
-	for _, p := range r.Latency.Curve {
+	for _, p := range r.Latency.Curve { // ascending: the last point within the timeout counts
 		if p.MS <= callTimeout {
 			within = p.Percentile / 100
 		}

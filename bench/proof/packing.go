@@ -17,6 +17,7 @@ var packing = Experiment{
 	parts: inOneLab(lab.Options{Replicas: replicas}, packingArms), claims: packingClaims,
 }
 
+// packingArms have no warm-up: its sessions would be counted.
 func packingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	run := b.options.load(matchmake, choose(b.options, manyCallers, 16))

@@ -58,7 +58,7 @@ func (c *cloud) open(l *lab.Options) (end func() error, err error) {
 	c.fake = edgegaptest.New(edgegaptest.Options{
 		Token: edgegapKey, StartAfter: 2 * time.Second, Rates: edgegapRates, PageSize: 100, Run: c.simulateServer,
 	})
-	api := httptest.NewServer(c.fake)
+	api := httptest.NewServer(c.fake) // the worker calls it over HTTP, as it calls Edgegap
 	l.Env = append(l.Env, "DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench",
 		"DIRECTOR_EDGEGAP_URL="+api.URL, "DIRECTOR_EDGEGAP_TOKEN="+edgegapKey)
 	return func() error {
@@ -75,6 +75,7 @@ func (c *cloud) simulateServer(ctx context.Context, env map[string]string) {
 	capacity, _ := strconv.Atoi(env["LATTICE_CAPACITY"])
 	id := env["LATTICE_DEPLOYMENT_ID"]
 	call := func(path string, body map[string]any, answer any) {
+		// a call that fails is made again: register until there is an incarnation, heartbeats at the next interval
 		_ = c.client.Post(env["DIRECTOR_URL"]+path, bench.FleetToken(env["FLEET_TOKEN"]), toJSON(body),
 			func(a []byte) error { return json.Unmarshal(a, answer) })
 	}
@@ -86,16 +87,18 @@ func (c *cloud) simulateServer(ctx context.Context, env map[string]string) {
 			return
 		}
 	}
-	for bench.Pause(ctx, 5*time.Second) == nil {
+	for bench.Pause(ctx, 5*time.Second) == nil { // a third of the lease, as the SDK does
 		call("/fleet/heartbeat", map[string]any{"instance_id": id, "incarnation": registered.Incarnation}, &struct{}{})
 	}
 }
 
+// toJSON encodes the body of a call.
 func toJSON(v any) []byte {
 	encoded, _ := json.Marshal(v) // maps of strings and numbers
 	return encoded
 }
 
+// arms are measured in this order: the quiet pool has the servers of the rush as well.
 func (c *cloud) arms(ctx context.Context, b *testbed) ([]arm, error) {
 	p := pool{bed: b, cloud: c, rushed: b.options.rushed(), servers: choose(b.options, 10_000, 100),
 		quietFor: choose(b.options, 30*time.Second, 2*time.Second)}
@@ -172,7 +175,7 @@ func (p pool) askForSeats(ctx context.Context) error {
 		token, err := p.bed.mint(fmt.Sprint("player-", n))
 		for err == nil {
 			err = client.Post(p.bed.lab.Replicas[0].At(lab.Web)+"/matchmake", bench.Bearer(token), body, nil)
-			if !strings.HasPrefix(bench.KindOf(err), "409 ") {
+			if !strings.HasPrefix(bench.KindOf(err), "409 ") { // a seat, or an error; 409 means no server yet
 				return err
 			}
 			err = bench.Pause(ctx, 250*time.Millisecond)

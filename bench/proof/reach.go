@@ -30,6 +30,7 @@ const (
 	naiveLoneMatchmake = "naive matchmake, alone"
 )
 
+// reachArms are those that the claims compare, and the commits of Postgres alone.
 func reachArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	director, many := b.director(lab.Web), choose(b.options, manyCallers, 8)

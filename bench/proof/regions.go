@@ -27,6 +27,7 @@ func armOf(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, 
 
 const hotMode = "a hot mode"
 
+// regionsArms are each number of regions with each number of modes, and the hot mode.
 func regionsArms(_ context.Context, b *testbed) (arms []arm, err error) {
 	run := b.options.load(matchmake, choose(b.options, manyCallers, 16))
 	run.Load.Instances = manyPlaces

@@ -47,6 +47,7 @@ const (
 // lobbySizes are the numbers of clients.
 type lobbySizes struct{ idle, join, fewJoin, storm int }
 
+// lobbySizes are those of the experiment.
 func (o Options) lobbySizes() lobbySizes {
 	return choose(o, lobbySizes{idle: 10_000, join: 1000, fewJoin: 250, storm: 5000}, lobbySizes{8, 8, 4, 8})
 }
@@ -58,6 +59,7 @@ func (o Options) loadLobby(scenario string, sessions int) bench.Options {
 	return run
 }
 
+// roomsArms end with those of the last round: one fills the database, the other has one replica left.
 func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 	echoes, err := b.baselines(ctx, lab.Realtime)
 	if err != nil {

@@ -37,6 +37,7 @@ type forgottenTimes struct {
 	tail              time.Duration // of the run, which is not counted
 }
 
+// forgottenTimes are multiples of a slot of the timeline.
 func (o Options) forgottenTimes() forgottenTimes {
 	if o.Quick {
 		const tick = bench.TimelineSlot
@@ -64,7 +65,7 @@ func (b *testbed) besideSnapshot(name string, on side, run bench.Options) arm {
 		}
 		return b.holdSnapshot(ctx, times)
 	})
-	a.isLast = true
+	a.isLast = true // dead rows that it leaves would be in the way of the next round
 	return a
 }
 
@@ -103,7 +104,7 @@ func forgottenClaims(words, arm string, t forgottenTimes) []claim {
 // rateBetween is the turns a second between two times of a run; NaN beyond its end. The times are multiples of a slot.
 func rateBetween(timeline []int64, from, to time.Duration) float64 {
 	first, end := int(from/bench.TimelineSlot), int(to/bench.TimelineSlot)
-	if end > len(timeline) {
+	if end > len(timeline) { // no turn ended in the rest: nobody knows whether the run did
 		return math.NaN()
 	}
 	sum := int64(0)

@@ -38,6 +38,7 @@ const (
 	pastPlayers = 8  // per session
 )
 
+// open starts a laboratory. The caller closes it.
 func (o Options) open(ctx context.Context, l lab.Options) (*testbed, error) {
 	o.say("starting Postgres and %d of the director", max(l.Replicas, 1))
 	started, mint, err := o.Start(ctx, l)
@@ -60,6 +61,7 @@ func (b *testbed) openOther(ctx context.Context, l lab.Options) (*testbed, error
 	return other, err
 }
 
+// close ends what openOther and the arms have added, then the laboratory.
 func (b *testbed) close() (err error) {
 	for _, end := range b.closers {
 		err = errors.Join(err, end())
@@ -155,6 +157,7 @@ const (
 
 // inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
 func (b *testbed) inPostgres(name, scenario string, run bench.Options) arm {
+	// a closed loop, which shows the most that Postgres commits
 	run.Scenario, run.Load.Rate = scenarioOf(scenario), 0
 	return b.arm(name, side{urls: []string{b.lab.URL()}}, run)
 }
@@ -176,6 +179,7 @@ func (b *testbed) sql(ctx context.Context, file string, args ...any) error {
 	if err != nil {
 		return err
 	}
+	// VACUUM and CHECKPOINT cannot share a transaction; the simple protocol takes several statements at a time
 	for part := range strings.SplitSeq(string(script), "\n\n") {
 		if _, err := b.pool.Exec(ctx, part, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...); err != nil {
 			return err

@@ -38,8 +38,10 @@ const (
 	placedBeside = "matchmake, beside waiting sockets"
 )
 
+// sockets is how many guests wait.
 func (o Options) sockets() int { return choose(o, 5000, 8) }
 
+// waitingArms measure the replica without the worker, which has no sockets.
 func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (b *testbed) besideWaiting(run runFunc) runFunc {
 			result, err = run(ctx)
 		}
 		result.Values = map[string]float64{"ended": float64(c.ended.Load())}
-		c.leave()
+		c.leave() // after the count: leaving ends all of them
 		return result, errors.Join(err, b.await(30*time.Second, "waiting_demand.sql")(ctx))
 	}
 }
@@ -119,7 +121,7 @@ func (c *socketCrowd) gather(ctx context.Context, n int) error {
 func (c *socketCrowd) leave() {
 	for _, ws := range c.sockets {
 		if ws != nil {
-			_ = ws.CloseNow()
+			_ = ws.CloseNow() // without a handshake, which each of thousands would wait for
 		}
 	}
 	c.readers.Wait()

@@ -29,6 +29,7 @@ func writerArms(_ context.Context, b *testbed) ([]arm, error) {
 	load := b.options.loadUsual("ticket-life", 5*time.Second)
 	beside := b.arm(lifeBeside, b.director(lab.GRPC), load)
 	run := beside.run
+	// the whole run is in the transaction: a step before the run could not keep it open
 	beside.run = func(ctx context.Context) (result bench.Result, err error) {
 		err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) (err error) {
 			if _, err = rowsOf[struct{ ID string }](ctx, tx, "write.sql"); err == nil {

@@ -38,6 +38,7 @@ func awaitSeq(ctx context.Context, c *lobby.Client, room string, seq int64) erro
 // lastMatch has the room of the last match that a client was told of, and not asked for yet.
 type lastMatch chan string
 
+// keep is an OnEvent. It never blocks, which would stop the client.
 func (m lastMatch) keep(event lobby.Event) {
 	match, isMatch := event.(lobby.MatchFound)
 	if !isMatch {

@@ -103,6 +103,7 @@ func (c *Crowd) Part(ctx context.Context, room string) error {
 	})
 }
 
+// frames counts what all clients have received so far.
 func (c *Crowd) frames() (total int64) {
 	for _, client := range c.clients {
 		if client != nil {

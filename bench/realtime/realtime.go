@@ -46,6 +46,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 	}, turn)
 }
 
+// checkSessions validates what a scenario needs whose caller moves all sessions at once.
 func checkSessions(o *bench.Options) error {
 	o.WarmUp = 0 // a turn takes seconds: it would be the only one
 	if o.Load.Sessions == 0 {
@@ -127,7 +128,7 @@ func (l *load) end(ctx context.Context) {
 		}
 	}
 	l.crowd.Cut()
-	if l.frames > 0 {
+	if l.frames > 0 { // only join counts them
 		l.job.SetValue("frames", float64(l.frames)/float64(l.turns))
 	}
 }
@@ -188,7 +189,7 @@ func (l *load) match(ctx context.Context, c *bench.Caller) error {
 
 // join lets all sessions join a new room at once, and leave it.
 func (l *load) join(ctx context.Context, c *bench.Caller) error {
-	l.turns++
+	l.turns++ // there is one caller
 	room := fmt.Sprintf("%s:%s-join-%d", roomType, l.job.ID, l.turns)
 	if err := c.Timed("join", func() error {
 		frames, err := l.crowd.Meet(ctx, room)

@@ -33,6 +33,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
+// baseline is the command of the processes that [lab.Lab.Baselines] starts.
 func (p *program) baseline() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    lab.BaselineCommand,
@@ -108,8 +109,9 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), ConnectMinter: connect.New(sealer),
 		Access:      token.AccessConfig{Keys: keys},
 		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, OpenParties: true, MaxInFlight: inFlight,
-		CallerRate: rest.Rate{PerSecond: -1},
-		Addr:       "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
+		CallerRate: rest.Rate{PerSecond: -1}, // none, as of the laboratory's director
+		// the baselines have the address of the process: nobody calls this replica
+		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
 		CallTimeout: 900 * time.Millisecond,
 		Metrics:     metrics,
 	}, nil
@@ -152,6 +154,7 @@ func baselines(o server.Options) (http.Handler, error) {
 // at handles requests as if they had another path.
 func at(path string, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// copies: a handler must not change its request
 		there, url := *r, *r.URL
 		url.Path, url.RawPath = path, ""
 		there.URL = &url

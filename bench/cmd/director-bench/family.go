@@ -86,6 +86,7 @@ func findScenario(name string) (*family, bench.Scenario) {
 	return nil, bench.Scenario{}
 }
 
+// scenarioNames are sorted, for errors and completion.
 func scenarioNames() (names []string) {
 	for _, f := range families {
 		names = append(names, bench.Names(f.scenarios)...)
@@ -93,8 +94,10 @@ func scenarioNames() (names []string) {
 	return slices.Sorted(slices.Values(names))
 }
 
+// checkURL refuses the URL of another protocol, whose calls would fail one by one.
 func (f family) checkURL(url, scenario string) error {
 	if f.face == lab.GRPC {
+		// SplitHostPort takes http://host for a host named http
 		if _, _, err := net.SplitHostPort(url); err != nil || strings.Contains(url, "//") {
 			return fmt.Errorf("--url %s: %s is called over gRPC, at the host:port of a replica's --grpc-addr, without TLS", url, scenario)
 		}

@@ -21,6 +21,7 @@ type row struct {
 	finding    proof.Finding
 }
 
+// rows are the findings of all experiments.
 func (f findings) rows() (all []row) {
 	for _, e := range f.Experiments {
 		for _, one := range e.Findings {
@@ -30,6 +31,7 @@ func (f findings) rows() (all []row) {
 	return all
 }
 
+// countMissed counts targets, for --strict.
 func (f findings) countMissed() (missed int) {
 	for _, r := range f.rows() {
 		if !r.finding.Met {

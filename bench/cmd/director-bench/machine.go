@@ -24,6 +24,7 @@ type machine struct {
 	began procfs.CPUStat
 }
 
+// machineHere describes this machine, and begins to count stolen CPU. Versions are "" where they are not known.
 func machineHere(director, postgres string, awake bool) machine {
 	return machine{
 		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -38,9 +39,10 @@ func (m machine) measured() machine {
 	return m
 }
 
+// stolenShare is the share of the CPU time between two readings that the host gave to others.
 func stolenShare(before, after procfs.CPUStat) float64 {
 	all := allOf(after) - allOf(before)
-	if all <= 0 {
+	if all <= 0 { // the kernel reports none, or no tick has passed
 		return 0
 	}
 	return (after.Steal - before.Steal) / all
@@ -50,12 +52,9 @@ func stolenShare(before, after procfs.CPUStat) float64 {
 func cpuSoFar() procfs.CPUStat {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return procfs.CPUStat{}
+		return procfs.CPUStat{} // not Linux
 	}
-	stat, err := fs.Stat()
-	if err != nil {
-		return procfs.CPUStat{}
-	}
+	stat, _ := fs.Stat() // zero when it cannot be read
 	return stat.CPUTotal
 }
 

@@ -46,6 +46,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return err
 }
 
+// root is the command that measures a scenario, with the others below it.
 func (p *program) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "director-bench SCENARIO",

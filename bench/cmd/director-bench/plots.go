@@ -43,6 +43,7 @@ type chart struct {
 	lines int
 }
 
+// newChart makes a chart without lines.
 func newChart(x, y string) chart {
 	c := chart{plot: plot.New()}
 	c.plot.X.Label.Text, c.plot.Y.Label.Text = x, y

@@ -70,7 +70,7 @@ func writeRuns(out cli.Output, runs []bench.Result) error {
 	}
 	fmt.Fprintln(out.Writer)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r bench.Result) bool { return r.Costs == nil })
-	if len(known) > 0 {
+	if len(known) > 0 { // a director elsewhere whose database is not known shows no costs
 		header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal",
 			"transactions", "calls decided together"}
 		if err := cli.Write(out, known, header, costCells); err != nil {
@@ -87,6 +87,7 @@ func writeRuns(out cli.Output, runs []bench.Result) error {
 // nameOf is the name of a run in the tables: an experiment has several of the same scenario.
 func nameOf(r bench.Result) string { return cmp.Or(r.Name, r.Scenario) }
 
+// latencyCells are the cells of a step or of a whole run.
 func latencyCells(name string, callers int, f bench.Figures) []any {
 	cells := []any{name, callers, f.Calls, f.Failed, fmt.Sprintf("%.0f", f.PerSecond)}
 	for _, ms := range []float64{f.Latency.P50, f.Latency.P90, f.Latency.P99, f.Latency.P999, f.Latency.Max} {
@@ -95,6 +96,7 @@ func latencyCells(name string, callers int, f bench.Figures) []any {
 	return cells
 }
 
+// costCells are the cells of what a call of a run cost.
 func costCells(r bench.Result) []any {
 	c := r.Costs
 	cpu := func(v float64) string { return fmt.Sprintf("%.1f µs", v) }
@@ -140,6 +142,7 @@ func writeRemarks(out cli.Output, r bench.Result) {
 	}
 }
 
+// plural counts things.
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

@@ -116,6 +116,7 @@ func findDirector(ctx context.Context, named string) (director, error) {
 	return director{path, build.Version}, nil
 }
 
+// lookUp returns the path of the binary. Errors: a usage error for a wrong flag, or that there is none.
 func lookUp(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
@@ -124,6 +125,7 @@ func lookUp(named string) (string, error) {
 		}
 		return filepath.Abs(path)
 	}
+	// the one of the same build, before that of PATH, which may be another release
 	if self, err := os.Executable(); err == nil {
 		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), "director")); err == nil {
 			return path, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/bench/proof"
 )
 
+// prove is the command of the experiments.
 func (p *program) prove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove [EXPERIMENT...]",
@@ -48,6 +49,7 @@ func experimentsText() string {
 	return text.String()
 }
 
+// completeExperiments offers the experiments that were not given yet.
 func completeExperiments(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	for _, e := range proof.Experiments() {
@@ -71,6 +73,7 @@ type proving struct {
 // mostRounds is far more than a median needs.
 const mostRounds = 100
 
+// addFlags adds those that other commands do not have.
 func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&j.rounds, "rounds", 3,
 		fmt.Sprintf("Rounds of measurements, 1 to %d; findings are medians over them", mostRounds))
@@ -118,7 +121,7 @@ func (j *proving) run(ctx context.Context) error {
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
 		section, err := e.Run(ctx, o)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil { // Ctrl-C: findings of a part would look like those of all
 			return err
 		}
 		if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,17 +13,11 @@ import (
 	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
-// provenAlways is the experiment that is run in every test run, beside that of TestFindingsPrinted: the one with the
-// most processes. Each takes a quarter of a minute.
-func provenAlways() []proof.Experiment {
-	all := proof.Experiments()
-	return all[slices.IndexFunc(all, func(e proof.Experiment) bool { return e.Name == "rooms" }):][:1]
-}
-
 // Pins an experiment that does not run, has no findings, or measures failing calls.
 func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: each has several processes to itself, and little time.
+	longtest.Only(t, "TestFindingsPrinted") // each takes a quarter of a minute
 	t.Parallel()
-	for _, e := range longtest.Pick(provenAlways(), proof.Experiments()) {
+	for _, e := range proof.Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
 			environ := inLab(t)
 			found := clitest.Read[struct {

@@ -23,6 +23,7 @@ type runningDirector struct {
 	opsToken                   string
 }
 
+// addFlags adds flags, and reads the secrets.
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
 	r.fleetToken, r.openMatchToken = firstSecret(p.variable("DIRECTOR_FLEET_TOKEN")), firstSecret(p.variable("DIRECTOR_OM_TOKENS"))

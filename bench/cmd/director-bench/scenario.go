@@ -41,6 +41,7 @@ type benchmark struct {
 	window   time.Duration // of Open Match
 }
 
+// addFlags adds those that other commands do not have.
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	o := &b.options
 	flags.IntVar(&b.replicas, "replicas", 1,
@@ -125,6 +126,7 @@ func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
 	}
 }
 
+// run measures the director that --url names, or one of its own.
 func (b *benchmark) run(ctx context.Context) error {
 	if len(b.options.URLs) > 0 {
 		return b.onRunning(ctx)
@@ -157,7 +159,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 func (b *benchmark) measure(ctx context.Context, here machine) error {
 	var runs []bench.Result
 	for _, b.options.Load.Callers = range b.sweep {
-		if cli.IsTerminal(b.program.stderr) {
+		if cli.IsTerminal(b.program.stderr) { // phases are for people who wait
 			who := plural(b.options.Load.Callers, "caller")
 			b.options.Say = func(phase string) {
 				fmt.Fprintf(b.program.stderr, "%s, %s: %s\n", b.options.Scenario.Name, who, phase)

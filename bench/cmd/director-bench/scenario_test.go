@@ -37,36 +37,13 @@ func TestBenchInLab(t *testing.T) {
 		requireGood(t, m)
 		require.Equal(t, []int{2, 8}[i], m.Callers)
 		require.Equal(t, 2, m.Replicas)
+		require.Nil(t, m.Open)
 		require.Positive(t, m.Costs.GeneratorMicros)
 		require.Equal(t, lab.CanMeasureCPU(), m.Costs.ServerMicros > 0)
 		require.Greater(t, m.Costs.WALBytes, 500.0)
 		require.Less(t, m.Costs.Transactions, 20.0)
 		require.GreaterOrEqual(t, m.Costs.Groups["placement"].MeanCalls, 1.0)
 	}
-}
-
-// Pins an open loop with a wrong rate, and a table without the costs of calls.
-func TestBenchAtARate(t *testing.T) {
-	t.Parallel()
-	environ := inLab(t)
-	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3",
-		"--duration", "1s", "--warm-up", "200ms"}
-	table := directorBench.OK(t, environ, args...)
-	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.",
-		"100 turns a second were requested, ", "1 replica, 20 game servers"} {
-		require.Contains(t, table, word)
-	}
-	require.NotContains(t, table, "failed:")
-}
-
-// Pins seats that expire before they are resolved.
-func TestBenchResolve(t *testing.T) {
-	t.Parallel()
-	environ := inLab(t)
-	m := clitest.Read[measured](t, directorBench, environ, "resolve", "--callers", "4", "--instances", "2",
-		"--duration", "500ms", "--warm-up", "0s")
-	requireGood(t, m)
-	require.Nil(t, m.Open)
 }
 
 // Pins a benchmark of a running director without credentials, and one that does not measure WAL.

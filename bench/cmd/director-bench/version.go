@@ -13,6 +13,7 @@ import (
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
+// version is the command that prints the version, or that of the module, or dev.
 func (p *program) version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
