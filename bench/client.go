@@ -47,6 +47,7 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// fasthttp takes no context: a closed connection is what ends its call
 	return boundConn{conn, context.AfterFunc(ctx, func() { _ = conn.Close() })}, nil
 }
 

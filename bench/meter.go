@@ -39,6 +39,7 @@ func (r Reading) Plus(other Reading, factor float64) Reading {
 	r.GeneratorCPU += scaled(other.GeneratorCPU)
 	r.WALBytes += factor * other.WALBytes
 	r.Transactions += factor * other.Transactions
+	// r is a copy, and its map is not
 	sum := map[string]Batches{}
 	maps.Copy(sum, r.Batches)
 	for group, b := range other.Batches {

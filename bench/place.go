@@ -93,6 +93,7 @@ func (p *players) next() (player, error) {
 	if i < int64(len(p.tokens)) {
 		return player{subOf(i), p.tokens[i]}, nil
 	}
+	// the load was faster than expected, or longer than tokens are prepared for
 	token, err := p.mint(subOf(i))
 	return player{subOf(i), token}, err
 }

@@ -61,6 +61,7 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 	now := time.Now()
 	during := period{now.Add(o.WarmUp), now.Add(o.WarmUp + o.Duration)}
 	r.job.Enter("warming up")
+	// a timer: the callers go on when the warm-up ends
 	defer time.AfterFunc(o.WarmUp, func() {
 		r.job.Enter("measuring")
 		if o.Measuring != nil {

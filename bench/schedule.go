@@ -53,6 +53,7 @@ func (s *schedule) countBefore(t time.Time) int64 {
 func (s *schedule) take(ctx context.Context, during period) (dueTime time.Time, isThere bool) {
 	dueTime = s.dueTime(s.next.Add(1) - 1)
 	now := time.Now()
+	// the second case: a caller that was busy until the end takes none of the turns that were missed
 	if !dueTime.Before(during.until) || !now.Before(during.until) {
 		return dueTime, false
 	}
@@ -61,7 +62,7 @@ func (s *schedule) take(ctx context.Context, during period) (dueTime time.Time, 
 		return dueTime, false
 	}
 	switch {
-	case dueTime.Before(during.from):
+	case dueTime.Before(during.from): // of the warm-up
 	case isEarly:
 		s.delays.add(time.Since(dueTime), "")
 	default:

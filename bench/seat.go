@@ -47,6 +47,7 @@ const (
 // measured.
 func (w *world) reservedSeat(c *Caller) (s seat, err error) {
 	own := &w.reserved[c.Number]
+	// the director gives an expired seat to others: resolving it would fail
 	for len(*own) > 0 && time.Since((*own)[0].reservedAt) > reservationTTL {
 		*own = (*own)[1:]
 	}

@@ -58,6 +58,7 @@ FROM pg_stat_database`
 // newCommitters makes the connections, the table and a row for each. It changes the job's callers to as many as Postgres
 // has free connections.
 func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
+	// it asks how many others there may be, and becomes the first caller's
 	first, err := connect(ctx, job)
 	if err != nil {
 		return nil, err

@@ -70,6 +70,7 @@ func batchesOf(ctx context.Context, url string) (map[string]bench.Batches, error
 		return nil, err
 	}
 	defer resp.Body.Close()
+	// the page of an error would read as a process without groups
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
 	}

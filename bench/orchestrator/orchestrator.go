@@ -142,6 +142,7 @@ func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 		return err
 	}
 	path := "/v1/rooms/" + room.ID
+	// a room is there for every replica once its creation was answered
 	if err := l.timeCall(c, "find", 1, get(path), nil); err != nil {
 		return err
 	}

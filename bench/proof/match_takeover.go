@@ -93,6 +93,7 @@ func (t *takeover) killWorker(ctx context.Context) (bench.Result, error) {
 	if err := t.register(ctx); err != nil {
 		return bench.Result{}, err
 	}
+	// the clock of the database, which also dates the matches
 	clock, err := rowOf[struct{ Now time.Time }](ctx, t.bed.pool, "match_takeover_now.sql")
 	if err != nil {
 		return bench.Result{}, err

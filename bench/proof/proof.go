@@ -28,7 +28,7 @@ func (e Experiment) Run(ctx context.Context, o Options) (Section, error) {
 		o.Rounds = 1
 	}
 	all, section := make(rounds, o.Rounds), Section{Name: e.Name, Title: e.Title}
-	for i := range all {
+	for i := range all { // parts add their arms to the same rounds
 		all[i] = round{}
 	}
 	for _, p := range e.parts(o) {

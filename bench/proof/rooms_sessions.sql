@@ -1,2 +1,2 @@
 -- A row when a worker has ended the sessions of an earlier arm, except for those that it ends in a moment.
-SELECT true AS done FROM realtime_sessions HAVING count(*) <= 500;
+SELECT true AS is_done FROM realtime_sessions HAVING count(*) <= 500;

@@ -199,7 +199,7 @@ func (b *testbed) settle(ctx context.Context) error { return b.sql(ctx, "settle.
 // await is a step that waits until a query from a file has a row: a worker is then done with the rows of an earlier arm.
 func (b *testbed) await(limit time.Duration, file string) step {
 	return func(ctx context.Context) error {
-		_, err := awaitRow[struct{ Done bool }](ctx, b.pool, limit, file)
+		_, err := awaitRow[struct{ IsDone bool }](ctx, b.pool, limit, file)
 		return err
 	}
 }

@@ -116,6 +116,7 @@ func drawThroughput(runs []bench.Result) chart {
 		points[r.Name] = append(points[r.Name], plotter.XY{X: load(r), Y: r.PerSecond})
 	}
 	for _, name := range slices.Sorted(maps.Keys(points)) {
+		// the numbers of callers may have been given in any order
 		slices.SortFunc(points[name], func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		c.addLine(name, points[name])
 	}

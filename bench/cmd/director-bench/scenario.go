@@ -102,6 +102,7 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 	if !isRunning {
 		checked.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
+	// all of them before the first run, which takes a while
 	for _, checked.Load.Callers = range b.sweep {
 		if err := checked.Check(); err != nil {
 			return err
