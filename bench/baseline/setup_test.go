@@ -9,7 +9,6 @@ import (
 
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -19,9 +18,9 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a test's own database, with the naive placement and the product's on it.
 type bundle struct {
-	baseline.Naive
-	db *storetest.DB
-	t  *testing.T
+	naive baseline.Naive
+	db    *storetest.DB
+	t     *testing.T
 }
 
 func setup(t *testing.T) *bundle {
@@ -42,26 +41,18 @@ func request(caller string, friends ...string) db.PlaceRequest {
 
 func (b *bundle) place(r db.PlaceRequest) db.Placement {
 	b.t.Helper()
-	return must.Get(b.Place(b.t.Context(), r))(b.t)
+	return must.Get(b.naive.Place(b.t.Context(), r))(b.t)
 }
 
-// placeAll makes all requests at the same time.
-func (b *bundle) placeAll(requests []db.PlaceRequest) ([]db.Placement, []error) {
-	got, errs := make([]db.Placement, len(requests)), make([]error, len(requests))
+// placeStrangers lets players ask for seats at the same time, each alone.
+func (b *bundle) placeStrangers(crowd, players int) []error {
+	errs := make([]error, players)
 	var wg sync.WaitGroup
-	for i, w := range requests {
-		wg.Go(func() { got[i], errs[i] = b.Place(b.t.Context(), w) })
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = b.naive.Place(b.t.Context(), request(fmt.Sprintf("player-%d-%d", crowd, i))) })
 	}
 	wg.Wait()
-	return got, errs
-}
-
-func strangers(n int) []db.PlaceRequest {
-	requests := make([]db.PlaceRequest, n)
-	for i := range requests {
-		requests[i] = request(fmt.Sprintf("player-%d", i))
-	}
-	return requests
+	return errs
 }
 
 // requireInvariants asserts all invariants of placement.
@@ -72,9 +63,4 @@ func (b *bundle) requireInvariants() {
 		WHERE m.share_bucket <> share_bucket(i)`), "instances in the wrong bucket")
 	require.Zero(b.t, b.db.Count(`SELECT count(*) FROM sessions s FULL JOIN events e ON e.session_id = s.id AND e.kind = 'session.opened'
 		WHERE e.kind IS NULL OR s.id IS NULL AND e.kind = 'session.opened'`), "sessions without their event")
-}
-
-func requireKind(t *testing.T, want fault.Kind, err error) {
-	t.Helper()
-	require.True(t, fault.Is(err, want), "%v", err)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -132,10 +133,7 @@ func TestLab(t *testing.T) {
 
 func ask(t *testing.T, url string) string {
 	t.Helper()
-	resp := must.Get(http.Get(url))(t) //nolint:bodyclose // the next line closes it
-	defer resp.Body.Close()
-	said, err := bufio.NewReader(resp.Body).ReadString(0)
-	require.ErrorContains(t, err, "EOF")
+	_, said := clitest.Get(t, url)
 	return said
 }
 
@@ -197,8 +195,7 @@ func TestNothingOutlivesUs(t *testing.T) {
 	if !CanMeasureCPU() {
 		return // without /proc the kernel does not kill children either
 	}
-	dir, err := os.MkdirTemp(fast(), "lab-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp(fast(), "lab-"))(t)
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	owner := exec.Command(os.Args[0])

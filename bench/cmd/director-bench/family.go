@@ -39,7 +39,7 @@ var families = []family{
 		lab: func(b *benchmark) lab.Options {
 			return lab.Options{Env: []string{"DIRECTOR_OM_REGISTRATION=" + b.window.String()}}
 		},
-		connect: func(b *benchmark) error { b.options.Token = b.running.openMatchToken; return nil },
+		connect: func(b *benchmark) error { b.options.Token = b.program.firstSecret("DIRECTOR_OM_TOKENS"); return nil },
 	},
 	{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",

@@ -16,18 +16,12 @@ import (
 // runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own
 // environment variables only, so that no list of processes shows them.
 type runningDirector struct {
-	databaseURL, pooler        string
-	authIssuer, audience       string
-	data, issuerKey            string
-	fleetToken, openMatchToken string
-	opsToken                   string
+	authIssuer, audience string
+	data, issuerKey      string
 }
 
-// addFlags adds flags, and reads the secrets.
+// addFlags adds those about the issuer of players' tokens.
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
-	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
-	r.fleetToken, r.openMatchToken = firstSecret(p.variable("DIRECTOR_FLEET_TOKEN")), firstSecret(p.variable("DIRECTOR_OM_TOKENS"))
-	r.opsToken = firstSecret(p.variable("DIRECTOR_OPS_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"),
 		"With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
 	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"),
@@ -39,9 +33,9 @@ func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 			"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
 }
 
-// firstSecret returns the first of several secrets: NAME=SECRET or SECRET, comma-separated.
-func firstSecret(secrets string) string {
-	one, _, _ := strings.Cut(secrets, ",")
+// firstSecret returns the first secret of a variable that may have several: NAME=SECRET or SECRET, comma-separated.
+func (p *program) firstSecret(variable string) string {
+	one, _, _ := strings.Cut(p.variable(variable), ",")
 	if _, secret, named := strings.Cut(one, "="); named {
 		return secret
 	}

@@ -95,8 +95,8 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 	b.setUsualLoad(flags)
 	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
 	if isRunning {
-		b.options.AgentKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
-		b.options.AdminKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
+		b.options.AgentKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_AGENT_KEYS")
+		b.options.AdminKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
 	}
 	checked := *o
 	if !isRunning {
@@ -179,7 +179,8 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 func (b *benchmark) becomePlayers() error {
 	issuer, err := b.running.issuer()
 	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
-	b.options.FleetToken, b.options.OpsToken = b.running.fleetToken, b.running.opsToken
+	b.options.FleetToken = b.program.firstSecret("DIRECTOR_FLEET_TOKEN")
+	b.options.OpsToken = b.program.firstSecret("DIRECTOR_OPS_TOKENS")
 	return err
 }
 
@@ -188,10 +189,11 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	if err := b.family.connect(b); err != nil {
 		return err
 	}
-	if b.running.databaseURL == "" {
+	url, pooler := b.program.variable("DATABASE_URL"), b.program.variable("DIRECTOR_POOLER")
+	if url == "" { // the costs of calls stay unknown
 		return b.measure(ctx, machineHere("", "", b.program.isAwake))
 	}
-	database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
+	database, err := lab.OpenDatabase(ctx, url, pooler == "pgbouncer")
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	}
