@@ -89,6 +89,7 @@ func (f *fleet) register(ctx context.Context, n int) error {
 		f.members = append(f.members, one)
 		f.byEndpoint[one.endpoint] = one
 	}
+	// the first must not expire while the last register
 	for some := range slices.Chunk(f.members, 4*maxConcurrent) {
 		if err := forEach(ctx, some, f.registerOne); err != nil {
 			return err

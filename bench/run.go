@@ -32,6 +32,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err
 	}
+	// random: game servers of a run that was killed serve their region until their leases end
 	job := &Job{Options: o, ID: cmp.Or(o.Run, strings.ToLower(rand.Text()[:10])), values: map[string]float64{}}
 	defer func() {
 		err = errors.Join(err, job.end())

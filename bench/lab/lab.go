@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 
 // furnish makes the directory, and a lab that has started nothing. Close removes it.
 func furnish(o Options) (l *Lab, err error) {
-	if o.Program == "" {
+	if o.Program == "" { // a test is its own director
 		if o.Program, err = os.Executable(); err != nil {
 			return nil, err
 		}
@@ -131,9 +131,12 @@ func (l *Lab) defaults() []string {
 	return []string{
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
-		"DIRECTOR_FLEET_TOKEN=" + l.FleetToken, "DIRECTOR_OPEN_PARTIES=true",
+		"DIRECTOR_FLEET_TOKEN=" + l.FleetToken,
+		// callers take others into their parties, for whom no backend vouches
+		"DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_OPS_TOKENS=" + l.OpsToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
+		// each run has the same players, so that their tokens are made once
 		"DIRECTOR_PLAYER_RATE=0",
 		"DIRECTOR_MAX_IN_FLIGHT=4096", // callers of a closed loop must wait, not be refused
 		"DIRECTOR_LOG_LEVEL=error",    // failed calls are counted by the load

@@ -80,6 +80,7 @@ func (l *load) attach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	l.fleet = startFleet(l.job)
+	// a game server that ended by itself fails the run, however well its calls went
 	l.job.OnEnd(l.fleet.stop)
 	for replica := range l.job.Options.URLs {
 		if err := l.awaitAgents(ctx, replica, l.job.Options.Load.Agents); err != nil {

@@ -41,6 +41,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 		job.Enter("connecting clients")
 		l := &load{job: job, crowd: NewCrowd(job.Options.Token, job.Options.Load.Sessions),
 			callers: make([][]*lobby.Client, job.Options.Load.Callers), matches: make([][]lastMatch, job.Options.Load.Callers)}
+		// before they connect: those that did are disconnected when one cannot
 		job.OnEnd(func() error { l.end(ctx); return nil })
 		return l, l.connect(ctx, clients)
 	}, turn)

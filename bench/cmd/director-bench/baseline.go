@@ -66,6 +66,7 @@ func (p *program) serveBaselines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// all of them, or none: a laboratory must not measure half of its baselines
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return replica.Run(ctx) })
 	running.Go(func() error { return serveUntil(ctx, p.variable("DIRECTOR_ADDR"), handler) })

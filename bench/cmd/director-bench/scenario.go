@@ -87,7 +87,7 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 		return fmt.Errorf("unknown scenario %q: there are %s", scenario, strings.Join(scenarioNames(), ", "))
 	}
 	for i, url := range o.URLs {
-		o.URLs[i] = strings.TrimRight(url, "/")
+		o.URLs[i] = strings.TrimRight(url, "/") // calls add their path
 		if err := b.family.checkURL(o.URLs[i], scenario); err != nil {
 			return err
 		}
