@@ -92,7 +92,7 @@ func (l *LoginLine) estimate(position int, isStaff bool) *fault.WaitEstimate {
 	if slowest := min(counted/window, l.row.Rate) - deviation; slowest > 0 {
 		e.Latest = max(waitAt(position, slowest), e.Expected)
 	}
-	if p50, p90, known := l.positions().At(position); known && !isStaff {
+	if p50, p90, known := l.positions().WaitAt(position); known && !isStaff {
 		e.P50, e.P90 = min(p50, longestEstimate), min(p90, longestEstimate)
 		e.IsCompared = true
 	}

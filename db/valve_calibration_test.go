@@ -263,11 +263,11 @@ func (s *valveSimulation) runWorker(publishes bool) {
 	s.mark()
 	s.worker.Admit(s.admittedAt)
 	for player, at := range s.admittedAt {
-		if look.At.Sub(at) > 10*time.Second {
+		if look.SeenAt.Sub(at) > 10*time.Second {
 			delete(s.admittedAt, player)
 		}
 	}
-	p := s.worker.Publish(look.At)
+	p := s.worker.Publish(look.SeenAt)
 	s.row.EstimateUpto, s.row.EstimateP50, s.row.EstimateP90 = p.UpTo, p.P50, p.P90
 }
 

@@ -15,7 +15,7 @@ import (
 // own.
 func (l *LoginLine) Look() estimate.Look {
 	look := estimate.Look{
-		At: l.row.ReadAt, Head: l.row.Head, NextPlace: l.row.NextPlace, Admitted: l.row.Admitted,
+		SeenAt: l.row.ReadAt, Head: l.row.Head, NextPlace: l.row.NextPlace, Admitted: l.row.Admitted,
 		Waiting:  int(l.row.Waiting - l.row.WaitingStaff),
 		Position: func(place int64) int { return l.position(place, false) }, Positions: l.positions(),
 	}

@@ -80,13 +80,15 @@ func (k *choices) noteRefusal(c *candidate, because string) {
 	}
 }
 
-// wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby
-// must not hide the only healer.
+// wantsKind reports whether candidates of a kind may take further places. The second half of the places is shared evenly
+// among the kinds: sixty damage dealers nearby must not hide the only healer.
 func (k *choices) wantsKind(of kind) bool {
 	if !k.sharesPlaces() {
 		return true
 	}
-	return k.takenByKind[of] < max(k.plan.maxPlayers, k.maxList/(2*len(k.kindCounts)))
+	share := k.maxList / 2 / len(k.kindCounts)
+	// However many kinds there are, one of them alone may be all that a match needs.
+	return k.takenByKind[of] < max(k.plan.maxPlayers, share)
 }
 
 // sharesPlaces reports whether kinds compete for the places that are left: not for the first half of them, which are for

@@ -143,6 +143,7 @@ func allOf(rules []*rule) (all []*rule) {
 	return all
 }
 
+// addTrades compiles what the profile trades for waiting.
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
 		added := trade{terms: t, numberColumn: -1}
@@ -171,6 +172,7 @@ func (pl *plan) addPreferred() {
 	slices.SortStableFunc(pl.preferredSets, func(a, b preferredSet) int { return cmp.Compare(b.weight, a.weight) })
 }
 
+// byMean reports whether a rule, or one within it, widens by the mean age of a match.
 func byMean(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
 		return r.Age == profile.Mean && len(r.Widen) > 0 ||
@@ -178,6 +180,8 @@ func byMean(rules []profile.Rule) bool {
 	})
 }
 
+// addSteps collects the least sizes of teams by age, and all ages at which a search may find what it did not find
+// before.
 func (pl *plan) addSteps() {
 	p := pl.profile
 	base := leastStep{minAge: math.MinInt64, teamSizes: make([]int, len(p.Teams))}
@@ -211,6 +215,7 @@ func (pl *plan) addSteps() {
 	pl.changeAges = slices.Compact(pl.changeAges)
 }
 
+// appendMoments appends the ages at which rules widen, also those within others.
 func appendMoments(to []time.Duration, rules []profile.Rule) []time.Duration {
 	for i := range rules {
 		for _, s := range rules[i].Widen {

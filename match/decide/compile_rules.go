@@ -95,6 +95,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 	return always{}
 }
 
+// scopeOf returns the players whom a rule is about.
 func (pl *plan) scopeOf(p *profile.Rule) scope {
 	s := scope{partyFold: p.Party, onlyRole: anyRole, onlyTeam: anyTeam}
 	if p.Role != "" {
@@ -128,6 +129,7 @@ func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
 	return measure{s, m.Take}
 }
 
+// newCompound compiles a rule that consists of others.
 func (pl *plan) newCompound(p *profile.Rule) condition {
 	latency := pl.limitsLatency // compiling a rule within sets it
 	rules := make([]*rule, len(p.Rules))

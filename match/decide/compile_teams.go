@@ -6,6 +6,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
+// addTeams numbers the roles of all teams in the order of their names, and counts how many players a match needs in
+// each.
 func (pl *plan) addTeams() {
 	p := pl.profile
 	pl.maySplit = len(p.Teams) > 0

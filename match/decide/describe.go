@@ -49,6 +49,7 @@ func (s *search) seatedTeams() []Team {
 	return teams
 }
 
+// chosenValues returns the values that common rules chose, by attribute; nil: none chose any.
 func (s *search) chosenValues() map[string]string {
 	var chosen map[string]string
 	for _, r := range s.plan.rules {
@@ -67,6 +68,7 @@ func (s *search) chosenValues() map[string]string {
 	return chosen
 }
 
+// ruleValues returns what each rule measured in the match, in the order of the profile.
 func (s *search) ruleValues() []RuleValue {
 	values := make([]RuleValue, len(s.plan.rules))
 	for i, r := range s.plan.rules {
@@ -80,6 +82,7 @@ func (s *search) ruleValues() []RuleValue {
 	return values
 }
 
+// ruleText returns the text that the players share by a rule; "": the rule measures a number, or they share none.
 func (s *search) ruleText(r *rule) string {
 	switch k := r.condition.(type) {
 	case *common:

@@ -93,26 +93,30 @@ func (s *search) fillPlace(c *candidate, forRole bool) bool {
 	return s.plan.maySplit && !forRole && s.fillTeams(c)
 }
 
-// fillTeam puts a ticket into a team if the roles that stay empty have a place there, and its rules may hold.
+// fillTeam puts a ticket into a team with room and reports whether it stays there: not if roles of the team would have no
+// place left, if it fills no empty role although it must (forRole), or if a rule cannot hold any more.
 func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 	f, t := &s.filling, &s.plan.teams[team]
 	s.finalLine.pushPick(c)
 	s.finalLine.setTeam(len(s.finalLine.picks)-1, team)
-	empty := 0
+	emptyRolePlaces := 0
 	if len(t.roleNeeds) > 0 {
 		s.casting.resetRoles(&s.finalLine)
-		empty = s.casting.recastTeam(team, t.roleNeeds)
+		emptyRolePlaces = s.casting.recastTeam(team, t.roleNeeds)
 	}
-	if empty > f.freePlaces[team]-c.playerCount || forRole && empty == f.emptyRolePlaces[team] || !s.teamsMayHold() {
+	freePlaces := f.freePlaces[team] - c.playerCount
+	fillsNoRole := emptyRolePlaces == f.emptyRolePlaces[team]
+	// The rules last: they cost the most.
+	if emptyRolePlaces > freePlaces || forRole && fillsNoRole || !s.teamsMayHold() {
 		s.finalLine.popPick()
 		return false
 	}
-	f.freePlaces[team] -= c.playerCount
-	f.emptyRolePlaces[team] = empty
+	f.freePlaces[team], f.emptyRolePlaces[team] = freePlaces, emptyRolePlaces
 	return true
 }
 
-// fillTeams puts the players of a party into any teams with room.
+// fillTeams puts the players of a party into any teams with room, each into the one with the most. It reports whether all
+// have a place; otherwise nothing has changed.
 func (s *search) fillTeams(c *candidate) bool {
 	f := &s.filling
 	s.finalLine.pushPick(c)

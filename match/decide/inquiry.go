@@ -205,6 +205,7 @@ type nearest struct {
 	excessSum float64
 }
 
+// offerCandidate keeps a candidate that is nearer than the one kept; of two as near, the older one.
 func (n *nearest) offerCandidate(c *candidate, fails []failure) {
 	over := 0.0
 	for _, f := range fails {
@@ -217,6 +218,7 @@ func (n *nearest) offerCandidate(c *candidate, fails []failure) {
 	}
 }
 
+// describeNearest returns the candidate with the ids of the rules that it breaks; nil: none was offered.
 func (n *nearest) describeNearest(pl *plan) *Nearest {
 	if n.c == nil {
 		return nil

@@ -37,6 +37,7 @@ func (l *lineup) resetTo(now int64, allowed uint64, teams int) {
 	l.playerCount = 0
 }
 
+// pushPick adds a ticket, whose players have no team and no role yet.
 func (l *lineup) pushPick(c *candidate) {
 	l.ageSpans = append(l.ageSpans, l.spanWith(c))
 	l.picks = append(l.picks, c)
@@ -48,6 +49,7 @@ func (l *lineup) pushPick(c *candidate) {
 	l.playerCount += c.playerCount
 }
 
+// popPick takes out the ticket that was added last.
 func (l *lineup) popPick() {
 	last := len(l.picks) - 1
 	l.playerCount -= l.picks[last].playerCount
@@ -190,6 +192,7 @@ func (l *lineup) gatherNumbers(to []float64, s scope) []float64 {
 	return to
 }
 
+// gatherPick appends the numbers of a pick in scope: one for each player or, where the rule folds parties, one for all.
 func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 	start, first := len(to), l.firstPlayer[pick]
 	member := s
@@ -243,6 +246,7 @@ func (l *lineup) decidingAge(a profile.Age) time.Duration {
 	return time.Duration(l.nowNanos - s.latest)
 }
 
+// meanAge is the mean of the tickets that wait, whatever their sizes.
 func (l *lineup) meanAge() time.Duration {
 	var total time.Duration
 	n := 0

@@ -68,6 +68,7 @@ const (
 	modesAttribute = "modes"
 )
 
+// addRoles notes which roles each player would take, the preferred one first.
 func (pl *plan) addRoles(c *candidate) {
 	if len(pl.roleNames) == 0 {
 		return

@@ -24,6 +24,7 @@ func (q *queue) putAt(c *candidate, key int64) {
 	q.settleAt(int(at), queued{key, c})
 }
 
+// removeCandidate takes c out, if it is there.
 func (q *queue) removeCandidate(c *candidate) {
 	at := int(c.queueSlots[q.slotIndex])
 	if at == absent {

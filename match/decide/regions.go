@@ -65,6 +65,7 @@ func newRegionSet(regions []Region) regionSet {
 	return s
 }
 
+// number returns the number of a region; -1: it has none.
 func (s *regionSet) number(name string) int {
 	i, found := slices.BinarySearch(s.names, name)
 	if !found {

@@ -101,6 +101,7 @@ func (k *casting) castMore(team int, needs []roleNeed) {
 	}
 }
 
+// countHolders counts the players in a role: those of a team, or all (anyTeam).
 func (k *casting) countHolders(team, role int) int {
 	n := 0
 	for p, r := range k.line.roleByPlayer {

@@ -33,6 +33,7 @@ type roster struct {
 	playerCount   int
 }
 
+// newRoster makes candidates of the parties of an open match, so that rules judge them together with newcomers.
 func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 	added := &roster{openMatch: r}
 	tickets := map[string]*match.Ticket{}

@@ -128,6 +128,7 @@ type pairwise interface {
 	judgePairs(l *lineup, r *rule) verdict
 }
 
+// verdictFor judges a line-up by the limits at the age that counts for the rule.
 func (r *rule) verdictFor(l *lineup) verdict {
 	if r.ageKind != profile.Each {
 		return r.judgeAt(l, l.decidingAge(r.ageKind))

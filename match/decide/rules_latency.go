@@ -174,6 +174,8 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 	return n
 }
 
+// latencyOf returns the latency of a ticket to a region, or what stands in for it if the ticket measured no region at
+// all. false: it measured only others, or nothing stands in.
 func (k *latency) latencyOf(c *candidate, region int) (time.Duration, bool) {
 	if len(c.ticket.Latencies) == 0 {
 		return k.standIn()

@@ -19,9 +19,9 @@ func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) boo
 	if n.perTeam || n.scope.onlyRole != anyRole {
 		return true
 	}
-	low, high := n.boundsOf(c)
+	low, high := n.certainSpan(c)
 	for _, pick := range l.picks {
-		a, b := n.boundsOf(pick)
+		a, b := n.certainSpan(pick)
 		low, high = min(low, a), max(high, b)
 	}
 	// The mean of the whole match lies somewhere between both ends: each of them may be a limit away from it.
@@ -119,13 +119,13 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 		return true
 	}
 	own := n.limitOf(l, r, c)
-	low, high := n.boundsOf(c)
+	low, high := n.certainSpan(c)
 	// Two players of its own party are farther apart than it accepts itself.
 	if high-low > own {
 		return false
 	}
 	for _, pick := range l.picks {
-		a, b := n.boundsOf(pick)
+		a, b := n.certainSpan(pick)
 		if max(high-a, b-low) > min(own, n.limitOf(l, r, pick)) {
 			return false
 		}
@@ -160,10 +160,11 @@ func (n *near) ownTolerance(c *candidate) float64 {
 	return least
 }
 
-// boundsOf returns numbers that a ticket reaches in any case: its least number is at most low, and its greatest is at
-// least high. Without ratings by role they are its least and greatest number. low > high says little or, with
-// infinities, that all its players are left out.
-func (n *near) boundsOf(c *candidate) (low, high float64) {
+// certainSpan returns what the numbers of a ticket span at least, whatever roles its players get: its least number is at
+// most low, and its greatest at least high. Without ratings by role these two are its numbers. low > high means that
+// nothing is certain, as of one player whose roles have different numbers; a ticket whose players may be left out has
+// infinities, with which no bound excludes it.
+func (n *near) certainSpan(c *candidate) (low, high float64) {
 	if n.scope.byRole == nil {
 		return c.numberSpan(n.scope.column, n.scope.partyFold)
 	}
@@ -175,8 +176,8 @@ func (n *near) boundsOf(c *candidate) (low, high float64) {
 		}
 		least, greatest = append(least, from), append(greatest, to)
 	}
-	// In any roles, the least number is at most the least of what players reach, and the greatest at least the
-	// greatest of what they have at least.
+	// Each player has at most its greatest number, so the least of these is no less than the ticket's least number; and
+	// at least its least number, so the greatest of these is no more than the ticket's greatest.
 	low, _ = extremesOf(foldParty(greatest, 0, n.scope.partyFold))
 	_, high = extremesOf(foldParty(least, 0, n.scope.partyFold))
 	return low, high

@@ -114,17 +114,23 @@ func (e *Engine) stopWatching(c *candidate) {
 	}
 }
 
-// turnOf orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger
-// than it wait for all older ones and come in the order of its number, so that neighbours follow each other.
+// turnOf is the key that orders the dirty seeds: the oldest first, or those with a head start. In a profile with a batch,
+// seeds that have waited for it come first, in that order. The others follow in the order of the batch's number, so that
+// neighbours follow each other.
 func (e *Engine) turnOf(c *candidate) int64 {
 	if e.plan.batchColumn < 0 {
 		return c.turnNanos
 	}
+	// Keys of seeds that have waited end below MinInt64/4: halves of times since 1970 are at most MaxInt64/4 until 2116.
 	if time.Duration(e.nowNanos-c.turnNanos) >= e.plan.profile.Batch.For {
-		return math.MinInt64/2 + c.turnNanos/2 // before all numbers; ties go by age
+		return math.MinInt64/2 + c.turnNanos/2 // two that are equal go by age
 	}
-	// Positive and negative numbers are shrunk so far that all of them are above the turns of those who waited long.
-	return max(0, sortableInt(c.middleOf(e.plan.batchColumn)))/2 + min(0, sortableInt(c.middleOf(e.plan.batchColumn)))/4
+	// Numbers below zero keep above them.
+	number := sortableInt(c.middleOf(e.plan.batchColumn))
+	if number < 0 {
+		return number / 4
+	}
+	return number / 2
 }
 
 // sortableInt maps numbers to integers of the same order.

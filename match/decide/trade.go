@@ -67,6 +67,7 @@ func sumDistances(values []float64, weights []float64) (total float64) {
 	return total
 }
 
+// paidForBalance compares the value of each team with the mean of the teams, once for each of its players.
 func (s *search) paidForBalance(t *trade) float64 {
 	l := &s.finalLine
 	var teams, players []float64

@@ -37,6 +37,7 @@ type counts struct {
 
 func (n *counts) clear() { *n = counts{traitCounts: n.traitCounts[:0]} }
 
+// addCandidate counts a candidate in (sign 1) or out (-1).
 func (n *counts) addCandidate(c *candidate, sign int) {
 	n.playerCount += sign * c.playerCount
 	// Never taken back, since others may have measured the same: a walk may look into a leaf in vain, and misses nobody.
@@ -68,6 +69,7 @@ func (n *counts) anySet(sets []uint64) bool {
 	return slices.ContainsFunc(sets, func(set uint64) bool { return set&^has == 0 })
 }
 
+// merge adds the counts of another range.
 func (n *counts) merge(o *counts) {
 	n.playerCount += o.playerCount
 	n.measuredRegions |= o.measuredRegions
@@ -90,6 +92,7 @@ func (a entry) precedes(b entry) bool {
 // cursor is the place of an entry. The one after the last entry is the cursor of the leaf after the last.
 type cursor struct{ leafIndex, entryIndex int }
 
+// insert adds c under a key.
 func (t *tree) insert(key float64, c *candidate) {
 	e := entry{key, c}
 	t.len++
@@ -129,10 +132,12 @@ func (t *tree) leafOf(e entry) int {
 	return sort.Search(len(t.leafTops), func(i int) bool { return !t.leafTops[i].precedes(e) })
 }
 
+// indexOf returns the place where e is or would be.
 func (l *leaf) indexOf(e entry) int {
 	return sort.Search(len(l.entries), func(i int) bool { return !l.entries[i].precedes(e) })
 }
 
+// splitLeaf moves the upper half of a leaf into a new one behind it.
 func (t *tree) splitLeaf(i int) {
 	l := t.leaves[i]
 	half := len(l.entries) / 2

@@ -49,11 +49,14 @@ func (w *walk) nextCandidate() *candidate {
 	return nil
 }
 
+// isLeftNearer compares the next entries of both sides; of two as near, the older one comes first.
 func (w *walk) isLeftNearer(l, r entry) bool {
 	a, b := w.middleKey-l.sortKey, r.sortKey-w.middleKey
 	return a < b || a == b && l.c.isOlder(r.c)
 }
 
+// peekRight returns the next entry above the middle; false: the window has no further one. It passes leaves in which
+// nobody is wanted.
 func (w *walk) peekRight() (entry, bool) {
 	for !w.tree.isEnd(w.rightNext) && w.skipsLeaf(w.rightNext.leafIndex) {
 		w.rightNext = cursor{w.rightNext.leafIndex + 1, 0}
@@ -65,6 +68,7 @@ func (w *walk) peekRight() (entry, bool) {
 	return e, e.sortKey <= w.highKey
 }
 
+// peekLeft returns the next entry below the middle; false: the window has no further one.
 func (w *walk) peekLeft() (entry, bool) {
 	if w.leftNext == w.leftEnd && !w.nextGroup() {
 		return entry{}, false

@@ -50,6 +50,7 @@ func (g ratioGroup) spread() float64 {
 	return min(max(math.Log(g.mostRatio/g.halfRatio), minSpread), maxSpread)
 }
 
+// ratiosOf returns the median and the ninth decile of the ratios. There must be waits, sorted by their number.
 func ratiosOf(waits []wait) ratioGroup {
 	ratios := make([]float64, len(waits))
 	for i, w := range waits {

@@ -19,7 +19,7 @@ const (
 
 // Look is what a line shows at a moment.
 type Look struct {
-	At        time.Time // of one clock for all looks and players
+	SeenAt    time.Time // of one clock for all looks and players
 	Rate      float64   // admissions a second at most; 0: nobody is admitted
 	Head      int64     // the highest place that was admitted
 	NextPlace int64     // of the player who joins next
@@ -36,16 +36,16 @@ type Look struct {
 type Positions struct {
 	UpTo     []int32   // ascending; the last group has all positions above as well
 	P50, P90 []float64 // seconds for each position
-	Waits    []int32   // that each was made from
 }
 
-// At returns the estimate of a position; known is false without any.
-func (p Positions) At(position int) (p50, p90 time.Duration, known bool) {
+// WaitAt returns the estimate of a position; known is false without any.
+func (p Positions) WaitAt(position int) (p50, p90 time.Duration, known bool) {
 	if len(p.UpTo) == 0 {
 		return 0, 0, false
 	}
 	i := sort.Search(len(p.UpTo)-1, func(i int) bool { return position <= int(p.UpTo[i]) })
 	p50, p90 = twoDigits(float64(position)*p.P50[i]), twoDigits(float64(position)*p.P90[i])
+	// Both ratios are corrected each by its own misses, so that for a moment they may have changed places.
 	return p50, max(p50, p90), true
 }
 
@@ -71,7 +71,7 @@ type Line struct {
 
 // shownLook is a look, and how long a position waited by the pace of that moment.
 type shownLook struct {
-	Look
+	look        Look
 	secondsEach float64
 }
 
@@ -92,8 +92,8 @@ type outstanding struct {
 func (l *Line) Observe(look Look) (sample []int64) {
 	from := look.NextPlace
 	if n := len(l.looks); n > 0 {
-		from = l.looks[n-1].NextPlace
-		l.pace.add(l.looks[n-1].Look, look)
+		from = l.looks[n-1].look.NextPlace
+		l.pace.add(l.looks[n-1].look, look)
 	}
 	if n := len(l.looks) - looksKept + 1; n > 0 {
 		l.looks = append(l.looks[:0], l.looks[n:]...)
@@ -114,7 +114,7 @@ func (l *Line) Observe(look Look) (sample []int64) {
 // joinsASecond returns how many players a second joined of late.
 func (l *Line) joinsASecond() float64 {
 	first, last := l.looks[0], l.looks[len(l.looks)-1]
-	return float64(last.NextPlace-first.NextPlace) / max(1, last.At.Sub(first.At).Seconds())
+	return float64(last.look.NextPlace-first.look.NextPlace) / max(1, last.look.SeenAt.Sub(first.look.SeenAt).Seconds())
 }
 
 // thinOutstanding drops every other player where too many of the sample wait: the one before stands for it, too.
@@ -138,13 +138,13 @@ func (l *Line) thinOutstanding() {
 func (l *Line) Join(place int64, player string, joined time.Time) {
 	copied, known := l.copyAt(place, joined)
 	// A closed valve shows no estimate.
-	if !known || copied.secondsEach <= 0 || copied.Rate == 0 {
+	if !known || copied.secondsEach <= 0 || copied.look.Rate == 0 {
 		return
 	}
-	o := outstanding{place: place, player: player, joinedAt: joined, position: copied.Position(place),
+	o := outstanding{place: place, player: player, joinedAt: joined, position: copied.look.Position(place),
 		count: int(l.stride)}
 	o.plain = max(0.1, twoDigits(float64(o.position)*copied.secondsEach).Seconds())
-	o.promise.p50, o.promise.p90, o.promised = copied.Positions.At(o.position)
+	o.promise.p50, o.promise.p90, o.promised = copied.look.Positions.WaitAt(o.position)
 	l.outstanding = append(l.outstanding, o)
 	l.standFor += o.count
 	l.mostStood = max(l.mostStood, float64(l.standFor))
@@ -155,12 +155,12 @@ func (l *Line) copyAt(place int64, joined time.Time) (shownLook, bool) {
 	// Copies are between new and copyAge old: spread evenly by the place.
 	age := time.Duration(uint64(place)*0x9e3779b97f4a7c15>>44) * copyAge >> 20
 	copied := joined.Add(-age)
-	n := sort.Search(len(l.looks), func(i int) bool { return l.looks[i].At.After(copied) })
+	n := sort.Search(len(l.looks), func(i int) bool { return l.looks[i].look.SeenAt.After(copied) })
 	if n == 0 {
 		return shownLook{}, false
 	}
 	// The nearer one, so that copies are as old as that on average.
-	if n < len(l.looks) && l.looks[n].At.Sub(copied) < copied.Sub(l.looks[n-1].At) {
+	if n < len(l.looks) && l.looks[n].look.SeenAt.Sub(copied) < copied.Sub(l.looks[n-1].look.SeenAt) {
 		n++
 	}
 	return l.looks[n-1], true
@@ -207,7 +207,6 @@ func (l *Line) Publish(now time.Time) (p Positions) {
 	for _, f := range l.compared.factors(now) {
 		p.UpTo = append(p.UpTo, int32(f.upTo))
 		p.P50, p.P90 = append(p.P50, each*f.p50), append(p.P90, each*f.p90)
-		p.Waits = append(p.Waits, int32(f.waitCount))
 	}
 	return p
 }
@@ -237,7 +236,7 @@ func (p *pace) add(before, now Look) {
 	if n := len(p.points); n == 0 || p.sums.counted-p.points[n-1].counted >= time.Second {
 		p.points = append(p.points, p.sums)
 	}
-	passed := now.At.Sub(before.At)
+	passed := now.SeenAt.Sub(before.SeenAt)
 	p.sums.counted += passed
 	p.sums.permitted += float64(before.Rate * passed.Seconds())
 	p.sums.admitted += float64(now.Admitted - before.Admitted)

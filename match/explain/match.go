@@ -47,6 +47,7 @@ const whyBytes = 4096
 
 // Why are the stored reasons of a decision: at most 4 KiB of JSON. Later releases may add fields.
 type Why struct {
+	Schema      int               `json:"schema"`           // within a Match its own Schema hides this one
 	Anchor      string            `json:"anchor,omitempty"` // the ticket that the search started with
 	Rules       []MatchRule       `json:"rules,omitempty"`
 	Traded      []MatchTrade      `json:"traded,omitempty"`
@@ -114,18 +115,13 @@ func EncodeWhy(found decide.Proposal, bots map[string]int) (json.RawMessage, err
 		func() { w.Rules = nil },
 	} {
 		shorten()
-		text, err := json.Marshal(storedWhy{Schema, w})
+		text, err := json.Marshal(w)
 		if err != nil || len(text) <= whyBytes {
 			return text, err
 		}
 		w.Truncated = true
 	}
-	return json.Marshal(storedWhy{Schema, Why{Anchor: found.Anchor, Bots: bots, Truncated: true}})
-}
-
-type storedWhy struct {
-	Schema int `json:"schema"`
-	Why
+	return json.Marshal(Why{Schema: Schema, Anchor: found.Anchor, Bots: bots, Truncated: true})
 }
 
 func matchRegion(r decide.RegionChoice) MatchRegion {
@@ -137,7 +133,7 @@ func matchRegion(r decide.RegionChoice) MatchRegion {
 }
 
 func whyOf(found decide.Proposal) Why {
-	w := Why{Anchor: found.Anchor}
+	w := Why{Schema: Schema, Anchor: found.Anchor}
 	for _, r := range found.Rules {
 		w.Rules = append(w.Rules, MatchRule{r.ID, r.Value, r.Limit, r.Text})
 	}

@@ -94,7 +94,7 @@ func (r MatchRule) limitText() string {
 	return text
 }
 
-// writeTickets lists the tickets with their outcomes. One that is in no team of the decision has joined later.
+// writeTickets lists the tickets with their outcomes.
 func (m Match) writeTickets(b *strings.Builder) {
 	for _, t := range m.Tickets {
 		fmt.Fprintf(b, "  ticket %s", t.TicketID)
@@ -104,14 +104,16 @@ func (m Match) writeTickets(b *strings.Builder) {
 		if t.WaitedMS != nil {
 			fmt.Fprintf(b, " after %s", time.Duration(*t.WaitedMS)*time.Millisecond)
 		}
-		// Where the teams are not known, nobody is known to have joined later.
-		if slices.ContainsFunc(m.Teams, func(team MatchTeam) bool {
-			return slices.Contains(team.Tickets,
-				t.TicketID)
-		}) || len(m.Teams) == 0 {
-			b.WriteString("\n")
-			continue
+		if m.hasJoinedLater(t.TicketID) {
+			b.WriteString(", joined later")
 		}
-		b.WriteString(", joined later\n")
+		b.WriteString("\n")
 	}
+}
+
+// hasJoinedLater reports whether a ticket is in no team of the decision.
+func (m Match) hasJoinedLater(ticket string) bool {
+	isThere := func(t MatchTeam) bool { return slices.Contains(t.Tickets, ticket) }
+	// Where the teams are not known, nobody is known to have joined later.
+	return len(m.Teams) > 0 && !slices.ContainsFunc(m.Teams, isThere)
 }

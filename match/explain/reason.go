@@ -99,7 +99,7 @@ func ruleText(p *profile.Profile, id string) string {
 		return "its own party breaks rule " + id
 	}
 	r := p.Rules[i]
-	widest := r.Latency
+	widest := r.Limits.Latency
 	if n := len(r.Widen); n > 0 {
 		widest = r.Widen[n-1].Limits.Latency
 	}

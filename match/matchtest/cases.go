@@ -117,6 +117,7 @@ func doubleCases() (cases []Case) {
 	return cases
 }
 
+// tagCases returns cases about tags, which are compared as texts are.
 func tagCases() (cases []Case) {
 	either := func(name string, has []string, held bool, want ...string) {
 		cases = append(cases, Case{"tag " + name, match.Pool{Tags: want}, match.Fields{Tags: has}, held})

@@ -24,6 +24,7 @@ var (
 		rapid.Map(rapid.Int32(), func(n int32) match.Exclude { return match.Exclude(n) }))
 	moments = rapid.Custom(func(t *rapid.T) match.Moment {
 		return match.Moment{
+			// Around the turn of a second, so that now the seconds and now the nanoseconds decide.
 			Seconds: rapid.Int64Range(1_790_000_000, 1_790_000_001).Draw(t, "seconds"),
 			Nanos:   rapid.OneOf(rapid.Int32Range(0, 3), rapid.Int32Range(999_999_998, 999_999_999)).Draw(t, "nanos"),
 		}
@@ -87,6 +88,7 @@ func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 	})
 }
 
+// doubleRanges generates ranges of a double, with any ends and any way to exclude them.
 func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRange] {
 	return rapid.Custom(func(t *rapid.T) match.DoubleRange {
 		return match.DoubleRange{
@@ -96,6 +98,7 @@ func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRan
 	})
 }
 
+// drawEquals generates filters of texts.
 func drawEquals() *rapid.Generator[match.StringEquals] {
 	return rapid.Custom(func(t *rapid.T) match.StringEquals {
 		return match.StringEquals{Arg: names.Draw(t, "arg"), Value: texts.Draw(t, "value")}

@@ -8,6 +8,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
+// stringArgs returns cases of texts, which are compared byte by byte: neither case nor normal forms of Unicode are
+// folded.
 func stringArgs() (cases []Case) {
 	either := func(name, arg, value string, has map[string]string, held bool) {
 		cases = append(cases, Case{
@@ -51,6 +53,7 @@ func stringArgs() (cases []Case) {
 	return cases
 }
 
+// oddText is a text with what is odd about it.
 type oddText struct{ name, text string }
 
 // oddTexts returns texts that the protocol allows and that stores often handle wrongly: Postgres text cannot hold

@@ -20,6 +20,7 @@ func timeCases() (cases []Case) {
 			true},
 		{"in 1970", match.Moment{}, false, true},
 		{"before 1970", match.Moment{Seconds: -1, Nanos: 500_000_000}, false, true},
+		// The bounds of a protobuf Timestamp: the years 1 and 9999.
 		{"the earliest there is", match.Moment{Seconds: -62135596800}, false, true},
 		{"the latest there is", match.Moment{Seconds: 253402300799, Nanos: 999_999_999}, true, false},
 		{"earlier than 64 bits of nanoseconds reach", match.Moment{Seconds: -9223372037}, false, true},

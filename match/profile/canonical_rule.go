@@ -28,11 +28,11 @@ func canonicalPreference(p Preference) members {
 func canonicalMain(r Rule) any {
 	switch r.Kind {
 	case Sizes, PartySizes:
-		return r.Within
+		return r.Limits.Within
 	case Comparison:
 		return canonicalMeasure(r.Compare.Measure)
 	case Latency:
-		return briefDuration(r.Latency)
+		return briefDuration(r.Limits.Latency)
 	case Or, And:
 		return encodeEach(r.Rules, canonicalRule)
 	case Not:
@@ -72,35 +72,36 @@ func canonicalOwn(d *members, r Rule) {
 	}
 	switch r.Kind {
 	case Near:
-		d.setMember("within", r.Within)
-		if r.Tolerance != "" {
-			// The value of within, just set: it names the attribute, and the limit stands in up_to.
-			(*d)[len(*d)-1].value = "ticket." + r.Tolerance
-			d.setMember("up_to", r.Within)
+		if r.Tolerance == "" {
+			d.setMember("within", r.Limits.Within)
+			break
 		}
+		// A tolerance takes the place of the limit, which then bounds it.
+		d.setMember("within", "ticket."+r.Tolerance)
+		d.setMember("up_to", r.Limits.Within)
 	case Balance:
-		d.setMember("within", r.Within)
+		d.setMember("within", r.Limits.Within)
 		d.setMember("teams", balances.wordFor(r.Teams))
 	case Comparison:
 		d.setMember("is", operators.wordFor(r.Compare.Operator))
 		if r.Compare.Against != nil {
 			d.setMember("to", canonicalMeasure(*r.Compare.Against))
 		} else {
-			d.setMember("to", r.Number)
+			d.setMember("to", r.Limits.Number)
 		}
 	case Common:
-		d.setMember("at_least", r.AtLeast)
+		d.setMember("at_least", r.Limits.AtLeast)
 	case Count:
 		d.setMember("any_of", anyTexts(r.AnyOf))
-		d.setMember("min", r.Min)
+		d.setMember("min", r.Limits.Min)
 		// Without the key there is no limit; NoMax is more than the key may be.
-		if r.Max != NoMax {
-			d.setMember("max", r.Max)
+		if r.Limits.Max != NoMax {
+			d.setMember("max", r.Limits.Max)
 		}
 	case Latency:
 		d.setMember("take", map[bool]string{false: "max", true: "mean"}[r.TakeMean])
-		if r.Spread != NoSpread {
-			d.setMember("spread", briefDuration(r.Spread))
+		if r.Limits.Spread != NoSpread {
+			d.setMember("spread", briefDuration(r.Limits.Spread))
 		}
 	default: // the other kinds have no keys of their own
 	}
@@ -150,16 +151,18 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 	case Count:
 		d.setMember("min", l.Min)
 		// Always there: without the key, the step would keep the limit of the one before.
-		d.setMember("max", string(anyLimit))
-		if l.Max != NoMax {
-			d[len(d)-1].value = l.Max
+		if l.Max == NoMax {
+			d.setMember("max", string(anyLimit))
+		} else {
+			d.setMember("max", l.Max)
 		}
 	case Latency:
 		d.setMember("latency", briefDuration(l.Latency))
 		// As max of count above.
-		d.setMember("spread", string(anyLimit))
-		if l.Spread != NoSpread {
-			d[len(d)-1].value = briefDuration(l.Spread)
+		if l.Spread == NoSpread {
+			d.setMember("spread", string(anyLimit))
+		} else {
+			d.setMember("spread", briefDuration(l.Spread))
 		}
 	default: // the other kinds have no limits
 	}

@@ -69,10 +69,12 @@ func (c *claim) chooseText(holds, not string) string {
 	return holds
 }
 
+// sizeText says of a measure that it is at most the limit, or of a claim that is negated that it is more.
 func (c *claim) sizeText(what string, limit float64) string {
 	return fmt.Sprintf("%s %s %s", what, c.chooseText("at most", "more than"), shortestNumber(limit))
 }
 
+// countText says how many players have one of the values.
 func (c *claim) countText(name string, l Limits) string {
 	text := fmt.Sprintf("%d or more players", l.Min)
 	if l.Max < NoMax {
@@ -83,6 +85,7 @@ func (c *claim) countText(name string, l Limits) string {
 		name)
 }
 
+// latencyText says how near and how close together the players must be.
 func (c *claim) latencyText(l Limits) string {
 	text := "the greatest"
 	if c.rule.TakeMean {
@@ -104,6 +107,7 @@ func (c *Compare) comparisonText(l Limits) string {
 	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.wordFor(c.Operator), right)
 }
 
+// text is the measure in words, such as "mean of skill in red".
 func (m Measure) text() string {
 	words := []string{takes.wordFor(m.Take)}
 	switch {

@@ -126,26 +126,32 @@ func (s *satisfier) ruleGroups(r *Rule) (all []group) {
 }
 
 // spreadWays are those of near and same: the highest value of each group exceeds the lowest by at most a limit.
-func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
-	all := way{}
+func (s *satisfier) spreadWays(c *claim, most float64) []way {
+	if c.isNegated {
+		return s.wideSpreadWays(c.rule, most)
+	}
+	reach := most
+	if c.rule.FromMean {
+		// One value may be the limit below the mean, and another one the limit above it.
+		reach = 2 * most
+	}
+	holds := way{}
 	for _, g := range s.ruleGroups(c.rule) {
-		reach := most
-		if c.rule.FromMean {
-			// One value may be the limit below the mean, and another one the limit above it.
-			reach = 2 * most
-		}
-		all.numberBounds = append(all.numberBounds,
-			bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue(), limit: reach,
-				isRounded: c.rule.FromMean})
+		holds.numberBounds = append(holds.numberBounds, bound{lowerQuantity: g.highestValue(),
+			rightQuantity: g.lowestValue(), limit: reach, isRounded: c.rule.FromMean})
+	}
+	return []way{holds}
+}
+
+// wideSpreadWays are those in which near or same does not hold, one for each group: a single one is enough.
+func (s *satisfier) wideSpreadWays(r *Rule, most float64) (ways []way) {
+	for _, g := range s.ruleGroups(r) {
 		// From the mean as well: it lies between both ends, which are at least as far apart as a value is from it.
 		beyond := bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), limit: -most, isStrict: true,
-			isRounded: c.rule.FromMean}
+			isRounded: r.FromMean}
 		ways = append(ways, way{numberBounds: []bound{beyond}, presentGroups: []group{g}})
 	}
-	if c.isNegated {
-		return ways
-	}
-	return []way{all}
+	return ways
 }
 
 // differentWays: of two players who have a value, the values differ.

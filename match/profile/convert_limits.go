@@ -8,25 +8,25 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 	case Near:
 		c.convertWithin(r, n)
 	case Balance:
-		r.Within = n.valueOf("within").numberValue
+		r.Limits.Within = n.valueOf("within").numberValue
 	case Sizes, PartySizes:
-		r.Within = main.numberValue
+		r.Limits.Within = main.numberValue
 	case Comparison:
 		// Another measure is no limit: see convertCompare.
 		if to := n.valueOf("to"); to.kind == isNumber {
-			r.Number = to.numberValue
+			r.Limits.Number = to.numberValue
 		}
 	case Common:
-		r.AtLeast = n.valueOf("at_least").wholeOr(1)
+		r.Limits.AtLeast = n.valueOf("at_least").wholeOr(1)
 	case Count:
-		r.Min, r.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
+		r.Limits.Min, r.Limits.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
 		// A shape can require each key, and not one of two.
 		if !n.hasKey("min") && !n.hasKey("max") {
 			c.report.addProblem(n, "a rule of the kind \"count\" needs min, max or both")
 		}
 		c.checkCount(n, r.Limits)
 	case Latency:
-		r.Latency, r.Spread = main.parsedDuration(), n.valueOf("spread").durationOr(NoSpread)
+		r.Limits.Latency, r.Limits.Spread = main.parsedDuration(), n.valueOf("spread").durationOr(NoSpread)
 	default: // the other kinds have no limits
 	}
 }
@@ -35,7 +35,7 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 func (c *converter) convertWithin(r *Rule, n *node) {
 	limit, most := n.valueOf("within"), n.valueOf("up_to")
 	if limit.kind == isNumber {
-		r.Within = limit.numberValue
+		r.Limits.Within = limit.numberValue
 		if most != nil { // its author expects tolerances of tickets, which nothing reads
 			c.report.addProblem(most, "up_to has no meaning here: within is a number, not ticket.NAME")
 		}
@@ -57,7 +57,7 @@ func (c *converter) convertWithin(r *Rule, n *node) {
 		c.report.addProblem(n.valueOf("age"), "only each is allowed with %s: every ticket has a limit of its own",
 			shortenText(limit.plainText))
 	}
-	r.Within, r.Age = most.numberValue, Each
+	r.Limits.Within, r.Age = most.numberValue, Each
 }
 
 // checkCount reports limits of count that no match keeps.

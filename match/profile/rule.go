@@ -23,8 +23,8 @@ type Rule struct {
 	// ByRole are of near and balance: the attributes that count in place of Attribute for players who fill a role,
 	// sorted by role.
 	ByRole  []RoleAttribute
-	Limits       // before any step
-	PerTeam bool // near, same, different, count, avoid: each team is checked separately
+	Limits  Limits // before any step
+	PerTeam bool   // near, same, different, count, avoid: each team is checked separately
 	// Tolerance is of near: the attribute that says how far others may be from a ticket, at most Within. Of two tickets
 	// the smaller tolerance counts, and the age is Each. "": the tolerance is Within.
 	Tolerance string

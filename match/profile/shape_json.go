@@ -8,7 +8,7 @@ import (
 
 // anyJSON is any value that JSON can hold, up to a size.
 type anyJSON struct {
-	maxBytes int // bytes
+	maxBytes int
 }
 
 func (anyJSON) takesNode(*node) bool { return true }

@@ -60,6 +60,7 @@ func (g *game) checkRules(rules []profile.Rule) (found []Violation) {
 	return found
 }
 
+// checkRule returns the violations of one rule, with those of the rules that it consists of.
 func (g *game) checkRule(r profile.Rule) []Violation {
 	switch r.Kind {
 	case profile.Near:

@@ -15,7 +15,7 @@ import (
 func TestFeasible(t *testing.T) {
 	t.Parallel()
 	near := profile.Rule{Kind: profile.Near, Attribute: "skill"}
-	near.Within = 1
+	near.Limits.Within = 1
 	p := twoTeams(near)
 	p.Teams[0].Min, p.Teams[1].Min = 2, 2
 	tickets := seated(red(skilled(1)), red(skilled(2)), red(skilled(9)), red(skilled(2)), party("duo", red(skilled(9))), party("duo", red(skilled(2)))).Tickets
@@ -48,7 +48,7 @@ func TestFeasibleRolesAndParties(t *testing.T) {
 func TestFeasibleRegions(t *testing.T) {
 	t.Parallel()
 	latency := profile.Rule{Kind: profile.Latency}
-	latency.Latency = 50_000_000
+	latency.Limits.Latency = 50_000_000
 	p := twoTeams(latency)
 	there := func(region string) player { return player{team: "red", ms: map[string]uint16{region: 20, "us": 50}} }
 	tickets := seated(there("eu"), there("eu")).Tickets

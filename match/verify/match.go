@@ -73,6 +73,7 @@ type game struct {
 	matchRegion string
 }
 
+// newGame collects the players of a match, newcomers and roster, with what rules read of them.
 func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	g := &game{p: p, match: m, now: now, ageByTicket: map[string]time.Duration{}, matchRegion: m.Region}
 	tickets := map[string]match.Ticket{}
@@ -112,10 +113,12 @@ func attributesOf(t match.Ticket, sub string) match.Attributes {
 	return nil
 }
 
+// newViolation is a condition that measures nothing.
 func newViolation(rule, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 }
 
+// measuredViolation is a condition with the value that was measured, and the limit.
 func measuredViolation(rule string, value, limit float64, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
 }

@@ -22,6 +22,7 @@ func (g *game) checkNear(r profile.Rule) (found []Violation) {
 	return found
 }
 
+// checkApart compares each pair of players, by the limits of both tickets.
 func (g *game) checkApart(r profile.Rule, entries []entry) (found []Violation) {
 	for i, a := range entries {
 		for _, b := range entries[i+1:] {
@@ -53,6 +54,7 @@ func (g *game) ownTolerances(r profile.Rule, tickets ...string) (found []profile
 	return found
 }
 
+// fromMean compares each player with the mean of all, by the limits of its ticket.
 func (g *game) fromMean(r profile.Rule, entries []entry) (found []Violation) {
 	mean, _ := foldNumbers(profile.FoldMean, numbersOf(entries))
 	for _, e := range entries {
@@ -108,6 +110,7 @@ func (g *game) partySizes(r profile.Rule) []Violation {
 	return g.checkSpread(r, values, "the teams' largest parties")
 }
 
+// checkSpread compares the greatest of the teams' values with the least.
 func (g *game) checkSpread(r profile.Rule, values []float64, what string) (found []Violation) {
 	if len(values) == 0 {
 		return nil

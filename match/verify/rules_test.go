@@ -48,11 +48,11 @@ func seated(players ...player) (m verify.Match) {
 
 func unlimited(r profile.Rule) profile.Rule {
 	r.ID = "rule"
-	if r.Max == 0 {
-		r.Max = profile.NoMax
+	if r.Limits.Max == 0 {
+		r.Limits.Max = profile.NoMax
 	}
-	if r.Spread == 0 {
-		r.Spread = profile.NoSpread
+	if r.Limits.Spread == 0 {
+		r.Limits.Spread = profile.NoSpread
 	}
 	return r
 }
@@ -109,7 +109,7 @@ func waited(d time.Duration, p player) player {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	within := func(r profile.Rule, d float64) profile.Rule {
-		r.Within = d
+		r.Limits.Within = d
 		return r
 	}
 	near := profile.Rule{Kind: profile.Near, Attribute: "skill"}
@@ -150,7 +150,7 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	compare := func(take profile.Fold, in string, is profile.Operator, to float64) profile.Rule {
 		r := profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: profile.Measure{Take: take, Attribute: "skill", Team: in}, Operator: is}}
-		r.Number = to
+		r.Limits.Number = to
 		return r
 	}
 	against := func(take profile.Fold, is profile.Operator) profile.Rule {
@@ -193,12 +193,12 @@ func TestLists(t *testing.T) {
 	maps := func(names ...string) match.Attributes { return match.Attributes{"maps": list(names...)} }
 	common := func(n int, by profile.Fold) profile.Rule {
 		r := profile.Rule{Kind: profile.Common, Attribute: "maps", Party: by}
-		r.AtLeast = n
+		r.Limits.AtLeast = n
 		return r
 	}
 	count := func(least, most int, perTeam bool) profile.Rule {
 		r := profile.Rule{Kind: profile.Count, Attribute: "maps", AnyOf: []string{"x", "y"}, PerTeam: perTeam}
-		r.Min, r.Max = least, most
+		r.Limits.Min, r.Limits.Max = least, most
 		return r
 	}
 	avoid := func(perTeam bool) profile.Rule {
@@ -226,7 +226,7 @@ func TestLists(t *testing.T) {
 func TestChosen(t *testing.T) {
 	t.Parallel()
 	common := profile.Rule{Kind: profile.Common, Attribute: "maps"}
-	common.AtLeast = 1
+	common.Limits.AtLeast = 1
 	m := seated(red(match.Attributes{"maps": list("z", "y", "x")}), blue(match.Attributes{"maps": list("x", "y", "z")}))
 	for chosen, holds := range map[string]bool{"x": true, "y": false, "z": false, "w": false} {
 		m.Chosen = map[string]string{"maps": chosen} // all sums of positions are 2
@@ -238,7 +238,7 @@ func TestLatency(t *testing.T) {
 	t.Parallel()
 	latency := func(d, spread time.Duration, mean bool) profile.Rule {
 		r := profile.Rule{Kind: profile.Latency, TakeMean: mean}
-		r.Latency, r.Spread = d, spread
+		r.Limits.Latency, r.Limits.Spread = d, spread
 		return r
 	}
 	ms := func(team string, eu, us uint16) player {
@@ -263,7 +263,7 @@ func TestCompound(t *testing.T) {
 	t.Parallel()
 	near := func(d float64) profile.Rule {
 		r := profile.Rule{Kind: profile.Near, Attribute: "skill"}
-		r.Within = d
+		r.Limits.Within = d
 		return r
 	}
 	of := func(kind profile.RuleKind, rules ...profile.Rule) profile.Rule {
@@ -334,7 +334,7 @@ func TestSteps(t *testing.T) {
 	})
 	// With each, two who waited are as near as their own steps allow, whoever else is in the match.
 	r := rule(profile.Each)
-	r.Within = 1
+	r.Limits.Within = 1
 	three := append(players(2, 10*s, 10*s), blue(skilled(1)))
 	check(t, []row{{"each, pairs", r, three, true}})
 }

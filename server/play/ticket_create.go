@@ -177,10 +177,10 @@ func checkTolerances(c *rest.Check, p *profile.Profile, rules []profile.Rule, d 
 		if r.Tolerance == "" {
 			continue
 		}
-		allowed := fmt.Sprintf("must be a number from 0 to %v for profile %q", r.Within, p.Name)
+		allowed := fmt.Sprintf("must be a number from 0 to %v for profile %q", r.Limits.Within, p.Name)
 		check := func(field string, has match.Attributes) {
 			v, ok := has[r.Tolerance]
-			c.That(!ok || v.Kind == match.Number && v.Number >= 0 && v.Number <= r.Within, field+r.Tolerance, allowed)
+			c.That(!ok || v.Kind == match.Number && v.Number >= 0 && v.Number <= r.Limits.Within, field+r.Tolerance, allowed)
 		}
 		check("attributes.", d.Attributes)
 		for _, player := range d.Players {

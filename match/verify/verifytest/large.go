@@ -38,7 +38,7 @@ func (d drawer) largeRule(id string) profile.Rule {
 	r.Kind = rapid.SampledFrom(large).Filter(d.suitsTeams).Draw(d.t, "kind")
 	d.fillRule(&r, depth)
 	r.PerTeam = r.PerTeam && r.Kind == profile.Avoid // hardly a team of so many players has equal values
-	r.AtLeast = min(r.AtLeast, 1)
+	r.Limits.AtLeast = min(r.Limits.AtLeast, 1)
 	if d.drawFlag("widen") {
 		d.widenRule(&r)
 	}

@@ -185,14 +185,14 @@ func (q queueDrawer) fillRule(p *profile.Profile, r *profile.Rule) {
 	r.Missing.Pass = r.Kind != profile.Latency && q.oneIn(2)
 	switch r.Kind {
 	case profile.Near:
-		r.Attribute, r.Within = "skill", float64(50+q.random.IntN(300))
+		r.Attribute, r.Limits.Within = "skill", float64(50+q.random.IntN(300))
 		r.PerTeam, r.FromMean = q.oneIn(5), q.oneIn(4)
 		r.Party = oneOf(q, profile.FoldEach, profile.FoldMean, profile.FoldMax)
 	case profile.Balance:
-		r.Attribute, r.Within = "skill", float64(5+q.random.IntN(100))
+		r.Attribute, r.Limits.Within = "skill", float64(5+q.random.IntN(100))
 		r.Teams = oneOf(q, profile.FoldMean, profile.FoldSum, profile.FoldMax, profile.FoldMin)
 	case profile.Sizes, profile.PartySizes:
-		r.Within = float64(q.random.IntN(2))
+		r.Limits.Within = float64(q.random.IntN(2))
 	case profile.Comparison:
 		q.drawCompare(p, r)
 	case profile.Same:
@@ -201,16 +201,16 @@ func (q queueDrawer) fillRule(p *profile.Profile, r *profile.Rule) {
 	case profile.Different:
 		r.Attribute, r.PerTeam = oneOf(q, "country", "class"), q.oneIn(2)
 	case profile.Common:
-		r.Attribute, r.AtLeast = "maps", 1+q.random.IntN(2)
+		r.Attribute, r.Limits.AtLeast = "maps", 1+q.random.IntN(2)
 		r.Party = oneOf(q, profile.FoldEach, profile.Intersect, profile.Union)
 	case profile.Count:
 		r.Attribute, r.AnyOf, r.PerTeam = "class", []string{oneOf(q, "a", "b", "c")}, q.oneIn(2)
-		r.Min = q.random.IntN(2)
-		r.Max = oneOf(q, 2, 3, profile.NoMax)
+		r.Limits.Min = q.random.IntN(2)
+		r.Limits.Max = oneOf(q, 2, 3, profile.NoMax)
 	case profile.Latency:
-		r.Latency, r.TakeMean = time.Duration(40+q.random.IntN(60))*time.Millisecond, q.oneIn(3)
+		r.Limits.Latency, r.TakeMean = time.Duration(40+q.random.IntN(60))*time.Millisecond, q.oneIn(3)
 		if q.oneIn(3) {
-			r.Spread = 40 * time.Millisecond
+			r.Limits.Spread = 40 * time.Millisecond
 		}
 	case profile.Avoid:
 		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, q.oneIn(2), true
@@ -226,9 +226,9 @@ func (q queueDrawer) drawCompare(p *profile.Profile, r *profile.Rule) {
 	r.Missing.Pass = true
 	r.Compare = &profile.Compare{Measure: profile.Measure{Attribute: "skill",
 		Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Operator: profile.GreaterOrEqual}
-	r.Number = float64(1000 + q.random.IntN(600))
+	r.Limits.Number = float64(1000 + q.random.IntN(600))
 	if q.oneIn(2) {
-		r.Compare.Operator, r.Number = profile.LessOrEqual, r.Number+500
+		r.Compare.Operator, r.Limits.Number = profile.LessOrEqual, r.Limits.Number+500
 	}
 	if q.oneIn(3) {
 		r.Compare.Measure.Team = oneOf(q, p.Teams...).Name

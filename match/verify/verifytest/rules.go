@@ -69,7 +69,7 @@ func (d drawer) fillRule(r *profile.Rule, level int) {
 		d.foldNumbers(r)
 		r.Teams = pickOne(d, "teams", profile.FoldMean, profile.FoldSum, profile.FoldMin, profile.FoldMax)
 	case profile.Sizes, profile.PartySizes:
-		r.Within = float64(d.upTo("within", 1))
+		r.Limits.Within = float64(d.upTo("within", 1))
 	case profile.Comparison:
 		d.drawCompare(r)
 	case profile.Same, profile.Different:
@@ -77,20 +77,20 @@ func (d drawer) fillRule(r *profile.Rule, level int) {
 		r.PerTeam = d.drawFlag("per team")
 	case profile.Common:
 		d.drawAttribute(r, lists, 0, 0)
-		r.AtLeast = 1 + d.upTo("at least", 1)
+		r.Limits.AtLeast = 1 + d.upTo("at least", 1)
 		r.Party = pickOne(d, "party", profile.FoldEach, profile.Intersect, profile.Union)
 	case profile.Count:
 		d.drawAttribute(r, slices.Concat(words, lists), 0, 0)
 		r.AnyOf = []string{pickOne(d, "any of", values...)}
-		r.Min = d.upTo("least", 2)
+		r.Limits.Min = d.upTo("least", 2)
 		// Not below the least: Parse refuses a range that holds nothing.
-		r.Max = max(r.Min, pickOne(d, "most", 1, 2, profile.NoMax))
+		r.Limits.Max = max(r.Limits.Min, pickOne(d, "most", 1, 2, profile.NoMax))
 		r.PerTeam = d.drawFlag("per team")
 	case profile.Latency:
-		r.Latency = time.Duration(pickOne(d, "latency", 30, 60)) * time.Millisecond
+		r.Limits.Latency = time.Duration(pickOne(d, "latency", 30, 60)) * time.Millisecond
 		r.TakeMean = d.drawFlag("mean")
 		if d.drawFlag("spread") {
-			r.Spread = 20 * time.Millisecond
+			r.Limits.Spread = 20 * time.Millisecond
 		}
 	case profile.Avoid:
 		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, d.drawFlag("per team"), true
@@ -103,7 +103,7 @@ func (d drawer) fillRule(r *profile.Rule, level int) {
 // compares.
 func (d drawer) drawAttribute(r *profile.Rule, names []string, least, most int) {
 	r.Attribute = pickOne(d, "attribute", names...)
-	r.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))
+	r.Limits.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))
 	d.drawMissing(r, r.Attribute)
 	if d.p.Teams[0].Roles == nil {
 		return
@@ -168,7 +168,7 @@ func (d drawer) drawCompare(r *profile.Rule) {
 		to := d.drawMeasure(profile.FoldSum)
 		c.Against = &to
 	}
-	r.Number = float64(d.upTo("to", 4))
+	r.Limits.Number = float64(d.upTo("to", 4))
 	r.Compare = c
 	d.drawMissing(r, numbers[0])
 }
