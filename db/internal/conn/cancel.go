@@ -22,19 +22,22 @@ const cancelGrace = time.Second
 // Only the running statement gets the grace: with a canceled context no further statement begins, and a transaction is
 // rolled back. A context whose deadline has passed ends its statement at once, because the time is used up.
 type cancelHandler struct {
-	pgconn.DeadlineContextWatcherHandler
+	deadline pgconn.DeadlineContextWatcherHandler // ends statements by a deadline of their connection
 }
 
 // NewCancelHandler is a BuildContextWatcherHandler of pgx.
 func NewCancelHandler(conn *pgconn.PgConn) ctxwatch.Handler {
-	return &cancelHandler{pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}}
+	return &cancelHandler{deadline: pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}}
 }
 
 // HandleCancel implements ctxwatch.Handler.
 func (h *cancelHandler) HandleCancel(ctx context.Context) {
-	h.DeadlineDelay = 0
+	h.deadline.DeadlineDelay = 0
 	if errors.Is(ctx.Err(), context.Canceled) {
-		h.DeadlineDelay = cancelGrace
+		h.deadline.DeadlineDelay = cancelGrace
 	}
-	h.DeadlineContextWatcherHandler.HandleCancel(ctx)
+	h.deadline.HandleCancel(ctx)
 }
+
+// HandleUnwatchAfterCancel implements ctxwatch.Handler: the statement has ended, and later ones have no deadline.
+func (h *cancelHandler) HandleUnwatchAfterCancel() { h.deadline.HandleUnwatchAfterCancel() }
