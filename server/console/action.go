@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,15 +28,16 @@ type action struct {
 
 // question is the page that asks before an action.
 type question struct {
-	Title  string   // as in: Drain eu-1?
-	Says   []string // what would happen, a sentence each
-	Button string   // as in: Drain
-	Danger bool     // cannot be undone
-	Back   string   // the path to go to afterwards
-	Reason bool     // whether a reason is required: the event has it
-	// NoReason says that no reason is asked for, because no event would have it.
-	NoReason bool
-	Fields   []field // further fields of the form
+	Title   string   // as in: Drain eu-1?
+	Effects []string // what would happen, a sentence each
+	Button  string   // as in: Drain
+	Danger  bool     // cannot be undone
+	Back    string   // the path to go to afterwards
+	// RequiresReason says that the form needs a reason, which the event has; without it a reason may be left out.
+	RequiresReason bool
+	// HidesReason says that no reason is asked for, because no event would have it.
+	HidesReason bool
+	Fields      []field // further fields of the form
 }
 
 // field is a further field of the form of an action.
@@ -45,6 +48,7 @@ type field struct {
 
 // deed is who does something, and why.
 type deed struct {
+	// Functions of the store that require a reason take it as an argument, and the others by Act.Because.
 	Actor, Reason string
 	Values        map[string]string // of the fields
 }
@@ -53,9 +57,12 @@ type deed struct {
 type actionView struct {
 	Question question
 
-	Path, Error, Given string // Given is the reason that was sent
+	Path        string // of the action, to which the form is sent
+	Error       string // why it was refused; empty: it was not, or nothing was sent yet
+	GivenReason string // that was sent
 }
 
+// addAction mounts an action. Viewers are refused before the gate, so that they take no slots of operators.
 func (c *Console) addAction(r gin.IRoutes, gate *rest.Gate, a action) {
 	r.GET(a.routePath, onlyOperators, gate.Enter, func(g *gin.Context) { c.askAction(g, a) })
 	r.POST(a.routePath, onlyOperators, gate.Enter, func(g *gin.Context) { c.performAction(g, a) })
@@ -69,19 +76,21 @@ func onlyOperators(g *gin.Context) {
 	}
 }
 
+// askAction answers with the question, which changes nothing: a link may be followed by anybody, or be fetched ahead.
 func (c *Console) askAction(g *gin.Context, a action) {
 	q := queryOf(g)
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	asked, err := a.askFirst(ctx, c.options.Store, q)
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["confirm"],
 		c.viewOf(g, q, actionView{Question: asked, Path: q.URL()}))
 }
 
+// performAction does what a form asks for, and leads to the page that shows it.
 func (c *Console) performAction(g *gin.Context, a action) {
 	s, q := sessionOf(g), queryOf(g)
 	if !checkForm(g, s) {
@@ -93,15 +102,11 @@ func (c *Console) performAction(g *gin.Context, a action) {
 	// browser's to say.
 	asked, err := a.askFirst(ctx, c.options.Store, q)
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
-	d := deed{s.Name, strings.TrimSpace(g.PostForm("reason")), map[string]string{}}
-	for i := range asked.Fields {
-		asked.Fields[i].Value = strings.TrimSpace(g.PostForm(asked.Fields[i].Name))
-		d.Values[asked.Fields[i].Name] = asked.Fields[i].Value
-	}
-	problem := checkReason(d.Reason, asked.Reason)
+	d := readDeed(g, asked.Fields)
+	problem := checkReason(d.Reason, asked.RequiresReason)
 	done := ""
 	if problem == "" {
 		done, err = a.do(ctx, c.options.Store, q, d)
@@ -109,15 +114,35 @@ func (c *Console) performAction(g *gin.Context, a action) {
 	}
 	switch {
 	case problem != "":
-		// With what was typed, so that nobody has to write the reason again.
+		// With what was typed, so that nobody has to write it again.
+		asked.Fields = filledFields(asked.Fields, d.Values)
 		c.writeTemplate(g, http.StatusUnprocessableEntity, c.templates.pagesByName["confirm"],
 			c.viewOf(g, q, actionView{asked, q.URL(), problem, d.Reason}))
 	case err != nil:
-		c.failPage(g, err)
+		rest.Fail(g, err)
 	default:
 		c.leaveNotice(g, done)
+		// 303: a browser that reloads the next page does not send the form again.
 		g.Redirect(http.StatusSeeOther, asked.Back)
 	}
+}
+
+// readDeed reads the form of an action. It ignores fields that the question does not have, whoever sent them.
+func readDeed(g *gin.Context, asked []field) deed {
+	d := deed{sessionOf(g).Name, strings.TrimSpace(g.PostForm("reason")), map[string]string{}}
+	for _, f := range asked {
+		d.Values[f.Name] = strings.TrimSpace(g.PostForm(f.Name))
+	}
+	return d
+}
+
+// filledFields returns fields with other values, by name.
+func filledFields(fields []field, values map[string]string) []field {
+	filled := slices.Clone(fields) // those of some actions are shared by all requests
+	for i := range filled {
+		filled[i].Value = values[filled[i].Name]
+	}
+	return filled
 }
 
 // checkReason returns what is wrong with a reason, or "".
@@ -126,7 +151,7 @@ func checkReason(reason string, required bool) string {
 	case required && reason == "":
 		return "Say why: events show the reason beside your name."
 	case utf8.RuneCountInString(reason) > db.MaxReason:
-		return "The reason must have at most 500 characters."
+		return fmt.Sprintf("The reason must have at most %d characters.", db.MaxReason)
 	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
 		return "The reason must have no control characters."
 	}
@@ -136,6 +161,7 @@ func checkReason(reason string, required bool) string {
 // refusalText returns why the store refuses an action, "" if it does not.
 func refusalText(err error) string {
 	var stored *fault.Error
+	// Of these the person can change what was typed, or sees that nothing is left to do. Others are pages of their own.
 	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid ||
 		stored.Kind == fault.Gone) {
 		return stored.Detail

@@ -27,6 +27,7 @@ type assets struct {
 	hashedNames   map[string]string // the name served, by the name of the file
 }
 
+// loadAssets reads the files that were built in.
 func loadAssets() (a assets, err error) {
 	a = assets{map[string][]byte{}, map[string]string{}}
 	err = fs.WalkDir(staticFiles, "static", func(file string, d fs.DirEntry, err error) error {
@@ -34,11 +35,14 @@ func loadAssets() (a assets, err error) {
 			return err
 		}
 		content, err := staticFiles.ReadFile(file)
+		if err != nil {
+			return err
+		}
 		hash := sha256.Sum256(content)
 		ext := path.Ext(file)
 		name := strings.TrimSuffix(path.Base(file), ext) + "." + hex.EncodeToString(hash[:6]) + ext
 		a.contentByName[name], a.hashedNames[path.Base(file)] = content, "/static/"+name
-		return err
+		return nil
 	})
 	return a, err
 }
@@ -46,6 +50,8 @@ func loadAssets() (a assets, err error) {
 // pathOf returns where a file is served.
 func (a assets) pathOf(file string) string { return a.hashedNames[file] }
 
+// serveAsset answers with a file. One of another release is not found: a page that asks for it has been open since
+// before an upgrade, or comes from a replica of that release.
 func (a assets) serveAsset(g *gin.Context) {
 	name := g.Param("name")
 	content, ok := a.contentByName[name]

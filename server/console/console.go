@@ -81,6 +81,7 @@ type Console struct {
 	streamBeat time.Duration
 }
 
+// checkRequired returns what is missing. A console without it would start, and fail at the first click.
 func (o Options) checkRequired() error {
 	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
 		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
@@ -97,6 +98,7 @@ func (o Options) checkRequired() error {
 // isOrigin reports whether a URL has a scheme and a host, and nothing else but a slash.
 func isOrigin(text string) bool {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	// Paths are appended to it, as of the return from the issuer.
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
 		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }

@@ -33,6 +33,7 @@ func objectHTML(raw json.RawMessage) template.HTML {
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
 
+// namedValues returns the names and values of an object, sorted by name. cut says that some value is not shown whole.
 func namedValues(raw json.RawMessage) (html string, cut bool) {
 	var all map[string]any
 	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {

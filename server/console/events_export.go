@@ -2,7 +2,9 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"github.com/lattice-director/director/server/rest"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -25,30 +27,40 @@ func (c *Console) exportEvents(g *gin.Context) {
 	defer cancel()
 	f, err := eventFilter(q)
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	// In memory until all is read: an error in the middle must not look like the end of the file.
-	found, err := eventsPageOf(ctx, c.options.Store, q, f, opsview.MaxPage)
+	lines, err := readEventLines(ctx, c.options.Store, q, f)
+	if err != nil {
+		rest.Fail(g, err)
+		return
+	}
+	g.Header("Content-Disposition", `attachment; filename="events.jsonl"`)
+	g.Data(http.StatusOK, "application/x-ndjson", lines)
+}
+
+// readEventLines reads the events of a file, from the page that the query asks for on.
+func readEventLines(ctx context.Context, s Store, q query, f opsview.EventFilter) ([]byte, error) {
 	var lines bytes.Buffer
 	out := json.NewEncoder(&lines)
-	for written, reads := 0, 1; err == nil; reads++ {
+	found, err := eventsPageOf(ctx, s, q, f, opsview.MaxPage)
+	if err != nil {
+		return nil, err
+	}
+	written := 0
+	for reads := 1; ; reads++ {
 		for _, e := range found.Events[:min(len(found.Events), maxExported-written)] {
 			if err := out.Encode(e.Line()); err != nil {
-				c.failPage(g, err)
-				return
+				return nil, err
 			}
 			written++
 		}
 		if found.Next == nil || written == maxExported || reads == exportReads {
-			break
+			return lines.Bytes(), nil
 		}
-		found, err = eventsBefore(ctx, c.options.Store, *found.Next, f, opsview.MaxPage)
+		if found, err = eventsBefore(ctx, s, *found.Next, f, opsview.MaxPage); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		c.failPage(g, err)
-		return
-	}
-	g.Header("Content-Disposition", `attachment; filename="events.jsonl"`)
-	g.Data(http.StatusOK, "application/x-ndjson", lines.Bytes())
 }

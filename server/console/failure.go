@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -27,15 +25,13 @@ var advice = map[int]string{
 	http.StatusForbidden:           "A viewer may read everything and change nothing: ask an operator.",
 }
 
-// failPage answers with an error of a reading.
-func (c *Console) failPage(g *gin.Context, err error) { rest.Fail(g, err) }
-
 // writeError is the rest.ErrorWriter of the console.
 func (c *Console) writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
 	v := errorView{Status: p.Status, Title: p.Title, Detail: p.Detail, Fields: p.Errors, Advice: advice[p.Status],
 		LogIn: p.Status == http.StatusUnauthorized}
 	var out bytes.Buffer
+	// The template of errors may be what fails: the status is enough then.
 	if err := c.templates.errorPage.Execute(&out, v); err != nil {
 		out.Reset()
 		out.WriteString(http.StatusText(p.Status))

@@ -59,6 +59,7 @@ func timeOf(v any) time.Time {
 // the date is its title. now is the .Now of the view.
 func agoHTML(v any, now time.Time) template.HTML {
 	t := timeOf(v)
+	// Queries write a time that is missing as the epoch, where a column must not be NULL.
 	if t.IsZero() || t.Unix() == 0 {
 		return `<span class="none">never</span>`
 	}
@@ -87,6 +88,7 @@ func clockHTML(v any) template.HTML {
 	return timeElement(t, "", t.UTC().Format("2006-01-02 15:04:05"))
 }
 
+// timeElement is a time for browsers, which show the title at a touch, and keep relative texts current by datetime.
 func timeElement(t time.Time, attribute, text string) template.HTML {
 	utc := t.UTC()
 	html := `<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` +
@@ -110,6 +112,7 @@ func spanText(v any) string {
 	return twoUnits(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
+// twoUnits leaves out a second unit of 0.
 func twoUnits(large int, unit string, small int, smallUnit string) string {
 	text := strconv.Itoa(large) + " " + unit
 	if small > 0 {
@@ -118,6 +121,7 @@ func twoUnits(large int, unit string, small int, smallUnit string) string {
 	return text
 }
 
+// durationOf accepts what views have: durations, and seconds as a number. Others, and nil, are 0.
 func durationOf(v any) time.Duration {
 	switch d := v.(type) {
 	case time.Duration:
@@ -135,6 +139,7 @@ func durationOf(v any) time.Duration {
 // formatMilliseconds is a number of milliseconds with its unit.
 func formatMilliseconds(v float64) string { return formatNumber(math.Round(v)) + " ms" }
 
+// int64Of accepts what views count in. Others are 0.
 func int64Of(v any) int64 {
 	switch x := v.(type) {
 	case int:
@@ -151,13 +156,14 @@ func int64Of(v any) int64 {
 
 // formatPercent is a share of a whole.
 func formatPercent(part, whole any) string {
-	switch p, w := int64Of(part), int64Of(whole); {
+	p, w := int64Of(part), int64Of(whole)
+	switch {
 	case w == 0:
 		return "–"
-	case p > 0 && p*100 < w:
+	case p > 0 && p*100 < w: // 0 % would say that there is none
 		return "< 1 %"
 	}
-	return strconv.FormatInt(int64Of(part)*100/int64Of(whole), 10) + " %"
+	return strconv.FormatInt(p*100/w, 10) + " %"
 }
 
 // formatShare is a part of one, with a decimal: half a percent more is a drift.
@@ -171,6 +177,7 @@ func formatLoad(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
+// byteSize is a number of bytes with its unit.
 func byteSize(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -183,6 +190,7 @@ func byteSize(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
+// pluralText is a number with the noun that it takes.
 func pluralText(n any, one, many string) string {
 	if int64Of(n) == 1 {
 		return "1 " + one
@@ -246,6 +254,7 @@ func stateBadge(text string) template.HTML {
 func meterHTML(part, whole any, label string) template.HTML {
 	p, w := int64Of(part), int64Of(whole)
 	w = max(w, 1)
+	// From high on, browsers show it in another colour. A meter from 0 to 0 is not valid, hence the 1.
 	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="`, w, w*9/10, min(p, w)) +
 		template.HTMLEscapeString(label) + `"></meter>`
 	return template.HTML(html) //nolint:gosec // G203: escaped

@@ -24,11 +24,13 @@ type hub struct {
 	readingSlots chan struct{} // a place for each reading at a time
 }
 
+// maxReadings bounds the readings of a replica at a time, for all pages that are watched together.
 const maxReadings = 2
 
-func newHub(most int, guard *panics.Guard) *hub {
+// newHub makes a hub for so many streams, and as many topics. stop ends its readings.
+func newHub(maxViews int, guard *panics.Guard) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, guard: guard, topicsByKey: map[string]*topic{}, maxViews: most,
+	return &hub{ctx: ctx, stop: stop, guard: guard, topicsByKey: map[string]*topic{}, maxViews: maxViews,
 		readingSlots: make(chan struct{}, maxReadings)}
 }
 
@@ -70,6 +72,7 @@ func (h *hub) watchTopic(key string, every time.Duration,
 	return t, func() { h.leaveTopic(t) }, nil
 }
 
+// leaveTopic counts a watcher out.
 func (h *hub) leaveTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,6 +109,7 @@ func (h *hub) isWanted(key string, t *topic) bool {
 	return false
 }
 
+// readOnce reads a page when a slot is free.
 func (h *hub) readOnce(load func(context.Context) (any, error)) reading {
 	select {
 	// A page that takes long delays others, and does not add to the load.
@@ -122,6 +126,7 @@ func (h *hub) readOnce(load func(context.Context) (any, error)) reading {
 	return reading{data, err, time.Now()}
 }
 
+// publishReading replaces the latest reading.
 func (h *hub) publishReading(t *topic, r reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,6 +24,7 @@ type loginView struct {
 	Theme  string
 }
 
+// showLogin answers with the form. A browser that is logged in goes on to the page that it asked for.
 func (c *Console) showLogin(g *gin.Context) {
 	next := localPath(g.Query("next"))
 	if s, ok := c.readSession(g.Request); ok {
@@ -36,6 +37,7 @@ func (c *Console) showLogin(g *gin.Context) {
 	c.writeLogin(g, http.StatusOK, next, "")
 }
 
+// writeLogin answers with the form of the login, and what was wrong with the last one.
 func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
 	v := loginView{Next: next, Tokens: len(c.options.Tokens) > 0, Error: problem, Theme: themeOf(g.Request)}
 	if c.oidcLogin != nil {
@@ -130,6 +132,9 @@ func (c *Console) requireLogin(g *gin.Context) {
 	g.Set(sessionKey, s)
 }
 
+// maxIssuerText bounds what a page shows of the issuer's words, which anybody can send who has a link to the callback.
+const maxIssuerText = 200
+
 // finishOIDC logs in a browser that the issuer sends back.
 func (c *Console) finishOIDC(g *gin.Context) {
 	var a attempt
@@ -142,9 +147,9 @@ func (c *Console) finishOIDC(g *gin.Context) {
 		return
 	}
 	// Such as access_denied, when the person went back: what the issuer says is shown as text, and never followed.
-	if refused := g.Query("error"); refused != "" {
-		c.loginFailed(g, a.Next, "The issuer refused the login: "+limitedText(refused)+" "+
-			limitedText(g.Query("error_description")), "oidc: "+limitedText(refused))
+	if refused := shortenText(g.Query("error"), maxIssuerText); refused != "" {
+		c.loginFailed(g, a.Next, "The issuer refused the login: "+refused+" "+
+			shortenText(g.Query("error_description"), maxIssuerText), "oidc: "+refused)
 		return
 	}
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.oidcLogin.settings.HTTP),
@@ -171,6 +176,7 @@ func (c *Console) beginOIDC(g *gin.Context) {
 		c.issuerFailed(g, err)
 		return
 	}
+	// The verifier (PKCE) keeps whoever sees the code, such as a proxy that logs addresses, from using it.
 	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
 		c.now().Add(loginTimeout)}
 	// In the browser and not here, because another replica may get the return from the issuer.

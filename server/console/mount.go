@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+// mountAll makes the engine with all routes.
 func (c *Console) mountAll() (err error) {
 	c.engine, err = rest.New(rest.Options{
 		Log: c.options.Log, Metrics: c.options.Metrics, Tracer: c.options.Tracer,
@@ -74,6 +75,7 @@ func New(o Options) (*Console, error) {
 	return c, c.mountAll()
 }
 
+// mountLogin mounts what a browser may ask before anybody is known.
 func (c *Console) mountLogin(r gin.IRoutes) {
 	r.GET("/login", c.showLogin)
 	r.POST("/login", c.loginByToken)
@@ -83,6 +85,7 @@ func (c *Console) mountLogin(r gin.IRoutes) {
 	}
 }
 
+// parseTemplates parses all pages at the start, so that a template with an error is never served.
 func parseTemplates(more template.FuncMap) (t templates, err error) {
 	files, err := fs.Sub(templateFiles, "templates")
 	if err != nil {
@@ -90,6 +93,7 @@ func parseTemplates(more template.FuncMap) (t templates, err error) {
 	}
 	all := maps.Clone(funcs)
 	maps.Copy(all, more)
+	// A misspelt key of a dict would be shown as "<no value>".
 	base, err := template.New("base").Funcs(all).Option("missingkey=error").ParseFS(files, shared...)
 	if err != nil {
 		return t, err
@@ -100,6 +104,7 @@ func parseTemplates(more template.FuncMap) (t templates, err error) {
 	}
 	t.pagesByName = map[string]*template.Template{}
 	for _, name := range names {
+		// A set for each page: all define "title", "head" and "live", and would replace each other's.
 		own, err := template.Must(base.Clone()).ParseFS(files, name)
 		if err != nil {
 			return t, err

@@ -44,18 +44,25 @@ var nav = []navGroup{
 	}},
 }
 
-// belongs names the link that is marked on pages whose path does not begin with that of a link.
+// belongs names the link that is marked on pages whose path does not begin with that of a link. No prefix is the
+// beginning of another, since they are tried in any order.
 var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/hosts/": "/fleet",
 	"/labels/": "/fleet", "/regions/": "/fleet", "/evacuations": "/fleet", "/moves": "/fleet",
 	"/tickets/": "/queue", "/lobby": "/lobbies", "/pools/": "/deployments", "/profiles/": "/queue"}
 
-// navFor returns the navigation of what the installation uses, with the link of a path marked.
-func navFor(path string, used map[string]bool) (groups []navGroup) {
+// linkOf returns the path of the link that a page belongs to, or the path of the page.
+func linkOf(path string) string {
 	for prefix, link := range belongs {
 		if strings.HasPrefix(path, prefix) {
-			path = link
+			return link
 		}
 	}
+	return path
+}
+
+// navFor returns the navigation of what the installation uses, with the link of a path marked.
+func navFor(path string, used map[string]bool) (groups []navGroup) {
+	path = linkOf(path)
 	for _, group := range nav {
 		shown := navGroup{Name: group.Name}
 		for _, l := range group.Links {

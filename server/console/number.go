@@ -33,6 +33,7 @@ func formatNumber(v any) string {
 		return formatNumber(*x)
 	}
 	digits := strconv.FormatInt(n, 10)
+	// U+202F: a narrow space at which no line is broken.
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "\u202f" + digits[i:]
 	}

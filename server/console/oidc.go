@@ -51,7 +51,7 @@ type oidcLogin struct {
 	settings OIDC
 
 	log         *slog.Logger // nil: no log
-	callbackURL string       // URL
+	callbackURL string
 
 	mu            sync.Mutex
 	knownProvider *oidc.Provider // nil until it could be read
@@ -64,6 +64,7 @@ type oidcLogin struct {
 // DefaultOIDC returns what operators may change, with its defaults. [New] uses them for fields that are zero.
 func DefaultOIDC() OIDC { return OIDC{Scopes: []string{"email", "profile"}, RoleClaim: "groups"} }
 
+// newOIDCLogin fills in the defaults. It asks nothing: a replica starts without its issuer.
 func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
 	o.RoleClaim = cmp.Or(o.RoleClaim, DefaultOIDC().RoleClaim)
 	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: issuerTimeout})
@@ -90,6 +91,7 @@ type attempt struct {
 func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Under the lock while it is read: logins that begin meanwhile wait for the same answer, and do not ask again.
 	if l.knownProvider != nil {
 		return l.knownProvider, nil
 	}
@@ -117,9 +119,11 @@ func (l *oidcLogin) useKeys(p *oidc.Provider) error {
 	if err := p.Claims(&published); err != nil {
 		return err
 	}
+	// An issuer that names no algorithms may use any of ours.
 	l.signingAlgs = slices.DeleteFunc(token.LoginAlgs(),
 		func(alg string) bool { return len(published.Algs) > 0 && !slices.Contains(published.Algs, alg) })
 	keys, err := token.NewKeySource(published.JWKSURI, token.SourceOptions{
+		// Half of the time that a login has: the exchange of its code needs the rest.
 		Client: l.settings.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.settings.Issuer, "http://"),
 		Log:  l.log,
 		Algs: l.signingAlgs,
@@ -149,6 +153,7 @@ func (c *Console) LoginKeys() func() token.SetStatus {
 	return c.oidcLogin.keyStatus
 }
 
+// oauthConfig is what the issuer is asked with. It must be the same for the redirect and for the exchange of the code.
 func (l *oidcLogin) oauthConfig(p *oidc.Provider) oauth2.Config {
 	return oauth2.Config{
 		ClientID: l.settings.ClientID, ClientSecret: l.settings.ClientSecret, Endpoint: p.Endpoint(),
@@ -157,14 +162,12 @@ func (l *oidcLogin) oauthConfig(p *oidc.Provider) oauth2.Config {
 	}
 }
 
+// randomText has 192 random bits: nobody can guess a state or a nonce.
 func randomText() string {
 	random := make([]byte, 24)
 	_, _ = rand.Read(random) // never fails, by its contract
 	return base64.RawURLEncoding.EncodeToString(random)
 }
-
-// limitedText is a text of a stranger, for the page.
-func limitedText(text string) string { return text[:min(len(text), 200)] }
 
 // issuerFailed answers when the issuer cannot be asked.
 func (c *Console) issuerFailed(g *gin.Context, err error) {
@@ -194,6 +197,7 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 	} else if err != nil {
 		return session{}, err
 	}
+	// An answer without an ID token fails in Verify, as one with a malformed token does.
 	raw, _ := answer.Extra("id_token").(string)
 	id, err := oidc.NewVerifier(l.settings.Issuer, l.issuerKeys.Load(),
 		&oidc.Config{ClientID: l.settings.ClientID, SupportedSigningAlgs: l.signingAlgs}).Verify(ctx, raw)
@@ -216,7 +220,7 @@ func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 	}
 	// Emails are easier to read in events than the subjects of most issuers.
 	name := id.Subject
-	// An email that the issuer has not verified may be that of somebody else.
+	// An email that the issuer has not verified may be that of somebody else. Some issuers send truth values as texts.
 	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false &&
 		claims["email_verified"] != "false" {
 		name = email
@@ -247,6 +251,7 @@ func cleanName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), 150)], "")
 }
 
+// admitsRole reports whether a role, or being known to the issuer ("*"), is enough.
 func admitsRole(allowed, roles []string) bool {
 	return slices.Contains(allowed, "*") ||
 		slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })

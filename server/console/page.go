@@ -27,34 +27,49 @@ type page[T any] struct {
 
 // query is what a page is asked for. It is read only.
 type query struct {
-	escapedPath string            // escaped
-	pathParams  map[string]string // of the path
+	escapedPath string
+	pathParams  map[string]string
 	values      url.Values
 }
 
 // Param returns a parameter of the path, unescaped.
 func (q query) Param(name string) string { return q.pathParams[name] }
 
-// Get returns a parameter of the query, at most 255 bytes of it, "" when there is none. Ids have no more.
+// maxParam bounds a parameter of the query, in bytes. Ids have no more.
+const maxParam = 255
+
+// Get returns a parameter of the query that a person may have typed: without spaces around it, and bounded. It is ""
+// when there is none.
 func (q query) Get(name string) string {
-	text := strings.TrimSpace(q.values.Get(name))
-	return strings.ToValidUTF8(text[:min(len(text), 255)], "") // the cut may be within a character
+	return boundedText(strings.TrimSpace(q.values.Get(name)), maxParam)
+}
+
+// Exactly returns a parameter of the query that one of our links has, such as the id of a player. Spaces around it are
+// part of it: without them it would be the id of somebody else.
+func (q query) Exactly(name string) string { return boundedText(q.values.Get(name), maxParam) }
+
+// boundedText cuts a text after so many bytes, and drops what is not UTF-8, which Postgres refuses.
+func boundedText(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "") // the cut may be within a character
 }
 
 // afterParam is the key of the last row of the page before: lists are paged by keys, so that the last page costs no
 // more than the first.
 const afterParam = "after"
 
-// After returns the key of the last row of the page before: two texts, empty on the first page.
-func (q query) After() (first, second string) {
-	first, second, _ = strings.Cut(q.Get(afterParam), "~")
+// maxKey bounds the key of a row. The longest has a region, a project or a game server, and the id of a player.
+const maxKey = 1024
+
+// lastKey returns the key of the last row of the page before: two texts, empty on the first page.
+func (q query) lastKey() (first, second string) {
+	first, second, _ = strings.Cut(boundedText(q.values.Get(afterParam), maxKey), "~")
 	return first, second
 }
 
 // pageAfter is the page of a list after a row whose key is two texts.
 func (q query) pageAfter() opsview.Page {
 	p := opsview.Page{Limit: pageSize}
-	if first, second := q.After(); first+second != "" {
+	if first, second := q.lastKey(); first+second != "" {
 		p.After = []any{first, second}
 	}
 	return p
@@ -63,7 +78,7 @@ func (q query) pageAfter() opsview.Page {
 // pageAfterID is pageAfter where the second part of the key is a UUID; a malformed one is the first page.
 func (q query) pageAfterID() opsview.Page {
 	p := opsview.Page{Limit: pageSize}
-	first, second := q.After()
+	first, second := q.lastKey()
 	if id, err := uuid.Parse(second); err == nil {
 		p.After = []any{first, id}
 	}
@@ -89,6 +104,7 @@ func (q query) Paged() bool { return q.Get(afterParam) != "" }
 func (q query) With(name, value string) string {
 	values := url.Values{}
 	maps.Copy(values, q.values)
+	// The key belongs to the order and the filter of before.
 	values.Del(afterParam)
 	values.Del(name)
 	if value != "" {

@@ -16,9 +16,11 @@ type agentsView struct {
 	Filtered bool
 }
 
+// agentsPage shows agents, and the latest commands to all of them.
 var agentsPage = page[agentsView]{routePath: "/agents", templateName: "agents", readEvery: 3 * time.Second,
 	loadData: loadAgents}
 
+// loadAgents reads a page of the agents that the filter selects.
 func loadAgents(ctx context.Context, s Store, q query) (v agentsView, err error) {
 	f := opsview.AgentFilter{State: q.Get("state"), Text: q.Get("text")}
 	v.Filtered = f.State+f.Text != ""
@@ -43,9 +45,11 @@ type agentView struct {
 	Events   []opsview.Event
 }
 
+// agentPage shows an agent with its rooms, and the latest commands to it.
 var agentPage = page[agentView]{routePath: "/agents/:id", templateName: "agent", readEvery: 3 * time.Second,
 	loadData: loadAgent}
 
+// loadAgent reads the page of one agent. Errors: NotFound.
 func loadAgent(ctx context.Context, s Store, q query) (v agentView, err error) {
 	if v.Agent, err = agentOf(ctx, s, q.Param("id")); err != nil {
 		return v, err
@@ -84,13 +88,14 @@ func roomPage(ctx context.Context, s Store, q query,
 	return rooms, next, err
 }
 
+// drainAgentAction gives an agent no new rooms.
 var drainAgentAction = action{
 	routePath: "/agents/:id/drain",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + agentName(a) + "?", Button: "Drain", Back: agentPath(a.Agent),
-			Says: []string{
+			Effects: []string{
 				"The game server gets no new rooms, also after it restarts: it is recognised by its name and endpoint.",
 				fmt.Sprintf("Its %s with %s stay.", pluralText(a.Rooms, "room", "rooms"),
 					pluralText(a.Connections, "player", "players")),
@@ -105,13 +110,14 @@ var drainAgentAction = action{
 	},
 }
 
+// undrainAgentAction ends the drain of drainAgentAction.
 var undrainAgentAction = action{
 	routePath: "/agents/:id/undrain",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + agentName(a) + "?", Button: "Undrain", Back: agentPath(a.Agent),
-			Says: []string{"The game server gets new rooms again, also after it restarts."},
+			Effects: []string{"The game server gets new rooms again, also after it restarts."},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {

@@ -35,13 +35,17 @@ func (pastView) Kinds() []string { return []string{"fleet", "sessions", "seats",
 // Rows returns how many rows are shown.
 func (v pastView) Rows() int { return len(v.Fleet) + len(v.Sessions) + len(v.Seats) + len(v.Keys) }
 
+// pastPage shows what was true at a time, from history.
 var pastPage = page[pastView]{routePath: "/at", templateName: "at", readEvery: time.Minute, loadData: loadPast}
 
+// loadPast reads what was true at the time of the query. A time that is malformed, or before history begins, is no
+// error but a sentence of the page, beside the form in which it can be mended.
 func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	v.Time, v.What = q.Get("time"), q.Get("what")
 	if !slices.Contains(v.Kinds(), v.What) {
 		v.What = "fleet"
 	}
+	// How far back the page can look is shown also where nothing is asked for yet.
 	if v.Starts, err = s.HistoryStarts(ctx); err != nil {
 		return v, err
 	}

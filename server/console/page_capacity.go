@@ -29,11 +29,14 @@ type capacityRow struct {
 
 const maxParty = 1024 // seats of a session
 
+// capacityPage shows what a request is answered now in each region and mode.
 var capacityPage = page[capacityView]{routePath: "/capacity", templateName: "capacity", readEvery: 3 * time.Second,
 	loadData: loadCapacity}
 
+// loadCapacity judges a request of the party and seats of the query, by default 1 and 8, in each region and mode.
 func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err error) {
 	v.Party = queryNumber(q.Get("party"), 1, maxParty)
+	// A session has seats for the whole party.
 	v.Seats = max(v.Party, queryNumber(q.Get("seats"), 8, maxParty))
 	var more bool
 	found, err := readAll(ctx, s, func(ctx context.Context,
@@ -74,17 +77,17 @@ func queryNumber(text string, otherwise, most int) int {
 
 // adviceFor says what to do where requests are refused.
 func adviceFor(c opsview.Outlook) string {
-	pool := c.PoolApp != ""
-	switch {
-	case c.Refusal == "session limit":
+	switch c.Refusal {
+	case "session limit":
 		return "Raise max_sessions of the game servers, or start more."
-	case c.Refusal == "draining":
+	case "draining":
 		return "Undrain a game server, or start others."
-	case c.Refusal == "starting":
+	case "starting":
 		return "Wait; if it lasts, see the deployments."
-	case c.Refusal == "silent":
+	case "silent":
 		return "Check the game servers, and whether their heartbeats reach a replica."
-	case pool:
+	}
+	if c.PoolApp != "" {
 		return "Raise the most servers of pool " + c.PoolApp + "/" + c.PoolVersion + ", or see why they do not start."
 	}
 	return "Start game servers of this mode in this region, or let a pool start them."

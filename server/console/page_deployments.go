@@ -24,6 +24,7 @@ type deploymentsView struct {
 // maxPools bounds the pools of a page.
 const maxPools = 200
 
+// deploymentsPage shows pools, the budgets of providers, why servers ended, and the deployments that a filter selects.
 var deploymentsPage = page[deploymentsView]{routePath: "/deployments", templateName: "deployments",
 	readEvery: 3 * time.Second,
 	loadData:  loadDeployments}
@@ -42,9 +43,10 @@ func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, 
 	}
 	f := opsview.DeploymentFilter{Region: q.Get("region"), App: q.Get("app"), Phase: q.Get("phase")}
 	v.Filtered = f.Region+f.App+f.Phase != ""
-	var more bool
-	if v.Deployments, more, err = listView(ctx, s, opsview.Deployments, f, q.pageAfterID()); more {
-		last := v.Deployments[len(v.Deployments)-1]
+	found, more, err := listView(ctx, s, opsview.Deployments, f, q.pageAfterID())
+	v.Deployments = found
+	if more {
+		last := found[len(found)-1]
 		v.Next = q.Next(last.Region, last.Deployment.String())
 	}
 	return v, err
@@ -57,16 +59,18 @@ type deploymentView struct {
 	Events     []opsview.Event
 }
 
-// deploymentStep is something that happens to a deployment; a nil time: it has not.
+// deploymentStep is something that happens to a deployment, in the past or in the future.
 type deploymentStep struct {
-	Name string
-	At   *time.Time
+	Name      string
+	HappensAt *time.Time // nil: it has not happened, and is not planned
 }
 
+// deploymentPage shows a deployment with its steps and events.
 var deploymentPage = page[deploymentView]{routePath: "/deployments/:id", templateName: "deployment",
 	readEvery: 3 * time.Second,
 	loadData:  loadDeployment}
 
+// loadDeployment reads the page of a deployment. Errors: Invalid, for an id that is no UUID; NotFound.
 func loadDeployment(ctx context.Context, s Store, q query) (v deploymentView, err error) {
 	id, err := idParam(q, "deployment")
 	if err != nil {
@@ -86,6 +90,7 @@ func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deploymen
 		"deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
 }
 
+// stepsOf returns the steps in the order in which most deployments take them.
 func stepsOf(d opsview.Deployment) []deploymentStep {
 	return []deploymentStep{
 		{"Decided to start it", &d.CreatedAt}, {"Called the provider last", d.IntentAt},
@@ -97,6 +102,7 @@ func stepsOf(d opsview.Deployment) []deploymentStep {
 	}
 }
 
+// stopAction lets the provider end a server now, with its sessions.
 var stopAction = action{
 	routePath: "/deployments/:id/stop",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
@@ -107,8 +113,8 @@ var stopAction = action{
 		d, err := deploymentOf(ctx, s, id)
 		return question{
 			Title: "Stop " + d.App + " " + d.Version + " in " + d.Region + "?", Button: "Stop the server", Danger: true,
-			Reason: true, Back: deploymentPath(id.String()),
-			Says: []string{
+			RequiresReason: true, Back: deploymentPath(id.String()),
+			Effects: []string{
 				"The provider ends this server. Its " +
 					pluralText(d.OpenSessions, "open session closes", "open sessions close") +
 					", and their players lose their seats.",

@@ -13,12 +13,14 @@ const fieldServers = "servers"
 var revokeEnrolmentAction = action{
 	routePath: "/enrolments/:region/:name/revoke",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
+		// One that has ended is not found: there is nothing left to ask.
 		e, err := readRow(ctx, s, opsview.Enrolments,
 			opsview.EnrolmentFilter{Region: q.Param("region"), Name: q.Param("name"), State: "valid"},
 			"not_found", "There is no valid enrolment %q.", q.Param("name"))
 		return question{
-			Title: "Revoke enrolment " + e.Name + "?", Button: "Revoke", Danger: true, Back: "/keys", Reason: true,
-			Says: []string{
+			Title: "Revoke enrolment " + e.Name + "?", Button: "Revoke", Danger: true, Back: "/keys",
+			RequiresReason: true,
+			Effects: []string{
 				"Its token registers no game server any more, on all replicas at once.",
 				pluralText(int(e.Servers), "game server has", "game servers have") +
 					" a credential by it. They go on, and may register again.",
@@ -30,7 +32,7 @@ var revokeEnrolmentAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).RevokeEnrolment(ctx, q.Param("region"), q.Param("name"),
-			d.Values[fieldServers] == "yes")
+			d.Values[fieldServers] == "yes") // this word only: whatever else was typed ends no session
 		return outcomeText(changed, "The enrolment "+q.Param("name")+" is revoked.",
 			"It was revoked before: nothing changed."), err
 	},
@@ -45,9 +47,9 @@ var revokeServerAction = action{
 			"Game server %q has no credential of an enrolment.", q.Param("id"))
 		return question{
 			Title: "Revoke the credential of " + c.Instance + "?", Button: "Revoke", Danger: true,
-			Back:   instancePath(c.Instance),
-			Reason: true,
-			Says: []string{
+			Back:           instancePath(c.Instance),
+			RequiresReason: true,
+			Effects: []string{
 				"Its registration ends now, with its sessions, and its credential opens nothing any more.",
 				"A process that has the token of its enrolment registers again, with another credential.",
 			},

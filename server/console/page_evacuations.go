@@ -16,6 +16,7 @@ type evacuationsView struct {
 	Evacuations []opsview.Evacuation // the latest first
 }
 
+// evacuationsPage shows the evacuations that are running or were made lately.
 var evacuationsPage = page[evacuationsView]{routePath: "/evacuations", templateName: "evacuations",
 	readEvery: time.Second,
 	loadData:  loadEvacuations}
@@ -34,10 +35,12 @@ type evacuationView struct {
 	Next       string
 }
 
+// evacuationPage shows an evacuation, and what became of its players.
 var evacuationPage = page[evacuationView]{routePath: "/evacuations/:id", templateName: "evacuation",
 	readEvery: time.Second,
 	loadData:  loadEvacuation}
 
+// loadEvacuation reads the page of an evacuation. Errors: Invalid, for an id that is no UUID; NotFound.
 func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, err error) {
 	id, err := idParam(q, "evacuation")
 	if err != nil {
@@ -51,7 +54,8 @@ func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, er
 	v.Outcome = q.Get("outcome")
 	found, more, err := listView(ctx, s, opsview.EvacuatedPlayers,
 		opsview.EvacuatedPlayerFilter{Evacuation: &id, Outcome: v.Outcome}, evacuatedAfter(q))
-	if v.Players = found; more {
+	v.Players = found
+	if more {
 		last := found[len(found)-1]
 		v.Next = q.Next(last.Region+" "+last.Instance+" "+last.Session, last.Player)
 	}
@@ -61,7 +65,7 @@ func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, er
 // evacuatedAfter is the page of players that the query asks for. A malformed key is the first page.
 func evacuatedAfter(q query) opsview.Page {
 	p := opsview.Page{Limit: pageSize}
-	place, player := q.After()
+	place, player := q.lastKey()
 	var region, instance, session string
 	if n, err := fmt.Sscan(place, &region, &instance, &session); err == nil && n == 3 {
 		p.After = []any{region, instance, session, player}
@@ -79,6 +83,7 @@ const (
 // lostWithin is how long before an evacuation from the console players may have lost their game server.
 const lostWithin = 10 * time.Minute
 
+// evacuationTarget is what the path of the action names.
 func (d drainGroup) evacuationTarget(q query) db.EvacuationTarget {
 	return db.EvacuationTarget{Name: q.Param(d.param), Kind: d.noun, LostWithin: lostWithin}
 }
@@ -91,10 +96,10 @@ func (d drainGroup) evacuateAction() action {
 			p, err := s.PreviewEvacuation(ctx, d.evacuationTarget(q))
 			return question{
 				Title: "Evacuate " + fmt.Sprintf(d.membersText, q.Param(d.param)) + "?", Button: "Evacuate",
-				Danger: true,
-				Reason: true,
-				Back:   "/evacuations",
-				Says: []string{
+				Danger:         true,
+				RequiresReason: true,
+				Back:           "/evacuations",
+				Effects: []string{
 					"They drain until somebody undrains them. " +
 						pluralText(p.Sessions, "open session closes", "open sessions close") + ", and " +
 						pluralText(p.Players, "player loses the seat", "players lose their seats") + ".",

@@ -25,8 +25,8 @@ type eventsView struct {
 	From     string // as it was given; empty: the beginning of the log
 	Until    string // as it was given; empty: the latest events
 	Past     bool   // these are not the latest events: their times are more telling than their ages
-	// Cut reports that reading ended before the page was full: the filter selects few of the latest events.
-	Cut bool
+	// IsPartial reports that reading ended before the page was full: the filter selects few of the latest events.
+	IsPartial bool
 }
 
 // AllKinds returns what the filter offers: the groups of kinds, each followed by its kinds.
@@ -47,6 +47,7 @@ func (eventsView) AllKinds() (all []string) {
 var eventsPage = page[eventsView]{routePath: "/events", templateName: "events", readEvery: 2 * time.Second,
 	loadData: loadEvents}
 
+// loadEvents reads a page of the events that the filter selects. Errors: Invalid, for a malformed time.
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
 	if v.Filter, err = eventFilter(q); err != nil {
 		return v, err
@@ -58,10 +59,11 @@ func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error)
 	if err != nil {
 		return v, err
 	}
+	// The file begins with the latest event, whichever page is shown: With drops the key.
 	v.Events, v.Export = found.Events, strings.Replace(q.With("", ""), "/events", "/events/export", 1)
 	if found.Next != nil {
 		v.Next = q.Next(strconv.FormatUint(found.Next.Tx, 10), found.Next.ID.String())
-		v.Cut = len(found.Events) < pageSize
+		v.IsPartial = len(found.Events) < pageSize
 	}
 	v.Regions, err = regionNames(ctx, s)
 	return v, err
@@ -98,7 +100,7 @@ func eventsBefore(ctx context.Context, s Store, before opsview.EventCursor, f op
 
 // eventCursor is where the page begins: after the page before, or else at a time. A malformed cursor is the first page.
 func eventCursor(ctx context.Context, s Store, q query) (opsview.EventCursor, error) {
-	first, second := q.After()
+	first, second := q.lastKey()
 	tx, err := strconv.ParseUint(first, 10, 63)
 	if id, idErr := uuid.Parse(second); err == nil && idErr == nil {
 		return opsview.EventCursor{Tx: tx, ID: id}, nil
@@ -115,6 +117,7 @@ func eventCursor(ctx context.Context, s Store, q query) (opsview.EventCursor, er
 
 // parseTime reads a time of UTC, as fields of browsers write it. Errors: Invalid, which names the field.
 func parseTime(field, text string) (time.Time, error) {
+	// Browsers leave out seconds that are 0.
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"github.com/lattice-director/director/server/rest"
 	"net/http"
 	"strings"
 
@@ -39,11 +40,12 @@ func (c *Console) findPage(g *gin.Context) {
 	}
 	groups, err := c.findBeginning(ctx, text)
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	switch {
 	case len(groups) == 0:
+		// Any text may be the id of a player, whose page says that nothing is known.
 		g.Redirect(http.StatusSeeOther, playerPath(text))
 	case len(groups) == 1 && len(groups[0].Links) == 1:
 		g.Redirect(http.StatusSeeOther, groups[0].Links[0].Path)
@@ -54,6 +56,8 @@ func (c *Console) findPage(g *gin.Context) {
 
 // findExactly returns the page of what has this id; empty: nothing has, or it may be the id of a player.
 func (c *Console) findExactly(ctx context.Context, text string) string {
+	// First what needs no query. Errors of the queries below count as not found: the page that comes next meets them
+	// again, and shows them.
 	if _, _, err := db.ParseSessionID(text); err == nil {
 		return sessionPath(text)
 	}
@@ -77,6 +81,7 @@ func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
 	if d, err := deploymentOf(ctx, c.options.Store, id); err == nil {
 		return deploymentPath(d.Deployment.String())
 	}
+	// Its page says that there is none, whatever the id is of.
 	return matchPath(id.String())
 }
 

@@ -38,6 +38,7 @@ func (t fleetTotals) Free() int64 { return max(0, t.Capacity-t.Reserved) }
 // LiveServers is how many game servers have a lease that holds.
 func (t fleetTotals) LiveServers() int32 { return t.Ready + t.Draining }
 
+// fleetPage shows the game servers that a filter selects, and sums over all.
 var fleetPage = page[fleetView]{routePath: "/fleet", templateName: "fleet", readEvery: 2 * time.Second,
 	loadData: loadFleet}
 
@@ -61,12 +62,13 @@ var fleetSorts = []fleetSort{
 		func(text string) (any, error) { return time.Parse(time.RFC3339Nano, text) }},
 }
 
+// parseNumber parses a key that is a number.
 func parseNumber(text string) (any, error) { return strconv.ParseInt(text, 10, 32) }
 
 // pageOf is the page that the query asks for. A malformed key is the first page.
 func (f fleetSort) pageOf(q query) opsview.Page {
 	p := opsview.Page{Limit: pageSize, Order: f.order}
-	first, second := q.After()
+	first, second := q.lastKey()
 	if first+second == "" {
 		return p
 	}
@@ -86,6 +88,8 @@ func sortOf(q query) fleetSort {
 	return fleetSorts[0]
 }
 
+// loadFleet reads a page of the game servers that the filter selects. Sums and lists for the filter are of the whole
+// fleet.
 func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	f := opsview.FleetFilter{Region: q.Get("region"), Mode: q.Get("mode"), State: q.Get("state"), Prefix: q.Get("id"),
 		Version: q.Get("version"), Host: q.Get("host"), Label: q.Get("label")}
@@ -107,6 +111,7 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	if v.Regions, err = regionNames(ctx, s); err != nil {
 		return v, err
 	}
+	// Further pages have no plots: they would be those of the first one.
 	if v.Modes, err = s.FleetModes(ctx); err != nil || q.Paged() {
 		return v, err
 	}
@@ -116,6 +121,7 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	return v, err
 }
 
+// totalsOf adds up the game servers of all regions.
 func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 	for _, c := range counts {
 		switch c.State {
@@ -138,13 +144,14 @@ func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 	return t
 }
 
+// drainAction gives players no more seats on a game server.
 var drainAction = action{
 	routePath: "/instances/:id/drain",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + i.Instance + "?", Button: "Drain", Back: instancePath(i.Instance),
-			Says: []string{
+			Effects: []string{
 				"No new player gets a seat on this game server.",
 				fmt.Sprintf("Its %s with %s play on until they end.",
 					pluralText(i.OpenSessions, "open session", "open sessions"),
@@ -160,13 +167,15 @@ var drainAction = action{
 	},
 }
 
+// undrainAction ends the drain of drainAction. The store refuses it where a host, a label or a deployment keeps the
+// game server draining.
 var undrainAction = action{
 	routePath: "/instances/:id/undrain",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + i.Instance + "?", Button: "Undrain", Back: instancePath(i.Instance),
-			Says: []string{"Players get seats on this game server again."},
+			Effects: []string{"Players get seats on this game server again."},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {

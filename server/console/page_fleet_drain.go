@@ -17,6 +17,7 @@ type drainGroup struct {
 	endDrain    func(a db.Act, ctx context.Context, name, region string) (bool, error)
 }
 
+// drainGroups are the groups that operators can drain, undrain and evacuate.
 var drainGroups = []drainGroup{
 	{
 		noun: "region", param: "region", membersText: "the game servers of the region %s",
@@ -59,7 +60,7 @@ func (d drainGroup) drainAction() action {
 			}
 			return question{
 				Title: "Drain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Drain", Back: d.fleetPath(name),
-				Says: []string{
+				Effects: []string{
 					"No new player gets a seat on them. " + count + " there now.",
 					"Their sessions play on until they end.",
 					"Game servers that restart or register there later drain, too, until somebody ends the drain.",
@@ -67,6 +68,7 @@ func (d drainGroup) drainAction() action {
 			}, err
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
+			// "": in all regions, since a host or a label is not of one.
 			changed, err := d.beginDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
 			return outcomeText(changed, "All game servers of the "+d.noun+" drain.",
 				"They drained already: nothing changed."), err
@@ -82,7 +84,7 @@ func (d drainGroup) undrainAction() action {
 			name := q.Param(d.param)
 			return question{
 				Title: "Undrain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
-				Says: []string{"Players get seats on them again. Those that drain for another reason go on draining."},
+				Effects: []string{"Players get seats on them again. Those that drain for another reason go on draining."},
 			}, nil
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {

@@ -102,6 +102,7 @@ func (g gameState) Line(measure string) []float64 { return g.Past.lineOf(measure
 func (g gameState) Free() []float64 {
 	free, reserved := g.Line("capacity"), g.Line("reserved")
 	for i := range free {
+		// A minute without a value stays a gap.
 		if free[i] >= 0 {
 			free[i] = max(0, free[i]-max(0, reserved[i]))
 		}
@@ -112,6 +113,7 @@ func (g gameState) Free() []float64 {
 // Ready returns the game servers that were ready in each minute.
 func (g gameState) Ready() []float64 { return g.Past.instancesLine("ready") }
 
+// withLateLoops counts the loops of workers that are late.
 func (v healthView) withLateLoops() healthView {
 	for _, l := range v.Director.Loops {
 		if l.Late {
@@ -142,8 +144,8 @@ var helpfulPages = map[string]string{
 // PageOf returns the page that shows what a check found; "": none does.
 func (healthView) PageOf(check string) string { return helpfulPages[check] }
 
-// Held reports whether anything keeps vacuum from cleaning.
-func (v healthView) Held() bool { return v.Oldest() != nil }
+// IsVacuumHeld reports whether anything keeps vacuum from cleaning.
+func (v healthView) IsVacuumHeld() bool { return v.Oldest() != nil }
 
 // Signing returns the key that signs now; nil: none does.
 func (v healthView) Signing() *opsview.Key {

@@ -16,14 +16,17 @@ type instanceView struct {
 	Credential opsview.ServerCredential
 }
 
+// instancePage shows a game server with its sessions, latest events and credential.
 var instancePage = page[instanceView]{routePath: "/instances/:id", templateName: "instance", readEvery: 2 * time.Second,
 	loadData: loadInstance}
 
+// loadInstance reads the page of a game server. Errors: NotFound.
 func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err error) {
 	if v.Instance, err = instanceOf(ctx, s, q.Param("id")); err != nil {
 		return v, err
 	}
 	from := q.pageAfterID()
+	// Keys of this list leave out the region, which is that of the game server.
 	if from.After != nil {
 		from.After[0] = v.Instance.Region
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
@@ -9,29 +10,30 @@ import (
 
 // keysView is what templates/keys.html reads.
 type keysView struct {
-	Keys []opsview.Key // the latest, latest turn first
-	More bool          // older ones exist
-	KEKs []opsview.KeyEncryptionKey
+	Keys    []opsview.Key // the latest, latest turn first
+	HasMore bool          // older ones exist
+	KEKs    []opsview.KeyEncryptionKey
 	// Enrolments are those whose token registers game servers, and those that have some.
 	Enrolments     []opsview.Enrolment
 	MoreEnrolments bool
 }
 
-// Of returns the first key in a state; nil: there is none.
-func (v keysView) Of(state string) *opsview.Key {
-	var found *opsview.Key
-	for i, k := range v.Keys {
+// KeyIn returns the key in a state whose turn is the earliest; nil: there is none.
+func (v keysView) KeyIn(state string) *opsview.Key {
+	// From the end: the latest turn is first, and of several keys to come the next one has the earliest turn.
+	for i, k := range slices.Backward(v.Keys) {
 		if k.State == state {
-			found = &v.Keys[i] // the latest turn is first, and the next turn is the earliest of those to come
+			return &v.Keys[i]
 		}
 	}
-	return found
+	return nil
 }
 
+// keysPage shows signing keys, the key-encryption keys that seal them, and enrolments.
 var keysPage = page[keysView]{routePath: "/keys", templateName: "keys", readEvery: 5 * time.Second, loadData: loadKeys}
 
 func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
-	if v.Keys, v.More, err = listView(ctx, s, opsview.Keys, opsview.KeyFilter{},
+	if v.Keys, v.HasMore, err = listView(ctx, s, opsview.Keys, opsview.KeyFilter{},
 		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
@@ -44,14 +46,15 @@ func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
 	return v, err
 }
 
+// taintAction takes a key out of the JWKS for good.
 var taintAction = action{
 	routePath: "/keys/:kid/taint",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		k, err := keyOf(ctx, s, q.Param("kid"))
 		asked := question{
 			Title: "Taint key " + shortID(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
-			Reason: true,
-			Says: []string{
+			RequiresReason: true,
+			Effects: []string{
 				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers " +
 					"refuse its tokens once their copies of the JWKS expire.",
 				"Players whose tokens it signed have to ask for new ones.",
@@ -59,7 +62,7 @@ var taintAction = action{
 			},
 		}
 		if k.State == "signing" {
-			asked.Says = append(asked.Says, "It signs now: the next key takes over, as soon as verifiers may know it.")
+			asked.Effects = append(asked.Effects, "It signs now: the next key takes over, as soon as verifiers may know it.")
 		}
 		return asked, err
 	},
@@ -85,13 +88,13 @@ func (c *Console) rotateAction() action {
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			v, err := loadKeys(ctx, s, q)
 			next := ""
-			if k := v.Of("next"); k != nil {
+			if k := v.KeyIn("next"); k != nil {
 				next = k.KID
 			}
 			return question{
-				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", NoReason: true,
+				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", HidesReason: true,
 				Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
-				Says: []string{
+				Effects: []string{
 					"The next key signs as soon as all verifiers can know it, and a further one is made.",
 					"Tokens of the present key remain valid. If it may have leaked, taint it instead.",
 				},
@@ -103,7 +106,7 @@ func (c *Console) rotateAction() action {
 				return "", err
 			}
 			// Somebody else, or the same form, has rotated since the page was read.
-			if k := v.Of("next"); k != nil && k.KID != d.Values[fieldNext] {
+			if k := v.KeyIn("next"); k != nil && k.KID != d.Values[fieldNext] {
 				return "The next key is another one by now: nothing changed.", nil
 			}
 			made, err := c.options.Rotate(ctx, s.As(d.Actor))

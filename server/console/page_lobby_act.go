@@ -25,9 +25,11 @@ type roomDeed struct {
 	do       func(ctx context.Context, in db.RoomAct, player string, d deed) error
 }
 
+// minutesField is the field of sanctions that end.
 var minutesField = field{Name: "minutes", Label: "For how many minutes", Number: true,
 	Help: "Empty: while the room lives. At most 525600, a year."}
 
+// roomDeeds are mounted as an action each.
 var roomDeeds = []roomDeed{
 	{
 		path: "/lobby/kick", title: "Take out of the room: ", ofPlayer: true, button: "Kick",
@@ -43,7 +45,11 @@ var roomDeeds = []roomDeed{
 		effects: []string{"The player leaves the room and cannot join it again.", "A pardon ends the ban."},
 		fields:  []field{minutesField},
 		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
-			return inTime(d, func(lasts time.Duration) error { return in.Ban(ctx, player, lasts) })
+			lasts, err := sanctionTime(d)
+			if err != nil {
+				return err
+			}
+			return in.Ban(ctx, player, lasts)
 		},
 	},
 	{
@@ -52,7 +58,11 @@ var roomDeeds = []roomDeed{
 		effects: []string{"What the player says in the room is refused.", "A pardon ends it."},
 		fields:  []field{minutesField},
 		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
-			return inTime(d, func(lasts time.Duration) error { return in.Mute(ctx, player, lasts) })
+			lasts, err := sanctionTime(d)
+			if err != nil {
+				return err
+			}
+			return in.Mute(ctx, player, lasts)
 		},
 	},
 	{
@@ -88,45 +98,49 @@ var roomDeeds = []roomDeed{
 	},
 }
 
-// inTime calls what lasts for the minutes of a form.
-func inTime(d deed, do func(lasts time.Duration) error) error {
+// sanctionTime returns how long a ban or a mute lasts by the form; 0: while the room lives. Errors: Invalid.
+func sanctionTime(d deed) (time.Duration, error) {
 	text := d.Values[minutesField.Name]
 	if text == "" {
-		return do(0)
+		return 0, nil
 	}
 	minutes, err := strconv.Atoi(text)
 	if err != nil || minutes < 1 || minutes > int(lobby.MaxSanction.Minutes()) {
-		return fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to 525600, or empty.")
+		return 0, fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to 525600, or empty.")
 	}
-	return do(time.Duration(minutes) * time.Minute)
+	return time.Duration(minutes) * time.Minute, nil
 }
 
+// subjectOf is the player or the room, for titles and outcomes.
 func (r roomDeed) subjectOf(q query) string {
 	if r.ofPlayer {
-		return q.Get("player")
+		return q.Exactly("player")
 	}
-	return q.Get("room")
+	return q.Exactly("room")
 }
 
+// actionOf is the action of the deed.
 func (r roomDeed) actionOf() action {
 	return action{
 		routePath: r.path,
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-			room, err := s.LobbyDetails(ctx, q.Get("project"), q.Get("room"))
+			room, err := s.LobbyDetails(ctx, q.Exactly("project"), q.Exactly("room"))
 			back := lobbyPath(q)
 			if r.isDanger {
+				// The room has ended then, and has no page any more.
 				back = lobbiesPage.routePath
 			}
 			back = backToPlayer(q, back)
 			says := append([]string{"Room " + room.Room + ", a " + room.Type + " with " +
 				pluralText(len(room.Members), "member", "members") + "."}, r.effects...)
-			return question{Title: r.title + r.subjectOf(q) + "?", Says: says, Button: r.button, Danger: r.isDanger,
-				Back:   back,
-				Reason: isFromPlayer(q), NoReason: r.noReason, Fields: append([]field{}, r.fields...)}, err
+			return question{Title: r.title + r.subjectOf(q) + "?", Effects: says, Button: r.button, Danger: r.isDanger,
+				Back: back,
+				// Support has to say why it acts on a player; a moderator in a room need not.
+				RequiresReason: isFromPlayer(q), HidesReason: r.noReason, Fields: r.fields}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Get("project"), q.Get("room"))
-			err := r.do(ctx, in, q.Get("player"), d)
+			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Exactly("project"), q.Exactly("room"))
+			err := r.do(ctx, in, q.Exactly("player"), d)
 			// Not the room, which the question has found: the player has left it meanwhile.
 			if fault.Is(err, fault.NotFound) && r.ofPlayer {
 				return r.subjectOf(q) + " is not in the room: nothing changed.", nil

@@ -13,13 +13,13 @@ import (
 
 // matchesView is what templates/matches.html reads.
 type matchesView struct {
-	Profile  string
-	Profiles []string // for the filter
-	Live     []opsview.Match
-	MoreLive bool
-	Past     []opsview.PastMatch
-	Next     string
-	Plots    []plotData
+	Profile        string
+	Profiles       []string // for the filter
+	Running        []opsview.Match
+	HasMoreRunning bool
+	Past           []opsview.PastMatch
+	Next           string
+	Plots          []plotData
 }
 
 // matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the
@@ -29,6 +29,7 @@ func matchesPage(universe string) page[matchesView] {
 		loadData: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 			v.Profile = q.Get("profile")
 			f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
+			// Further pages are of history alone.
 			if !q.Paged() {
 				if err := v.loadPresent(ctx, s, f); err != nil {
 					return v, err
@@ -46,8 +47,10 @@ func matchesPage(universe string) page[matchesView] {
 		}}
 }
 
+// loadPresent reads what is not history: the matches that play, and the plots.
 func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchFilter) (err error) {
-	if v.Live, v.MoreLive, err = listView(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize}); err != nil {
+	v.Running, v.HasMoreRunning, err = listView(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize})
+	if err != nil {
 		return err
 	}
 	minutes, _, err := listView(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f),
@@ -60,10 +63,11 @@ func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchF
 	return err
 }
 
+// loadPast reads a page of the matches that were committed, latest first.
 func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.MatchFilter) error {
 	committed := opsview.PastMatchFilter{Universe: f.Universe, Profile: f.Profile}
 	from := opsview.Page{Limit: pageSize}
-	at, second := q.After()
+	at, second := q.lastKey()
 	before, timeErr := time.Parse(time.RFC3339Nano, at)
 	id, idErr := uuid.Parse(second)
 	if timeErr == nil && idErr == nil { // a malformed key is the first page
@@ -85,14 +89,7 @@ const maxPlots = 12
 // and its highest value in each minute. Where several profiles have it, both are those of the profile with the highest
 // value.
 func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
-	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, past.newLine(), past.now
-	for key, line := range past.lines {
-		for i, known := range line.isKnown {
-			if known && (profile == "" || key[1] == profile) {
-				matches.values[i], matches.isKnown[i] = matches.values[i]+line.values[i], true
-			}
-		}
-	}
+	means, peaks, now := map[string]*timeline{}, map[string]*timeline{}, past.now
 	var measures []string
 	for _, m := range minutes {
 		if means[m.Measure] == nil {
@@ -105,6 +102,7 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	if len(measures) == 0 {
 		return nil
 	}
+	matches := past.matchesOf(profile)
 	if last := hour - 1; !matches.isKnown[last] { // no worker has counted it yet, or nothing was matched
 		matches.values[last] = -1
 	}
@@ -118,6 +116,8 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	return plots
 }
 
+// measureOrder is by what measures are sorted: what every profile has comes first, since digits sort before the names
+// of rules.
 func measureOrder(name string) string {
 	return map[string]string{"players": "0", "latency_ms": "1"}[name] + name
 }

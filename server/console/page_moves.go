@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
@@ -19,6 +21,7 @@ type regionObstacles struct {
 	Obstacles []string // sentences, those of 'director regions move --dry-run'
 }
 
+// movesPage shows the moves of regions, and for each region what would stand in the way of one.
 var movesPage = page[movesView]{routePath: "/moves", templateName: "moves", readEvery: time.Second,
 	loadData: loadMoves}
 
@@ -36,21 +39,18 @@ func loadMoves(ctx context.Context, s Store, _ query) (v movesView, err error) {
 	return v, err
 }
 
-// groupObstacles returns the obstacles by region. Regions with game servers are listed also where nothing is in the
-// way; others, such as those of pools that run none, are listed for their obstacles. Both lists are sorted by region.
-func groupObstacles(regions []opsview.Region, obstacles []opsview.RegionObstacle) []regionObstacles {
-	var groups []regionObstacles
-	for len(regions) > 0 || len(obstacles) > 0 {
-		var group regionObstacles
-		if len(obstacles) == 0 || len(regions) > 0 && regions[0].Region <= obstacles[0].Region {
-			group.Region, regions = regions[0].Region, regions[1:]
-		} else {
-			group.Region = obstacles[0].Region
-		}
-		for len(obstacles) > 0 && obstacles[0].Region == group.Region {
-			group.Obstacles, obstacles = append(group.Obstacles, obstacles[0].Obstacle), obstacles[1:]
-		}
-		groups = append(groups, group)
+// groupObstacles returns the obstacles by region, sorted by region. Regions with game servers are listed also where
+// nothing is in the way; others, such as those of pools that run none, are listed for their obstacles.
+func groupObstacles(regions []opsview.Region, obstacles []opsview.RegionObstacle) (groups []regionObstacles) {
+	sentences := map[string][]string{}
+	for _, r := range regions {
+		sentences[r.Region] = nil
+	}
+	for _, o := range obstacles {
+		sentences[o.Region] = append(sentences[o.Region], o.Obstacle)
+	}
+	for _, region := range slices.Sorted(maps.Keys(sentences)) {
+		groups = append(groups, regionObstacles{region, sentences[region]})
 	}
 	return groups
 }

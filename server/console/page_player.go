@@ -9,7 +9,7 @@ import (
 
 // playerView is what templates/player.html reads.
 type playerView struct {
-	Known   opsview.Player
+	Record  opsview.Player
 	Player  string // empty: nobody is looked for
 	Next    string
 	Ticket  string                // the latest
@@ -22,7 +22,7 @@ type playerView struct {
 
 // Waiting returns how many tickets of the player are in the queue.
 func (v playerView) Waiting() (n int) {
-	for _, t := range v.Known.Tickets {
+	for _, t := range v.Record.Tickets {
 		if isWaiting(t.State) {
 			n++
 		}
@@ -32,7 +32,7 @@ func (v playerView) Waiting() (n int) {
 
 // Joined returns how many rooms of the realtime lobby the player is in.
 func (v playerView) Joined() (n int) {
-	for _, m := range v.Known.Rooms {
+	for _, m := range v.Record.Rooms {
 		if m.State == "joined" {
 			n++
 		}
@@ -51,24 +51,26 @@ func playerPage(universe string) page[playerView] {
 				return v.withRecent(ctx, s, q)
 			}
 			past := opsview.Page{Limit: pageSize}
-			_, last := q.After()
+			_, last := q.lastKey()
 			if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
 				past.After = []any{before}
 			}
-			v.Known, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
+			v.Record, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
 				return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
 			})
 			if err != nil {
 				return v, err
 			}
-			if v.Known.PastMore {
-				v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
+			if v.Record.PastMore {
+				v.Next = q.Next("", v.Record.Past[len(v.Record.Past)-1].LeftAt.Format(time.RFC3339Nano))
 			}
-			if !v.Known.IsKnown() {
+			// It may be the beginning of an id, or a name, that somebody typed.
+			if !v.Record.IsKnown() {
 				return v.withSimilar(ctx, s, universe)
 			}
-			if len(v.Known.Tickets) > 0 {
-				v.Ticket = v.Known.Tickets[0].Ticket
+			if len(v.Record.Tickets) > 0 {
+				// The latest is first.
+				v.Ticket = v.Record.Tickets[0].Ticket
 				v.Steps, err = ticketStates(ctx, s, universe, v.Ticket)
 			}
 			return v, err
@@ -78,13 +80,15 @@ func playerPage(universe string) page[playerView] {
 // withRecent adds a page of the latest refusals of all players.
 func (v playerView) withRecent(ctx context.Context, s Store, q query) (playerView, error) {
 	v.Code = q.Get("code")
+	// Reading ends after so many refusals, however few of them have the code.
 	from := opsview.Page{Limit: pageSize, Scan: 5000}
-	first, second := q.After()
+	first, second := q.lastKey()
 	if before, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
 		from.After = []any{before, second}
 	}
 	found, more, err := listView(ctx, s, opsview.RecentRefusals, opsview.RecentRefusalFilter{Code: v.Code}, from)
-	if v.Recent = found; more {
+	v.Recent = found
+	if more {
 		last := found[len(found)-1]
 		v.Next = q.Next(last.LastAt.UTC().Format(time.RFC3339Nano), last.Player)
 	}

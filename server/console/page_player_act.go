@@ -26,7 +26,7 @@ func isFromPlayer(q query) bool { return q.Get(fromParam) == fromPlayer }
 // backToPlayer is the page of the player of an action that was asked for there, or otherwise.
 func backToPlayer(q query, otherwise string) string {
 	if isFromPlayer(q) {
-		return playerPath(q.Get(playerParam))
+		return playerPath(q.Exactly(playerParam))
 	}
 	return otherwise
 }
@@ -54,10 +54,11 @@ func (playerView) RoomPath(m opsview.LobbyMember) string {
 		playerParam: {m.Player}, fromParam: {fromPlayer}}}.URL()
 }
 
+// freeSeatAction frees a seat of a session for other players.
 var freeSeatAction = action{
 	routePath: "/sessions/:id/free",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-		player := q.Get(playerParam)
+		player := q.Exactly(playerParam)
 		v, err := loadSession(ctx, s, q)
 		if err != nil {
 			return question{}, err
@@ -67,15 +68,16 @@ var freeSeatAction = action{
 		if at >= 0 {
 			says = freedSeatSays(v, v.History.Seats[at])
 		}
-		return question{Title: "Free the seat of " + player + "?", Button: "Free the seat", Danger: true, Reason: true,
-			Back: backToPlayer(q, sessionPath(v.ID)), Says: says}, nil
+		return question{Title: "Free the seat of " + player + "?", Button: "Free the seat", Danger: true,
+			RequiresReason: true, Back: backToPlayer(q, sessionPath(v.ID)), Effects: says}, nil
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).FreeSeat(ctx, q.Param("id"), q.Get(playerParam), d.Reason)
+		changed, err := s.As(d.Actor).FreeSeat(ctx, q.Param("id"), q.Exactly(playerParam), d.Reason)
 		return outcomeText(changed, "The seat is free: "+d.Reason, "The player left before: nothing changed."), err
 	},
 }
 
+// freedSeatSays says what becomes of the seat, the session and the player's connection.
 func freedSeatSays(v sessionView, seat opsview.Seat) []string {
 	says := []string{fmt.Sprintf("The %s seat in %s on %s is free for others.", seat.State, v.Mode, v.Instance)}
 	if v.Players == 1 {
@@ -108,7 +110,7 @@ func cancelTicketAction(universe string) action {
 				}
 			}
 			return question{Title: "Cancel ticket " + shortID(id) + "?", Button: "Cancel the ticket", Danger: true,
-				Reason: true, Back: backToPlayer(q, ticketPath(id)), Says: says}, err
+				RequiresReason: true, Back: backToPlayer(q, ticketPath(id)), Effects: says}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			changed, err := s.As(d.Actor).CancelTicket(ctx, universe, q.Param("id"), d.Reason)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/lattice-director/director/server/rest"
 	"net/http"
 	"net/url"
 
@@ -16,17 +17,19 @@ func (v playerView) ErasePath() string { return ofPlayer("/players/erase", v.Pla
 // ExportPath is the file of what is known of the player.
 func (v playerView) ExportPath() string { return ofPlayer("/players/export", v.Player) }
 
+// ofPlayer is the address of an action on a player.
 func ofPlayer(path, player string) string {
 	return query{escapedPath: path, values: url.Values{playerParam: {player}}}.URL()
 }
 
+// erasePlayerAction removes a player from live tables, history and events.
 var erasePlayerAction = action{
 	routePath: "/players/erase",
 	askFirst: func(_ context.Context, _ Store, q query) (question, error) {
-		player := q.Get(playerParam)
-		return question{Title: "Erase " + player + "?", Button: "Erase the player", Danger: true, Reason: true,
+		player := q.Exactly(playerParam)
+		return question{Title: "Erase " + player + "?", Button: "Erase the player", Danger: true, RequiresReason: true,
 			Back: "/players",
-			Says: []string{
+			Effects: []string{
 				"What backends have stored of the player, refusals, latencies and messages are deleted.",
 				"Seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end.",
 				"In history and events a random key stands for the player, and attributes are gone. This cannot be undone.",
@@ -36,7 +39,7 @@ var erasePlayerAction = action{
 			}}, nil
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		erased, err := s.As(d.Actor).ErasePlayer(ctx, q.Get(playerParam), d.Reason)
+		erased, err := s.As(d.Actor).ErasePlayer(ctx, q.Exactly(playerParam), d.Reason)
 		return outcomeText(erased.ChangedRows > 0,
 			fmt.Sprintf("The player is erased, in %s.", pluralText(int(erased.ChangedRows), "row", "rows")),
 			"Nothing was known of the player."), err
@@ -47,14 +50,14 @@ var erasePlayerAction = action{
 func (c *Console) exportPlayer(g *gin.Context) {
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	export, err := c.options.Store.ExportPlayer(ctx, queryOf(g).Get(playerParam))
+	export, err := c.options.Store.ExportPlayer(ctx, queryOf(g).Exactly(playerParam))
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	file, err := json.MarshalIndent(export, "", "  ")
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	g.Header("Content-Disposition", `attachment; filename="player.json"`)

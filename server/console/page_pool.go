@@ -9,13 +9,14 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
+// scaleAction changes how many servers a pool keeps at least, and may have at most.
 var scaleAction = action{
 	routePath: "/pools/:region/:app/:version/scale",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
 			Title: "Scale " + poolName(p) + "?", Button: "Scale", Back: "/deployments",
-			Says: []string{
+			Effects: []string{
 				"The pool has " + pluralText(p.Servers, "server", "servers") + " that run or start, " +
 					pluralText(p.Busy, "of them", "of them") + " with players.",
 				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
@@ -48,13 +49,14 @@ var scaleAction = action{
 // poolName is a pool for people.
 func poolName(p opsview.Pool) string { return p.App + " " + p.Version + " in " + p.Region }
 
+// pausePoolAction keeps a pool from starting servers, without an end.
 var pausePoolAction = action{
 	routePath: "/pools/:region/:app/:version/pause",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
-			Title: "Pause " + poolName(p) + "?", Button: "Pause", Back: "/deployments", Reason: true,
-			Says: []string{
+			Title: "Pause " + poolName(p) + "?", Button: "Pause", Back: "/deployments", RequiresReason: true,
+			Effects: []string{
 				"The pool starts no servers until somebody resumes it, also when players wait.",
 				"Its " + pluralText(p.Servers, "server", "servers") +
 					" that run or start stay, and their players play on.",
@@ -69,13 +71,14 @@ var pausePoolAction = action{
 	},
 }
 
+// resumePoolAction ends pauses of a pool: those by people, and those after failures.
 var resumePoolAction = action{
 	routePath: "/pools/:region/:app/:version/resume",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
 			Title: "Resume " + poolName(p) + "?", Button: "Resume", Back: "/deployments",
-			Says: []string{
+			Effects: []string{
 				"The pool starts servers again, at once if players need them.",
 				"Its pauses after failures and for lack of capacity end too.",
 			},
@@ -94,11 +97,13 @@ func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
 	return readRow(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
 }
 
+// wholeNumber returns the number of a field, which must not be negative. How large it may be is the store's to say.
+// Errors: Invalid.
 func wholeNumber(d deed, name, noun string) (int32, error) {
 	n, err := strconv.ParseInt(d.Values[name], 10, 32)
 	if err != nil || n < 0 {
 		return 0, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name,
-			Detail: noun + " must be a whole number from 0 to 100,000"}
+			Detail: noun + " must be a whole number that is not negative"}
 	}
 	return int32(n), nil
 }

@@ -19,9 +19,11 @@ type poolView struct {
 // forecastHours are the hours of the next day that the page lists.
 const forecastHours = 24
 
+// poolPage shows a pool with its schedules, its forecast, and how good past forecasts were.
 var poolPage = page[poolView]{routePath: "/pools/:region/:app/:version", templateName: "pool",
 	readEvery: 5 * time.Second, loadData: loadPool}
 
+// loadPool reads the page of a pool. Errors: NotFound.
 func loadPool(ctx context.Context, s Store, q query) (v poolView, err error) {
 	if v.Pool, err = poolOf(ctx, s, q); err != nil {
 		return v, err

@@ -13,8 +13,8 @@ func pauseProfileAction(universe string) action {
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			p, err := profileOf(ctx, s, universe, q)
 			return question{
-				Title: "Pause " + p.Profile.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
-				Says: []string{
+				Title: "Pause " + p.Profile.Profile + "?", Button: "Pause", Back: "/queue", RequiresReason: true,
+				Effects: []string{
 					"The profile makes no matches until somebody resumes it. Workers stop within a second.",
 					"The " + pluralText(p.Waiting.Tickets, "ticket that waits keeps its place",
 						"tickets that wait keep their places") + ", and players may still queue.",
@@ -31,6 +31,7 @@ func pauseProfileAction(universe string) action {
 	}
 }
 
+// resumeProfileAction ends the pause of pauseProfileAction.
 func resumeProfileAction(universe string) action {
 	return action{
 		routePath: "/profiles/:profile/resume",
@@ -38,7 +39,7 @@ func resumeProfileAction(universe string) action {
 			p, err := profileOf(ctx, s, universe, q)
 			return question{
 				Title: "Resume " + p.Profile.Profile + "?", Button: "Resume", Back: "/queue",
-				Says: []string{"The profile makes matches again, first of the " +
+				Effects: []string{"The profile makes matches again, first of the " +
 					pluralText(p.Waiting.Tickets, "ticket that waits", "tickets that wait") + "."},
 			}, err
 		},

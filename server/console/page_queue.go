@@ -17,10 +17,11 @@ type queueView struct {
 	Chosen  *opsview.ProfileQueue // that profile; nil: about all, or there is none of that name
 	Written []opsview.ProfileQueue
 	BuiltIn []opsview.ProfileQueue // of the realtime lobby, in the order of their sizes
-	Waits   plotData
-	Left    plotData
-	Any     bool // whether tickets left in the last hour
-	// Estimates are how good the estimates of the last day were, at most 500
+	// HasLeft says whether tickets left in the last hour, which the plots show.
+	HasLeft   bool
+	WaitPlot  plotData
+	LeavePlot plotData
+	// Estimates are how good the estimates of the last day were, at most 500.
 	Estimates []opsview.Estimate
 	Tickets   waitingList
 }
@@ -34,9 +35,8 @@ type waitingList struct {
 
 // waitingTicket is a row of the list of waiting tickets.
 type waitingTicket struct {
-	opsview.WaitingTicket
-
-	Lacks string // why it can be in no match, whatever comes; empty: it can, or it is not known
+	Ticket opsview.WaitingTicket
+	Lacks  string // why it can be in no match, whatever comes; empty: it can, or it is not known
 	// Candidates are the other tickets that wait for one of its profiles, at most: rules may exclude some.
 	Candidates int64
 }
@@ -67,11 +67,11 @@ func queuePage(universe string, e Explainer) page[queueView] {
 			}
 			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
 			waits, _, err := listView(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
-			v.Any = len(waits) > 0
-			v.Waits, v.Left = waitPlots(waits, time.Now())
 			if err != nil {
 				return v, err
 			}
+			v.HasLeft = len(waits) > 0
+			v.WaitPlot, v.LeavePlot = waitPlots(waits, time.Now())
 			v.Estimates, _, err = listView(ctx, s, opsview.Estimates, minutes, opsview.Page{Limit: opsview.MaxPage})
 			return v, err
 		}}
@@ -84,7 +84,7 @@ func (v queueView) countCandidates() {
 		waiting[p.Profile.Profile] = p.Waiting.Tickets
 	}
 	for i, t := range v.Tickets.Rows {
-		for _, name := range t.Profiles {
+		for _, name := range t.Ticket.Profiles {
 			// Without the ticket itself.
 			v.Tickets.Rows[i].Candidates = max(v.Tickets.Rows[i].Candidates, waiting[name]-1)
 		}
@@ -127,7 +127,7 @@ const maxSearched = 5000
 // readTickets reads a page of the waiting tickets, oldest first, with what they lack.
 func readTickets(ctx context.Context, s Store, q query, universe string, e Explainer) (l waitingList, err error) {
 	from := opsview.Page{Limit: pageSize, Scan: maxSearched}
-	first, second := q.After()
+	first, second := q.lastKey()
 	if queued, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
 		from.After = []any{queued, second}
 	}
@@ -139,9 +139,10 @@ func readTickets(ctx context.Context, s Store, q query, universe string, e Expla
 	reasons, err := surveyReasons(ctx, e)
 	l.IsSurveyed = err == nil
 	for _, t := range found {
-		l.Rows = append(l.Rows, waitingTicket{WaitingTicket: t, Lacks: reasons[t.Ticket]})
+		l.Rows = append(l.Rows, waitingTicket{Ticket: t, Lacks: reasons[t.Ticket]})
 	}
-	if last := found[len(found)-1]; more {
+	if more {
+		last := found[len(found)-1]
 		l.Next = q.Next(last.QueuedAt.UTC().Format(time.RFC3339Nano), last.Ticket)
 	}
 	return l, nil
@@ -170,7 +171,7 @@ func (t waitingTicket) Why() string {
 	if t.Lacks != "" {
 		return "it can be in no match: " + t.Lacks
 	}
-	return ticketWaits[t.State]
+	return ticketWaits[t.Ticket.State]
 }
 
 // waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles

@@ -15,6 +15,7 @@ type roomsView struct {
 	Filtered bool
 }
 
+// roomsPage shows the rooms of Rivalis agents.
 var roomsPage = page[roomsView]{routePath: "/rooms", templateName: "rooms", readEvery: 3 * time.Second,
 	loadData: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
 		f := opsview.RoomFilter{Text: q.Get("text")}
@@ -31,24 +32,28 @@ type lobbiesView struct {
 	Filtered bool
 }
 
+// lobbiesPage shows the rooms of the realtime lobby.
 var lobbiesPage = page[lobbiesView]{routePath: "/lobbies", templateName: "lobbies", readEvery: 3 * time.Second,
 	loadData: loadLobbies}
 
+// loadLobbies reads a page of the rooms that the filter selects. The totals are of all.
 func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err error) {
 	f := opsview.LobbyFilter{Project: q.Get("project"), Text: q.Get("text")}
 	v.Filtered = f.Project+f.Text != ""
 	from := opsview.Page{Limit: pageSize}
 	if q.Paged() {
-		region, rest := q.After()
+		// A key of three texts: the project and the room are joined below.
+		region, rest := q.lastKey()
 		project, room, _ := strings.Cut(rest, "~")
 		from.After = []any{region, project, room}
 	}
 	if v.Totals, _, err = listView(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
 		return v, err
 	}
-	var more bool
-	if v.Rooms, more, err = listView(ctx, s, opsview.Lobbies, f, from); more {
-		last := v.Rooms[len(v.Rooms)-1]
+	rooms, more, err := listView(ctx, s, opsview.Lobbies, f, from)
+	v.Rooms = rooms
+	if more {
+		last := rooms[len(rooms)-1]
 		v.Next = q.Next(last.Region, last.Project+"~"+last.Room)
 	}
 	return v, err

@@ -20,9 +20,11 @@ type sessionView struct {
 	Teams                      bool // some seat has a team
 }
 
+// sessionPage shows an open session, or one that was closed and is still in history.
 var sessionPage = page[sessionView]{routePath: "/sessions/:id", templateName: "session", readEvery: 2 * time.Second,
 	loadData: loadSession}
 
+// loadSession reads the page of a session, and what its actions ask by. Errors: those of db.ParseSessionID; NotFound.
 func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
 	region, id, err := db.ParseSessionID(q.Param("id"))
 	if err != nil {
@@ -53,14 +55,15 @@ func loadSession(ctx context.Context, s Store, q query) (v sessionView, err erro
 	return v, nil
 }
 
+// closeAction ends a session and frees its seats.
 var closeAction = action{
 	routePath: "/sessions/:id/close",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := loadSession(ctx, s, q)
 		asked := question{
 			Title: "Close session " + shortID(v.ID) + "?", Button: "Close the session", Danger: true,
-			Back: sessionPath(v.ID), Reason: true,
-			Says: []string{
+			Back: sessionPath(v.ID), RequiresReason: true,
+			Effects: []string{
 				fmt.Sprintf("%s lose their seats in %s on %s.", pluralText(v.Players, "player", "players"), v.Mode,
 					v.Instance),
 				"The game server gets room for another session; it sees the end in its list of sessions.",
@@ -68,7 +71,7 @@ var closeAction = action{
 			},
 		}
 		if v.History.Past != nil {
-			asked.Says = []string{"This session was closed before: " + v.History.Past.Reason + "."}
+			asked.Effects = []string{"This session was closed before: " + v.History.Past.Reason + "."}
 		}
 		return asked, err
 	},

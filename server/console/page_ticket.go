@@ -9,10 +9,9 @@ import (
 
 // ticketView is what templates/ticket.html reads.
 type ticketView struct {
-	explain.Ticket
-
-	Words string // the explanation as director explain prints it
-	Steps []opsview.TicketState
+	Ticket explain.Ticket
+	Words  string // the explanation as director explain prints it
+	Steps  []opsview.TicketState
 }
 
 // ticketPage explains a ticket. It is not live, because an explanation reads the whole queue.
@@ -22,8 +21,8 @@ func ticketPage(universe string, e Explainer) page[ticketView] {
 			if v.Ticket, err = e.Ticket(ctx, q.Param("id")); err != nil {
 				return v, err
 			}
-			v.Words = v.Text()
-			v.Steps, err = ticketStates(ctx, s, universe, v.TicketID)
+			v.Words = v.Ticket.Text()
+			v.Steps, err = ticketStates(ctx, s, universe, v.Ticket.TicketID)
 			return v, err
 		}}
 }

@@ -16,6 +16,7 @@ type valvesView struct {
 	Valves []opsview.Valve
 }
 
+// valvesPage shows the login queues.
 var valvesPage = page[valvesView]{routePath: "/valves", templateName: "valves", readEvery: 2 * time.Second,
 	loadData: loadValves}
 
@@ -27,23 +28,26 @@ func loadValves(ctx context.Context, s Store, _ query) (v valvesView, err error)
 // valveOf returns the valve of the path. Errors: NotFound.
 func valveOf(ctx context.Context, s Store, q query) (opsview.Valve, error) {
 	name := q.Param("name")
+	// An empty name would select all valves.
 	if name == "" {
 		return opsview.Valve{}, fault.New(fault.NotFound, "not_found", "There is no such valve.")
 	}
 	return readRow(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
 }
 
+// limitValveAction sets both limits of a valve, the rate and the players at once.
 var limitValveAction = action{
 	routePath: "/valves/:name/limit",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
+		// As the form has it: any number.
 		most := "0"
 		if v.MaxPlayers != nil {
 			most = strconv.Itoa(int(*v.MaxPlayers))
 		}
 		return question{
 			Title: "Limit who enters by valve " + v.Name + "?", Button: "Limit", Back: "/valves",
-			Says: []string{
+			Effects: []string{
 				"Players who are in stay in, and count. Those who wait keep their places.",
 				"Replicas heed it within two seconds.",
 			},
@@ -55,6 +59,7 @@ var limitValveAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		// SetValve would make a valve of this name, which may be misspelt in the address.
 		if _, err := valveOf(ctx, s, q); err != nil {
 			return "", err
 		}
@@ -74,13 +79,14 @@ var limitValveAction = action{
 	},
 }
 
+// openValveAction lets everybody in, and forgets the line.
 var openValveAction = action{
 	routePath: "/valves/:name/open",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
 		return question{
 			Title: "Let everybody in by valve " + v.Name + "?", Button: "Open", Back: "/valves",
-			Says: []string{
+			Effects: []string{
 				pluralText(v.Waiting, "player who waits enters", "players who wait enter") +
 					" at once, and so does everybody who comes.",
 				"The line is forgotten. The limits stay for the next time.",
@@ -93,13 +99,14 @@ var openValveAction = action{
 	},
 }
 
+// closeValveAction admits nobody, and keeps the line.
 var closeValveAction = action{
 	routePath: "/valves/:name/close",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
 		return question{
-			Title: "Admit nobody by valve " + v.Name + "?", Button: "Close", Back: "/valves", Reason: true,
-			Says: []string{
+			Title: "Admit nobody by valve " + v.Name + "?", Button: "Close", Back: "/valves", RequiresReason: true,
+			Effects: []string{
 				pluralText(v.Players, "player who is in stays", "players who are in stay") +
 					" in. Those who wait keep their places, and others get places behind them.",
 				"Nobody enters until somebody limits or opens the valve.",

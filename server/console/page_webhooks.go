@@ -17,6 +17,7 @@ type webhooksView struct {
 	Webhooks []opsview.Webhook
 }
 
+// webhooksPage shows the webhooks with what is behind and what failed.
 var webhooksPage = page[webhooksView]{routePath: "/webhooks", templateName: "webhooks", readEvery: 3 * time.Second,
 	loadData: loadWebhooks}
 
@@ -33,9 +34,11 @@ type webhookView struct {
 	HasMore    bool                      // further ones exist
 }
 
+// webhookPage shows a webhook, and the deliveries that have not succeeded.
 var webhookPage = page[webhookView]{routePath: "/webhooks/:name", templateName: "webhook", readEvery: 3 * time.Second,
 	loadData: loadWebhook}
 
+// loadWebhook reads the page of a webhook. Errors: NotFound.
 func loadWebhook(ctx context.Context, s Store, q query) (v webhookView, err error) {
 	if v.Webhook, err = webhookOf(ctx, s, q); err != nil {
 		return v, err
@@ -49,6 +52,7 @@ func loadWebhook(ctx context.Context, s Store, q query) (v webhookView, err erro
 // webhookOf returns the webhook of the path. Errors: NotFound.
 func webhookOf(ctx context.Context, s Store, q query) (opsview.Webhook, error) {
 	name := q.Param("name")
+	// An empty name would select all webhooks.
 	if name == "" {
 		return opsview.Webhook{}, fault.New(fault.NotFound, "not_found", "There is no such webhook.")
 	}
@@ -56,15 +60,17 @@ func webhookOf(ctx context.Context, s Store, q query) (opsview.Webhook, error) {
 		name)
 }
 
+// webhookPath returns the page of a webhook.
 func webhookPath(name string) string { return "/webhooks/" + url.PathEscape(name) }
 
+// pauseWebhookAction keeps events back from a webhook.
 var pauseWebhookAction = action{
 	routePath: "/webhooks/:name/pause",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		w, err := webhookOf(ctx, s, q)
 		return question{
-			Title: "Pause webhook " + w.Name + "?", Button: "Pause", Back: webhookPath(w.Name), Reason: true,
-			Says: []string{
+			Title: "Pause webhook " + w.Name + "?", Button: "Pause", Back: webhookPath(w.Name), RequiresReason: true,
+			Effects: []string{
 				"It is sent nothing until somebody resumes it, and then continues where it ended.",
 				"Events that are older than the retention of the log are lost to it by then.",
 			},
@@ -76,13 +82,14 @@ var pauseWebhookAction = action{
 	},
 }
 
+// resumeWebhookAction ends a pause, also the one between two attempts.
 var resumeWebhookAction = action{
 	routePath: "/webhooks/:name/resume",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		w, err := webhookOf(ctx, s, q)
 		return question{
 			Title: "Resume webhook " + w.Name + "?", Button: "Resume", Back: webhookPath(w.Name),
-			Says: []string{"It continues where it ended. One that fails is tried at once."},
+			Effects: []string{"It continues where it ended. One that fails is tried at once."},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
@@ -103,7 +110,7 @@ func replayWebhookAction(path string) action {
 			}
 			return question{
 				Title: "Send " + what + " to " + w.Name + " again?", Button: "Send again", Back: webhookPath(w.Name),
-				Says: []string{
+				Effects: []string{
 					"They have the webhook-id of before, and are tried for three days again.",
 					"Later events of the same session or ticket wait for them.",
 				},

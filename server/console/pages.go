@@ -37,6 +37,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	addPage(c, r, gate, webhooksPage)
 	addPage(c, r, gate, webhookPage)
 	addPage(c, r, gate, valvesPage)
+	// These are no pages of templates: two answer with files, and the last one leads elsewhere.
 	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/players/export", gate.Enter, c.exportPlayer)
 	r.GET("/find", gate.Enter, c.findPage)
@@ -72,6 +73,7 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, c.rotateAction())
 	c.addAction(r, gate, pauseWebhookAction)
 	c.addAction(r, gate, resumeWebhookAction)
+	// All dead letters of a webhook, or that of one event.
 	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay"))
 	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay/:event"))
 	c.addAction(r, gate, limitValveAction)

@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"html/template"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -44,9 +43,12 @@ func (p plotData) stepName() string {
 }
 
 const (
+	// The units of the SVG, which is stretched to the width of the page.
 	plotWidth, plotHeight = 600.0, 120.0
-	plotTop               = 8.0
-	loneWidth             = 6.0
+	// plotTop is free above the highest value, whose line would be cut in half at the edge.
+	plotTop = 8.0
+	// loneWidth is the length of the line that stands for a value between two gaps.
+	loneWidth = 6.0
 )
 
 // plotHTML draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of
@@ -67,6 +69,7 @@ func plotHTML(p plotData) template.HTML {
 		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.1f" y2="%.1f"></line>`, plotWidth, y, y)
 	}
 	for i, l := range p.Lines {
+		// The style sheet has four colours.
 		for _, d := range l.linePaths(highest) {
 			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
 		}
@@ -148,6 +151,7 @@ func (p plotData) hasValues(i int) bool {
 	return slices.ContainsFunc(p.Lines, func(l series) bool { return l.Values[i] > 0 })
 }
 
+// rowHTML is the row of a step.
 func (p plotData) rowHTML(i int) string {
 	var row strings.Builder
 	row.WriteString(`<tr><th scope="row">` + p.clockText(p.From.Add(time.Duration(i)*cmp.Or(p.Step, time.Minute))) + `</th>`)
@@ -180,29 +184,40 @@ func (p plotData) wordsFor(highest float64) string {
 	return strings.Join(says, ", ")
 }
 
+// plotPoint is a point of a plot, in the units of its SVG.
+type plotPoint struct{ x, y float64 }
+
+// pointOf returns where a value of the line is drawn.
+func (l series) pointOf(i int, highest float64) plotPoint {
+	// SVG counts from the top. Lines of zeros alone lie on the ground, and divide by nothing.
+	return plotPoint{plotWidth * float64(i) / float64(max(len(l.Values)-1, 1)),
+		plotHeight - 1 - (plotHeight-1-plotTop)*l.Values[i]/max(highest, 1e-9)}
+}
+
 // linePaths returns the points of the line, a text for each part without gaps.
-func (l series) linePaths(highest float64) (all []string) {
-	var points []string
-	flush := func() {
-		if len(points) == 1 { // a lone value is a short line, so that it is seen
-			x, y, _ := strings.Cut(points[0], ",")
-			at, _ := strconv.ParseFloat(x, 64)
-			points = []string{fmt.Sprintf("%.1f,%s", at-loneWidth/2, y), fmt.Sprintf("%.1f,%s", at+loneWidth/2, y)}
-		}
-		if points != nil {
-			all, points = append(all, strings.Join(points, " ")), nil
-		}
-	}
+func (l series) linePaths(highest float64) (paths []string) {
+	var part []plotPoint
 	for i, v := range l.Values {
-		if v < 0 {
-			flush()
-			continue
+		if v >= 0 {
+			part = append(part, l.pointOf(i, highest))
 		}
-		x := plotWidth * float64(i) / float64(max(len(l.Values)-1, 1))
-		// SVG counts from the top. Lines of zeros alone lie on the ground, and divide by nothing.
-		y := plotHeight - 1 - (plotHeight-1-plotTop)*v/max(highest, 1e-9)
-		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
+		isEnd := v < 0 || i == len(l.Values)-1
+		if isEnd && len(part) > 0 {
+			paths, part = append(paths, pathText(part)), part[:0]
+		}
 	}
-	flush()
-	return all
+	return paths
+}
+
+// pathText is a part of a line for a polyline of SVG.
+func pathText(part []plotPoint) string {
+	if len(part) == 1 { // a lone value is a short line, so that it is seen
+		at := part[0]
+		part = []plotPoint{{at.x - loneWidth/2, at.y}, {at.x + loneWidth/2, at.y}}
+	}
+	texts := make([]string, len(part))
+	for i, at := range part {
+		texts[i] = fmt.Sprintf("%.1f,%.1f", at.x, at.y)
+	}
+	return strings.Join(texts, " ")
 }

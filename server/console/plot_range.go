@@ -21,6 +21,7 @@ func plotRanges(q query) (all []plotRange, chosen plotRange) {
 		}
 		all[i].Path = q.With(rangeParam, all[i].Label)
 	}
+	// The default has no parameter, so that the page has one address, which all who watch it share (see hub).
 	all[1].Path = q.With(rangeParam, "")
 	all[selected].Chosen = true
 	return all, all[selected]

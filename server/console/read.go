@@ -27,6 +27,7 @@ func readOne[T any](ctx context.Context, s Store, what func(context.Context, ops
 		found, err = what(ctx, q)
 		return err
 	})
+	// Every kind of thing has its own code and words: the page of the error says what may have become of it.
 	if errors.Is(err, opsview.ErrNoRow) {
 		err = &fault.Error{Kind: fault.NotFound, Code: code, Detail: fmt.Sprintf(format, args...)}
 	}

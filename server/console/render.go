@@ -37,6 +37,7 @@ var relative = regexp.MustCompile(`(<time [^>]*>)[^<]*`)
 
 // renderLive renders the live part of a page. What only the passing of time changes does not change its version.
 func (t templates) renderLive(name string, v view) (fragment, error) {
+	// Without what differs between browsers: a stream renders "live" without it, and both have to be equal.
 	v = view{Data: v.Data, Query: v.Query, Operator: v.Operator, Now: v.Now}
 	var out bytes.Buffer
 	if err := t.pagesByName[name].ExecuteTemplate(&out, "live", v); err != nil {
@@ -59,6 +60,7 @@ func (c *Console) writeTemplate(g *gin.Context, status int, t *template.Template
 	writeHTML(g.Writer, status, out.Bytes())
 }
 
+// writeHTML answers with a page. Its length is set, so that a browser notices one that was cut off.
 func writeHTML(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

@@ -32,6 +32,7 @@ func (s samples) lineOf(measure, subject string) *timeline {
 	return s.lines[key]
 }
 
+// newLine returns an empty timeline of the minutes of the samples.
 func (s samples) newLine() *timeline { return newTimeline(s.now, s.minutes) }
 
 // instancesLine returns how many game servers are in a state: 0 in the minutes in which only others have a value.
@@ -48,6 +49,20 @@ func (s samples) instancesLine(state string) []float64 {
 		}
 	}
 	return values
+}
+
+// matchesOf returns how many matches a profile made or, for "", all profiles together, of samples that have no other
+// measure.
+func (s samples) matchesOf(profile string) *timeline {
+	matches := s.newLine()
+	for key, line := range s.lines {
+		for i, known := range line.isKnown {
+			if known && (profile == "" || key[1] == profile) {
+				matches.values[i], matches.isKnown[i] = matches.values[i]+line.values[i], true
+			}
+		}
+	}
+	return matches
 }
 
 // hasAny reports whether a worker has taken any.
@@ -83,6 +98,7 @@ func (s samples) gamePlots() []plotData {
 			series{"oldest ticket", s.lineOf("oldest_ticket", "").valuesWithGaps()}),
 		at.plotOf("Game servers that died or are silent", "",
 			series{"silent: no heartbeat in time", s.instancesLine("silent")},
+			// Without gaps: workers count a minute only if a game server died in it.
 			series{"died in that minute", s.lineOf("lost", "").values}),
 	}
 }

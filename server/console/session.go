@@ -48,17 +48,19 @@ func (s session) Role() string {
 	return "operator"
 }
 
-// The purposes of sealed cookies.
+// The purposes of sealed cookies. A cookie of one purpose does not open for another.
 const (
 	purposeSession = "session"
 	purposeLogin   = "login" // with an OIDC issuer, in between
 	purposeNotice  = "notice"
 )
 
+// sessionKey is where requireLogin leaves the login for the handlers of a request.
 const sessionKey = "console.session"
 
 func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
 
+// readSession returns the login that a request carries; ok is false without one that counts.
 func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 	// The time is sealed with the rest: a browser may keep a cookie for longer than it was told to.
 	if !c.openCookie(r, purposeSession, &s) || !c.now().Before(s.Until) {
@@ -99,6 +101,7 @@ func actorOf(who rest.OperatorIdentity) string {
 func (c *Console) beginSession(g *gin.Context, s session) {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails, by its contract
+	// A token for each login, and not for each form: pages that are open in several tabs stay usable.
 	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.options.SessionTTL)
 	c.setCookie(g, purposeSession, s, c.options.SessionTTL)
 }
@@ -123,6 +126,7 @@ func (c *Console) cookieName(r *http.Request, purpose string) string {
 	return "director-" + purpose
 }
 
+// setCookie seals a value into a cookie, which the browser keeps for its lifetime.
 func (c *Console) setCookie(g *gin.Context, purpose string, value any, lifetime time.Duration) {
 	text, _ := json.Marshal(value) // structs of texts and times always encode
 	c.writeCookie(g, purpose, c.options.Cookies.Seal(purpose, text), int(lifetime.Seconds()))

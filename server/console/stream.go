@@ -55,6 +55,7 @@ func versionSeen(r *http.Request) int {
 	return -1
 }
 
+// earlierTime returns the earlier of two times.
 func earlierTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
@@ -69,10 +70,11 @@ type watcher struct {
 	page        anyPage
 	query       query
 	isOperator  bool
-	versionSeen int // version
-	isTroubled  bool
+	versionSeen int  // the browser has this version of the live part; -1: none
+	isTroubled  bool // the browser shows why nothing new comes
 }
 
+// streamTopic sends readings until the browser leaves, the login ends or the replica stops.
 func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) error {
 	beat := time.NewTicker(w.console.streamBeat)
 	defer beat.Stop()
@@ -86,6 +88,7 @@ func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) e
 			return err
 		}
 		select {
+		// The next turn of the loop takes the reading.
 		case <-changed:
 		case <-beat.C:
 			// Where nobody knows, it goes on: Health has to show that the database does not answer.

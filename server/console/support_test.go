@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,26 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	page := b.as(ivyToken).get("/players?q=bob").Body
 	require.NotContains(t, page, "Free the seat")
 	require.Equal(t, http.StatusNotFound, w.get("/tickets/none/cancel").Status)
+}
+
+// Pins the seat of another player, whose id is the same but for a space at its end, and who lost it.
+func TestActionsTakeIDsOfPlayersExactly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddServer("eu-1", 8)
+	session := b.place("duel", "bob", "bob ").SessionID
+	w := b.as(adaToken)
+	require.Contains(t, w.get(sessionPath(session)).Body, "/free?player=bob&#43;")
+	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(session)+"/free?player=bob+", "reason", "stuck").Status)
+	require.Equal(t, []string{"bob"}, storetest.Values[string](b.DB, "SELECT sub FROM seats"))
+}
+
+// Pins a next page that begins within the page before, because its key was cut: those of lists of players are long.
+func TestKeysOfRowsAreNotCut(t *testing.T) {
+	t.Parallel()
+	place, player := strings.Repeat("r", 200), strings.Repeat("p", 255)
+	first, second := query{values: url.Values{afterParam: {place + "~" + player}}}.lastKey()
+	require.Equal(t, []string{place, player}, []string{first, second})
 }
 
 // Pins a player who asks to be erased, or for what is known, and whom support cannot serve in the console.

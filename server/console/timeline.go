@@ -20,16 +20,20 @@ func newTimeline(now time.Time, minutes int) *timeline {
 
 // indexOf returns the place of a minute; ok is false for a minute that the timeline does not have.
 func (t *timeline) indexOf(minute time.Time) (i int, ok bool) {
+	// A division rounds towards 0: without the comparison below, the minute before the first would count as the first.
 	i = int(minute.Sub(t.fromMinute) / time.Minute)
 	return i, i >= 0 && i < len(t.values) && !minute.Before(t.fromMinute)
 }
 
+// addValue adds to the value of a minute. Minutes that the timeline does not have are ignored: the current one, and
+// those that have become too old since they were read.
 func (t *timeline) addValue(minute time.Time, value float64) {
 	if i, ok := t.indexOf(minute); ok {
 		t.values[i], t.isKnown[i] = t.values[i]+value, true
 	}
 }
 
+// keepHighest keeps the highest value of a minute, where several profiles have one.
 func (t *timeline) keepHighest(minute time.Time, value float64) {
 	if i, ok := t.indexOf(minute); ok {
 		t.values[i], t.isKnown[i] = max(t.values[i], value), true

@@ -70,39 +70,42 @@ func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld 
 	return u.usedCapabilities, isOld
 }
 
-func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) {
-	agents, err := hasRow(ctx, q, opsview.Agents, opsview.AgentFilter{})
-	if err != nil {
-		return nil, err
-	}
+// signsOfUse are the rows that show that a capability is used: any one of them is enough.
+var signsOfUse = []struct {
+	capability string
+	isThere    func(context.Context, opsview.Querier) (bool, error)
+}{
+	{usesAgents, anyRow(opsview.Agents, opsview.AgentFilter{})},
 	// A project with keys is set up, though nobody may be in its rooms now.
-	keys, err := hasRow(ctx, q, opsview.ProjectKeys, opsview.Any{})
-	if err != nil {
-		return nil, err
-	}
-	rooms, err := hasRow(ctx, q, opsview.Lobbies, opsview.LobbyFilter{})
-	if err != nil {
-		return nil, err
-	}
-	pools, err := hasRow(ctx, q, opsview.Pools, opsview.PoolFilter{})
-	if err != nil {
-		return nil, err
-	}
-	webhooks, err := hasRow(ctx, q, opsview.Webhooks, opsview.WebhookFilter{})
-	if err != nil {
-		return nil, err
-	}
-	valves, err := hasRow(ctx, q, opsview.Valves, opsview.ValveFilter{})
-	if err != nil {
-		return nil, err
-	}
-	deployments, err := hasRow(ctx, q, opsview.Deployments, opsview.DeploymentFilter{})
-	return map[string]bool{usesAgents: agents, usesLobby: keys || rooms, usesPools: pools || deployments,
-		usesWebhooks: webhooks, usesValves: valves}, err
+	{usesLobby, anyRow(opsview.ProjectKeys, opsview.Any{})},
+	{usesLobby, anyRow(opsview.Lobbies, opsview.LobbyFilter{})},
+	{usesPools, anyRow(opsview.Pools, opsview.PoolFilter{})},
+	{usesPools, anyRow(opsview.Deployments, opsview.DeploymentFilter{})},
+	{usesWebhooks, anyRow(opsview.Webhooks, opsview.WebhookFilter{})},
+	{usesValves, anyRow(opsview.Valves, opsview.ValveFilter{})},
 }
 
-// hasRow reports whether a filter selects any row of a view.
-func hasRow[T any, F opsview.Filter](ctx context.Context, q opsview.Querier, v opsview.View[T, F], f F) (bool, error) {
-	rows, err := v.Read(ctx, q, f, opsview.Page{Limit: 1})
-	return len(rows) > 0, err
+// readUsage returns for each capability whether the installation uses it.
+func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) {
+	used := map[string]bool{}
+	for _, sign := range signsOfUse {
+		// One sign is enough, and each costs a query.
+		if used[sign.capability] {
+			continue
+		}
+		found, err := sign.isThere(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		used[sign.capability] = found
+	}
+	return used, nil
+}
+
+// anyRow returns what reports whether a filter selects any row of a view.
+func anyRow[T any, F opsview.Filter](v opsview.View[T, F], f F) func(context.Context, opsview.Querier) (bool, error) {
+	return func(ctx context.Context, q opsview.Querier) (bool, error) {
+		rows, err := v.Read(ctx, q, f, opsview.Page{Limit: 1})
+		return len(rows) > 0, err
+	}
 }

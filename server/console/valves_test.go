@@ -26,6 +26,8 @@ func TestValves(t *testing.T) {
 
 	require.Contains(t, w.get("/valves/launch/limit").Body, `value="0.001"`)
 	require.Contains(t, w.act("/valves/launch/limit", "rate", "fast", "max_players", "0").Body, "must be a number")
+	require.Contains(t, w.act("/valves/launch/limit", "rate", "1", "max_players", "many").Body,
+		"must be a whole number that is not negative")
 	require.Contains(t, w.act("/valves/launch/limit", "rate", "-1", "max_players", "0").Body,
 		"the rate must be more than 0")
 	require.Equal(t, http.StatusSeeOther, w.act("/valves/launch/limit", "rate", "0.5", "max_players", "20000").Status)

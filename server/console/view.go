@@ -18,16 +18,17 @@ type view struct {
 	Now      time.Time
 
 	// The following are not set while "live" is rendered, because it is the same for everybody of a role.
-	Session session
-	Nav     []navGroup
-	Theme   string // light, dark, or empty: as the system says
-	Notice  string // what the last action did
-	Live    template.HTML
-	Version int  // of Live
-	Watched bool // whether Live is replaced
-	Build   string
+	Session  session
+	Nav      []navGroup
+	Theme    string // light, dark, or empty: as the system says
+	Notice   string // what the last action did
+	LiveHTML template.HTML
+	Version  int  // of LiveHTML
+	Watched  bool // whether LiveHTML is replaced
+	Build    string
 }
 
+// viewOf returns what every page shows beside its data. It takes the notice of the last action, which is shown once.
 func (c *Console) viewOf(g *gin.Context, q query, data any) view {
 	s := sessionOf(g)
 	ctx, cancel := c.boundCall(g.Request.Context())
@@ -42,6 +43,7 @@ func (c *Console) viewOf(g *gin.Context, q query, data any) view {
 // themeOf returns the theme that the browser chose (static/console.js sets the cookie).
 func themeOf(r *http.Request) string {
 	cookie, err := r.Cookie("director-theme")
+	// Anybody can write the cookie, and the page carries its value: nothing else gets there.
 	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
 		return ""
 	}
@@ -50,9 +52,12 @@ func themeOf(r *http.Request) string {
 
 // leaveNotice keeps a text for the next page of the browser.
 func (c *Console) leaveNotice(g *gin.Context, text string) {
-	c.setCookie(g, purposeNotice, text[:min(len(text), 1000)], time.Minute)
+	// Browsers drop a cookie of more than 4 KiB, and the notice with it. A minute: the next page takes it, and one that
+	// was never loaded must not show it much later.
+	c.setCookie(g, purposeNotice, shortenText(text, 1000), time.Minute)
 }
 
+// takeNotice returns the text that leaveNotice kept, and forgets it; "": none.
 func (c *Console) takeNotice(g *gin.Context) (text string) {
 	if c.openCookie(g.Request, purposeNotice, &text) {
 		c.clearCookie(g, purposeNotice)
@@ -65,7 +70,7 @@ func (c *Console) showPage(g *gin.Context, p anyPage) {
 	q := queryOf(g)
 	data, err := p.loadData(g.Request.Context(), q)
 	if err != nil {
-		c.failPage(g, err)
+		rest.Fail(g, err)
 		return
 	}
 	v := c.viewOf(g, q, data)
@@ -74,6 +79,6 @@ func (c *Console) showPage(g *gin.Context, p anyPage) {
 		rest.Fail(g, err)
 		return
 	}
-	v.Live, v.Version, v.Watched = live.html, live.version, p.readEvery > 0
+	v.LiveHTML, v.Version, v.Watched = live.html, live.version, p.readEvery > 0
 	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName[p.templateName], v)
 }
