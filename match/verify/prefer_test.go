@@ -52,7 +52,7 @@ func TestTheMatchThatIsPreferredIsMade(t *testing.T) {
 			{Name: "r", Min: 1, Max: 1, Step: 1}, {Name: "s", Min: 1, Max: 1, Step: 1},
 		}}
 		soft := func(id string, r profile.Rule) {
-			r.ID, r.Missing.Pass, r.Spread = id, true, profile.NoSpread
+			r.ID, r.Missing.Pass, r.Limits.Spread = id, true, profile.NoSpread
 			p.Prefer = append(p.Prefer, profile.Preference{Rule: r, Weight: float64(rapid.IntRange(1, 4).Draw(t, id))})
 		}
 		p.Rules = []profile.Rule{{ID: "near", Kind: profile.Near, Attribute: "skill", Missing: profile.Missing{Pass: true}, Limits: profile.Limits{Within: 3}}}
