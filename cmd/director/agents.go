@@ -31,24 +31,20 @@ func (p *program) agentsList() *cobra.Command {
 			"  director agents list -o json | jq -r '.[] | select(.state != \"connected\") | .agent'",
 		Args: cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
-	roomType := cmd.Flags().String("type", "", "Only game servers that can create rooms of this type")
-	name := cmd.Flags().String("name", "", "Only game servers with this name")
-	p.completeFlag(cmd, "region", wordsOf(opsview.Agents, opsview.AgentFilter{}, "region"))
-	p.completeFlag(cmd, "type", wordsOf(opsview.Agents, opsview.AgentFilter{}, "room_types"))
-	p.completeFlag(cmd, "name", wordsOf(opsview.Agents, opsview.AgentFilter{}, "name"))
+	var f opsview.AgentFilter
+	column := func(name string) words { return wordsOf(opsview.Agents, opsview.AgentFilter{}, name) }
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", column("region")},
+		filterFlag{"type", &f.Type, "Only game servers that can create rooms of this type", column("room_types")},
+		filterFlag{"name", &f.Name, "Only game servers with this name", column("name")})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		f := opsview.AgentFilter{Region: *region, Type: *roomType, Name: *name}
-		agents, err := opsview.Agents.Read(ctx, l.store.Pool(), f, opsview.Page{Order: opsview.ByJoining})
-		if err != nil {
-			return err
-		}
-		header := []string{
-			"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
-			"max players", "reply", "endpoint",
-		}
-		out := l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint")
-		return cli.Write(out, agents, header, agentCells)
+		return printView(ctx, l, opsview.Agents, f, opsview.Page{Order: opsview.ByJoining}, table[opsview.Agent]{
+			titles: []string{
+				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
+				"max players", "reply", "endpoint",
+			},
+			spareTitles: []string{"reply", "region", "kept", "max players", "max rooms", "types", "endpoint"},
+			rowCells:    agentCells,
+		})
 	})
 }
 
@@ -56,8 +52,7 @@ func agentCells(a opsview.Agent) []any {
 	return []any{
 		// Reserved rooms count: the agent is about to create them, and max rooms bounds both together.
 		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms,
-		orBlank(a.MaxRooms),
-		a.Connections, orBlank(a.MaxConnections), formatAgo(a.ReplyAge), a.Endpoint,
+		orBlank(a.MaxRooms), a.Connections, orBlank(a.MaxConnections), formatAgo(a.ReplyAge), a.Endpoint,
 	}
 }
 

@@ -26,25 +26,20 @@ func (p *program) agentKeys() *cobra.Command {
 // byAgentKey are the settings of the commands for agent keys.
 const byAgentKey = byOperator | byAgents
 
-// agentKeyLine is an agent key in lists.
+// agentKeyLine is an agent key in the output.
 type agentKeyLine struct {
 	Name        string            `json:"name"`
 	Fingerprint string            `json:"fingerprint"` // as in logs, in ops.agents and in events
 	AgentName   *string           `json:"agent_name"`  // nil: any
 	Labels      map[string]string `json:"labels"`
 	CreatedAt   time.Time         `json:"created_at"`
-}
-
-// newAgentKeyLine is the output of `agents key create`, the only one that contains the secret.
-type newAgentKeyLine struct {
-	agentKeyLine
-
-	Key string `json:"key"`
+	Key         string            `json:"key,omitempty"` // the secret, which `create` alone knows
 }
 
 // lineOfKey has no secret: the database keeps only its digest, of which four bytes identify the key.
 func lineOfKey(k db.AgentKey) agentKeyLine {
-	return agentKeyLine{k.Name, "key#" + hex.EncodeToString(k.Digest[:4]), k.BoundName, k.BoundLabels, k.CreatedAt}
+	return agentKeyLine{Name: k.Name, Fingerprint: "key#" + hex.EncodeToString(k.Digest[:4]), AgentName: k.BoundName,
+		Labels: k.BoundLabels, CreatedAt: k.CreatedAt}
 }
 
 func (p *program) agentKeyCreate() *cobra.Command {
@@ -84,7 +79,9 @@ func (p *program) agentKeyCreate() *cobra.Command {
 			return err
 		}
 		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
+			line := lineOfKey(made)
+			line.Key = key
+			return cli.WriteJSON(l.out.Writer, line)
 		}
 		// The key alone is on stdout, so that it can go into a file or a variable; what people should know is on
 		// stderr.

@@ -24,7 +24,7 @@ func TestAgentKeys(t *testing.T) {
 	environ := env("DATABASE_URL=" + dbtest.New(t))
 	require.Equal(t, "[]\n", director.OK(t, environ, "agents", "key", "list", "-o", "json"), "never null")
 
-	made := clitest.Read[newAgentKeyLine](t, director, environ, "agents", "key", "create", "--name", "eu1", "--label",
+	made := clitest.Read[agentKeyLine](t, director, environ, "agents", "key", "create", "--name", "eu1", "--label",
 		"region=eu", "--label", "tier=1", "--agent-name", "eu0")
 	digest := sha256.Sum256([]byte(made.Key))
 	require.Equal(t, "key#"+hex.EncodeToString(digest[:4]), made.Fingerprint)
@@ -44,7 +44,7 @@ func TestAgentKeys(t *testing.T) {
 	keys := clitest.Read[[]agentKeyLine](t, director, environ, "agents", "key", "list")
 	require.Len(t, keys, 2)
 	require.Nil(t, keys[0].AgentName)
-	require.Equal(t, made.agentKeyLine.Fingerprint, keys[1].Fingerprint)
+	require.Equal(t, made.Fingerprint, keys[1].Fingerprint)
 	listed := director.OK(t, environ, "agents", "key", "list")
 	require.Contains(t, listed, made.Fingerprint)
 	require.Contains(t, listed, "region=eu,tier=1")

@@ -51,45 +51,49 @@ func (p *program) atCommand() *cobra.Command {
 	})
 }
 
-// pastWriters print what was true at a time, by the second argument of `at`.
-var pastWriters = map[string]func(context.Context, operator, db.AsOf) error{
-	"fleet": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.store.FleetAt(ctx, a)
-		header := []string{"region", "instance", "status", "sessions", "players", "reserved", "capacity", "modes",
-			"version", "endpoint", "since"}
-		return writePast(l.out.Sparing("endpoint", "version", "since"), found, err, header,
-			func(i db.InstanceAt) []any {
-				return []any{i.Region, i.Instance, i.Status, i.Sessions, i.Players, i.ReservedSeats, i.Capacity,
-					i.Modes,
-					i.Version, i.Endpoint, i.Since}
-			})
-	},
-	"sessions": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.store.SessionsAt(ctx, a)
-		header := []string{"session", "mode", "instance", "players", "connected", "max", "opened at", "closed at"}
-		return writePast(l.out.Sparing("connected", "closed at"), found, err, header, func(s db.SessionAt) []any {
+// pastWriter prints the rows that were true at a time.
+type pastWriter func(ctx context.Context, l operator, a db.AsOf) error
+
+// pastWriters are those of the second argument of `at`.
+var pastWriters = map[string]pastWriter{
+	"fleet": pastOf((*db.Store).FleetAt, table[db.InstanceAt]{
+		titles: []string{"region", "instance", "status", "sessions", "players", "reserved", "capacity", "modes",
+			"version", "endpoint", "since"},
+		spareTitles: []string{"endpoint", "version", "since"},
+		rowCells: func(i db.InstanceAt) []any {
+			return []any{i.Region, i.Instance, i.Status, i.Sessions, i.Players, i.ReservedSeats, i.Capacity, i.Modes,
+				i.Version, i.Endpoint, i.Since}
+		},
+	}),
+	"sessions": pastOf((*db.Store).SessionsAt, table[db.SessionAt]{
+		titles:      []string{"session", "mode", "instance", "players", "connected", "max", "opened at", "closed at"},
+		spareTitles: []string{"connected", "closed at"},
+		rowCells: func(s db.SessionAt) []any {
 			return []any{s.Session, s.Mode, s.Instance, s.Players, s.Connected, s.MaxPlayers, s.OpenedAt, s.ClosedAt}
-		})
-	},
-	"seats": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.store.SeatsAt(ctx, a)
-		header := []string{"session", "player", "seat", "mode", "instance", "reserved at", "connected at", "left at"}
-		return writePast(l.out.Sparing("reserved at", "mode", "left at"), found, err, header, func(s db.SeatAt) []any {
+		},
+	}),
+	"seats": pastOf((*db.Store).SeatsAt, table[db.SeatAt]{
+		titles:      []string{"session", "player", "seat", "mode", "instance", "reserved at", "connected at", "left at"},
+		spareTitles: []string{"reserved at", "mode", "left at"},
+		rowCells: func(s db.SeatAt) []any {
 			return []any{s.Session, s.Player, s.State, s.Mode, s.Instance, s.ReservedAt, s.ConnectedAt, s.LeftAt}
-		})
-	},
-	"keys": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.store.KeysAt(ctx, a)
-		header := []string{"kid", "state", "alg", "publish at", "sign from", "sign until", "verify until"}
-		return writePast(l.out.Sparing("alg", "publish at"), found, err, header, func(k db.KeyAt) []any {
+		},
+	}),
+	"keys": pastOf((*db.Store).KeysAt, table[db.KeyAt]{
+		titles:      []string{"kid", "state", "alg", "publish at", "sign from", "sign until", "verify until"},
+		spareTitles: []string{"alg", "publish at"},
+		rowCells: func(k db.KeyAt) []any {
 			return []any{k.KID, k.State, k.Alg, k.PublishAt, k.SignFrom, k.SignUntil, k.VerifyUntil}
-		})
-	},
+		},
+	}),
 }
 
-func writePast[T any](out cli.Output, found []T, err error, header []string, cells func(T) []any) error {
-	if err != nil {
-		return err
+func pastOf[T any](read func(*db.Store, context.Context, db.AsOf) ([]T, error), t table[T]) pastWriter {
+	return func(ctx context.Context, l operator, a db.AsOf) error {
+		found, err := read(l.store, ctx, a)
+		if err != nil {
+			return err
+		}
+		return t.write(l.out, found)
 	}
-	return cli.Write(out, found, header, cells)
 }

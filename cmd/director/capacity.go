@@ -52,8 +52,7 @@ func (p *program) capacityCommand() *cobra.Command {
 		const most = 1024
 		if r.players < 1 || r.players > most || r.seats < 1 || r.seats > most {
 			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d",
-				r.players,
-				r.seats, most))
+				r.players, r.seats, most))
 		}
 		// The players play together, so that their session has at least as many seats.
 		r.seats = max(r.seats, r.players)

@@ -34,18 +34,16 @@ func (p *program) cellsList() *cobra.Command {
 		Example: "  director cells list\n  director cells list -o json | jq -r '.[].address'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, found, []string{"cell", "address", "regions", "listeners", "set", "by"},
-			func(c opsview.Cell) []any {
+		return printView(ctx, l, opsview.Cells, opsview.Any{}, opsview.Page{}, table[opsview.Cell]{
+			titles: []string{"cell", "address", "regions", "listeners", "set", "by"},
+			rowCells: func(c opsview.Cell) []any {
 				var listeners []string
 				for _, name := range slices.Sorted(maps.Keys(c.Listeners)) {
 					listeners = append(listeners, name+"="+c.Listeners[name])
 				}
 				return []any{c.Cell, c.Address, c.Regions, listeners, c.SetAt, c.SetBy}
-			})
+			},
+		})
 	})
 }
 

@@ -52,12 +52,12 @@ func addReason(cmd *cobra.Command, help string) *string {
 	return reason
 }
 
-// requireReason is addReason for a command that must have a reason. If standard is not "", it is the default.
-func requireReason(cmd *cobra.Command, standard, help string) *string {
+// requireReason is addReason for a command that must have a reason. "" is no default: the flag is required.
+func requireReason(cmd *cobra.Command, defaultReason, help string) *string {
 	reason := addReason(cmd, help)
 	flag := cmd.Flags().Lookup("reason")
 	// Also DefValue, which --help shows.
-	*reason, flag.DefValue = standard, standard
+	*reason, flag.DefValue = defaultReason, defaultReason
 	checkFirst(cmd, func([]string) error {
 		switch {
 		case *reason != "":
@@ -94,6 +94,15 @@ func addLimit(cmd *cobra.Command, help string) *int {
 	return limit
 }
 
+// ifGiven returns the value of a flag, or nil where the command line does not have it: its zero value may be one that
+// somebody wants. What is nil is not changed, and something new gets the default of the database.
+func ifGiven[T any](cmd *cobra.Command, flag string, value *T) *T {
+	if cmd.Flags().Changed(flag) {
+		return value
+	}
+	return nil
+}
+
 // addYes adds --yes to a command that asks for a confirmation, for [program.askConfirmation].
 func addYes(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
@@ -123,11 +132,6 @@ func writeDetails[T any](out cli.Output, details T, write func(T, cli.Output) er
 		return cli.WriteJSON(out.Writer, details)
 	}
 	return write(details, out)
-}
-
-// writeFields prints one thing as a table of its fields and their values.
-func writeFields(out cli.Output, lines [][2]any) error {
-	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
 }
 
 // program holds the inputs and outputs that all sub-commands share.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // completionTimeout bounds how long a shell waits after Tab.
@@ -56,35 +59,37 @@ func matchingWords(all []string, begun string, given []string) []string {
 	return found[:min(len(found), maxWords)] // a shell asks before it lists more
 }
 
-// poolWords completes pools, REGION/APP/VERSION.
-func poolWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	pools, err := opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{}, opsview.Page{})
-	all := make([]string, len(pools))
-	for i, p := range pools {
-		all[i] = p.Region + "/" + p.App + "/" + p.Version
+// wordsFrom are the words of what a function reads, for what no view has in the form of the arguments.
+func wordsFrom[T any](read func(ctx context.Context, l operator) ([]T, error), word func(T) string) words {
+	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+		found, err := read(ctx, l)
+		all := make([]string, len(found))
+		for i, item := range found {
+			all[i] = word(item)
+		}
+		return matchingWords(all, begun, given), err
 	}
-	return matchingWords(all, begun, given), err
 }
+
+// poolWords completes pools, REGION/APP/VERSION.
+var poolWords = wordsFrom(func(ctx context.Context, l operator) ([]opsview.Pool, error) {
+	return opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{}, opsview.Page{})
+}, func(p opsview.Pool) string { return p.Region + "/" + p.App + "/" + p.Version })
 
 // agentKeyWords completes the names of agent keys.
-func agentKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	keys, err := l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
-	all := make([]string, len(keys))
-	for i, k := range keys {
-		all[i] = k.Name
-	}
-	return matchingWords(all, begun, given), err
-}
+var agentKeyWords = wordsFrom(func(ctx context.Context, l operator) ([]db.AgentKey, error) {
+	return l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
+}, func(k db.AgentKey) string { return k.Name })
+
+// enrolmentWords completes enrolments, REGION/NAME.
+var enrolmentWords = wordsFrom(func(ctx context.Context, l operator) ([]opsview.Enrolment, error) {
+	return opsview.Enrolments.Read(ctx, l.store.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
+}, func(e opsview.Enrolment) string { return e.Region + "/" + e.Name })
 
 // projectWords completes the id of a project.
-func projectWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	projects, err := l.store.Projects(ctx, "", db.MaxProjectPage)
-	all := make([]string, len(projects))
-	for i, p := range projects {
-		all[i] = p.ID
-	}
-	return matchingWords(all, begun, given), err
-}
+var projectWords = wordsFrom(func(ctx context.Context, l operator) ([]query.Project, error) {
+	return l.store.Projects(ctx, "", db.MaxProjectPage)
+}, func(p query.Project) string { return p.ID })
 
 // projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
 func projectKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
@@ -108,6 +113,43 @@ func projectKeyWords(ctx context.Context, l operator, begun string, given []stri
 // ticketWords completes the id of a ticket that waits.
 func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
 	return l.store.TicketsBeginning(ctx, begun)
+}
+
+// filterFlag is a flag with which a list shows only the rows that have a value in a column.
+type filterFlag struct {
+	name  string
+	value *string // "": all rows
+	help  string
+	words words
+}
+
+// addFilters adds flags that narrow a list. Their completion offers what there is.
+func (p *program) addFilters(cmd *cobra.Command, filters ...filterFlag) {
+	for _, f := range filters {
+		cmd.Flags().StringVar(f.value, f.name, "", f.help)
+		p.completeFlag(cmd, f.name, f.words)
+	}
+}
+
+// addChoice adds a flag that has one of a few values, or the value that it has now, which is the default. Another one is
+// a usage error: with a filter that matches nothing, the list would look empty.
+func addChoice(cmd *cobra.Command, value *string, flag, help string, choices ...string) {
+	defaultValue := *value
+	cmd.Flags().StringVar(value, flag, defaultValue, help)
+	completeFixed(cmd, flag, choices)
+	checkFirst(cmd, func([]string) error {
+		if *value == defaultValue || slices.Contains(choices, *value) {
+			return nil
+		}
+		last := len(choices) - 1
+		return cli.Usage(fmt.Errorf("--%s %q is not allowed: it must be %s or %s", flag, *value,
+			strings.Join(choices[:last], ", "), choices[last]))
+	})
+}
+
+// completeFixed registers the completion of a flag whose words do not depend on the database.
+func completeFixed(cmd *cobra.Command, flag string, choices []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // completeFlag registers the completion of a flag.

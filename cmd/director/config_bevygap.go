@@ -47,18 +47,15 @@ func (c *Config) bevygapSettings() []setting {
 
 // natsURL is where game servers with bevygap's plugin connect.
 func natsURL(p *string) value {
-	v := value{kindName: "url", allowedText: "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"}
-	v.showText = func() string { return *p }
-	v.setText = func(text string) error {
+	allowed := "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"
+	return checkedText(p, "url", allowed, func(text string) bool {
 		_, at, _ := strings.Cut(text, "://")
 		host, port, err := net.SplitHostPort(at)
 		number, errPort := strconv.ParseUint(port, 10, 16)
 		isURL := strings.HasPrefix(text, serverenv.PlainNATS) || strings.HasPrefix(text, serverenv.SecureNATS)
-		*p = text
-		return v.requireAllowed(isURL && err == nil && errPort == nil && number > 0 && host != "" &&
-			!strings.ContainsAny(host, "/@ ,"))
-	}
-	return v
+		// Neither a user nor a list of servers: clients of NATS take both, and here they have no effect.
+		return isURL && err == nil && errPort == nil && number > 0 && host != "" && !strings.ContainsAny(host, "/@ ,")
+	})
 }
 
 // natsOptions returns the options of the listener for bevygap's plugin; nil: it is not served.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -81,26 +80,17 @@ func (c *Config) checkConsole() error {
 	}
 	// Without an issuer only the tokens of operators log in.
 	if c.OIDC.Issuer == "" {
-		if len(c.Server.OpsTokens) == 0 {
-			return errors.New("nobody could log in to the console: set DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl " +
-				"rand -hex 24' makes a secret), or DIRECTOR_CONSOLE_OIDC_ISSUER")
-		}
-		return nil
-	}
-	var missing []error
-	if c.OIDC.ClientID == "" {
-		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
+		return unmetNeeds(need{len(c.Server.OpsTokens) == 0, "nobody could log in to the console: set " +
+			"DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl rand -hex 24' makes a secret), or DIRECTOR_CONSOLE_OIDC_ISSUER"})
 	}
 	// The path of the redirect is the director's own: issuers compare the whole address with the registered one.
-	if u, err := url.Parse(c.Console.Options.URL); err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/" {
-		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: "+
-			"set DIRECTOR_CONSOLE_URL, "+
-			"such as https://console.example, without a path"))
-	}
-	if len(c.OIDC.Operators)+len(c.OIDC.Viewers) == 0 {
-		missing = append(missing, errors.New("nobody could do anything in the console: set "+
-			"DIRECTOR_CONSOLE_OIDC_OPERATORS or "+
-			"DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+c.OIDC.RoleClaim))
-	}
-	return errors.Join(missing...)
+	u, err := url.Parse(c.Console.Options.URL)
+	noURL := err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/"
+	return unmetNeeds(
+		need{c.OIDC.ClientID == "", "logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"},
+		need{noURL, "logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, such " +
+			"as https://console.example, without a path"},
+		need{len(c.OIDC.Operators)+len(c.OIDC.Viewers) == 0, "nobody could do anything in the console: set " +
+			"DIRECTOR_CONSOLE_OIDC_OPERATORS or DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim " + c.OIDC.RoleClaim},
+	)
 }

@@ -102,8 +102,7 @@ func (c *Config) checkOrchestrator() error {
 	// Without keys, its callers could command every game server.
 	if c.Orchestrator.Options.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
 		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex " +
-			"24' makes one), " +
-			"or turn the API off with --orchestrator-api=false")
+			"24' makes one), or turn the API off with --orchestrator-api=false")
 	}
 	return nil
 }

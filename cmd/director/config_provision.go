@@ -149,22 +149,15 @@ func providersList(p *[]string) value {
 
 // ownerName is short, because the owner is a part of the names that providers bound; see provider.OwnerOf.
 func ownerName(p *string) value {
-	v := textValue(p, "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end")
-	v.setText = func(text string) error {
-		*p = text
-		_, err := provider.OwnerOf(text)
-		return v.requireAllowed(err == nil)
-	}
-	return v
+	return checkedText(p, "text", "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end",
+		func(text string) bool {
+			_, err := provider.OwnerOf(text)
+			return err == nil
+		})
 }
 
 func dockerHost(p *string) value {
-	v := textValue(p, "unix:///path or tcp://host:port")
-	v.setText = func(text string) error {
-		*p = text
-		return v.requireAllowed(docker.ValidHost(text))
-	}
-	return v
+	return checkedText(p, "text", "unix:///path or tcp://host:port", docker.ValidHost)
 }
 
 // ipAddress is an address that players can dial: not 0.0.0.0, and none of a zone, which means something on one machine
@@ -210,14 +203,7 @@ func commandsText(commands map[string][]string) string {
 
 // variableNames are names of variables, or their beginnings with a star.
 func variableNames(p *[]string) value {
-	v := listValue(p, "names of variables, such as MAP or GAME_*")
-	set := v.setText
-	v.setText = func(text string) error {
-		err := set(text)
-		return errors.Join(err, v.requireAllowed(!slices.ContainsFunc(*p,
-			func(name string) bool { return !variableName.MatchString(name) })))
-	}
-	return v
+	return listValue(p, "names of variables, such as MAP or GAME_*").checkedItems(p, variableName.MatchString)
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)

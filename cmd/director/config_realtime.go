@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,13 +120,8 @@ func secondsValue(p *time.Duration, least, most time.Duration) value {
 
 // hookURL is masked as a whole: it may have a password.
 func hookURL(p *string) value {
-	v := hiddenText(p)
-	v.allowedText = "a URL of http or https"
-	v.setText = func(text string) error {
-		u, err := url.Parse(text)
-		*p = text
-		return v.requireAllowed(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
-	}
+	v := checkedText(p, "secret", "a URL of http or https", isWebURL)
+	v.showText = hiddenText(p).showText
 	return v
 }
 
@@ -199,21 +192,16 @@ func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
 // checkRealtime refuses settings with which anybody could connect or make tokens by mistake. Its errors never contain a
 // secret.
 func (c *Config) checkRealtime() error {
-	var missing []error
 	// The control API mints tokens, also where this replica does not verify any.
 	verifies := c.Realtime.Addr != "" && c.Realtime.AuthMode != realtime.AuthDisabled
-	if (verifies || c.Projects.Addr != "") && c.Realtime.MasterSecret == "" && !c.Realtime.KeySecretsOnly {
-		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set "+
-			"DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
-			"or let only the secrets of keys sign with --realtime-key-secrets-only"))
-	}
-	if c.Projects.Addr != "" && len(c.Projects.Options.Tokens) == 0 {
-		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set "+
-			"DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
-	}
-	if c.Realtime.MasterSecret != "" && slices.Contains(c.Projects.Options.Tokens, c.Realtime.MasterSecret) {
-		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
-			"callers of the control API must not know what signs tokens"))
-	}
-	return errors.Join(missing...)
+	noSecret := (verifies || c.Projects.Addr != "") && c.Realtime.MasterSecret == "" && !c.Realtime.KeySecretsOnly
+	return unmetNeeds(
+		need{noSecret, "tokens of the realtime lobby have no secret: set DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand " +
+			"-hex 24' makes one), or let only the secrets of keys sign with --realtime-key-secrets-only"},
+		need{c.Projects.Addr != "" && len(c.Projects.Options.Tokens) == 0, "the control API of the realtime lobby has no " +
+			"token: set DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"},
+		need{c.Realtime.MasterSecret != "" && slices.Contains(c.Projects.Options.Tokens, c.Realtime.MasterSecret),
+			"DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: callers of the control API must " +
+				"not know what signs tokens"},
+	)
 }

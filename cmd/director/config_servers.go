@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -86,31 +84,25 @@ func (c *Config) checkProvision() error {
 	// know.
 	remote := slices.ContainsFunc(c.ProviderNames,
 		func(name string) bool { return name != providerProcess && name != providerManual })
-	var missing []error
-	for _, need := range []struct {
-		absent bool
-		what   string
-	}{
-		{remote && c.ProvisionOwner == "", "its providers need DIRECTOR_PROVISION_OWNER, a name of this installation " +
-			"that no other one has"},
-		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach " +
-			"the replicas"},
-		{c.usesProvider(providerAgones) &&
-			slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA},
-				""),
-			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
-		{c.usesProvider(providerAgones) && c.Agones.Kube != (agones.Kube{}) &&
-			slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
-			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
-		{c.usesProvider(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
-		{c.usesProvider(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
-		{c.usesProvider(providerProcess) && c.Processes.Commands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
-	} {
-		if need.absent {
-			missing = append(missing, fmt.Errorf("DIRECTOR_PROVIDERS: %s", need.what))
-		}
-	}
-	return errors.Join(missing...)
+	agonesAPI := []string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA}
+	kube := []string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}
+	return unmetNeeds(
+		need{remote && c.ProvisionOwner == "", "DIRECTOR_PROVIDERS: its providers need DIRECTOR_PROVISION_OWNER, a name " +
+			"of this installation that no other one has"},
+		need{c.needsPublicURL() && c.PublicURL == "", "DIRECTOR_PROVIDERS: its providers need DIRECTOR_PUBLIC_URL, where " +
+			"game servers reach the replicas"},
+		need{c.usesProvider(providerAgones) && slices.Contains(agonesAPI, ""),
+			"DIRECTOR_PROVIDERS: agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
+		// Without Kubernetes the director allocates all the same; half of its settings are a mistake.
+		need{c.usesProvider(providerAgones) && c.Agones.Kube != (agones.Kube{}) && slices.Contains(kube, ""),
+			"DIRECTOR_PROVIDERS: agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
+		need{c.usesProvider(providerDocker) && len(c.Docker.Images) == 0,
+			"DIRECTOR_PROVIDERS: docker needs DIRECTOR_DOCKER_IMAGES"},
+		need{c.usesProvider(providerEdgegap) && c.Edgegap.Token == "",
+			"DIRECTOR_PROVIDERS: edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
+		need{c.usesProvider(providerProcess) && c.Processes.Commands == nil,
+			"DIRECTOR_PROVIDERS: process needs DIRECTOR_PROCESS_COMMANDS"},
+	)
 }
 
 // listenAddrs are the addresses at which this process really listens, such as the port that it got for :0. nil: it does

@@ -71,6 +71,35 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 	return db.Open(ctx, cfg)
 }
 
+// onSettings completes a command that needs settings and no database: it adds their flags, and runs the function with
+// what they say. A command with --output is for [program.onOutput].
+func (p *program) onSettings(cmd *cobra.Command, settings commandSet,
+	run func(ctx context.Context, conf *loaded, args []string) error) *cobra.Command {
+	addFlags(cmd.Flags(), settings)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		conf, err := loadSettings(cmd.Flags(), p.environ, settings)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), conf, args)
+	}
+	return cmd
+}
+
+// onOutput is onSettings for a command that prints a result in the format of --output.
+func (p *program) onOutput(cmd *cobra.Command, settings commandSet,
+	run func(ctx context.Context, conf *loaded, out cli.Output, args []string) error) *cobra.Command {
+	p.onSettings(cmd, settings, func(ctx context.Context, conf *loaded, args []string) error {
+		out, err := cli.OutputOf(cmd)
+		if err != nil {
+			return err
+		}
+		return run(ctx, conf, out, args)
+	})
+	cli.AddOutput(cmd) // after the flags of the settings: --help shows it among the command's own
+	return cmd
+}
+
 // databaseRun is what a command does on the database, with its arguments.
 type databaseRun func(ctx context.Context, l operator, args []string) error
 

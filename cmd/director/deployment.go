@@ -73,9 +73,7 @@ func (d deploymentDetails) writeText(out cli.Output) error {
 	if d.Deployment == nil {
 		fmt.Fprintln(out.Writer, "The deployment is gone: nothing of it is left at its provider.")
 	} else {
-		for _, fact := range deploymentFacts(*d.Deployment) {
-			fmt.Fprintf(out.Writer, "%-12s %s\n", fact[0], fact[1])
-		}
+		writeFacts(out, deploymentFacts(*d.Deployment))
 	}
 	fmt.Fprintln(out.Writer)
 	var before *time.Time // of the row above: the table is written from top to bottom
@@ -102,8 +100,7 @@ func deploymentFacts(d opsview.Deployment) [][2]string {
 		value *string
 	}{
 		{"endpoint", d.Endpoint}, {"ref", d.Ref}, {"claimed ref", d.ClaimedRef}, {"location", d.Location},
-		{"reason", d.Reason},
-		{"last error", d.LastError}, {"refused", d.Refused},
+		{"reason", d.Reason}, {"last error", d.LastError}, {"refused", d.Refused},
 	} {
 		// What is not known yet is left out: a new deployment has little of it.
 		if fact.value != nil && *fact.value != "" {

@@ -31,35 +31,28 @@ func (p *program) deploymentsList() *cobra.Command {
 		Example: "  director deployments list\n  director deployments list --phase failed -o json | jq -r '.[].last_error'",
 		Args:    cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
-	app := cmd.Flags().String("app", "", "Only this app")
-	phase := cmd.Flags().String("phase", "",
+	var f opsview.DeploymentFilter
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", deploymentWords("region")},
+		filterFlag{"app", &f.App, "Only this app", deploymentWords("app")})
+	cmd.Flags().StringVar(&f.Phase, "phase", "",
 		"Only this phase: wanted, deploying, starting, ready, draining, failed or stopping")
-	p.completeFlag(cmd, "region", deploymentWords("region"))
-	p.completeFlag(cmd, "app", deploymentWords("app"))
-	_ = cmd.RegisterFlagCompletionFunc("phase",
-		cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
+	completeFixed(cmd, "phase", deploymentPhases)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
-		found, err := opsview.Deployments.Read(ctx, l.store.Pool(), f,
-			opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
-		if err != nil {
-			return err
-		}
-		header := []string{
-			"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint",
-			"location", "reason",
-			"last error",
-		}
-		out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
-		return cli.Write(out, found, header, func(d opsview.Deployment) []any {
-			age := briefDuration(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
-			return []any{
-				d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
-				orBlank(d.Endpoint),
-				orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
-			}
-		})
+		return printView(ctx, l, opsview.Deployments, f,
+			opsview.Page{Order: opsview.OldestFirst, Limit: 10_000}, table[opsview.Deployment]{
+				titles: []string{
+					"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age",
+					"endpoint", "location", "reason", "last error",
+				},
+				spareTitles: []string{"location", "provider", "desired", "endpoint", "last error", "region"},
+				rowCells: func(d opsview.Deployment) []any {
+					age := briefDuration(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
+					return []any{
+						d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
+						orBlank(d.Endpoint), orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
+					}
+				},
+			})
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -169,21 +168,9 @@ func writeEnvironment(out cli.Output, env provider.Env) error {
 		return cli.WriteJSON(out.Writer, map[string]string(env))
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if _, err := io.WriteString(out.Writer, name+"="+shellQuoted(env[name])+"\n"); err != nil {
+		if _, err := io.WriteString(out.Writer, name+"="+quoteForShell(env[name])+"\n"); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// shellQuoted quotes a text for a POSIX shell.
-func shellQuoted(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_-./:,@+", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

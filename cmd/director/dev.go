@@ -28,35 +28,24 @@ func (p *program) devCommand() *cobra.Command {
 		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
 		Args:    cli.Exactly(0),
 	}
-	addFlags(cmd.Flags(), byDev)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := loadSettings(cmd.Flags(), p.environ, byDev)
-		if err != nil {
-			return err
-		}
+	p.onSettings(cmd, byDev, func(ctx context.Context, conf *loaded, _ []string) error {
 		if err := conf.config.checkOpenFleet(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.runDevelopment(cmd.Context(), conf, (*devRun).printWelcome)
-	}
+		return p.runDevelopment(ctx, conf, (*devRun).printWelcome)
+	})
 	cmd.AddCommand(p.devHints())
 	return cmd
 }
 
 func (p *program) devHints() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onSettings(&cobra.Command{
 		Use:     "hints",
 		Short:   "Print what a running 'director dev' serves, and commands to try",
 		Long:    "Prints all addresses of a 'director dev' that runs on this machine, and commands with which you act as a game server and as a player.",
 		Example: "  director dev hints\n  director dev hints --data ./director-data",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byHints)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := loadSettings(cmd.Flags(), p.environ, byHints)
-		if err != nil {
-			return err
-		}
+	}, byHints, func(_ context.Context, conf *loaded, _ []string) error {
 		data, err := conf.config.dataDir()
 		if err != nil {
 			return err
@@ -66,8 +55,7 @@ func (p *program) devHints() *cobra.Command {
 			_, err = io.WriteString(p.stdout, hints)
 		}
 		return err
-	}
-	return cmd
+	})
 }
 
 // checkOpenFleet allows a missing fleet token on loopback only.

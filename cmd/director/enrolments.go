@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,20 +32,22 @@ func (p *program) enrolmentsList() *cobra.Command {
 		Example: "  director enrolments list\n  director enrolments list --all\n  director enrolments list -o json | jq -r '.[] | select(.servers == .max_servers) | .name'",
 		Args:    cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
+	var f opsview.EnrolmentFilter
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
-	p.completeFlag(cmd, "region", regionWords)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Enrolments.Read(ctx, l.store.Pool(),
-			opsview.EnrolmentFilter{Region: *region, Useful: !*all}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by"}
-		return cli.Write(l.out.Sparing("created by", "modes"), found, header, func(e opsview.Enrolment) []any {
-			return []any{e.Region, e.Name, e.State, allowedModes(e.Modes), e.Servers, e.MaxServers,
-				readableTime(&e.ExpiresAt),
-				e.CreatedBy}
+		f.Useful = !*all
+		return printView(ctx, l, opsview.Enrolments, f, opsview.Page{}, table[opsview.Enrolment]{
+			titles: []string{
+				"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by",
+			},
+			spareTitles: []string{"created by", "modes"},
+			rowCells: func(e opsview.Enrolment) []any {
+				return []any{
+					e.Region, e.Name, e.State, allowedModes(e.Modes), e.Servers, e.MaxServers,
+					readableTime(&e.ExpiresAt), e.CreatedBy,
+				}
+			},
 		})
 	})
 }
@@ -71,33 +71,21 @@ func (p *program) enrolmentsServers() *cobra.Command {
 		Args: cli.Exactly(0),
 	}
 	f := opsview.ServerCredentialFilter{Running: true}
-	kinds := []string{"enrolment", "deployment", "agent key", "fleet token"}
-	cmd.Flags().StringVar(&f.Region, "region", "", "Only this region")
-	cmd.Flags().StringVar(&f.Credential, "credential", "",
-		"Only this kind: enrolment, deployment, agent key or fleet token")
-	cmd.Flags().StringVar(&f.Enrolment, "name", "", "Only those of the enrolment with this name")
-	p.completeFlag(cmd, "region", regionWords)
-	p.completeFlag(cmd, "credential", func(_ context.Context, _ operator, begun string,
-		given []string) ([]string, error) {
-		return matchingWords(kinds, begun, given), nil
-	})
-	p.completeFlag(cmd, "name", wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name"))
-	checkFirst(cmd, func([]string) error {
-		if f.Credential != "" && !slices.Contains(kinds, f.Credential) {
-			return cli.Usage(fmt.Errorf("--credential %q must be enrolment, deployment, agent key or fleet token",
-				f.Credential))
-		}
-		return nil
-	})
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
+	addChoice(cmd, &f.Credential, "credential", "Only this kind: enrolment, deployment, agent key or fleet token",
+		"enrolment", "deployment", "agent key", "fleet token")
+	p.addFilters(cmd, filterFlag{"name", &f.Enrolment, "Only those of the enrolment with this name",
+		wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name")})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.ServerCredentials.Read(ctx, l.store.Pool(), f, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"}
-		return cli.Write(l.out.Sparing("enrolled at", "status"), found, header, func(s opsview.ServerCredential) []any {
-			return []any{s.Region, s.Instance, s.Status, s.Credential, orBlank(s.Enrolment), readableTime(s.EnrolledAt),
-				readableTime(s.ExpiresAt)}
+		return printView(ctx, l, opsview.ServerCredentials, f, opsview.Page{}, table[opsview.ServerCredential]{
+			titles:      []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"},
+			spareTitles: []string{"enrolled at", "status"},
+			rowCells: func(s opsview.ServerCredential) []any {
+				return []any{
+					s.Region, s.Instance, s.Status, s.Credential, orBlank(s.Enrolment), readableTime(s.EnrolledAt),
+					readableTime(s.ExpiresAt),
+				}
+			},
 		})
 	})
 }

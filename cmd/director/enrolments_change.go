@@ -77,7 +77,7 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke REGION/NAME…",
 		Short: "Let the token of an enrolment register no more game servers",
-		Long: "Revokes enrolments, at once and on all replicas. Their game servers go on, and may register again with their own credentials. With --servers\n" +
+		Long: "Revokes enrolments, at once and on all replicas. Their game servers continue, and may register again with their own credentials. With --servers\n" +
 			"the credentials of these game servers are revoked, too, as 'director enrolments revoke-server' does: use it when the token has leaked.",
 		Example:           "  director enrolments revoke eu-west/rack-7\n  director enrolments revoke eu-west/rack-7 --servers",
 		Args:              cli.AtLeast(1),
@@ -116,14 +116,4 @@ func (p *program) enrolmentsRevokeServer() *cobra.Command {
 		return l.changeEach("instance", args,
 			func(id string) (bool, error) { return l.store.As("").RevokeServer(ctx, id) })
 	})
-}
-
-// enrolmentWords completes enrolments, REGION/NAME.
-func enrolmentWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	found, err := opsview.Enrolments.Read(ctx, l.store.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
-	all := make([]string, len(found))
-	for i, e := range found {
-		all[i] = e.Region + "/" + e.Name
-	}
-	return matchingWords(all, begun, given), err
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -32,7 +31,7 @@ func (p *program) evacuateCommand() *cobra.Command {
 		Short: "Take the players off the game servers of a region, of a host or with a label",
 		Long: "Drains the game servers, closes their sessions, and ends those that do not report, or with --dead all of them. Workers do it, in small\n" +
 			"transactions; the command returns at once, or with --wait when everything is decided.\n\n" +
-			"With --requeue the players go on elsewhere. Those whom a profile matched wait again with one ticket a party, as old as it was: they keep\n" +
+			"With --requeue the players continue elsewhere. Those whom a profile matched wait again with one ticket a party, as old as it was: they keep\n" +
 			"their order. Those who asked with POST /matchmake get seats by its rules, in the region in which they were, or in that of --seats-in. A game\n" +
 			"that connects again finds its ticket or seat with the old ticket or session. Players count as well who lost their game server shortly\n" +
 			"before, since it stopped reporting.\n\n" +
@@ -74,8 +73,7 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	f.reason = addReason(cmd, "Why, for the report and the event")
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "seats-in", regionWords)
-	_ = cmd.RegisterFlagCompletionFunc("as",
-		cobra.FixedCompletions([]string{"region", "host", "label"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFixed(cmd, "as", []string{"region", "host", "label"})
 	checkFirst(cmd, func([]string) error {
 		switch {
 		case f.waitTimeout != 0 && (!f.waitsForEnd || f.waitTimeout < 0):
@@ -105,15 +103,14 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 
 // beginEvacuation begins an evacuation, and waits for its end if it is to.
 func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
-	// Workers carry it out: if this command is interrupted from here on, the evacuation goes on.
+	// Workers carry it out: an interruption of this command from here on does not stop the evacuation.
 	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
 	if err != nil {
 		return err
 	}
 	// The report below is then that of an evacuation that has ended, otherwise of one that has just begun.
 	if f.waitsForEnd {
-		progress := evacuationWait{operator: l, stderr: f.progressOut}
-		if err := progress.untilEnded(ctx, id, f.waitTimeout); err != nil {
+		if err := l.untilEvacuated(ctx, id, f); err != nil {
 			return err
 		}
 	}
@@ -127,46 +124,22 @@ func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error 
 // evacuationEvery is how often 'evacuate --wait' looks how far the evacuation has come.
 const evacuationEvery = 500 * time.Millisecond
 
-// evacuationWait waits until an evacuation has ended.
-type evacuationWait struct {
-	operator operator
-	stderr   io.Writer
-
-	lastLine string // of progress
-}
-
-// untilEnded retries while the database is unreachable. Errors: the timeout, if it is not 0, or ctx has ended.
-func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout time.Duration) error {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
+// untilEvacuated waits until workers have ended an evacuation.
+func (l operator) untilEvacuated(ctx context.Context, id uuid.UUID, f evacuationFlags) error {
+	wait := operatorWait{
+		progress: progressLine{stderr: f.progressOut}, interval: evacuationEvery, timeout: f.waitTimeout,
+		whatStays: fmt.Sprintf("workers continue it: 'director evacuations show %s' says how far it is", id),
+		look: func(ctx context.Context) (string, bool, error) {
+			e, err := opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: &id})
+			if err != nil {
+				return "", false, err
+			}
+			if e.EndedAt != nil {
+				return "", true, nil // the report says the rest
+			}
+			return fmt.Sprintf("waiting: game servers left: %d of %d; players: %d waiting, %d queued, %d seated, %d with nothing",
+				e.ServersLeft, e.Servers, e.Waiting, e.Queued, e.Seated, e.Nothing), false, nil
+		},
 	}
-	for {
-		e, err := opsview.Evacuations.One(ctx, w.operator.store.Pool(), opsview.EvacuationFilter{ID: &id})
-		switch {
-		case err == nil && e.EndedAt != nil:
-			return nil
-		case err == nil:
-			w.showProgress(fmt.Sprintf("waiting: game servers left: %d of %d; players: %d waiting, %d queued, %d seated, %d with nothing",
-				e.ServersLeft, e.Servers, e.Waiting, e.Queued, e.Seated, e.Nothing))
-		case isUnavailable(err) && ctx.Err() == nil:
-			w.showProgress("waiting: the database is unreachable")
-		case ctx.Err() == nil: // otherwise the error only follows from the end of ctx
-			return err
-		}
-		if !wait.For(ctx, evacuationEvery) {
-			return fmt.Errorf("%s (%w); workers go on with it: 'director evacuations show %s' says how far it is",
-				w.lastLine,
-				ctx.Err(), id)
-		}
-	}
-}
-
-// showProgress prints a line of progress when it says something new: a log of the command stays short.
-func (w *evacuationWait) showProgress(line string) {
-	if line != w.lastLine {
-		w.lastLine = line
-		fmt.Fprintln(w.stderr, line)
-	}
+	return wait.untilDone(ctx)
 }

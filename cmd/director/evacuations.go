@@ -30,18 +30,20 @@ func (p *program) evacuationsList() *cobra.Command {
 		Example: "  director evacuations list\n  director evacuations list -o json | jq -r '.[] | select(.state == \"running\") | .evacuation'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Evacuations.Read(ctx, l.store.Pool(), opsview.EvacuationFilter{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{"evacuation", "target", "value", "state", "servers", "players", "waiting", "queued",
-			"seated", "nothing",
-			"begun at", "actor", "reason"}
-		return cli.Write(l.out.Sparing("reason", "actor", "servers"), all, header, func(e opsview.Evacuation) []any {
-			return []any{e.ID, e.Target, e.Value, e.State, e.Servers, e.Players, e.Waiting, e.Queued, e.Seated,
-				e.Nothing,
-				readableTime(&e.BegunAt), e.Actor, e.Reason}
-		})
+		return printView(ctx, l, opsview.Evacuations, opsview.EvacuationFilter{},
+			opsview.Page{}, table[opsview.Evacuation]{
+				titles: []string{
+					"evacuation", "target", "value", "state", "servers", "players", "waiting", "queued", "seated",
+					"nothing", "begun at", "actor", "reason",
+				},
+				spareTitles: []string{"reason", "actor", "servers"},
+				rowCells: func(e opsview.Evacuation) []any {
+					return []any{
+						e.ID, e.Target, e.Value, e.State, e.Servers, e.Players, e.Waiting, e.Queued, e.Seated,
+						e.Nothing, readableTime(&e.BegunAt), e.Actor, e.Reason,
+					}
+				},
+			})
 	})
 }
 
@@ -65,24 +67,13 @@ func (p *program) evacuationsShow() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Evacuations, opsview.EvacuationFilter{},
 			"evacuation"))),
 	}
-	outcome := cmd.Flags().String("outcome", "", "Only players with this outcome: waiting, queued, seated or nothing")
-	player := cmd.Flags().String("player", "", "Only this player")
+	f := opsview.EvacuatedPlayerFilter{Evacuation: parseFirst(cmd, parseEvacuation)}
+	addChoice(cmd, &f.Outcome, "outcome", "Only players with this outcome: waiting, queued, seated or nothing",
+		"waiting", "queued", "seated", "nothing")
+	cmd.Flags().StringVar(&f.Player, "player", "", "Only this player")
 	limit := addLimit(cmd, "The most players to show")
-	_ = cmd.RegisterFlagCompletionFunc("outcome",
-		cobra.FixedCompletions([]string{"waiting", "queued", "seated", "nothing"},
-			cobra.ShellCompDirectiveNoFileComp))
-	id := parseFirst(cmd, parseEvacuation)
-	checkFirst(cmd, func([]string) error {
-		switch *outcome {
-		case "", "waiting", "queued", "seated", "nothing":
-			return nil
-		}
-		return cli.Usage(fmt.Errorf("--outcome %q is not allowed: it must be waiting, queued, seated or nothing",
-			*outcome))
-	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		report, err := l.evacuationReport(ctx,
-			opsview.EvacuatedPlayerFilter{Evacuation: id, Outcome: *outcome, Player: *player}, *limit)
+		report, err := l.evacuationReport(ctx, f, *limit)
 		if err != nil {
 			return err
 		}
@@ -133,13 +124,10 @@ func waitedText(d *time.Duration) string {
 func writeEvacuation(e opsview.Evacuation, out cli.Output) error {
 	lines := [][2]any{
 		{"evacuation", e.ID}, {"state", e.State}, {e.Target, e.Value}, {"region", e.Region}, {"requeue", e.Requeue},
-		{"dead", e.Dead},
-		{"seats in", e.SeatsIn}, {"game servers", e.Servers}, {"with sessions", e.ServersLeft},
-		{"ended", e.ServersEnded},
-		{"players", e.Players}, {"waiting", e.Waiting}, {"queued", e.Queued}, {"seated", e.Seated},
-		{"nothing", e.Nothing},
-		{"begun at", readableTime(&e.BegunAt)}, {"took", e.Took.Round(time.Millisecond)}, {"actor", e.Actor},
-		{"reason", e.Reason},
+		{"dead", e.Dead}, {"seats in", e.SeatsIn}, {"game servers", e.Servers}, {"with sessions", e.ServersLeft},
+		{"ended", e.ServersEnded}, {"players", e.Players}, {"waiting", e.Waiting}, {"queued", e.Queued},
+		{"seated", e.Seated}, {"nothing", e.Nothing}, {"begun at", readableTime(&e.BegunAt)},
+		{"took", e.Took.Round(time.Millisecond)}, {"actor", e.Actor}, {"reason", e.Reason},
 	}
 	return writeFields(out, lines)
 }

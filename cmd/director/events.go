@@ -50,14 +50,10 @@ func (p *program) eventsCommand() *cobra.Command {
 	after := cmd.Flags().String("after", "", "Begin after this cursor, which --output json prints, instead of --since")
 	follow := cmd.Flags().BoolP("follow", "f", false, "Continue with new events until Ctrl-C")
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
-	cmd.Flags().StringVar(&f.Region, "region", "", "Only this region")
-	cmd.Flags().StringVar(&f.Instance, "instance", "", "Only this game server")
-	cmd.Flags().StringVar(&f.Session, "session", "", "Only this session")
-	_ = cmd.RegisterFlagCompletionFunc("kind",
-		cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
-	p.completeFlag(cmd, "region", regionWords)
-	p.completeFlag(cmd, "instance", instanceWords)
-	p.completeFlag(cmd, "session", sessionWords)
+	completeFixed(cmd, "kind", db.EventKinds)
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords},
+		filterFlag{"instance", &f.Instance, "Only this game server", instanceWords},
+		filterFlag{"session", &f.Session, "Only this session", sessionWords})
 	cmd.AddCommand(p.eventsRecord())
 	var cursor opsview.EventCursor
 	checkFirst(cmd, func([]string) (err error) {

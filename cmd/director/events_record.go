@@ -39,11 +39,9 @@ func (p *program) eventsRecord() *cobra.Command {
 				return err
 			}
 		}
-		all, err := opsview.RecordedEvents.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, all, []string{"events of", "an operator asks", "recorded"},
-			func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} })
+		return printView(ctx, l, opsview.RecordedEvents, opsview.Any{}, opsview.Page{}, table[opsview.RecordedEvent]{
+			titles:   []string{"events of", "an operator asks", "recorded"},
+			rowCells: func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} },
+		})
 	})
 }

@@ -28,29 +28,24 @@ func (p *program) fleetList() *cobra.Command {
 			"  director fleet list -o json | jq -r '.[] | select(.alive | not) | .instance'",
 		Args: cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
-	mode := cmd.Flags().String("mode", "", "Only those that offer this mode")
+	var f opsview.FleetFilter
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords},
+		filterFlag{"mode", &f.Mode, "Only those that offer this mode", modeWords})
 	all := cmd.Flags().Bool("all", false, "Also those that ended recently")
-	p.completeFlag(cmd, "region", regionWords)
-	p.completeFlag(cmd, "mode", modeWords)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		f := opsview.FleetFilter{Region: *region, Mode: *mode, Running: !*all}
-		fleet, err := opsview.Fleet.Read(ctx, l.store.Pool(), f, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{
-			"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
-			"players", "sessions", "heartbeat",
-			"endpoint",
-		}
-		out := l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes")
-		return cli.Write(out, fleet, header, func(i opsview.Instance) []any {
-			return []any{
-				i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
-				i.Available, i.Players,
-				i.OpenSessions, formatAgo(i.LeaseAge), i.Endpoint,
-			}
+		f.Running = !*all
+		return printView(ctx, l, opsview.Fleet, f, opsview.Page{}, table[opsview.Instance]{
+			titles: []string{
+				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
+				"players", "sessions", "heartbeat", "endpoint",
+			},
+			spareTitles: []string{"load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes"},
+			rowCells: func(i opsview.Instance) []any {
+				return []any{
+					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
+					i.Available, i.Players, i.OpenSessions, formatAgo(i.LeaseAge), i.Endpoint,
+				}
+			},
 		})
 	})
 }

@@ -19,10 +19,11 @@ func (p *program) fleetDrain() *cobra.Command {
 		Long: "Stops placing new players on game servers: those that are named, those whose endpoint has a host, that have a label, or of a whole region.\n" +
 			"Their sessions continue until they end. Only 'director fleet undrain' with the same arguments ends a drain: it holds for a game server\n" +
 			"that restarts, and of a host, a label or a region also for game servers that register later. 'director fleet drains' lists the drains.\n" +
-			"With --wait it returns when nobody has a seat on them any more, so that a script can go on to stop them.",
+			"With --wait it returns when nobody has a seat on them any more, so that a script can stop them then.",
 		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7 --wait --timeout 1h\n  director fleet drain --label rack=7 --region eu-west\n" +
 			"  director fleet drain --region eu-west --wait",
-	}, drainChange{db.Act.Drain, db.Act.DrainHost, db.Act.DrainLabel, db.Act.DrainRegion, "ready"})
+	}, drainChange{instance: db.Act.Drain, host: db.Act.DrainHost, label: db.Act.DrainLabel, region: db.Act.DrainRegion,
+		completedStatus: "ready", canWait: true})
 }
 
 func (p *program) fleetUndrain() *cobra.Command {
@@ -32,27 +33,59 @@ func (p *program) fleetUndrain() *cobra.Command {
 		Long: "Ends drains: the game servers get new players again, unless they drain for another reason. The end of a drain of a host, a label or a\n" +
 			"region needs the arguments that 'director fleet drains' lists.",
 		Example: "  director fleet undrain eu-arena-7\n  director fleet undrain --host 10.0.3.7",
-	}, drainChange{db.Act.Undrain, db.Act.UndrainHost, db.Act.UndrainLabel, db.Act.UndrainRegion, "draining"})
+	}, drainChange{instance: db.Act.Undrain, host: db.Act.UndrainHost, label: db.Act.UndrainLabel,
+		region: db.Act.UndrainRegion, completedStatus: "draining"})
 }
 
-// drainChange are the functions of schema ops that begin or end drains.
+// drainChange are the functions of schema ops that begin drains, or those that end them.
 type drainChange struct {
-	instance      func(by db.Act, ctx context.Context, id string) (bool, error)
-	host, label   func(by db.Act, ctx context.Context, value, region string) (bool, error)
-	region        func(by db.Act, ctx context.Context, region string) (bool, error)
-	offeredStatus string // of the instances that a completion offers
+	instance    func(by db.Act, ctx context.Context, id string) (bool, error)
+	host, label func(by db.Act, ctx context.Context, value, region string) (bool, error)
+	region      func(by db.Act, ctx context.Context, region string) (bool, error)
+
+	completedStatus string // completion offers the instances with this status: those that the change concerns
+	canWait         bool   // the command has --wait: after the end of a drain there is nothing to wait for
+}
+
+// drainTarget is what one drain is of, and how it is begun or ended.
+type drainTarget struct {
+	name    string // in the output, unique
+	servers opsview.FleetFilter
+	change  func(by db.Act, ctx context.Context) (bool, error)
+}
+
+// targets returns what the arguments and flags name, in the order in which they are changed.
+func (d drainChange) targets(ids, hosts, labels []string, region string) (targets []drainTarget) {
+	for _, id := range ids {
+		targets = append(targets, drainTarget{id, opsview.FleetFilter{Instance: id},
+			func(by db.Act, ctx context.Context) (bool, error) { return d.instance(by, ctx, id) }})
+	}
+	for _, host := range hosts {
+		targets = append(targets, drainTarget{"host " + host, opsview.FleetFilter{Host: host, Region: region},
+			func(by db.Act, ctx context.Context) (bool, error) { return d.host(by, ctx, host, region) }})
+	}
+	for _, label := range labels {
+		targets = append(targets, drainTarget{"label " + label, opsview.FleetFilter{Label: label, Region: region},
+			func(by db.Act, ctx context.Context) (bool, error) { return d.label(by, ctx, label, region) }})
+	}
+	// With hosts or labels, the region only narrows them: alone it is a target itself.
+	if region != "" && len(hosts)+len(labels) == 0 {
+		targets = append(targets, drainTarget{"region " + region, opsview.FleetFilter{Region: region},
+			func(by db.Act, ctx context.Context) (bool, error) { return d.region(by, ctx, region) }})
+	}
+	return targets
 }
 
 // changeDrains changes the drains that the arguments and flags name.
 func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Command {
-	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.offeredStatus},
-		"instance"))
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet,
+		opsview.FleetFilter{Status: calls.completedStatus}, "instance"))
 	hosts := cmd.Flags().StringArray("host", nil,
 		"All game servers whose endpoint has this host; repeat it for several")
 	labels := cmd.Flags().StringArray("label", nil,
 		"All game servers with this label, as key=value; repeat it for several")
 	wait, timeout := new(bool), new(time.Duration)
-	if calls.offeredStatus == "ready" { // of drain; undrain has nothing to wait for
+	if calls.canWait {
 		wait, timeout = addWaitFlags(cmd)
 	}
 	region := cmd.Flags().String("region", "",
@@ -65,39 +98,22 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
-		// By target, since changeEach knows only names. All targets are known before the first is drained.
-		change := map[string]func() (bool, error){}
-		var targets []string
-		empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
-		add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
-			targets, change[target] = append(targets, target), do
+		// All targets are known before the first is drained.
+		targets := calls.targets(ids, *hosts, *labels, *region)
+		byName, names, drained := map[string]drainTarget{}, []string{}, []opsview.FleetFilter{}
+		for _, t := range targets {
+			byName[t.name], names = t, append(names, t.name)
 			// Only those that run: there may be thousands that have ended, and they have no players.
-			servers.Running = true
-			empty.drainTargets = append(empty.drainTargets, servers)
+			t.servers.Running = true
+			drained = append(drained, t.servers)
 		}
-		by := l.store.As("")
-		for _, id := range ids {
-			add(id, opsview.FleetFilter{Instance: id}, func() (bool, error) { return calls.instance(by, ctx, id) })
-		}
-		for _, host := range *hosts {
-			add("host "+host, opsview.FleetFilter{Host: host, Region: *region},
-				func() (bool, error) { return calls.host(by, ctx, host, *region) })
-		}
-		for _, label := range *labels {
-			add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
-				func() (bool, error) { return calls.label(by, ctx, label, *region) })
-		}
-		// With hosts or labels, the region only narrows them: alone it is a target itself.
-		if *region != "" && len(*hosts)+len(*labels) == 0 {
-			add("region "+*region, opsview.FleetFilter{Region: *region},
-				func() (bool, error) { return calls.region(by, ctx, *region) })
-		}
-		err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
-		// No wait after a refusal: players would go on joining a target that is not drained.
+		err := l.changeEach("drain", names,
+			func(name string) (bool, error) { return byName[name].change(l.store.As(""), ctx) })
+		// No wait after a refusal: players continue to join a target that is not drained.
 		if err != nil || !*wait {
 			return err
 		}
-		return empty.untilEmpty(ctx, *timeout)
+		return l.untilEmpty(ctx, cmd.ErrOrStderr(), drained, *timeout)
 	})
 }
 
@@ -121,13 +137,12 @@ func (p *program) fleetDrains() *cobra.Command {
 		Example: "  director fleet drains",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		drains, err := opsview.Drains.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{"target", "value", "region", "servers", "since", "actor"}
-		return cli.Write(l.out.Sparing("region", "servers"), drains, header, func(d opsview.Drain) []any {
-			return []any{d.Target, d.Value, d.Region, d.Instances, readableTime(&d.Since), d.Actor}
+		return printView(ctx, l, opsview.Drains, opsview.Any{}, opsview.Page{}, table[opsview.Drain]{
+			titles:      []string{"target", "value", "region", "servers", "since", "actor"},
+			spareTitles: []string{"region", "servers"},
+			rowCells: func(d opsview.Drain) []any {
+				return []any{d.Target, d.Value, d.Region, d.Instances, readableTime(&d.Since), d.Actor}
+			},
 		})
 	})
 }

@@ -78,9 +78,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 }
 
 func (i instanceDetails) writeText(out cli.Output) error {
-	for _, fact := range i.factPairs() {
-		fmt.Fprintf(out.Writer, "%-14s %s\n", fact[0], fact[1])
-	}
+	writeFacts(out, i.factPairs())
 	if len(i.Sessions) == 0 {
 		return nil
 	}

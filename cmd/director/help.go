@@ -152,8 +152,7 @@ func explainFlag(cmd *cobra.Command, err error) error {
 func completeWords(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if words := f.Annotations[wordsAnnotation]; len(words) > 0 {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name,
-				cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+			completeFixed(cmd, f.Name, words)
 		}
 	})
 	for _, sub := range cmd.Commands() {

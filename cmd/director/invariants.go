@@ -17,9 +17,9 @@ const violationRows = 20
 
 // invariantLine is a row of ops.invariants with, if it is violated, the first rows of its view.
 type invariantLine struct {
-	opsview.Invariant
-
-	Rows []json.RawMessage `json:"rows,omitempty"`
+	Name       string            `json:"name"`
+	Violations int64             `json:"violations"`
+	Rows       []json.RawMessage `json:"rows,omitempty"`
 }
 
 func (p *program) invariantsCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 	}
 	all := make([]invariantLine, len(counts))
 	for i, c := range counts {
-		all[i].Invariant = c
+		all[i].Name, all[i].Violations = c.Name, c.Violations
 		if c.Violations == 0 {
 			continue
 		}

@@ -35,16 +35,16 @@ func (p *program) keysList() *cobra.Command {
 	all := cmd.Flags().Bool("all", false,
 		"Also those that are expired, and those that were tainted more than a day ago")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{Useful: !*all},
-			opsview.Page{Order: opsview.ByTurn}) // the next key is the last row
-		if err != nil {
-			return err
-		}
-		header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at",
-			"sealed by"}
-		return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header,
-			func(k opsview.Key) []any {
-				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
+		// By turn: the next key is the last row.
+		return printView(ctx, l, opsview.Keys, opsview.KeyFilter{Useful: !*all},
+			opsview.Page{Order: opsview.ByTurn}, table[opsview.Key]{
+				titles: []string{
+					"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by",
+				},
+				spareTitles: []string{"alg", "tainted at", "sealed by", "verify until"},
+				rowCells: func(k opsview.Key) []any {
+					return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
+				},
 			})
 	})
 }

@@ -10,9 +10,8 @@ import (
 // libpqSettings are the settings of a URL that libpq knows; pgx has some more.
 var libpqSettings = []string{
 	"host", "hostaddr", "port", "dbname", "user", "password", "passfile", "connect_timeout", "options", "sslmode",
-	"sslcert",
-	"sslkey", "sslpassword", "sslrootcert", "sslcrl", "sslsni", "channel_binding", "gssencmode", "krbsrvname",
-	"target_session_attrs", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
+	"sslcert", "sslkey", "sslpassword", "sslrootcert", "sslcrl", "sslsni", "channel_binding", "gssencmode",
+	"krbsrvname", "target_session_attrs", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
 	"tcp_user_timeout",
 }
 

@@ -35,31 +35,20 @@ type migrationLine struct {
 
 // migrationCommand adds flags, settings and the database's URL to a sub-command of migrate.
 func (p *program) migrationCommand(cmd *cobra.Command,
-	run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
+	run func(ctx context.Context, conf *loaded, url string, out cli.Output) error) *cobra.Command {
 	cmd.Args = cli.Exactly(0)
-	addFlags(cmd.Flags(), byMigrate)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := cli.OutputOf(cmd)
-		if err != nil {
-			return err
-		}
-		conf, err := loadSettings(cmd.Flags(), p.environ, byMigrate)
-		if err != nil {
-			return err
-		}
+	return p.onOutput(cmd, byMigrate, func(ctx context.Context, conf *loaded, out cli.Output, _ []string) error {
 		url, err := conf.config.migrationURL()
 		if err != nil {
 			return err
 		}
-		err = run(cmd, conf, url, out)
+		err = run(ctx, conf, url, out)
 		// Without DIRECTOR_POOLER, only the failure of the migration shows that the URL is that of a pooler.
 		if db.PoolerHint(err) != "" {
 			return fmt.Errorf("%w: %w", errPooled, err)
 		}
 		return err
-	}
-	return cmd
+	})
 }
 
 // errPooled is returned because the lock that serializes migrations belongs to a session.
@@ -100,9 +89,9 @@ func (p *program) migrateUp() *cobra.Command {
 		Short:   "Apply the pending migrations",
 		Long:    "Applies every pending migration. Replicas of the previous release continue to run.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
-	}, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
-		done, err := migrations.Up(cmd.Context(), url, p.newLog(conf))
-		return reportMigration(cmd.Context(), url, out, "applied", done, err)
+	}, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
+		done, err := migrations.Up(ctx, url, p.newLog(conf))
+		return reportMigration(ctx, url, out, "applied", done, err)
 	})
 }
 
@@ -116,15 +105,15 @@ func (p *program) migrateDown() *cobra.Command {
 	}
 	steps := cmd.Flags().Int("steps", 1, "How many to revert")
 	yes := addYes(cmd)
-	return p.migrationCommand(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
+	return p.migrationCommand(cmd, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
 		if *steps < 1 {
 			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
 		}
-		if err := p.confirmDown(cmd.Context(), url, *steps, *yes); err != nil {
+		if err := p.confirmDown(ctx, url, *steps, *yes); err != nil {
 			return err
 		}
-		done, err := migrations.Down(cmd.Context(), url, *steps, p.newLog(conf))
-		return reportMigration(cmd.Context(), url, out, "reverted", done, err)
+		done, err := migrations.Down(ctx, url, *steps, p.newLog(conf))
+		return reportMigration(ctx, url, out, "reverted", done, err)
 	})
 }
 
@@ -154,12 +143,12 @@ func (p *program) migrateStatus() *cobra.Command {
 		Short:   "List the migrations and whether they are applied",
 		Long:    "Lists the migrations in this binary, and when each was applied to the database. It does not wait for a running migration.",
 		Example: "  director migrate status\n  director migrate status -o json | jq '.[] | select(.applied | not)'",
-	}, func(cmd *cobra.Command, _ *loaded, url string, out cli.Output) error {
-		all, err := migrations.Status(cmd.Context(), url)
+	}, func(ctx context.Context, _ *loaded, url string, out cli.Output) error {
+		all, err := migrations.Status(ctx, url)
 		if err != nil {
 			return err
 		}
-		version, err := migrations.Version(cmd.Context(), url)
+		version, err := migrations.Version(ctx, url)
 		if err != nil {
 			return err
 		}
@@ -193,12 +182,12 @@ func (p *program) migrateRedo() *cobra.Command {
 		Example: "  director migrate redo --yes",
 	}
 	yes := addYes(cmd)
-	return p.migrationCommand(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
-		if err := p.confirmDown(cmd.Context(), url, 1, *yes); err != nil {
+	return p.migrationCommand(cmd, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
+		if err := p.confirmDown(ctx, url, 1, *yes); err != nil {
 			return err
 		}
-		done, err := migrations.Redo(cmd.Context(), url, p.newLog(conf))
-		return reportMigration(cmd.Context(), url, out, "done", done, err)
+		done, err := migrations.Redo(ctx, url, p.newLog(conf))
+		return reportMigration(ctx, url, out, "done", done, err)
 	})
 }
 

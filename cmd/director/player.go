@@ -81,15 +81,9 @@ func (l operator) unknownPlayer(ctx context.Context, text string) error {
 }
 
 func (d playerDetails) writeText(out cli.Output) error {
-	for _, fact := range d.factPairs() {
-		fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
-	}
-	for _, table := range []func(cli.Output) error{d.writeSeats, d.writeTickets, d.writeRooms, d.writeRefusals} {
-		if err := table(out); err != nil {
-			return err
-		}
-	}
-	return nil
+	writeFacts(out, d.factPairs())
+	return errors.Join(seatTable.writeBelow(out, d.Seats), ticketTable.writeBelow(out, d.Tickets),
+		memberTable.writeBelow(out, d.Rooms), refusalTable.writeBelow(out, d.Refusals))
 }
 
 // factPairs returns pairs of name and value, for people.
@@ -109,30 +103,32 @@ func (d playerDetails) factPairs() [][2]string {
 	return facts
 }
 
-func (d playerDetails) writeSeats(out cli.Output) error {
-	header := []string{"session", "seat", "mode", "instance", "reserved at", "connected at"}
-	return writeTable(out, d.Seats, header, func(s heldSeat) []any {
-		return []any{s.Session, s.State, s.Mode, s.Instance, s.ReservedAt, s.ConnectedAt}
-	}, "reserved at", "mode")
-}
-
-func (d playerDetails) writeTickets(out cli.Output) error {
-	header := []string{"ticket", "state", "profile", "reason", "queued at", "state since"}
-	return writeTable(out, d.Tickets, header, func(t opsview.PlayerTicket) []any {
-		return []any{t.Ticket, t.State, t.Profile, t.Reason, t.JoinedAt, t.ChangedAt}
-	}, "queued at", "reason")
-}
-
-func (d playerDetails) writeRooms(out cli.Output) error {
-	header := []string{"room", "type", "state", "away", "project"}
-	return writeTable(out, d.Rooms, header, func(m opsview.LobbyMember) []any {
-		return []any{m.Room, m.Type, m.State, m.Away, m.Project}
-	}, "away")
-}
-
-func (d playerDetails) writeRefusals(out cli.Output) error {
-	header := []string{"last refused", "call", "code", "times", "region", "mode", "detail"}
-	return writeTable(out, d.Refusals, header, func(r opsview.Refusal) []any {
-		return []any{r.LastAt, r.Call, r.Code, r.Times, r.Region, r.Mode, r.Detail}
-	}, "region", "mode", "times")
-}
+// The tables below the facts of a player.
+var (
+	seatTable = table[heldSeat]{
+		titles:      []string{"session", "seat", "mode", "instance", "reserved at", "connected at"},
+		spareTitles: []string{"reserved at", "mode"},
+		rowCells: func(s heldSeat) []any {
+			return []any{s.Session, s.State, s.Mode, s.Instance, s.ReservedAt, s.ConnectedAt}
+		},
+	}
+	ticketTable = table[opsview.PlayerTicket]{
+		titles:      []string{"ticket", "state", "profile", "reason", "queued at", "state since"},
+		spareTitles: []string{"queued at", "reason"},
+		rowCells: func(t opsview.PlayerTicket) []any {
+			return []any{t.Ticket, t.State, t.Profile, t.Reason, t.JoinedAt, t.ChangedAt}
+		},
+	}
+	memberTable = table[opsview.LobbyMember]{
+		titles:      []string{"room", "type", "state", "away", "project"},
+		spareTitles: []string{"away"},
+		rowCells:    func(m opsview.LobbyMember) []any { return []any{m.Room, m.Type, m.State, m.Away, m.Project} },
+	}
+	refusalTable = table[opsview.Refusal]{
+		titles:      []string{"last refused", "call", "code", "times", "region", "mode", "detail"},
+		spareTitles: []string{"region", "mode", "times"},
+		rowCells: func(r opsview.Refusal) []any {
+			return []any{r.LastAt, r.Call, r.Code, r.Times, r.Region, r.Mode, r.Detail}
+		},
+	}
+)

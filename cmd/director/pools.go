@@ -36,27 +36,22 @@ func (p *program) poolsList() *cobra.Command {
 		Example: "  director pools list --region eu\n  director pools list -o json | jq -r '.[] | select(.state == \"full\") | .app'",
 		Args:    cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
-	p.completeFlag(cmd, "region", wordsOf(opsview.Pools, opsview.PoolFilter{}, "region"))
+	var f opsview.PoolFilter
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", wordsOf(opsview.Pools, f, "region")})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{
-			"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
-			"ending", "waiting", "min", "max",
-			"buffer", "workers", "next",
-		}
-		return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header,
-			func(p opsview.Pool) []any {
+		return printView(ctx, l, opsview.Pools, f, opsview.Page{}, table[opsview.Pool]{
+			titles: []string{
+				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
+				"ending", "waiting", "min", "max", "buffer", "workers", "next",
+			},
+			spareTitles: []string{"provider", "ready", "buffer", "min", "modes", "ending"},
+			rowCells: func(p opsview.Pool) []any {
 				return []any{
 					p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready,
-					p.Busy,
-					p.Ending, p.WaitingPlayers,
-					p.MinNow, p.Max, p.Buffer, p.Workers, nextMin(p),
+					p.Busy, p.Ending, p.WaitingPlayers, p.MinNow, p.Max, p.Buffer, p.Workers, nextMin(p),
 				}
-			})
+			},
+		})
 	})
 }
 
@@ -85,9 +80,7 @@ func (p *program) poolsShow() *cobra.Command {
 			return err
 		}
 		return writeDetails(l.out, found[0], func(p opsview.Pool, out cli.Output) error {
-			for _, fact := range append(poolFacts(p), scheduleFacts(schedules)...) {
-				fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
-			}
+			writeFacts(out, append(poolFacts(p), scheduleFacts(schedules)...))
 			return nil
 		})
 	})

@@ -83,14 +83,6 @@ func (p *program) poolsScale() *cobra.Command {
 	})
 }
 
-// ifGiven returns the value of a flag, or nil where the command line does not have it.
-func ifGiven[T any](cmd *cobra.Command, flag string, value *T) *T {
-	if cmd.Flags().Changed(flag) {
-		return value
-	}
-	return nil
-}
-
 // warnOfSchedules names the schedules that want more servers than the pool may have now. It only warns, where 'pools
 // apply' refuses: max bounds the schedules.
 func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {

@@ -88,8 +88,8 @@ func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours i
 }
 
 func writeForecast(a forecastAnswer, out cli.Output) error {
-	fmt.Fprintf(out.Writer, "%-10s %s\n%-10s %s\n\n", "forecast", onOff(a.Record.Forecast), "record",
-		recordText(a.Record))
+	writeFacts(out, [][2]string{{"forecast", onOff(a.Record.Forecast)}, {"record", recordText(a.Record)}})
+	fmt.Fprintln(out.Writer)
 	return cli.Write(out, a.Hours, []string{"hour", "expected", "low", "high", "with buffer", "weeks"},
 		func(h opsview.ForecastHour) []any {
 			return []any{h.Hour.UTC().Format(time.RFC3339), countText(h.Expected), countText(h.Low), countText(h.High),

@@ -64,8 +64,7 @@ func (p *program) profilesList() *cobra.Command {
 			func(line profileLine) []any {
 				return []any{
 					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author,
-					line.Reason,
-					readableTime(line.RetiredAt), readableTime(line.PausedAt),
+					line.Reason, readableTime(line.RetiredAt), readableTime(line.PausedAt),
 				}
 			})
 	})

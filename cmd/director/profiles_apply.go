@@ -61,7 +61,7 @@ func printWarnings(to io.Writer, files []declaration.Profile) {
 }
 
 func (p *program) profilesCheck() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onOutput(&cobra.Command{
 		Use:   "check FILE…",
 		Short: "Check files without applying them",
 		Long: "Checks profiles and prints what is wrong with them, with line and column. It needs no database. With - it reads standard\n" +
@@ -69,18 +69,7 @@ func (p *program) profilesCheck() *cobra.Command {
 			"declare, go to standard error.",
 		Example: "  director profiles check ranked.yaml casual.yaml\n  director profiles check -o json - < ranked.yaml",
 		Args:    cli.AtLeast(1),
-	}
-	addFlags(cmd.Flags(), byCheck)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		out, err := cli.OutputOf(cmd)
-		if err != nil {
-			return err
-		}
-		conf, err := loadSettings(cmd.Flags(), p.environ, byCheck)
-		if err != nil {
-			return err
-		}
+	}, byCheck, func(_ context.Context, conf *loaded, out cli.Output, files []string) error {
 		read, err := p.readProfiles(files, conf.config.Database.RequireFrom)
 		if err != nil {
 			return err
@@ -97,8 +86,7 @@ func (p *program) profilesCheck() *cobra.Command {
 			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.Source.File, f.Profile.Name)
 		}
 		return nil
-	}
-	return cmd
+	})
 }
 
 func writeChecks(out cli.Output, files []declaration.Profile) error {
@@ -118,10 +106,11 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 
 // appliedProfile is what apply did with a file, or would do.
 type appliedProfile struct {
-	profileChange
-
-	As     string `json:"as"` // live or shadow
-	DryRun bool   `json:"dry_run"`
+	Name    string `json:"profile"`
+	Version int    `json:"version"`
+	Changed bool   `json:"changed"`
+	As      string `json:"as"` // live or shadow
+	DryRun  bool   `json:"dry_run"`
 }
 
 func writeAppliedProfiles(out cli.Output, done []appliedProfile) error {
@@ -203,7 +192,7 @@ func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile
 	}
 	changes := make([]appliedProfile, len(done.Profiles))
 	for i, p := range done.Profiles {
-		changes[i] = appliedProfile{profileChange(p.Declared), roleOf(shadow), d.DryRun}
+		changes[i] = appliedProfile{p.Declared.Name, p.Declared.Version, p.Declared.Changed, roleOf(shadow), d.DryRun}
 		if d.DryRun && !l.out.JSON {
 			fmt.Fprint(l.out.Writer, profileDiff(p, files[i].Source.File, string(files[i].Source.Text)))
 		}

@@ -20,14 +20,12 @@ func (p *program) profilesEstimates() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Estimates.Read(ctx, l.store.Pool(),
-			opsview.MinuteFilter{Universe: l.conf.config.Server.Universe}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, found, []string{"profile", "waits", "before p50", "before p90"},
-			func(e opsview.Estimate) []any {
-				return []any{e.Profile, e.WaitCount, formatShare(e.BeforeP50), formatShare(e.BeforeP90)}
+		return printView(ctx, l, opsview.Estimates, opsview.MinuteFilter{Universe: l.conf.config.Server.Universe},
+			opsview.Page{}, table[opsview.Estimate]{
+				titles: []string{"profile", "waits", "before p50", "before p90"},
+				rowCells: func(e opsview.Estimate) []any {
+					return []any{e.Profile, e.WaitCount, formatShare(e.BeforeP50), formatShare(e.BeforeP90)}
+				},
 			})
 	})
 }

@@ -44,9 +44,9 @@ func TestProfiles(t *testing.T) {
 	apply := func(args ...string) []appliedProfile {
 		return clitest.Read[[]appliedProfile](t, director, environ, append([]string{"profiles", "apply", "-f", duel}, args...)...)
 	}
-	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, true}, "live", true}}, apply("--dry-run"))
-	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, true}, "live", false}}, apply("--reason", "first", "--author", "ada"))
-	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, false}, "live", false}}, apply())
+	require.Equal(t, []appliedProfile{{"duel", 1, true, "live", true}}, apply("--dry-run"))
+	require.Equal(t, []appliedProfile{{"duel", 1, true, "live", false}}, apply("--reason", "first", "--author", "ada"))
+	require.Equal(t, []appliedProfile{{"duel", 1, false, "live", false}}, apply())
 	wider := strings.Replace(duelFile, "100", "150", 1)
 	applied := director.Run(t, environ, wider, "profiles", "apply", "-f", "-", "--expect", "1")
 	require.NoError(t, applied.Err)

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// projectKeyLine is a key of a project in lists.
+// projectKeyLine is a key of a project in the output.
 type projectKeyLine struct {
 	ID           string     `json:"id"`
 	Project      string     `json:"project_id"`
@@ -23,18 +23,12 @@ type projectKeyLine struct {
 	RotatedFrom  *string    `json:"rotated_from"`
 	TokensMinted int64      `json:"tokens_minted"`
 	CreatedAt    time.Time  `json:"created_at"`
+	Secret       string     `json:"secret,omitempty"` // of a new key; the database has it sealed, and lists lack it
 }
 
-// newProjectKeyLine is the output that contains the secret.
-type newProjectKeyLine struct {
-	projectKeyLine
-
-	Secret string `json:"secret"`
-}
-
-func lineOfProjectKey(k query.ProjectKey) projectKeyLine {
+func lineOfProjectKey(k query.ProjectKey, secret string) projectKeyLine {
 	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted,
-		k.CreatedAt}
+		k.CreatedAt, secret}
 }
 
 func (p *program) projectsKeys() *cobra.Command {
@@ -60,7 +54,7 @@ func (p *program) projectsKeys() *cobra.Command {
 		}
 		lines := make([]projectKeyLine, len(found))
 		for i, k := range found {
-			lines[i] = lineOfProjectKey(k)
+			lines[i] = lineOfProjectKey(k, "")
 		}
 		header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
 		return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header,
@@ -112,7 +106,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 
 func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made query.ProjectKey, secret string) error {
 	if out.JSON {
-		return cli.WriteJSON(out.Writer, newProjectKeyLine{lineOfProjectKey(made), secret})
+		return cli.WriteJSON(out.Writer, lineOfProjectKey(made, secret))
 	}
 	// The id and the secret alone are on stdout, so that a shell can read them into variables.
 	fmt.Fprintf(out.Writer, "%s %s\n", made.ID, secret)

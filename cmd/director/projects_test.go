@@ -32,7 +32,7 @@ func TestProjectsOfTheRealtimeLobby(t *testing.T) {
 	require.Equal(t, []string{"Another", "Arena"}, []string{projects[0].Name, projects[1].Name})
 	require.Equal(t, "eu", projects[1].Region)
 
-	var key newProjectKeyLine
+	var key projectKeyLine
 	decode(run("key", "create", "arena", "--name", "backend", "-o", "json"), &key)
 	require.Equal(t, []string{"token:mint"}, key.Scopes)
 	raw := run("token", "arena", key.ID, "--sub", "alice", "--ttl", "10m")

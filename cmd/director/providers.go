@@ -40,7 +40,7 @@ type providerLine struct {
 }
 
 func (p *program) providersList() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onOutput(&cobra.Command{
 		Use:   "list",
 		Short: "List the providers of the settings and what they can do",
 		Long: "Lists the providers of DIRECTOR_PROVIDERS. It calls none of them.\n" +
@@ -49,18 +49,7 @@ func (p *program) providersList() *cobra.Command {
 			"provider keeps servers ready, so a pool there needs no buffer.",
 		Example: "  director providers list\n  DIRECTOR_PROVIDERS=process DIRECTOR_PROCESS_COMMANDS='arena=/usr/bin/arena server' director providers list -o json",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byProviders)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := cli.OutputOf(cmd)
-		if err != nil {
-			return err
-		}
-		conf, err := loadSettings(cmd.Flags(), p.environ, byProviders)
-		if err != nil {
-			return err
-		}
+	}, byProviders, func(_ context.Context, conf *loaded, out cli.Output, _ []string) error {
 		set, err := conf.config.providersOfCommand()
 		if err != nil {
 			return err
@@ -72,8 +61,7 @@ func (p *program) providersList() *cobra.Command {
 		}
 		header := []string{"provider", "names", "list", "stop", "webhooks", "warm", "longest life", "starts/s"}
 		return cli.Write(out.Sparing("webhooks", "warm", "starts/s"), lines, header, providerLine.tableCells)
-	}
-	return cmd
+	})
 }
 
 func lineOf(name string, c provider.Capabilities) providerLine {

@@ -29,14 +29,10 @@ func (p *program) regionsList() *cobra.Command {
 		Example: "  director regions list",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.GameRegions.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, found, []string{"region", "cell", "address", "beacon"},
-			func(r opsview.GameRegion) []any {
-				return []any{r.Region, r.Cell, r.Address, r.Beacon}
-			})
+		return printView(ctx, l, opsview.GameRegions, opsview.Any{}, opsview.Page{}, table[opsview.GameRegion]{
+			titles:   []string{"region", "cell", "address", "beacon"},
+			rowCells: func(r opsview.GameRegion) []any { return []any{r.Region, r.Cell, r.Address, r.Beacon} },
+		})
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +29,10 @@ func (p *program) regionsMove() *cobra.Command {
 		Use:   "move REGION",
 		Short: "Move a region to another cell, while players play",
 		Long: "Moves a region to another cell by Postgres's logical replication: its game servers, sessions, seats, tickets, profiles, stored players and\n" +
-			"history. Sessions go on where they are. While the rows are copied, this cell serves the region. Then it refuses the region for a fraction of\n" +
+			"history. Sessions continue where they are. While the rows are copied, this cell serves the region. Then it refuses the region for a fraction of\n" +
 			"a second, in which calls wait, until the other cell has everything; from then on callers are sent there with 421, which SDKs and the sidecar follow.\n\n" +
 			"Run it first with --dry-run: it prints what would move and what stands in the way. The database settings are those of this cell, --to is the\n" +
-			"database of the other one. A command that was killed is started again with the same arguments, and goes on. Until the other cell serves\n" +
+			"database of the other one. A command that was killed continues when it is started again with the same arguments. Until the other cell serves\n" +
 			"the region, --undo ends the move; afterwards it can be moved back. docs/how-to/move-a-region.md says what each step does, and what to do\n" +
 			"when one does not end. The same in SQL, to look at: view ops.region_moves.",
 		Example: "  director regions move eu-west --to postgres://director@db.us.example/director --cell us --address https://us.director.example \\\n" +
@@ -67,7 +66,7 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 		"The base URL of the API of this cell; without it, as the other one lists it")
 	flags.BoolVar(&f.dry, "dry-run", false, "Only print what would move, and what stands in the way")
 	flags.BoolVar(&f.undo, "undo", false,
-		"End a move that runs: this cell goes on serving the region, and what was copied is deleted")
+		"End a move that runs: this cell continues to serve the region, and what was copied is deleted")
 	f.reason, f.yes = addReason(cmd, "Why, for the events"), addYes(cmd)
 	checkFirst(cmd, func([]string) error {
 		switch {
@@ -93,9 +92,10 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 		return err
 	}
 	f.terms.OtherCells = cells[1:] // cells[0] is that of --to
-	progress := moveProgress{out: p.stderr}
+	progress := progressLine{stderr: p.stderr}
 	// "": events of both cells name the login of their database.
-	move := db.NewRegionMove(l.store, cells[0], "", f.terms, progress.show)
+	move := db.NewRegionMove(l.store, cells[0], "", f.terms,
+		func(step db.MoveProgress) { progress.show(progressText(step)) })
 	switch {
 	case f.dry:
 		return l.planMove(ctx, move)
@@ -133,7 +133,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 }
 
 // finishMove asks for a confirmation and runs or undoes the move. Neither is in one transaction: if it fails, the
-// databases know how far it has come, and the same command goes on.
+// databases know how far it has come, and the same command continues it.
 func (p *program) finishMove(l operator, f moveFlags, consequence string, run func() (db.MoveReport, error)) error {
 	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
@@ -178,13 +178,8 @@ func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
 	})
 }
 
-// moveProgress prints a line when it says something new: the move reports about once a second.
-type moveProgress struct {
-	out      io.Writer
-	lastLine string
-}
-
-func (m *moveProgress) show(p db.MoveProgress) {
+// progressText says how far a move has come; it reports about once a second.
+func progressText(p db.MoveProgress) string {
 	line := p.Step
 	if p.Tables > 0 {
 		line = fmt.Sprintf("%s: %d of %d tables, %d kB of the log behind", p.Step, p.Copied, p.Tables, p.Behind>>10)
@@ -192,10 +187,7 @@ func (m *moveProgress) show(p db.MoveProgress) {
 	if p.Failures > 0 {
 		line += fmt.Sprintf("; the other Postgres failed %d times to apply a change, its log says why", p.Failures)
 	}
-	if line != m.lastLine {
-		m.lastLine = line
-		fmt.Fprintln(m.out, line)
-	}
+	return line
 }
 
 func (p *program) regionsMoves() *cobra.Command {
@@ -206,16 +198,18 @@ func (p *program) regionsMoves() *cobra.Command {
 		Example: "  director regions moves\n  director regions moves -o json | jq -r '.[] | select(.ended_at == null) | .step'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.RegionMoves.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, found, []string{"region", "direction", "step", "cell", "copied", "kB behind", "begun",
-			"driven", "fenced", "flipped", "ended", "undoable", "in the way", "by", "reason"},
-			func(m opsview.RegionMove) []any {
-				return []any{m.Region, m.Direction, m.Step, m.Cell, fmt.Sprintf("%d/%d", m.CopiedTables, m.Tables),
+		return printView(ctx, l, opsview.RegionMoves, opsview.Any{}, opsview.Page{}, table[opsview.RegionMove]{
+			titles: []string{
+				"region", "direction", "step", "cell", "copied", "kB behind", "begun", "driven", "fenced", "flipped",
+				"ended", "undoable", "in the way", "by", "reason",
+			},
+			rowCells: func(m opsview.RegionMove) []any {
+				return []any{
+					m.Region, m.Direction, m.Step, m.Cell, fmt.Sprintf("%d/%d", m.CopiedTables, m.Tables),
 					m.BehindBytes >> 10, m.BegunAt, m.DrivenAt, m.FencedAt, m.FlippedAt, m.EndedAt, m.Undoable,
-					m.InTheWay, m.Actor, m.Reason}
-			})
+					m.InTheWay, m.Actor, m.Reason,
+				}
+			},
+		})
 	})
 }

@@ -51,16 +51,15 @@ func (p *program) replayCommand() *cobra.Command {
 	flags.StringVar(&f.from, "from", "",
 		"When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
 	flags.StringVar(&f.until, "to", "0s", "When to end, in the same form; by default now")
-	flags.StringVar(&f.capacity, "capacity", "unlimited", "unlimited: every match finds a server. "+
-		"recorded: no match finds one while recorded matches waited for one in its game region")
+	f.capacity = "unlimited"
+	addChoice(cmd, &f.capacity, "capacity", "unlimited: every match finds a server. "+
+		"recorded: no match finds one while recorded matches waited for one in its game region", "unlimited", "recorded")
 	flags.Float64Var(&f.accept, "accept-rate", 0,
 		"The probability with which a ticket accepts a match; not set: the tickets that declined decline again")
 	flags.StringSliceVar(&f.regions, "regions", nil,
 		"The game regions that have servers; not set: those of the recorded matches")
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
 	_ = cmd.RegisterFlagCompletionFunc("name", p.completeProfiles())
-	_ = cmd.RegisterFlagCompletionFunc("capacity",
-		cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
 	checkFirst(cmd, func([]string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(err)
@@ -81,8 +80,6 @@ func (f *replayFlags) check() error {
 		return errors.New("--name must have no version when --profile names the rules to try")
 	case f.from == "":
 		return errors.New("--from is missing: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
-	case f.capacity != "unlimited" && f.capacity != "recorded":
-		return fmt.Errorf("--capacity %q is not allowed: it must be unlimited or recorded", f.capacity)
 	}
 	return checkRate(f.accept)
 }

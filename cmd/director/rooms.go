@@ -37,18 +37,18 @@ func (p *program) roomsList() *cobra.Command {
 	limit := addLimit(cmd, "The most rooms to list")
 	p.completeFlag(cmd, "project", projectWords)
 	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Lobbies.Read(ctx, l.store.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
-			opsview.Page{Limit: *limit})
-		if err != nil {
-			return err
-		}
-		header := []string{"project", "room", "type", "members", "max", "away", "invited", "locked", "private",
-			"created"}
-		return cli.Write(l.out.Sparing("invited", "private", "away", "max"), found, header,
-			func(r opsview.Lobby) []any {
-				return []any{r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked,
-					r.Private,
-					r.CreatedAt}
+		return printView(ctx, l, opsview.Lobbies, opsview.LobbyFilter{Project: *project, Text: *text},
+			opsview.Page{Limit: *limit}, table[opsview.Lobby]{
+				titles: []string{
+					"project", "room", "type", "members", "max", "away", "invited", "locked", "private", "created",
+				},
+				spareTitles: []string{"invited", "private", "away", "max"},
+				rowCells: func(r opsview.Lobby) []any {
+					return []any{
+						r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked, r.Private,
+						r.CreatedAt,
+					}
+				},
 			})
 	})
 }

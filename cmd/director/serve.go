@@ -23,27 +23,22 @@ func (p *program) serveCommand() *cobra.Command {
 		Args: cli.Exactly(0),
 	}
 	show := cmd.Flags().Bool("print-config", false, "Print every setting with its source, secrets masked, and exit")
-	addFlags(cmd.Flags(), byServe)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := loadSettings(cmd.Flags(), p.environ, byServe)
-		if err != nil {
-			return err
-		}
+	p.onSettings(cmd, byServe, func(ctx context.Context, conf *loaded, _ []string) error {
 		// Before the checks, so that it also shows settings that would not start.
 		if *show {
 			out, err := cli.OutputOf(cmd)
 			if err != nil {
 				return err
 			}
-			conf.warnIgnored(cmd.Context(), p.newLog(conf))
+			conf.warnIgnored(ctx, p.newLog(conf))
 			return conf.printConfig(out)
 		}
 		if err := conf.config.checkServe(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.runServe(cmd.Context(), conf)
-	}
+		return p.runServe(ctx, conf)
+	})
+	cli.AddOutput(cmd) // of --print-config
 	return cmd
 }
 

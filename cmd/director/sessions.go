@@ -29,15 +29,12 @@ func (p *program) sessionsList() *cobra.Command {
 			"  director sessions list --instance eu-arena-7 -o json",
 		Args: cli.Exactly(0),
 	}
-	region := cmd.Flags().String("region", "", "Only this region")
-	mode := cmd.Flags().String("mode", "", "Only this mode")
-	instance := cmd.Flags().String("instance", "", "Only those on this game server")
-	p.completeFlag(cmd, "region", regionWords)
-	p.completeFlag(cmd, "mode", modeWords)
-	p.completeFlag(cmd, "instance", instanceWords)
+	var f opsview.SessionFilter
+	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords},
+		filterFlag{"mode", &f.Mode, "Only this mode", modeWords},
+		filterFlag{"instance", &f.Instance, "Only those on this game server", instanceWords})
 	limit := addLimit(cmd, "The most sessions to list")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
 		open, err := opsview.Sessions.Read(ctx, l.store.Pool(), f,
 			opsview.Page{Order: opsview.LatestFirst, Limit: *limit}) // --limit leaves out the oldest
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) sidecarCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onSettings(&cobra.Command{
 		Use:   "sidecar",
 		Short: "Run beside a game server in any engine, and do its part with the director",
 		Long: "Runs beside one game server, in any language or engine. The game server says that it is ready, and the sidecar registers it,\n" +
@@ -24,16 +24,7 @@ func (p *program) sidecarCommand() *cobra.Command {
 			"  curl -X POST localhost:9357/ready\n" +
 			"  curl localhost:9357/players -H 'Content-Type: application/json' -d '{\"token\": \"…\"}'",
 		Args: cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), bySidecar)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := loadSettings(cmd.Flags(), p.environ, bySidecar)
-		if err != nil {
-			return err
-		}
-		return p.runSidecar(cmd.Context(), conf)
-	}
-	return cmd
+	}, bySidecar, func(ctx context.Context, conf *loaded, _ []string) error { return p.runSidecar(ctx, conf) })
 }
 
 func (p *program) runSidecar(ctx context.Context, conf *loaded) error {

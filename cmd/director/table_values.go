@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/lattice-director/director/internal/cli"
 )
 
 // orBlank returns the value of a cell, "" for nil.
@@ -50,15 +48,6 @@ func countText(n *int32) string {
 		return "–"
 	}
 	return fmt.Sprint(*n)
-}
-
-// writeTable writes a table after an empty line. It writes nothing if there are no rows.
-func writeTable[T any](out cli.Output, rows []T, header []string, cells func(T) []any, sparing ...string) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out.Writer)
-	return cli.Write(out.Sparing(sparing...), rows, header, cells)
 }
 
 // formatShare formats a share, from 0 to 1, in percent.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,20 +43,9 @@ func (p *program) tokenMint() *cobra.Command {
 	}
 	sub := cmd.Flags().String("sub", "", "The player's name, required")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid")
-	addFlags(cmd.Flags(), byToken)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := cli.OutputOf(cmd)
-		if err != nil {
-			return err
-		}
-		conf, err := loadSettings(cmd.Flags(), p.environ, byToken)
-		if err != nil {
-			return err
-		}
+	return p.onOutput(cmd, byToken, func(_ context.Context, conf *loaded, out cli.Output, _ []string) error {
 		return conf.config.mintToken(out, *sub, *ttl)
-	}
-	return cmd
+	})
 }
 
 func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error {

@@ -52,15 +52,18 @@ func textValue(p *string, allowed string) value {
 	return v
 }
 
+// checkedText is a text that must be valid. A refused one is assigned as well: the command then does not run.
+func checkedText(p *string, kind, allowed string, isValid func(text string) bool) value {
+	v := value{kindName: kind, allowedText: allowed, showText: func() string { return *p }}
+	v.setText = func(text string) error { *p = text; return v.requireAllowed(isValid(text)) }
+	return v
+}
+
 // lineValue is text without line breaks, such as an issuer, which is compared with that of a token: nobody sees that a
 // line break within it makes them differ.
 func lineValue(p *string) value {
-	v := textValue(p, "text on one line")
-	v.setText = func(text string) error {
-		*p = text
-		return v.requireAllowed(!strings.ContainsFunc(text, unicode.IsControl))
-	}
-	return v
+	return checkedText(p, "text", "text on one line",
+		func(text string) bool { return !strings.ContainsFunc(text, unicode.IsControl) })
 }
 
 func integerValue[T ~int | ~int32](p *T, least, most T) value {
@@ -213,90 +216,81 @@ func listValue(p *[]string, allowed string) value {
 	}
 }
 
-func networksValue(p *[]string) value {
-	v := listValue(p, "addresses or CIDRs")
+// checkedItems makes a list refuse itself unless all of its items are valid.
+func (v value) checkedItems(p *[]string, isValid func(item string) bool) value {
 	v.setText = func(text string) error {
 		*p = splitList(text)
-		for _, item := range *p {
-			_, notAddr := netip.ParseAddr(item)
-			if _, notNet := netip.ParsePrefix(item); notAddr != nil && notNet != nil {
-				return v.requireAllowed(false)
-			}
-		}
-		return nil
+		return v.requireAllowed(!slices.ContainsFunc(*p, func(item string) bool { return !isValid(item) }))
 	}
 	return v
 }
 
-func addressValue(p *string) value {
-	v := value{kindName: "address", allowedText: "host:port", showText: func() string { return *p }}
+// notEmpty makes a list refuse a text without items, such as a comma alone: somebody who sets it wants some.
+func (v value) notEmpty(p *[]string) value {
+	set := v.setText
 	v.setText = func(text string) error {
-		*p = text
-		_, port, err := net.SplitHostPort(text)
-		_, notPort := strconv.ParseUint(port, 10, 16)
-		return v.requireAllowed(err == nil && notPort == nil)
-	}
-	return v
-}
-
-// addressesValue is a list of listen addresses.
-func addressesValue(p *[]string) value {
-	v := listValue(p, "host:port")
-	v.setText = func(text string) error {
-		*p = splitList(text)
-		for _, item := range *p {
-			if err := addressValue(new(string)).setText(item); err != nil {
-				return v.requireAllowed(false)
-			}
+		if err := set(text); err != nil {
+			return err
 		}
 		return v.requireAllowed(len(*p) > 0)
 	}
 	return v
 }
 
+func networksValue(p *[]string) value {
+	return listValue(p, "addresses or CIDRs").checkedItems(p, func(item string) bool {
+		_, notAddr := netip.ParseAddr(item)
+		_, notNet := netip.ParsePrefix(item)
+		return notAddr == nil || notNet == nil
+	})
+}
+
+func addressValue(p *string) value { return checkedText(p, "address", "host:port", isListenAddress) }
+
+// addressesValue is a list of listen addresses.
+func addressesValue(p *[]string) value {
+	return listValue(p, "host:port").checkedItems(p, isListenAddress).notEmpty(p)
+}
+
+// isListenAddress accepts port 0, any free port, and an empty host, all interfaces. A port by name is refused: its number
+// depends on the machine.
+func isListenAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	_, notPort := strconv.ParseUint(port, 10, 16)
+	return err == nil && notPort == nil
+}
+
 // dialledValue is the address that players dial. It has the rules of the API, which would refuse the registration
 // later.
 func dialledValue(p *string) value {
-	v := textValue(p, rest.Endpoint.Description)
-	v.setText = func(text string) error {
-		*p = text
-		return v.requireAllowed(rest.Endpoint.Valid(text))
-	}
-	return v
+	return checkedText(p, "text", rest.Endpoint.Description, rest.Endpoint.Valid)
 }
 
 // gameRegion is a region, with the rules of the API: ids of sessions contain it, and are split at a dot.
 func gameRegion(p *string) value {
-	v := textValue(p, rest.Region.Description)
-	v.setText = func(text string) error {
-		*p = text
-		return v.requireAllowed(rest.Region.Valid(text))
-	}
-	return v
+	return checkedText(p, "text", rest.Region.Description, rest.Region.Valid)
 }
 
 // evaluatorURL is only a host and a port, as Open Match's own configuration has them: a path or a password would have
 // no effect.
 func evaluatorURL(p *string) value {
-	v := textValue(p, "grpc://host:port or http://host:port, or grpcs or https")
-	v.setText = func(text string) error {
-		*p = text
+	return checkedText(p, "text", "grpc://host:port or http://host:port, or grpcs or https", func(text string) bool {
 		u, err := url.Parse(text)
-		return v.requireAllowed(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
+		return err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
 			u.Hostname() != "" && u.Port() != "" &&
-			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "")
-	}
-	return v
+			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""
+	})
 }
 
 func urlValue(p *string) value {
-	v := value{kindName: "url", allowedText: "an http or https URL", showText: func() string { return redactURL(*p) }}
-	v.setText = func(text string) error {
-		*p = text
-		u, err := url.Parse(text)
-		return v.requireAllowed(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
-	}
+	v := checkedText(p, "url", "an http or https URL", isWebURL)
+	v.showText = func() string { return redactURL(*p) }
 	return v
+}
+
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // modesText returns the numbers of seats of a session, by mode, as a flag has them.

@@ -20,16 +20,7 @@ func secretsValue(p *[]string) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated",
 		shortestSecret)}
 	v.showText = func() string { return maskedSecrets(len(*p)) }
-	v.setText = func(text string) error {
-		*p = splitList(text)
-		for _, secret := range *p {
-			if len(secret) < shortestSecret {
-				return v.requireAllowed(false)
-			}
-		}
-		return v.requireAllowed(len(*p) > 0)
-	}
-	return v
+	return v.checkedItems(p, func(secret string) bool { return len(secret) >= shortestSecret }).notEmpty(p)
 }
 
 // agentKeys are secrets that agents send as a subprotocol of a WebSocket, which must be an HTTP token.
@@ -37,16 +28,7 @@ func agentKeys(p *[]string) value {
 	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
 		"several comma-separated", shortestSecret)
-	v.setText = func(text string) error {
-		*p = splitList(text)
-		for _, key := range *p {
-			if orchestrator.ValidKey(key) != nil {
-				return v.requireAllowed(false)
-			}
-		}
-		return v.requireAllowed(len(*p) > 0)
-	}
-	return v
+	return v.checkedItems(p, func(key string) bool { return orchestrator.ValidKey(key) == nil }).notEmpty(p)
 }
 
 // maskedSecrets shows how many secrets are set, so that an operator sees whether a rotation has begun, and not how long
@@ -76,13 +58,11 @@ func keksValue(p *[][]byte) value {
 // databaseURL is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced, because
 // it repeats the URL.
 func databaseURL(p *string) value {
-	v := value{kindName: "url", allowedText: "postgres://user:password@host:port/database, or key=value"}
-	v.showText = func() string { return withoutPassword(*p) }
-	v.setText = func(text string) error {
-		*p = text
+	v := checkedText(p, "url", "postgres://user:password@host:port/database, or key=value", func(text string) bool {
 		_, err := pgx.ParseConfig(text)
-		return v.requireAllowed(err == nil)
-	}
+		return err == nil
+	})
+	v.showText = func() string { return withoutPassword(*p) }
 	return v
 }
 
@@ -106,9 +86,8 @@ func keySet(p *string) value {
 
 // hiddenText is a secret that another system made, of any length.
 func hiddenText(p *string) value {
-	v := value{kindName: "secret", allowedText: "text",
-		showText: func() string { return maskedSecrets(min(1, len(*p))) }}
-	v.setText = func(text string) error { *p = text; return nil }
+	v := textValue(p, "text")
+	v.kindName, v.showText = "secret", func() string { return maskedSecrets(min(1, len(*p))) }
 	return v
 }
 
@@ -122,8 +101,7 @@ var operatorRoles = []string{"viewer", "operator"}
 func operatorTokens(p *[]string) value {
 	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
-		"characters or more and names of a-z, 0-9 and -; "+
-		"several comma-separated", shortestSecret)
+		"characters or more and names of a-z, 0-9 and -; several comma-separated", shortestSecret)
 	set := v.setText
 	v.setText = func(text string) error {
 		if err := set(text); err != nil {
@@ -155,12 +133,9 @@ func backendTokens(p *[]string) value {
 }
 
 func oneSecret(p *string) value {
-	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d characters or more", shortestSecret)}
+	v := checkedText(p, "secret", fmt.Sprintf("%d characters or more", shortestSecret),
+		func(text string) bool { return len(text) >= shortestSecret })
 	v.showText = func() string { return maskedSecrets(min(1, len(*p))) }
-	v.setText = func(text string) error {
-		*p = text
-		return v.requireAllowed(len(text) >= shortestSecret)
-	}
 	return v
 }
 

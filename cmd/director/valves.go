@@ -44,32 +44,18 @@ func (p *program) valvesList() *cobra.Command {
 		Example: "  director valves list\n  director valves list -o json | jq '.[] | {valve, waiting, rate_now}'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Valves.Read(ctx, l.store.Pool(), opsview.ValveFilter{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return writeValves(l.out, all)
+		return printView(ctx, l, opsview.Valves, opsview.ValveFilter{}, opsview.Page{}, valveTable)
 	})
 }
 
-func writeValves(out cli.Output, all []opsview.Valve) error {
-	header := []string{"valve", "mode", "rate", "rate now", "players", "max players", "waiting", "staff waiting",
-		"first since", "region", "build",
-		"reason"}
-	return cli.Write(out.Sparing("build", "region", "staff waiting", "reason"), all, header,
-		func(v opsview.Valve) []any {
-			return []any{v.Name, v.Mode, v.Rate, math.Round(v.RateNow*10) / 10, v.Players, v.MaxPlayers, v.Waiting,
-				v.WaitingStaff, v.FirstSince, v.Region,
-				v.Build, v.Reason}
-		})
-}
-
-func (l operator) printValve(ctx context.Context, name string) error {
-	v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: name})
-	if err != nil {
-		return err
-	}
-	return writeValves(l.out, []opsview.Valve{v})
+var valveTable = table[opsview.Valve]{
+	titles: []string{"valve", "mode", "rate", "rate now", "players", "max players", "waiting", "staff waiting",
+		"first since", "region", "build", "reason"},
+	spareTitles: []string{"build", "region", "staff waiting", "reason"},
+	rowCells: func(v opsview.Valve) []any {
+		return []any{v.Name, v.Mode, v.Rate, math.Round(v.RateNow*10) / 10, v.Players, v.MaxPlayers, v.Waiting,
+			v.WaitingStaff, v.FirstSince, v.Region, v.Build, v.Reason}
+	},
 }
 
 func (p *program) valvesSet() *cobra.Command {
@@ -91,63 +77,50 @@ func (p *program) valvesSet() *cobra.Command {
 	// The defaults of these two are those of ops.set_valve, for --help: a flag that is not given is not sent.
 	share := f.Float64("staff-share", 0.05, "The part of the rate and of the players that only staff gets, 0 to 0.5")
 	line := f.Int32("max-waiting", 200_000, "How many players the line holds; those beyond it are refused")
-	reason := addReason(cmd, "Why, for the event and other operators")
-	set := func(name string) bool { return f.Changed(name) }
-	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+	return p.changeValve(cmd, func(by db.Act, ctx context.Context, name string) (bool, error) {
 		changes := db.ValveSettings{
-			Rate: valueIf(set("rate"), rate), MaxPlayers: valueIf(set("max-players"), most),
-			Region: valueIf(set("region"), region),
-			Build:  valueIf(set("build"), build), StaffShare: valueIf(set("staff-share"), share),
-			MaxWaiting: valueIf(set("max-waiting"), line),
+			Rate: ifGiven(cmd, "rate", rate), MaxPlayers: ifGiven(cmd, "max-players", most),
+			Region: ifGiven(cmd, "region", region), Build: ifGiven(cmd, "build", build),
+			StaffShare: ifGiven(cmd, "staff-share", share), MaxWaiting: ifGiven(cmd, "max-waiting", line),
 		}
-		if _, err := l.store.As("").Because(*reason).SetValve(ctx, args[0], changes); err != nil {
-			return err
-		}
-		return l.printValve(ctx, args[0])
+		return by.SetValve(ctx, name, changes)
 	})
 }
 
-// valueIf returns the value of a flag that was given. It returns nil for another one, so that the valve keeps what it
-// has, and a new valve gets the default of the database.
-func valueIf[T any](isGiven bool, value *T) *T {
-	if isGiven {
-		return value
-	}
-	return nil
+// changeValve completes a command that changes the valve in its argument, and prints it as it is then.
+func (p *program) changeValve(cmd *cobra.Command,
+	change func(by db.Act, ctx context.Context, name string) (bool, error)) *cobra.Command {
+	reason := addReason(cmd, "Why, for the event and other operators")
+	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		if _, err := change(l.store.As("").Because(*reason), ctx, args[0]); err != nil {
+			return err
+		}
+		v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: args[0]})
+		if err != nil {
+			return err
+		}
+		return valveTable.write(l.out, []opsview.Valve{v})
+	})
 }
 
 func (p *program) valvesOpen() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.changeValve(&cobra.Command{
 		Use:   "open NAME",
 		Short: "Let everybody in",
 		Long: "Lets everybody in, also all who wait. The limits of the valve stay for 'valves set', and its line is forgotten. An open valve costs calls\n" +
 			"nothing. The same in SQL: function ops.open_valve.",
 		Example: "  director valves open launch --reason 'the rush is over'",
-	}
-	reason := addReason(cmd, "Why, for the event and other operators")
-	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.store.As("").Because(*reason).OpenValve(ctx, args[0]); err != nil {
-			return err
-		}
-		return l.printValve(ctx, args[0])
-	})
+	}, db.Act.OpenValve)
 }
 
 func (p *program) valvesClose() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.changeValve(&cobra.Command{
 		Use:   "close NAME",
 		Short: "Admit nobody any more",
 		Long: "Admits nobody until 'valves set' or 'valves open'. Players who are in stay in, those who wait keep their places, and others get places behind\n" +
 			"them. The same in SQL: function ops.close_valve.",
 		Example: "  director valves close launch --reason 'we look into the login'",
-	}
-	reason := addReason(cmd, "Why, for the event and other operators")
-	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.store.As("").Because(*reason).CloseValve(ctx, args[0]); err != nil {
-			return err
-		}
-		return l.printValve(ctx, args[0])
-	})
+	}, db.Act.CloseValve)
 }
 
 func (p *program) valvesDelete() *cobra.Command {
@@ -191,15 +164,14 @@ func (p *program) valvesWho() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		found, err := opsview.Admissions.Read(ctx, l.store.Pool(), opsview.AdmissionFilter{Player: args[0]},
-			opsview.Page{})
-		if err != nil {
-			return err
-		}
-		header := []string{"valve", "player", "state", "staff", "place", "joined", "admitted", "expires"}
-		return cli.Write(l.out.Sparing("staff"), found, header, func(a opsview.Admission) []any {
-			return []any{a.Valve, a.Player, a.State, a.IsStaff, a.Place, a.JoinedAt, a.AdmittedAt, a.ExpiresAt}
-		})
+		return printView(ctx, l, opsview.Admissions, opsview.AdmissionFilter{Player: args[0]},
+			opsview.Page{}, table[opsview.Admission]{
+				titles:      []string{"valve", "player", "state", "staff", "place", "joined", "admitted", "expires"},
+				spareTitles: []string{"staff"},
+				rowCells: func(a opsview.Admission) []any {
+					return []any{a.Valve, a.Player, a.State, a.IsStaff, a.Place, a.JoinedAt, a.AdmittedAt, a.ExpiresAt}
+				},
+			})
 	})
 }
 
@@ -231,14 +203,15 @@ func (p *program) valvesEstimates() *cobra.Command {
 		Example: "  director valves estimates\n  director valves estimates -o json | jq '.[] | select(.before_p90 < 0.85)'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.ValveEstimates.Read(ctx, l.store.Pool(), opsview.ValveEstimateFilter{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return cli.Write(l.out, found, []string{"valve", "p50", "p90", "waits", "before p50", "before p90"},
-			func(e opsview.ValveEstimate) []any {
-				return []any{e.Valve, roundIf(e.P50), roundIf(e.P90), e.WaitCount, shareIf(e.BeforeP50),
-					shareIf(e.BeforeP90)}
+		return printView(ctx, l, opsview.ValveEstimates, opsview.ValveEstimateFilter{},
+			opsview.Page{}, table[opsview.ValveEstimate]{
+				titles: []string{"valve", "p50", "p90", "waits", "before p50", "before p90"},
+				rowCells: func(e opsview.ValveEstimate) []any {
+					return []any{
+						e.Valve, roundIf(e.P50), roundIf(e.P90), e.WaitCount, shareIf(e.BeforeP50),
+						shareIf(e.BeforeP90),
+					}
+				},
 			})
 	})
 }

@@ -25,12 +25,13 @@ func (p *program) onWebhooks(cmd *cobra.Command, args int, run databaseRun) *cob
 	return p.onDatabase(cmd, byOperator, run)
 }
 
-func writeWebhooks(out cli.Output, all []opsview.Webhook) error {
-	header := []string{"name", "state", "lag", "delivered", "waiting", "dead letters", "last error", "kinds", "url"}
-	return cli.Write(out.Sparing("url", "kinds", "delivered"), all, header, func(w opsview.Webhook) []any {
+var webhookTable = table[opsview.Webhook]{
+	titles:      []string{"name", "state", "lag", "delivered", "waiting", "dead letters", "last error", "kinds", "url"},
+	spareTitles: []string{"url", "kinds", "delivered"},
+	rowCells: func(w opsview.Webhook) []any {
 		return []any{w.Name, w.State, w.Lag.Round(time.Second), w.Delivered, w.Waiting, w.DeadLetters, w.LastError,
 			w.Kinds, w.URL}
-	})
+	},
 }
 
 // readWebhook reads a webhook. The error of an unknown one says how to find those that exist.

@@ -37,11 +37,7 @@ func (p *program) webhooksList() *cobra.Command {
 			"waiting events are tried again, and dead letters are not: see 'webhooks deliveries'. The same in SQL: view ops.webhooks.",
 		Example: "  director webhooks list\n  director webhooks list -o json | jq -r '.[] | select(.state != \"active\") | .name'",
 	}, 0, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Webhooks.Read(ctx, l.store.Pool(), opsview.WebhookFilter{}, opsview.Page{})
-		if err != nil {
-			return err
-		}
-		return writeWebhooks(l.out, all)
+		return printView(ctx, l, opsview.Webhooks, opsview.WebhookFilter{}, opsview.Page{}, webhookTable)
 	})
 }
 
@@ -61,12 +57,10 @@ func (p *program) webhooksShow() *cobra.Command {
 		}
 		lines := [][2]any{
 			{"name", w.Name}, {"id", w.ID}, {"url", w.URL}, {"kinds", w.Kinds}, {"state", w.State},
-			{"reason", w.Reason},
-			{"lag", w.Lag.Round(time.Second)}, {"cursor", w.Cursor()}, {"delivered", w.Delivered},
-			{"delivered at", w.DeliveredAt},
-			{"failing since", w.FailingSince}, {"next attempt", w.NextAt}, {"last error", w.LastError},
-			{"failed at", w.FailedAt},
-			{"waiting", w.Waiting}, {"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
+			{"reason", w.Reason}, {"lag", w.Lag.Round(time.Second)}, {"cursor", w.Cursor()}, {"delivered", w.Delivered},
+			{"delivered at", w.DeliveredAt}, {"failing since", w.FailingSince}, {"next attempt", w.NextAt},
+			{"last error", w.LastError}, {"failed at", w.FailedAt}, {"waiting", w.Waiting},
+			{"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
 		}
 		return writeFields(l.out, lines)
 	})
@@ -80,27 +74,20 @@ func (p *program) webhooksDeliveries() *cobra.Command {
 			"(dead), the oldest first, at most 1,000. What was delivered is not kept. The same in SQL: view ops.webhook_deliveries.",
 		Example: "  director webhooks deliveries studio\n  director webhooks deliveries studio --state dead -o json | jq -r '.[].body'",
 	}
-	state := cmd.Flags().String("state", "", "Only those in this state: retrying, behind or dead")
-	_ = cmd.RegisterFlagCompletionFunc("state",
-		cobra.FixedCompletions([]string{"retrying", "behind", "dead"}, cobra.ShellCompDirectiveNoFileComp))
+	var f opsview.WebhookDeliveryFilter
+	addChoice(cmd, &f.State, "state", "Only those in this state: retrying, behind or dead", "retrying", "behind", "dead")
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		switch *state {
-		case "", "retrying", "behind", "dead":
-		default:
-			return cli.Usage(fmt.Errorf("--state %q is not allowed: it must be retrying, behind or dead", *state))
-		}
 		// Otherwise an unknown webhook would look like one without deliveries.
 		if _, err := l.readWebhook(ctx, args[0]); err != nil {
 			return err
 		}
-		all, err := opsview.WebhookDeliveries.Read(ctx, l.store.Pool(),
-			opsview.WebhookDeliveryFilter{Name: args[0], State: *state}, opsview.Page{Limit: 1000})
-		if err != nil {
-			return err
-		}
-		header := []string{"event", "kind", "subject", "state", "attempts", "next at", "last error"}
-		return cli.Write(l.out.Sparing("subject", "attempts"), all, header, func(d opsview.WebhookDelivery) []any {
-			return []any{d.Event, d.Kind, d.Subject, d.State, d.Attempts, d.NextAt, d.LastError}
+		f.Name = args[0]
+		return printView(ctx, l, opsview.WebhookDeliveries, f, opsview.Page{Limit: 1000}, table[opsview.WebhookDelivery]{
+			titles:      []string{"event", "kind", "subject", "state", "attempts", "next at", "last error"},
+			spareTitles: []string{"subject", "attempts"},
+			rowCells: func(d opsview.WebhookDelivery) []any {
+				return []any{d.Event, d.Kind, d.Subject, d.State, d.Attempts, d.NextAt, d.LastError}
+			},
 		})
 	})
 }

@@ -24,31 +24,34 @@ func (p *program) webhooksCreate() *cobra.Command {
 	}
 	kinds := cmd.Flags().StringSlice("kinds", nil,
 		"The kinds of events, such as session.closed, 'seat.*' for all of a noun, or '*' for all")
-	_ = cmd.RegisterFlagCompletionFunc("kinds",
-		cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
-	made := p.onWebhooks(cmd, 2, func(ctx context.Context, l operator, args []string) error {
+	completeFixed(cmd, "kinds", db.EventKinds)
+	made := p.changeWebhook(cmd, 2, func(by db.Act, ctx context.Context, args []string) (bool, error) {
 		if len(*kinds) == 0 {
-			return cli.Usage(fmt.Errorf("--kinds is required, such as --kinds 'seat.*,match.*'"))
+			return false, cli.Usage(fmt.Errorf("--kinds is required, such as --kinds 'seat.*,match.*'"))
 		}
 		if err := opsview.CheckKinds(*kinds, db.EventKinds); err != nil {
-			return cli.Usage(fmt.Errorf("--kinds %w", err))
+			return false, cli.Usage(fmt.Errorf("--kinds %w", err))
 		}
-		if _, err := l.store.As("").CreateWebhook(ctx, args[0], args[1], *kinds); err != nil {
-			return err
-		}
-		return l.printWebhook(ctx, args[0])
+		_, err := by.CreateWebhook(ctx, args[0], args[1], *kinds)
+		return err == nil, err
 	})
 	made.ValidArgsFunction = cobra.NoFileCompletions // a new name is none of those that exist
 	return made
 }
 
-// printWebhook prints a webhook as it is after a change.
-func (l operator) printWebhook(ctx context.Context, name string) error {
-	w, err := l.readWebhook(ctx, name)
-	if err != nil {
-		return err
-	}
-	return writeWebhooks(l.out, []opsview.Webhook{w})
+// changeWebhook completes a command that changes the webhook in its first argument, and prints it as it is then.
+func (p *program) changeWebhook(cmd *cobra.Command, args int,
+	change func(by db.Act, ctx context.Context, args []string) (bool, error)) *cobra.Command {
+	return p.onWebhooks(cmd, args, func(ctx context.Context, l operator, args []string) error {
+		if _, err := change(l.store.As(""), ctx, args); err != nil {
+			return err
+		}
+		w, err := l.readWebhook(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return webhookTable.write(l.out, []opsview.Webhook{w})
+	})
 }
 
 func (p *program) webhooksPause() *cobra.Command {
@@ -60,26 +63,20 @@ func (p *program) webhooksPause() *cobra.Command {
 		Example: "  director webhooks pause studio --reason 'it is moved'",
 	}
 	reason := addReason(cmd, "Why, for the event")
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.store.As("").Because(*reason).PauseWebhook(ctx, args[0]); err != nil {
-			return err
-		}
-		return l.printWebhook(ctx, args[0])
+	return p.changeWebhook(cmd, 1, func(by db.Act, ctx context.Context, args []string) (bool, error) {
+		return by.Because(*reason).PauseWebhook(ctx, args[0])
 	})
 }
 
 func (p *program) webhooksResume() *cobra.Command {
-	return p.onWebhooks(&cobra.Command{
+	return p.changeWebhook(&cobra.Command{
 		Use:   "resume NAME",
 		Short: "Continue a webhook that was paused, and try one that fails at once",
 		Long: "Ends the pause of a webhook, and makes one that fails be tried at once instead of within a minute. The same in SQL: function\n" +
 			"ops.resume_webhook.",
 		Example: "  director webhooks resume studio",
-	}, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.store.As("").ResumeWebhook(ctx, args[0]); err != nil {
-			return err
-		}
-		return l.printWebhook(ctx, args[0])
+	}, 1, func(by db.Act, ctx context.Context, args []string) (bool, error) {
+		return by.ResumeWebhook(ctx, args[0])
 	})
 }
 

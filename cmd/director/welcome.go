@@ -159,9 +159,10 @@ func (d *devRun) exampleCommand(args string) string {
 	return name + " " + args
 }
 
-// quoteForShell quotes a word for the shell, if needed.
+// quoteForShell quotes a word for a POSIX shell, if needed.
 func quoteForShell(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%"
+	// Without =, which zsh expands at the beginning of a word.
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+:,./@"
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word
 	}
@@ -171,11 +172,7 @@ func quoteForShell(word string) string {
 // consoleLink is the address of the console. With the token that dev made, the page logs in by itself. The token
 // follows #, which browsers do not send: no proxy or server logs it.
 func (d *devRun) consoleLink(addr net.Addr) string {
-	scheme := "http"
-	if d.conf.config.Server.TLSCert != "" {
-		scheme = "https"
-	}
-	link := scheme + "://" + addr.String() + "/"
+	link := d.urlScheme() + "://" + addr.String() + "/"
 	for _, one := range d.conf.config.Server.OpsTokens {
 		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.sourceOf("ops-tokens") == fromDefault {
 			return link + "login#token=" + url.QueryEscape(secret)

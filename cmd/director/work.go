@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) workCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onSettings(&cobra.Command{
 		Use:   "work",
 		Short: "Run a worker: reap, rotate, prune",
 		Long: "Runs a worker: it ends instances whose lease has expired, frees seats whose player did not connect, rotates the signing\n" +
@@ -20,20 +20,13 @@ func (p *program) workCommand() *cobra.Command {
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director work\n" +
 			"  director work --metrics-addr :9090",
 		Args: cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byWork)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := loadSettings(cmd.Flags(), p.environ, byWork)
-		if err != nil {
-			return err
-		}
+	}, byWork, func(ctx context.Context, conf *loaded, _ []string) error {
 		// Not checkServe: a worker has no listener but that of metrics.
 		if err := conf.config.checkCommon(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.runWork(cmd.Context(), conf)
-	}
-	return cmd
+		return p.runWork(ctx, conf)
+	})
 }
 
 func (p *program) runWork(ctx context.Context, conf *loaded) error {

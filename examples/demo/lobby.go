@@ -280,9 +280,8 @@ func (c *cluster) startFriendsServer(ctx context.Context) error {
 	}
 	return c.runCommand(c.newCommand("arena", friendsServer, []string{"FLEET_TOKEN=" + c.fleetKey},
 		"server", "--director", strings.Join(c.replicaURLs, ","), "--instance-id", friendsServer, "--region",
-		friendsRegion,
-		"--modes", friendsMode,
-		"--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
+		friendsRegion, "--modes", friendsMode, "--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every",
+		heartbeatEvery.String(), "--grace", "3s",
 		"--empty-for", "1s"))
 }
 

@@ -11,10 +11,9 @@ import (
 func (j *judge) collectProofs(ctx context.Context) []proof {
 	return []proof{
 		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(),
-		j.evictedPlayOn(ctx),
-		j.matchingWentOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx), j.thiefRefused(), j.cheatRefused(),
-		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.friendsMet(), j.friendsPlayed(ctx), j.friendsStayed(),
-		j.invariantsHold(ctx),
+		j.evictedPlayOn(ctx), j.matchingWentOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx), j.thiefRefused(),
+		j.cheatRefused(), j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.friendsMet(), j.friendsPlayed(ctx),
+		j.friendsStayed(), j.invariantsHold(ctx),
 	}
 }
 

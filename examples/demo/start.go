@@ -121,9 +121,8 @@ func (c *cluster) startServers(ctx context.Context) error {
 		name := fmt.Sprintf("arena-%d", i+1)
 		err := c.runCommand(c.newCommand("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
 			"server", "--director", strings.Join(c.replicaURLs, ","), "--instance-id", name, "--region", region,
-			"--modes",
-			strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(capacityOf(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
+			"--modes", strings.Join(modes, ","), "--capacity", strconv.Itoa(capacityOf(i)), "--heartbeat-every",
+			heartbeatEvery.String(), "--grace", "3s",
 			"--empty-for", "1s"))
 		if err != nil {
 			return err
