@@ -37,6 +37,7 @@ func (p *program) agentsList() *cobra.Command {
 		filterFlag{"type", &f.Type, "Only game servers that can create rooms of this type", column("room_types")},
 		filterFlag{"name", &f.Name, "Only game servers with this name", column("name")})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		// By when they connected: an agent that has just connected is the last row of its region.
 		return printView(ctx, l, opsview.Agents, f, opsview.Page{Order: opsview.ByJoining}, table[opsview.Agent]{
 			titles: []string{
 				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
@@ -48,6 +49,7 @@ func (p *program) agentsList() *cobra.Command {
 	})
 }
 
+// agentCells leaves limits blank that an agent has not set: 0 would mean that it takes no room.
 func agentCells(a opsview.Agent) []any {
 	return []any{
 		// Reserved rooms count: the agent is about to create them, and max rooms bounds both together.
@@ -56,6 +58,7 @@ func agentCells(a opsview.Agent) []any {
 	}
 }
 
+// agentsDrain completes the agents that are not drained by an operator: for the others the command changes nothing.
 func (p *program) agentsDrain() *cobra.Command {
 	return p.changeRows(&cobra.Command{
 		Use:   "drain AGENT…",

@@ -42,6 +42,8 @@ func lineOfKey(k db.AgentKey) agentKeyLine {
 		Labels: k.BoundLabels, CreatedAt: k.CreatedAt}
 }
 
+// agentKeyCreate makes the secret in this process: the database gets its digest alone, so that neither its logs nor a
+// dump have the key.
 func (p *program) agentKeyCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --name NAME",
@@ -65,10 +67,12 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
+		// Not the value decides: nil lets any name connect, and "" only an agent without a name.
 		if cmd.Flags().Changed("agent-name") {
 			n.BoundName = agentName
 		}
 		var err error
+		// A key is of one fleet, which is the region of the orchestrator's settings.
 		n.Region = l.conf.config.Orchestrator.Options.Region
 		// Keys are written by the director itself and not by a function of schema ops, which would know the login.
 		if n.Actor, err = l.store.Login(ctx); err != nil {

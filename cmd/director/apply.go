@@ -52,6 +52,7 @@ func (p *program) applyCommand() *cobra.Command {
 		d := set.Declaration()
 		// The region is that of the settings: files of profiles name none.
 		d.Region, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
+		// Only of the kinds that the files declare: a directory of profiles alone must not delete every pool.
 		if *prune {
 			d.Prune = set.Prune()
 		}
@@ -61,6 +62,8 @@ func (p *program) applyCommand() *cobra.Command {
 
 // readDeclaration reads and checks files. It writes warnings to stderr.
 func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declaration.Set, error) {
+	// Read once more than by onDatabase, which does so after all checks: the region of projects and the rules for
+	// attributes decide whether a file is valid.
 	conf, err := loadSettings(cmd.Flags(), p.environ, byProfile|byApply)
 	if err != nil {
 		return nil, err
@@ -72,6 +75,7 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 	set := declaration.Parse(sources, declaration.Options{
 		ProjectRegion: conf.config.Realtime.Region, RequireFrom: conf.config.Database.RequireFrom,
 	})
+	// On stderr, since stdout is the document of -o json.
 	printWarnings(p.stderr, set.Profiles)
 	// All problems of all files at once.
 	if problems := set.Problems(); len(problems) > 0 {
@@ -87,6 +91,7 @@ func (p *program) applyDeclaration(ctx context.Context, l operator, set *declara
 		return refusalText(set.Locate(err)) // Locate adds the file and line of the refused value
 	}
 	lines := declaredLines(set, done)
+	// Before the warnings: the declaration is committed, whatever becomes of them.
 	if err := writeDeclared(l.out, lines, d.DryRun); err != nil {
 		return err
 	}

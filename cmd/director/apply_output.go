@@ -63,6 +63,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 		if p.FormerName != "" {
 			was = projectText(p.FormerName, p.Region)
 		}
+		// A project keeps its region: of an existing one, only the name can change.
 		if p.Change == "changed" {
 			line.Fields = []string{"name"}
 		}
@@ -106,6 +107,7 @@ func (l declaredLine) withDiff(was, now string) declaredLine {
 	return l
 }
 
+// countChanges counts what a run without --dry-run writes. What is kept is not written, although no file declares it.
 func countChanges(lines []declaredLine) (n int) {
 	for _, line := range lines {
 		if line.Change != "unchanged" && line.Change != "kept" {

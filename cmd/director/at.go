@@ -23,6 +23,7 @@ func (p *program) atCommand() *cobra.Command {
 			"In SQL: ops.at, ops.fleet_at, ops.sessions_at, ops.seats_at, ops.keys_at, and the view ops.history_starts.",
 		Example: "  director at 21:03:07 fleet\n  director at 2026-11-27T21:03:07+01:00 seats --region eu-west -o json\n  director at 90m keys",
 		Args:    cli.Exactly(2),
+		// The first argument is a time, for which there is nothing to offer.
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(given) == 1 {
 				return []string{"fleet", "sessions", "seats", "keys"}, cobra.ShellCompDirectiveNoFileComp

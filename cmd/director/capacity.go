@@ -49,6 +49,7 @@ func (p *program) capacityCommand() *cobra.Command {
 	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func([]string) error {
+		// As in POST /matchmake: the seats of a session, and so the players of a request.
 		const most = 1024
 		if r.players < 1 || r.players > most || r.seats < 1 || r.seats > most {
 			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d",
@@ -63,6 +64,7 @@ func (p *program) capacityCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// The table first: it has the reason of each mode, and the error only says that all refuse.
 		if err := writeCapacity(l.out, lines); err != nil {
 			return err
 		}
@@ -90,6 +92,7 @@ func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capaci
 	}
 }
 
+// line asks the same function that the console's page asks, so that both name the same reason.
 func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
 	return capacityLine{
 		Region: c.Outlook.Region, Mode: c.Outlook.Mode, Refusal: c.Outlook.RefusalText(r.players, r.seats),

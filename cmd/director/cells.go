@@ -99,6 +99,7 @@ func (p *program) cellsRemove() *cobra.Command {
 			return err
 		}
 		// There are few cells, so that all are read.
+		// Before the question: a name that nobody knows has no regions to ask about.
 		at := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])

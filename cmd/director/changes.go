@@ -41,6 +41,8 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 	return errors.Join(refused...)
 }
 
+// writeChanges prints for each id whether something changed: false is a success as well, so that a script may repeat
+// it.
 func writeChanges(out cli.Output, what string, lines []changeLine) error {
 	return cli.Write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
 }

@@ -41,6 +41,7 @@ func parseFirst[T any](cmd *cobra.Command, parse func(arg string) (T, error)) *T
 // addReason adds --reason to a command. The command gets it trimmed, with at most db.MaxReason characters, as the
 // database requires.
 func addReason(cmd *cobra.Command, help string) *string {
+	// Judged here as well: a reason that is too long must not cost a connection.
 	reason := cmd.Flags().String("reason", "", help)
 	checkFirst(cmd, func([]string) error {
 		*reason = strings.TrimSpace(*reason)
@@ -75,6 +76,7 @@ func requireReason(cmd *cobra.Command, defaultReason, help string) *string {
 type authorship struct{ author, reason *string }
 
 func addAuthorship(cmd *cobra.Command) authorship {
+	// By default the login of the database, which the store fills in: only a pipeline knows a better author.
 	return authorship{
 		author: cmd.Flags().String("author", "",
 			"The author, such as that of a commit that a pipeline applies; by default your database login"),

@@ -52,6 +52,7 @@ func firstOnly(w words) words {
 
 // matchingWords returns those of all words that begin with a text and were not given.
 func matchingWords(all []string, begun string, given []string) []string {
+	// A copy: both functions below change their argument, which may be a list of the package.
 	found := slices.DeleteFunc(slices.Clone(all), func(word string) bool {
 		return !strings.HasPrefix(word, begun) || slices.Contains(given, word)
 	})
@@ -175,6 +176,7 @@ func (p *program) completeArgs(w words) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		// With the timeout: an unreachable database would hold the shell after each Tab.
 		store, err := p.openStore(ctx, conf)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

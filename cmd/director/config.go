@@ -47,29 +47,40 @@ type Config struct {
 	GameServer sdk.ServerOptions // of the sidecar
 	Sidecar    sidecar.Options
 
-	KEKs          [][]byte
+	// The first key-encryption key seals, all of them open: so that one can be replaced while both are set.
+	KEKs [][]byte
+	// A key set as a URL, a file or JSON. "": this process serves no players.
 	JWKS          string
 	JWKSPlainHTTP bool
 
+	// RunsWorker is of `serve` alone: `work` and `dev` always run one. RunsLoop is of every worker.
 	RunsWorker, RunsLoop bool
 	HistoryPrivacy       ticketbody.Privacy // what the history of matches keeps of players
 
 	BevygapPlayers string // the players of bevygap: bevygapOff, bevygapTokens or bevygapGuests
 	RoomTypes      string // of the realtime lobby, as JSON
 
-	ProviderNames    []string
-	ProvisionOwner   string
+	// Sorted, each once; empty: this process starts no game servers.
+	ProviderNames []string
+	// "" is localOwner, which checkProvision accepts for providers of this machine alone.
+	ProvisionOwner string
+	// The time of one call of a provider, and not of a start.
 	ProvisionTimeout time.Duration
-	PublicURL        string
-	NATSURL          string
-	isDevelopment    bool // of dev; see needsPublicURL, and makeWorker for its servers
+	// "": game servers use the address of the API on this machine; see replicasURL.
+	PublicURL     string
+	NATSURL       string
+	isDevelopment bool // of dev; see needsPublicURL, and makeWorker for its servers
 
+	// The replicas that the sidecar calls, and its own listeners. SidecarLinesAddr "": HTTP alone.
 	SidecarDirectors              []string
 	SidecarAddr, SidecarLinesAddr string
 
+	// "auto" is text on a terminal, else JSON; the levels are those of slog, as words.
 	LogFormat, LogLevel string
-	OTLPEndpoint        string
+	// "": no traces.
+	OTLPEndpoint string
 
+	// Both are of development. "": the usual directory, and issuer.jwk in it.
 	DataDir, IssuerKey string
 	PoolsFile          string
 }
@@ -99,10 +110,12 @@ func defaultConfig() Config {
 		ProvisionTimeout: worker.DefaultCallTimeout,
 		GameServer:       sdk.ServerOptions{HeartbeatEvery: sdk.DefaultHeartbeatEvery},
 		Sidecar:          sidecar.Defaults(),
+		// Where `director dev` listens, so that a first game server needs no settings.
 		SidecarDirectors: []string{"http://127.0.0.1:8080"},
-		SidecarAddr:      "127.0.0.1:9357",
-		LogFormat:        "auto",
-		LogLevel:         "info",
+		// Loopback, as checkSidecar requires of every other address.
+		SidecarAddr: "127.0.0.1:9357",
+		LogFormat:   "auto",
+		LogLevel:    "info",
 	}
 }
 

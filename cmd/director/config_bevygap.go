@@ -81,6 +81,7 @@ func gameVersion(game, version *string) value {
 		return *game + "/" + *version
 	}
 	v.setText = func(text string) (err error) {
+		// Assigned also with an error: a refused value ends the command.
 		*game, *version, err = bevygap.ParseDefault(text)
 		return v.requireAllowed(err == nil)
 	}

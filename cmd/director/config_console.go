@@ -57,11 +57,13 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 		return nil
 	}
 	o := c.Console
+	// Cookies are sealed with a key of the key-encryption keys, so that every replica reads those of the others.
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
 	// true: a button of the console does not wait until a key is due.
 	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
+	// nil: the login page has only the field for a token.
 	if c.OIDC.Issuer != "" {
 		o.Options.OIDC = &c.OIDC
 	}

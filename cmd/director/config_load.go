@@ -27,6 +27,7 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 		if s.commands&commands == 0 {
 			continue
 		}
+		// The default is only shown: loadSettings reads a flag where it was given, and else leaves the option as it is.
 		flag := flags.VarPF(&rawFlag{s.value.showText(), s.value.kindName}, s.flag, "",
 			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variableName()))
 		// So that --work alone means true; without this, pflag takes the next argument for its value.
@@ -47,6 +48,7 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
 	l := &loaded{config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
 	var bad []error
+	// Bound to this configuration: assignText sets the fields of l.config.
 	for _, s := range l.config.settingsTable() {
 		// A variable for replicas must not keep an operator's command from running.
 		if s.commands&commands == 0 {

@@ -110,6 +110,7 @@ func (c *Config) checkOpenMatch() error {
 	if len(o.ClientNames) > 0 && o.ClientCA == "" {
 		return errors.New("DIRECTOR_OM_CLIENTS names certificates, and no CA is set for them: set DIRECTOR_OM_CLIENT_CA, too")
 	}
+	// A client shows its certificate in the handshake of TLS, which a listener without one does not make.
 	if o.ClientCA != "" && c.Server.TLSCert == "" {
 		return errors.New("client certificates need TLS: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY with " +
 			"DIRECTOR_OM_CLIENT_CA")

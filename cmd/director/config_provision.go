@@ -134,12 +134,14 @@ func providersList(p *[]string) value {
 		if text == "none" {
 			return nil
 		}
+		// Unknown names are refused: a misspelt one would leave the deployments of its pools to nobody.
 		for _, name := range splitList(text) {
 			if !slices.Contains(providerNames, name) {
 				return v.requireAllowed(false)
 			}
 			*p = append(*p, name)
 		}
+		// Sorted and without doubles: each provider is opened once, and --print-config shows equal sets alike.
 		slices.Sort(*p)
 		*p = slices.Compact(*p)
 		return v.requireAllowed(len(*p) > 0)
@@ -223,6 +225,7 @@ func userName(p **processes.User) value {
 			}
 			uid, gid = found.Uid, found.Gid
 		}
+		// user.Lookup has numbers as texts as well: both ways are judged alike.
 		u, notUser := strconv.ParseUint(uid, 10, 32)
 		g, notGroup := strconv.ParseUint(gid, 10, 32)
 		*p = &processes.User{UID: uint32(u), GID: uint32(g)}
@@ -245,10 +248,11 @@ func commandsValue(p *map[string][]string) value {
 		*p = map[string][]string{}
 		for item := range strings.SplitSeq(text, ";") {
 			name, line, _ := strings.Cut(item, "=")
+			// White space around a name comes from settings on several lines; within an argument it separates.
 			name = strings.TrimSpace(name)
 			argv := strings.Fields(line)
-			// Absolute, so that neither PATH nor the working directory decides what runs.
 			_, twice := (*p)[name]
+			// Absolute, so that neither PATH nor the working directory decides what runs.
 			if !commandName.MatchString(name) || len(argv) == 0 || !filepath.IsAbs(argv[0]) || twice {
 				return fmt.Errorf("%q: %w", strings.TrimSpace(item), v.requireAllowed(false))
 			}

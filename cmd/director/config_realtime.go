@@ -109,6 +109,7 @@ func secondsValue(p *time.Duration, least, most time.Duration) value {
 	v := durationValue(p, least, most)
 	v.allowedText += "; a number without a unit is seconds"
 	v.setText = func(text string) (err error) {
+		// Nexis' variables end in _SECONDS and have no unit.
 		if _, notNumber := strconv.ParseUint(text, 10, 32); notNumber == nil {
 			text += "s"
 		}

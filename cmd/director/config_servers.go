@@ -24,6 +24,7 @@ func (c *Config) deploymentOwner() (provider.Owner, error) {
 // replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the
 // address of the API; listening is where this process serves it, if it does.
 func (c *Config) replicasURL(listening net.Addr) string {
+	// Without a slash at its end: paths are appended.
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
 	}

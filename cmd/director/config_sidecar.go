@@ -69,6 +69,7 @@ func (c *Config) gameServer(environ []string) (o sdk.ServerOptions, urls []strin
 	case deployed:
 		// What its deployment says wins: the director refuses another region or capacity.
 		o, urls = d.Server, d.URLs
+		// A deployment says neither of these two.
 		o.MaxSessions, o.HeartbeatEvery = c.GameServer.MaxSessions, c.GameServer.HeartbeatEvery
 	default:
 		o, urls = c.GameServer, c.SidecarDirectors

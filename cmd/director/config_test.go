@@ -291,7 +291,7 @@ func TestConfigurationPage(t *testing.T) {
 		if before, rest, found := strings.Cut(part, begin); found {
 			_, after, closed := strings.Cut(rest, end)
 			require.True(t, closed, title)
-			part = before + begin + settingsTable(title) + end + after
+			part = before + begin + sectionTable(title) + end + after
 			told[title] = true
 		}
 		if want.Len() > 0 {

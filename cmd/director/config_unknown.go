@@ -15,12 +15,14 @@ type unknownVariable struct{ name, suggestion string } // suggestion may be ""
 // release, or a tool beside the director, may read them.
 func (e environment) unknownVariables() []unknownVariable {
 	known := knownVariables()
+	// Removed settings have a warning of their own, which says what holds instead.
 	var removed []string
 	for _, s := range removedSettings() {
 		removed = append(removed, s.former.variableName())
 	}
 	var all []unknownVariable
 	for _, name := range slices.Sorted(maps.Keys(e)) {
+		// Only with our prefix: other programs of the machine have the other variables.
 		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) &&
 			!ofOthers(name) {
 			all = append(all, unknownVariable{name, closestName(name, known)})

@@ -37,6 +37,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 	if err != nil {
 		return err
 	}
+	// Before the database is needed: an unreachable one would hide it.
 	conf.warnRemoved(cmd.Context(), p.newLog(conf))
 	store, err := p.openStore(cmd.Context(), conf)
 	if err != nil {
@@ -59,8 +60,10 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		if conf.config.KEKs == nil {
 			conf.config.KEKs, _ = data.readKEKs() // most commands need none; those that do report that it is missing
 		}
+		// Those of `dev`, whose replica signs with them where nothing else is set.
 		conf.config.useNexisSecrets()
 	}
+	// Of every command: an erasure changes rooms as well, and what that does depends on their types.
 	types, err := conf.config.roomTypes()
 	if err != nil {
 		return nil, err

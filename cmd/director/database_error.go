@@ -29,6 +29,7 @@ func explainDatabaseError(err error) error {
 	case db.PoolerHint(err) != "":
 		return fmt.Errorf("%s (%w)", db.PoolerHint(err), err)
 	}
+	// The words of /readyz and doctor, so that an operator finds one fault under one name.
 	cause, known := dbcause.FromError(err)
 	switch {
 	// Postgres has answered: it is reachable, but refuses.

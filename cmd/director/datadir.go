@@ -84,6 +84,7 @@ func (d dataDir) readKEKs() ([][]byte, error) {
 
 // readKey returns the secret of a file. The first call creates it.
 func (d dataDir) readKey(name string) ([]string, error) {
+	// As long as those that the help of the settings recommends: openssl rand -hex 24.
 	fresh := make([]byte, 24)
 	_, _ = rand.Read(fresh) // documented never to fail
 	if err := d.createOnce(name, []byte(hex.EncodeToString(fresh)+"\n")); err != nil {

@@ -31,6 +31,7 @@ type deploymentDetails struct {
 	Events     []happened          `json:"events"`
 }
 
+// parseDeployment returns a usage error: the id is mistyped, whatever the database has.
 func parseDeployment(arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil {
@@ -51,6 +52,7 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 		return d, err
 	}
 	since := l.store.Now().Add(-2 * 24 * time.Hour)
+	// A deployment that is there has its events since it was wanted, however long ago.
 	if len(found) > 0 {
 		d.Deployment, since = &found[0], found[0].CreatedAt
 	}
@@ -122,6 +124,7 @@ func deploymentFacts(d opsview.Deployment) [][2]string {
 	return all
 }
 
+// startedBy says who wanted the server: only a pool ends it as surplus.
 func startedBy(origin string) string {
 	if origin == provision.OriginPool {
 		return "its pool"

@@ -56,6 +56,7 @@ func (p *program) deploymentsList() *cobra.Command {
 	})
 }
 
+// deploymentPhases are offered in the order in which a deployment passes them.
 var deploymentPhases = []string{"wanted", "deploying", "starting", "ready", "draining", "failed", "stopping"}
 
 func (p *program) deploymentsShow() *cobra.Command {

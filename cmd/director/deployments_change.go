@@ -38,6 +38,7 @@ func (p *program) deploymentsStart() *cobra.Command {
 		Example: "  director deployments start eu/arena/v7\n  director deployments start eu/arena/v7 --address 192.0.2.7",
 		Args:    cli.Exactly(1),
 	}
+	// Of a player and not a region of the provider: which location is near, the provider knows best.
 	address := cmd.Flags().String("address", "",
 		"The IP address of a player; the provider starts the server near it if it can")
 	cmd.ValidArgsFunction = p.completePools()

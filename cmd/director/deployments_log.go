@@ -62,11 +62,13 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 		return nil, err
 	}
 	defer set.closeProviders()
+	// A provider that is not open here is a nil interface, which implements nothing.
 	reader, ok := set.byName[name].(provider.LogReader)
 	if !ok {
 		// The provider is not among those of the settings.
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
+	// As every call of a provider: an engine that hangs must not hang the command.
 	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 	defer cancel()
 	return reader.ReadLog(ctx, ref, lines)

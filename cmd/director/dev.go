@@ -86,6 +86,7 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 			return err
 		}
 	}
+	// Before Postgres starts: a misspelt variable shows above what takes seconds.
 	conf.warnIgnored(ctx, d.log)
 	if d.dataDir, err = conf.config.dataDir(); err != nil {
 		return err
@@ -111,6 +112,7 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 		return err
 	}
 	defer retract()
+	// After prepare: it warns of missing addresses, which prepare fills in.
 	conf.warnRealtime(ctx, d.log)
 	return d.serveAll(ctx, started)
 }
@@ -135,6 +137,7 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	if err != nil {
 		return nil, nil, errors.Join(err, d.privateCluster.StopImmediate())
 	}
+	// With the cause, so that the end of everything names what Postgres said.
 	running, end := context.WithCancelCause(ctx)
 	died := d.privateCluster.Done()
 	// Without its database everything else would only log errors: the replica and the worker end as well.
@@ -149,6 +152,7 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 }
 
 func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Server)) error {
+	// After prepare, which has filled in the secrets that the process seals and signs with.
 	proc, err := newProcess(ctx, "dev", d.conf, d.log)
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	// Made also where another key set verifies players: `token mint` signs with it.
 	issuer, err := d.dataDir.readIssuer()
 	if err != nil {
 		return err
@@ -42,6 +43,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.config.JWKS == "" {
 		d.conf.config.JWKS = issuer.JWKS()
 	}
+	// On, unlike for serve: on loopback nobody else reads them.
 	if d.conf.config.Server.MetricsAddr == "" {
 		d.conf.config.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
 	}
@@ -53,6 +55,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	d.prepareProviders()
+	// By the source, so that an operator can allow no origin with an own value.
 	if d.conf.sourceOf("cors-origins") == fromDefault {
 		d.conf.config.Server.CORSOrigins = pageOrigins
 	}
@@ -109,6 +112,7 @@ func (d *devRun) prepareProviders() {
 	if d.conf.config.Processes.Commands == nil {
 		d.conf.config.Processes.Commands = arenaCommand()
 	}
+	// For the servers that people start by hand: they run on this machine and need no public URL.
 	d.conf.config.isDevelopment = true
 	if d.conf.sourceOf("open-parties") == fromDefault {
 		d.conf.config.Server.OpenParties = true

@@ -28,6 +28,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
 		checks := l.conf.config.doctorOptions()
 		checks.Store = l.store
+		// Every check has its own answer: an unreachable database is a finding, and no error of the command.
 		d := diagnosis(checks.Examine(ctx))
 		if err := d.writeText(l.out); err != nil {
 			return err

@@ -34,6 +34,7 @@ func (p *program) eraseCommand() *cobra.Command {
 		}
 		return nil
 	})
+	// The rooms as well: a player leaves them, and what that does depends on their types.
 	return p.takingBack(cmd, byProfile|byRooms,
 		func(ctx context.Context, l operator, args []string, reason string) error {
 			players, err := p.playersOf(args)
@@ -42,6 +43,7 @@ func (p *program) eraseCommand() *cobra.Command {
 			}
 			return l.changeEach("player", players, func(player string) (bool, error) {
 				erased, err := l.store.As("").ErasePlayer(ctx, player, reason)
+				// false: nothing was known of the player, or an earlier erasure has had it all.
 				return erased.ChangedRows > 0, err
 			})
 		})
@@ -74,6 +76,7 @@ func (p *program) playersExport() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(playerWords)),
 	}
+	// Without --output: the export is JSON in any case.
 	addFlags(cmd.Flags(), byProfile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {

@@ -48,6 +48,7 @@ func (p *program) evacuateCommand() *cobra.Command {
 	f.addTo(p, cmd)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		f.evacuation.Target.Name, f.progressOut = args[0], cmd.ErrOrStderr()
+		// A preview writes nothing, so that no worker acts on it.
 		if f.isDryRun {
 			return l.previewEvacuation(ctx, f.evacuation.Target)
 		}

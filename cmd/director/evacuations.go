@@ -92,6 +92,7 @@ func parseEvacuation(arg string) (uuid.UUID, error) {
 func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlayerFilter,
 	limit int) (r evacuationReport, err error) {
 	r.Evacuation, err = opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
+	// It may have existed: reports are kept for a week.
 	if errors.Is(err, opsview.ErrNoRow) {
 		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
 	}

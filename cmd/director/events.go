@@ -58,6 +58,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	var cursor opsview.EventCursor
 	checkFirst(cmd, func([]string) (err error) {
 		cursor, err = parseCursor(*after)
+		// All mistakes at once.
 		if err := errors.Join(err, checkKinds(f), requirePositive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
@@ -101,8 +102,7 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 	return cursor, nil
 }
 
-// findStart computes the time that --since means by the database's clock, which is that of the events; or it checks the
-// cursor.
+// findStart computes the time that --since means, or checks the cursor of --after.
 func (r *eventReader) findStart(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
 		// A cursor of events that were deleted would silently leave a gap.
@@ -133,6 +133,8 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 				return err
 			}
 		}
+		// Behind all events that were read, also those that the filters left out: else a page without any would be read
+		// for ever.
 		r.afterCursor = page.Next
 		if !page.IsFull {
 			return nil

@@ -35,6 +35,7 @@ func (p *program) eventsRecord() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, nouns []string) error {
 		for _, noun := range nouns {
+			// One transaction a noun, each of which is complete by itself.
 			if _, err := l.store.As("").RecordEvents(ctx, noun, !*off); err != nil {
 				return err
 			}

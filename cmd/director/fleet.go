@@ -33,6 +33,7 @@ func (p *program) fleetList() *cobra.Command {
 		filterFlag{"mode", &f.Mode, "Only those that offer this mode", modeWords})
 	all := cmd.Flags().Bool("all", false, "Also those that ended recently")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		// Those that have ended stay for a while, in thousands where servers come and go.
 		f.Running = !*all
 		return printView(ctx, l, opsview.Fleet, f, opsview.Page{}, table[opsview.Instance]{
 			titles: []string{

@@ -92,6 +92,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		"All game servers of this region; with --host and --label: only those of them that are in this region")
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func(ids []string) error {
+		// A timeout without --wait would look as if the drain itself ended after it.
 		if *timeout != 0 && (!*wait || *timeout < 0) {
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
 		}

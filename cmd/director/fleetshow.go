@@ -57,6 +57,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	if err != nil {
 		return i, err
 	}
+	// With the region, by which the keys of sessions and seats begin.
 	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
 	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.FirstOpened})
 	if err != nil {
@@ -65,6 +66,9 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	// Not in one snapshot with the sessions: a session that has just opened may show nobody.
 	seats, err := opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id},
 		opsview.Page{})
+	if err != nil {
+		return i, err
+	}
 	players := map[string][]string{}
 	for _, s := range seats {
 		players[s.Session] = append(players[s.Session], s.Player)
@@ -74,7 +78,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 		who := append([]string{}, players[s.Session]...) // [] and not null, for scripts
 		i.Sessions[n] = hostedLine{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, s.Age, who}
 	}
-	return i, err
+	return i, nil
 }
 
 func (i instanceDetails) writeText(out cli.Output) error {

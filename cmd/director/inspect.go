@@ -87,6 +87,7 @@ func (p *program) readToken(arg string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
+// inspectBySet needs no database, so that whoever runs only a game server can ask.
 func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
@@ -116,6 +117,7 @@ func (l operator) inspectToken(ctx context.Context, raw string) error {
 	}
 	i := decodeToken(raw)
 	i.Against = "the keys of the database"
+	// Unless a row has its kid: also a tainted and an expired one, whose state is the reason of the refusal.
 	i.Key = "no key of this database"
 	if k := slices.IndexFunc(states, func(k opsview.Key) bool { return k.KID == i.Header["kid"] }); k >= 0 {
 		i.Key = states[k].State
@@ -142,16 +144,18 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 
 // decodeToken decodes header and claims as far as possible, without verification.
 func decodeToken(raw string) (i inspected) {
-	for part, to := range map[int]*map[string]any{0: &i.Header, 1: &i.Claims} {
-		parts := strings.Split(raw, ".")
-		if len(parts) != 3 {
-			continue
-		}
-		text, err := base64.RawURLEncoding.DecodeString(parts[part])
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return i
+	}
+	// The third part is the signature.
+	for n, to := range []*map[string]any{&i.Header, &i.Claims} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[n])
 		if err == nil {
 			_ = json.Unmarshal(text, to) // anything but a JSON object is not shown
 		}
 	}
+	// Whoever has the handle exchanges it for a seat: twelve characters still tell two sessions apart.
 	if handle, ok := i.Claims["hdl"].(string); ok && len(handle) > 12 {
 		i.Claims["hdl"] = handle[:12] + "…"
 	}
@@ -159,6 +163,7 @@ func decodeToken(raw string) (i inspected) {
 }
 
 func (i inspected) judgeToken(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
+	// 0: the default tolerance for clocks, which game servers have as well.
 	claims, err := token.NewSessionVerifier(keys, 0).Verify(ctx, raw, now)
 	if err == nil {
 		i.Valid, i.Says = true, fmt.Sprintf("valid for %s more",
@@ -210,6 +215,7 @@ func (i inspected) explainOtherToken(reason token.Invalid) string {
 }
 
 func (i inspected) claimTime(claim string) time.Time {
+	// A claim that is missing or no number is 1970: the text says so, and the verdict does not depend on it.
 	seconds, _ := i.Claims[claim].(float64)
 	return time.Unix(int64(seconds), 0)
 }

@@ -33,6 +33,7 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 	}
 	i.Dials = map[netcode.Dialect][]netip.AddrPort{}
 	for _, d := range netcode.Dialects() {
+		// Every dialect is tried: a token does not say which it is.
 		p, err := netcode.Parse(bytes, d)
 		if err != nil {
 			continue // of another dialect

@@ -54,6 +54,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 		if c.Violations == 0 {
 			continue
 		}
+		// Only of violated ones, and not in one snapshot with the count: a violation may be gone by now.
 		if all[i].Rows, err = opsview.ReadViolations(ctx, l.store.Pool(), c.Name, violationRows); err != nil {
 			return nil, err
 		}

@@ -79,6 +79,7 @@ func (p *program) keysRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// As JSON also an empty list, for scripts.
 		if len(made) > 0 || l.out.JSON {
 			return writeMade(l.out, made)
 		}

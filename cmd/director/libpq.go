@@ -18,6 +18,8 @@ var libpqSettings = []string{
 // libpqURL returns a URL of a database without the settings that only pgx knows, such as pool_max_conns: libpq, with
 // which Postgres connects, refuses unknown ones. Errors do not contain the URL, which may have a password.
 func libpqURL(address string) (string, error) {
+	// Only URLs: the key=value form of libpq quotes in a way of its own, and Postgres stores this text in a
+	// subscription.
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return "", errors.New("--from must have the form postgres://user@host/name")

@@ -57,25 +57,24 @@ func splitLines(text string) []string {
 
 // hunkEnd returns the end of the hunk that begins at a line, or the line itself if no change is near.
 func hunkEnd(lines []diffLine, begin int) int {
-	last := -1
-	for i := begin; i < len(lines); i++ {
-		switch {
-		case lines[i].mark != ' ':
-			last = i
-		// Two changes share a hunk if the equal lines between them would be the context of both.
-		case last < 0 && i-begin >= contextLines, last >= 0 && i-last > 2*contextLines:
-			if last < 0 {
-				return begin
-			}
-			return last + 1 + contextLines
-		}
-	}
-	if last < 0 {
+	isChange := func(l diffLine) bool { return l.mark != ' ' }
+	// A hunk begins with the context of its first change.
+	near := lines[begin:min(begin+contextLines+1, len(lines))]
+	first := slices.IndexFunc(near, isChange)
+	if first < 0 {
 		return begin
+	}
+	last := begin + first
+	// Two changes share a hunk if the equal lines between them would be the context of both.
+	for i := last + 1; i < len(lines) && i-last <= 2*contextLines+1; i++ {
+		if isChange(lines[i]) {
+			last = i
+		}
 	}
 	return min(last+1+contextLines, len(lines))
 }
 
+// writeHunk writes the lines below a header with the numbers of the first line in both texts, and how many each has.
 func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
 	count := func(skip byte) (n int) {
 		for _, l := range lines {

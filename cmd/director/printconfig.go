@@ -27,8 +27,8 @@ func (l *loaded) printConfig(out cli.Output) error {
 		func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
 }
 
-// settingsTable returns the table of a section in docs/configuration.md.
-func settingsTable(section string) string {
+// sectionTable returns the table of a section in docs/configuration.md.
+func sectionTable(section string) string {
 	var b strings.Builder
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range allSettings() {
