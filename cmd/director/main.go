@@ -23,6 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second signal ends the program at once
+	// 0 to 3, as the help of the root says: scripts tell wrong usage (2) and a difference (3) from a failure (1).
 	code := cli.ExitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	stop()
 	os.Exit(code) // here alone: it runs no deferred calls, so that Run must have returned
@@ -84,6 +85,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.keysCommand())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
+	// After all flags of all commands are there.
 	completeWords(root)
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)

@@ -26,6 +26,8 @@ func (p *program) mcpCommand() *cobra.Command {
 	// Without --output: what is on stdout is the protocol.
 	addFlags(cmd.Flags(), byExplained|byDoctor)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// One store for as long as the assistant lives: it calls a tool now and then, and a connection of each call
+		// would cost more.
 		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {
 			checks := l.conf.config.doctorOptions()
 			checks.Store = l.store

@@ -90,6 +90,7 @@ func (p *program) migrateUp() *cobra.Command {
 		Long:    "Applies every pending migration. Replicas of the previous release continue to run.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
 	}, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
+		// It waits for another process that migrates: of several replicas that start at once, each may run it.
 		done, err := migrations.Up(ctx, url, p.newLog(conf))
 		return reportMigration(ctx, url, out, "applied", done, err)
 	})
@@ -106,6 +107,7 @@ func (p *program) migrateDown() *cobra.Command {
 	steps := cmd.Flags().Int("steps", 1, "How many to revert")
 	yes := addYes(cmd)
 	return p.migrationCommand(cmd, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
+		// 0 would ask for a confirmation of nothing, and then say that nothing is to do.
 		if *steps < 1 {
 			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
 		}

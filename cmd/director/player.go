@@ -37,6 +37,7 @@ func playerWords(ctx context.Context, l operator, begun string, given []string) 
 }
 
 func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
+	// One past seat is enough: the last one is shown.
 	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.config.Server.Universe, opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
@@ -82,6 +83,7 @@ func (l operator) unknownPlayer(ctx context.Context, text string) error {
 
 func (d playerDetails) writeText(out cli.Output) error {
 	writeFacts(out, d.factPairs())
+	// A table without rows is left out: the facts above count them.
 	return errors.Join(seatTable.writeBelow(out, d.Seats), ticketTable.writeBelow(out, d.Tickets),
 		memberTable.writeBelow(out, d.Rooms), refusalTable.writeBelow(out, d.Refusals))
 }

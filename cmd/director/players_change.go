@@ -19,11 +19,13 @@ func (p *program) playersFreeSeat() *cobra.Command {
 	}
 	return p.takingBack(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("player", args[1:], func(player string) (bool, error) {
+			// false: the player has left before, which is no error: the seat is free.
 			return l.store.As("").FreeSeat(ctx, args[0], player, reason)
 		})
 	})
 }
 
+// playersCancelTicket needs the settings of profiles: a ticket is of their universe, --om-region.
 func (p *program) playersCancelTicket() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel-ticket TICKET…",

@@ -29,10 +29,12 @@ func parsePool(arg string) (edit provision.PoolEdit, err error) {
 // changePool completes a command that changes the pool in its first argument.
 func (p *program) changePool(cmd *cobra.Command, args int,
 	change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
+	// The first one is the pool; further ones are the command's own.
 	cmd.Args = cli.Exactly(args)
 	cmd.ValidArgsFunction = p.completePools()
 	flags, edit := addAuthorship(cmd), parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// Only here are the flags parsed.
 		edit.Author, edit.Reason = *flags.author, *flags.reason
 		return refusalText(change(ctx, l, *edit, args))
 	})

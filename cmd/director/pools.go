@@ -72,6 +72,7 @@ func (p *program) poolsShow() *cobra.Command {
 		switch {
 		case err != nil:
 			return err
+		// Not an empty output: a mistyped pool must not look like one without servers.
 		case len(found) == 0:
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
@@ -113,6 +114,7 @@ func poolFacts(p opsview.Pool) [][2]string {
 			p.Buffer, p.MaxStarting, briefDuration(time.Duration(p.EmptyTTL*float64(time.Second))))},
 		{"waiting", fmt.Sprintf("%d players", p.WaitingPlayers)},
 	}
+	// The plan is the last that a worker has carried out, with its own words for the reason.
 	plan := "none: no worker has planned it yet"
 	if p.Plan != nil {
 		plan = *p.Plan + ", at " + readableTime(p.PlannedAt)

@@ -55,6 +55,7 @@ func (p *program) poolsApply() *cobra.Command {
 		if err != nil {
 			return atFile(*file, refusalText(declared.Locate(err)))
 		}
+		// On stderr: the table on stdout is that of a real run, for comparison.
 		if *dry {
 			fmt.Fprintln(p.stderr, "dry run: nothing was applied")
 		}
@@ -81,6 +82,7 @@ func (p *program) poolsSchema() *cobra.Command {
 
 // readPools reads and checks a file; "-" is standard input.
 func (p *program) readPools(file string) (*poolfile.File, error) {
+	// A directory is none here: `director apply` reads those.
 	read, err := declaration.Sources([]string{file}, p.stdin)
 	if err != nil {
 		return nil, err
@@ -108,6 +110,7 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 	}
 	var names []string
 	for _, v := range apps {
+		// The fallback as well: it is needed in the moment in which the first one fails.
 		names = append(names, v.Provider)
 		if v.Fallback != nil {
 			names = append(names, v.Fallback.Provider)

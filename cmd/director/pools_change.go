@@ -107,6 +107,7 @@ func (p *program) poolsPause() *cobra.Command {
 	}
 	length := cmd.Flags().Duration("for", 0, "The length of the pause; by default it lasts until the pool is resumed")
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
+		// Without --for until somebody resumes it: an outage of a provider has no known end.
 		until := provision.Forever()
 		if cmd.Flags().Changed("for") {
 			if *length <= 0 {
@@ -177,6 +178,7 @@ func (p *program) poolsDelete() *cobra.Command {
 	}
 	yes := addYes(cmd)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
+		// Nobody asks before `roll`: players keep their servers, and another roll takes it back.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This deletes pool %s: its modes start no servers any more.",
 			args[0])); err != nil {
 			return err

@@ -77,6 +77,7 @@ func (p *program) poolsForecast() *cobra.Command {
 
 // readForecast reads the coming hours of a pool, and the record of its forecasts. No hours: there is no such pool.
 func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours int) (a forecastAnswer, err error) {
+	// Every pool has a row here, also one without a known hour: no row is no pool.
 	records, err := opsview.ForecastErrors.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
 		return a, err

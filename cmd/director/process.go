@@ -28,8 +28,9 @@ type process struct {
 	tracing         tracing
 	metricsRegistry *prometheus.Registry
 	metrics         *telemetry.Metrics
-	store           *db.Store
-	sealer          *token.Sealer
+	// Opened without a connection: a replica starts while the database is unreachable.
+	store  *db.Store
+	sealer *token.Sealer
 
 	matchmaker  *functions.Matchmaker // of the director loop; nil without one
 	providerSet *providerSet          // of the worker; nil without one
@@ -66,7 +67,9 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 		return nil, err
 	}
 	cfg := conf.config.store()
+	// pg_stat_activity and ops.processes show it.
 	cfg.Name = connectionName(command)
+	// Their fingerprints, which the process reports to operators.
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
 	// ops.providers counts the processes that have a provider. A replica without a worker calls none.
 	if command != "serve" || conf.config.RunsWorker {

@@ -25,6 +25,7 @@ type editFlags struct {
 	expectedVersion *int
 }
 
+// addEditFlags has -1 as the default of --expect only for --help: 0 is a version that somebody may expect.
 func addEditFlags(cmd *cobra.Command) editFlags {
 	return editFlags{cmd, addAuthorship(cmd),
 		cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")}

@@ -18,6 +18,7 @@ type namedVersion struct {
 
 func parseVersion(arg string) (v namedVersion, err error) {
 	name, text, given := strings.Cut(arg, "@")
+	// The command says which version it then means: the live one, the one before it, or the latest.
 	if !given {
 		return namedVersion{name: name}, nil
 	}

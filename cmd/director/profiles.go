@@ -93,6 +93,7 @@ func (p *program) profilesShow() *cobra.Command {
 		// On stderr, so that stdout is the document alone, as it was applied.
 		fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
 			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, reasonPhrase(d.Reason))
+		// One line break at the end, whatever the author's file had.
 		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
 		return nil
 	})

@@ -190,6 +190,7 @@ func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile
 		set := declaration.Set{Profiles: files}
 		return refusalText(set.Locate(err))
 	}
+	// The outcome has the profiles in the order of the files.
 	changes := make([]appliedProfile, len(done.Profiles))
 	for i, p := range done.Profiles {
 		changes[i] = appliedProfile{p.Declared.Name, p.Declared.Version, p.Declared.Changed, roleOf(shadow), d.DryRun}

@@ -69,6 +69,7 @@ func (p *program) profilesRetire() *cobra.Command {
 	yes := addYes(cmd)
 	return p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
 		_ int) (db.ProfileChange, error) {
+		// Applying a document brings the profile back, but not the tickets that were cancelled.
 		err := p.askConfirmation(*yes, fmt.Sprintf("This ends profile %s, and cancels the tickets that ask for no other one.",
 			edit.Name))
 		if err != nil {

@@ -69,6 +69,7 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 		return from, to, err
 	}
 	switch {
+	// A first version has changed nothing that there was: the diff shows all of it as new.
 	case other == "" && first.Version == 1:
 		return titled{title: "nothing"}, versionText(first), nil
 	case other == "":

@@ -33,6 +33,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+		// 0: the live one, which names its shadow.
 		v, err := l.store.Profile(ctx, l.conf.config.Server.Universe, named.name, 0)
 		if err != nil {
 			return refusalText(err)

@@ -18,6 +18,7 @@ const byProjectCommands = byOperator | byProjects
 func (p *program) onProject(cmd *cobra.Command, run databaseRun) *cobra.Command {
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
 		err := run(ctx, l, args)
+		// By the codes of the control API: the texts of the store are for its callers.
 		e, ok := errors.AsType[*fault.Error](err)
 		switch {
 		case ok && e.Code == "project_unknown":

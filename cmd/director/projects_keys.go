@@ -95,6 +95,8 @@ func (p *program) projectKeyCreate() *cobra.Command {
 		if n.Actor, err = l.store.Login(ctx); err != nil {
 			return err
 		}
+		// The secret is made and sealed while the id of the key is known and nothing is inserted yet: it is sealed for
+		// that id.
 		n.ProjectID, n.Seal = args[0], sealer.NewProjectSecret
 		secret, made, err := l.store.CreateProjectKey(ctx, n)
 		if err != nil {
@@ -153,6 +155,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Of two rotations at a time one succeeds, so that no key has two successors.
 		secret, made, err := l.store.RotateProjectKey(ctx,
 			db.RotateKey{ProjectID: args[0], ID: args[1], GraceTime: *grace, Actor: actor,
 				Seal: sealer.NewProjectSecret})

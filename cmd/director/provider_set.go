@@ -54,6 +54,7 @@ func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error
 	return s, nil
 }
 
+// openProvider gives each provider of an API the time of a call; processes of this machine have none to wait for.
 func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provider.Provider, error) {
 	switch name {
 	case providerAgones:
@@ -77,6 +78,7 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 
 func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, error) {
 	cfg := c.Processes
+	// A worker that restarts finds its game servers again, by their directory: players do not notice.
 	cfg.EndWithParent, cfg.Logger = !keep, log
 	if cfg.Dir == "" {
 		data, err := c.dataDir()

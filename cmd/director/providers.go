@@ -153,10 +153,12 @@ func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, e
 	if err != nil {
 		return nil, err
 	}
+	// Regions share an app version: it is checked once.
 	pooled := map[string]bool{}
 	for i := range pools {
 		pooled[pools[i].Name()] = true
 	}
+	// Only versions that a pool has: others are declared and start nothing.
 	versions, err := l.store.AppVersions(ctx)
 	return slices.DeleteFunc(versions, func(v provision.AppVersion) bool { return !pooled[v.Name()] }), err
 }

@@ -97,6 +97,7 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	move := db.NewRegionMove(l.store, cells[0], "", f.terms,
 		func(step db.MoveProgress) { progress.show(progressText(step)) })
 	switch {
+	// Before the reason and the question: a plan changes nothing.
 	case f.dry:
 		return l.planMove(ctx, move)
 	case f.undo:

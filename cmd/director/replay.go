@@ -94,6 +94,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
+	// Read only if asked for: it is a second pass over the history.
 	if f.capacity == "recorded" {
 		if in.Capacity, err = replayer.Capacity(ctx, l.store, past, rules.Profile); err != nil {
 			return err
@@ -103,6 +104,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if cmd.Flags().Changed("accept-rate") {
 		in.Accept = replay.Accept{Drawn: true, Rate: f.accept}
 	}
+	// Without it the regions of the recorded matches, which replayer.Past has filled in.
 	if cmd.Flags().Changed("regions") {
 		in.Regions = f.regions
 	}
@@ -112,6 +114,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 // toReplay returns the rules to try, and the part of the history to try them on.
 func (p *program) toReplay(ctx context.Context, l operator,
 	f replayFlags) (rules decide.Version, past db.Past, err error) {
+	// One moment for both ends.
 	now := l.store.Now()
 	past.Region = l.conf.config.Server.Universe
 	var bad [2]error

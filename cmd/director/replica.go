@@ -19,6 +19,7 @@ func (p *process) serveReplica(ctx context.Context, withWorker bool, started fun
 	if err != nil {
 		return err
 	}
+	// All listeners or none: an address that is taken fails the start, and not a part of the API.
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, serversAddrs)
 	}
@@ -92,6 +93,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	o.Projects = c.config.projectsOptions(p.sealer)
 	o.Console = c.config.consoleOptions(p.sealer)
 	o.Store = p.store
+	// A ring of its own, with the schedule of the settings: a replica makes a key as well, where none signs.
 	o.Keys = keyring.New(p.store, p.sealer, c.config.Worker.Alg, c.config.keySchedule())
 	o.ConnectMinter = connect.New(p.sealer)
 	o.ServerTokens = p.sealer.ServerTokens()

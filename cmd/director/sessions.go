@@ -92,6 +92,7 @@ func (p *program) sessionsClose() *cobra.Command {
 	reason := requireReason(cmd, "closed by an operator", "Why, for the event and the history")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, sessions []string) error {
 		return l.changeEach("session", sessions, func(id string) (bool, error) {
+			// A session that was closed before is a conflict, and not changed = false: its history has another reason.
 			err := l.store.As("").CloseSession(ctx, id, *reason)
 			return err == nil, err
 		})
@@ -99,6 +100,7 @@ func (p *program) sessionsClose() *cobra.Command {
 }
 
 func (l operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
+	// 24 hours, as ops.session_lifetimes has them.
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	region, room, err := db.ParseSessionID(id)
 	if err != nil {

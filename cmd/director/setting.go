@@ -104,6 +104,7 @@ func (s setting) assignText(text string, from source) error {
 	if text == "" {
 		return nil // not set
 	}
+	// Before the value judges it: its error would be about a length, and not about the line break.
 	err := s.checkLines(text)
 	if err == nil {
 		err = s.value.setText(text)

@@ -36,6 +36,7 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 	if err != nil {
 		return err
 	}
+	// Made before the listeners: a wrong URL is an error of the settings, which needs no port.
 	client, err := sdk.New(sdk.Options{URLs: urls, Logger: log})
 	if err != nil {
 		return err

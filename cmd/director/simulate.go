@@ -71,6 +71,7 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 	if err := f.fillOptions(p, &o); err != nil {
 		return err
 	}
+	// A usage error: what it refuses are flags, such as a rate of 0.
 	arrivals, err := simulate.Arrivals(o)
 	if err != nil {
 		return cli.Usage(err)

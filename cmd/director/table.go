@@ -45,7 +45,7 @@ func writeFacts(out cli.Output, facts [][2]string) {
 		widest = max(widest, len(fact[0]))
 	}
 	for _, fact := range facts {
-		fmt.Fprintf(out.Writer, "%-*s %s\n", widest, fact[0], fact[1])
+		fmt.Fprintf(out.Writer, "%-*s  %s\n", widest, fact[0], fact[1])
 	}
 }
 

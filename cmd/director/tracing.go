@@ -20,6 +20,7 @@ import (
 
 // tracing exports spans. The zero value does nothing.
 type tracing struct {
+	// nil: tracing is off, and every method does nothing.
 	spanProvider *sdktrace.TracerProvider
 	log          *slog.Logger
 }

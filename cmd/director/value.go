@@ -46,6 +46,7 @@ func (v value) requireAllowed(ok bool) error {
 	return errors.New("it must be " + v.allowedText)
 }
 
+// textValue takes any text: a file or a name, which only its use can judge.
 func textValue(p *string, allowed string) value {
 	v := value{kindName: "text", allowedText: allowed, showText: func() string { return *p }}
 	v.setText = func(text string) error { *p = text; return nil }
@@ -144,6 +145,7 @@ func oneOf[T comparable](p *T, words ...word[T]) value {
 	}
 	v.allowedText = strings.Join(v.allowedWords[:len(words)-1], ", ") + " or " + v.allowedWords[len(words)-1]
 	v.showText = func() string {
+		// It panics for a value without a word: the default of the option must be one of them.
 		return words[slices.IndexFunc(words, func(w word[T]) bool { return w.meansValue == *p })].text
 	}
 	v.setText = func(text string) error {
@@ -323,6 +325,7 @@ func modeSizesValue(p *play.Modes) value {
 			if err != nil || n < 1 || n > 1024 || !modeName.MatchString(variable) {
 				return fmt.Errorf("%s: %w", item, v.requireAllowed(false))
 			}
+			// The last one wins, as on a command line that repeats a flag.
 			(*p)[variable] = n
 			// Not of a flag, which can spell the mode exactly.
 			if fromEnv {

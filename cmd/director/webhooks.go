@@ -186,6 +186,7 @@ func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The ring has the private keys, so that the command needs the key-encryption key.
 	ring, err := keymint.Open(rows, sealer, now, time.Minute)
 	if err != nil {
 		return nil, err

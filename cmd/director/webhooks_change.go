@@ -130,6 +130,7 @@ func (p *program) webhooksReplay() *cobra.Command {
 				return cli.Usage(fmt.Errorf("--event %q is not allowed: it must be the id of an event", *event))
 			}
 		}
+		// 0 is no error: nothing was dead.
 		n, err := l.store.As("").ReplayWebhook(ctx, args[0], id)
 		if err != nil {
 			return err

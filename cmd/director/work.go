@@ -53,6 +53,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 
 // serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
 func (p *process) serveMetrics(ctx context.Context) error {
+	// Of its own: a worker has no replica whose listeners could serve it.
 	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Addr: p.conf.config.Server.MetricsAddr, Log: p.log})
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, "--metrics-addr")
