@@ -62,6 +62,7 @@ func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, 
 	if err != nil {
 		return err
 	}
+	// After the bots were made: mistakes in the flags end the command at once, and the time counts from the first call.
 	ctx, stop := untilSignal(cmd.Context(), playFor)
 	defer stop()
 	swarm.Run(ctx)

@@ -67,6 +67,7 @@ func runServer(cmd *cobra.Command, c *common, cfg server.Config, grace, startWit
 	}
 	defer client.Close()
 	cfg.Director = client
+	// The SDK retries within this time: in a compose file, the server may start before the director.
 	ctx, stop := untilSignal(cmd.Context(), startWithin)
 	s, err := server.Start(ctx, cfg)
 	stop()

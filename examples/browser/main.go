@@ -95,6 +95,7 @@ func runServer(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	// Before the game server is registered: a port that is taken is the usual mistake, and seats nobody then.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listenAddress)
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func runServer(ctx context.Context, o options) error {
 	fmt.Printf(`open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room
 A match needs two players: the %[2]d bots queue all the time; or open a second tab with another name. Ctrl-C stops it
 `, listener.Addr(), max(0, o.botCount))
+	// A second for the matches: whoever stops the example looks at no game any more.
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()

@@ -47,16 +47,15 @@ func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error
 			Lobby: strings.Split(o.lobbyLogin.urls, ","), RoomType: roomType, Bots: max(0, o.botCount)})
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, issuer.AccessToken) })
-	mux.HandleFunc("POST /lobby-login", func(w http.ResponseWriter,
-		r *http.Request) {
-		serveLogin(w, r, o.lobbyLogin.mintToken)
-	})
+	mux.HandleFunc("POST /lobby-login",
+		func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, o.lobbyLogin.mintToken) })
 	return withSecurityHeaders(mux), nil
 }
 
 // withSecurityHeaders lets the page run its own scripts only, and call directors and game servers wherever they are.
 func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Also http and ws: director and game servers run on this machine without certificates.
 		w.Header().Set("Content-Security-Policy",
 			"default-src 'self'; img-src 'self' data:; connect-src 'self' http: https: ws: wss:; frame-ancestors 'none'")
 		w.Header().Set("Cache-Control", "no-cache") // a new build is seen at once

@@ -59,6 +59,7 @@ func (a *answers) accessToken(_ context.Context, player string) (string, error) 
 func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	asked := a.firstAsked(req.Header.Get("Idempotency-Key"))
 	resp, err := a.transport.RoundTrip(req)
+	// Only an acknowledged seat is a promise.
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
@@ -76,6 +77,7 @@ func (a *answers) firstAsked(key string) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first, ok := a.firstCalledAt[key]
+	// A call without a key is a new one each time.
 	if key == "" || !ok {
 		first = time.Now()
 		a.firstCalledAt[key] = first

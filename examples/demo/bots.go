@@ -29,6 +29,7 @@ type players struct {
 // newPlayers makes bots that know the addresses of both replicas.
 func newPlayers(c *cluster) (p *players, err error) {
 	p = &players{answers: newAnswers(c.playerLogin)}
+	// Their log is a file: on the screen it would hide the play.
 	if p.logFile, err = os.Create(filepath.Join(c.logsDir(), "bots.log")); err != nil {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ func (c *chaos) everythingSeen(context.Context) bool {
 
 // drainServer runs the SQL that an operator types into psql.
 func (c *chaos) drainServer(ctx context.Context) error {
+	// The busiest: a drain of an empty server would prove nothing.
 	server, _, _, err := c.busiestServer(ctx)
 	if err != nil {
 		return err

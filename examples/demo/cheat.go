@@ -12,10 +12,8 @@ import (
 // nothing, and in a party with players who never asked for it.
 func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
 	weak := map[string]any{"skill": 400}
-	player := sdk.NewPlayer(p.client, func(ctx context.Context) (string, error) {
-		return p.answers.accessToken(ctx,
-			"cheat")
-	})
+	player := sdk.NewPlayer(p.client,
+		func(ctx context.Context) (string, error) { return p.answers.accessToken(ctx, "cheat") })
 	for _, request := range []sdk.TicketRequest{
 		{Attributes: weak},
 		{Players: map[string]sdk.TicketPlayer{"cheat": {Attributes: weak}}},

@@ -116,6 +116,7 @@ func (c *cluster) processesNamed(prefix string) (found []*subprocess.Process) {
 // processNamed returns the latest process of the name.
 func (c *cluster) processNamed(name string) *subprocess.Process {
 	all := c.processesNamed(name)
+	// The latest: a replica that was started again has the name of the killed one.
 	return all[len(all)-1]
 }
 
@@ -132,6 +133,7 @@ func (c *cluster) unexpectedExit() error {
 func stopAll(ctx context.Context, processes []*subprocess.Process) error {
 	var group errgroup.Group
 	for _, p := range processes {
+		// Those that chaos has killed have ended, and not with exit code 0.
 		if !p.Killed() {
 			group.Go(func() error { return p.Stop(ctx) })
 		}

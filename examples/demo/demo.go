@@ -95,6 +95,7 @@ func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end 
 	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n",
 		opts.playTime.Seconds())
 	defer func() {
+		// After everything, also an error: no process may outlive the demo.
 		stopped := c.stopAll()
 		if end.err == nil {
 			end.proofs = append(end.proofs, endedWell(stopped))

@@ -74,11 +74,13 @@ func (l *lobby) isPlaying() bool {
 
 // run returns when the friends have finished their match.
 func (l *lobby) run(ctx context.Context) error {
+	// Also those that were connected before an error.
+	defer func() { l.friendGroup.Close() }()
 	if err := l.connectFriends(ctx); err != nil {
 		return fmt.Errorf("friends: %w", err)
 	}
-	defer l.friendGroup.Close()
 	for _, step := range []func(context.Context) error{l.meetFriends, l.playMatch} {
+		// With the end of the play every step fails, which proves nothing.
 		if err := step(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("friends: %w", err)
 		}
@@ -102,6 +104,7 @@ func (l *lobby) connectFriends(ctx context.Context) error {
 			return err
 		}
 		urls := slices.Clone(l.cluster.lobbyURLs)
+		// A client connects to the first address that answers.
 		if i >= len(friendNames)/2 {
 			slices.Reverse(urls)
 		}
@@ -173,10 +176,12 @@ func (l *lobby) playMatch(ctx context.Context) error {
 	for range l.friendGroup {
 		select {
 		case <-admitted:
+		// A game that ended: nobody else will be admitted.
 		case <-stage.Done():
 			return errors.Join(games.Wait(), ctx.Err())
 		}
 	}
+	// Without the time between both steps, in which nobody waits.
 	l.together.seatedAfter += time.Since(begun)
 	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later",
 		l.friendGroup[0].Name, friendsServer, l.together.seatedAfter.Seconds())
@@ -202,11 +207,8 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	}
 	for _, f := range victims {
 		// A client may be back before this looks, so that nobody ever sees it disconnected.
-		if err := f.Client.Await(ctx, func() bool {
-			s := f.Client.Status()
-			return !s.Connected ||
-				s.Resumed > 0
-		}); err != nil {
+		hasLost := func() bool { return !f.Client.Status().Connected || f.Client.Status().Resumed > 0 }
+		if err := f.Client.Await(ctx, hasLost); err != nil {
 			return err
 		}
 	}
@@ -217,10 +219,8 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	}
 	l.together.allResumed = true
 	for _, f := range victims {
-		if err := f.Client.Await(ctx, func() bool {
-			return f.Client.Status().Resumed > 0 &&
-				f.Client.Status().Connected
-		}); err != nil {
+		isBack := func() bool { return f.Client.Status().Resumed > 0 && f.Client.Status().Connected }
+		if err := f.Client.Await(ctx, isBack); err != nil {
 			return err
 		}
 		l.together.allResumed = l.together.allResumed && f.Client.Status().Session == sessions[f.Name]
@@ -248,10 +248,8 @@ func (l *lobby) agreeOnMap(ctx context.Context) error {
 	if _, err := l.friendGroup.Chat(ctx, friendsLobby, "still here"); err != nil {
 		return err
 	}
-	l.together.sameState = awaitTrue(ctx, func() bool {
-		return l.friendGroup.SameState(friendsLobby) &&
-			l.friendGroup.SameState(l.matchRoom)
-	})
+	l.together.sameState = awaitTrue(ctx,
+		func() bool { return l.friendGroup.SameState(friendsLobby) && l.friendGroup.SameState(l.matchRoom) })
 	l.together.sameOrder, l.together.lineCount = l.friendGroup.SameOrder(friendsLobby), len(l.friendGroup[0].LinesHeard(friendsLobby))
 	return ctx.Err()
 }
@@ -285,9 +283,8 @@ func (c *cluster) startFriendsServer(ctx context.Context) error {
 		"--empty-for", "1s"))
 }
 
-// lobbySettings are the settings of the realtime lobby that all processes share, and the secrets of its tokens.
+// lobbySettings makes the settings of the realtime lobby, which all processes share, with a new secret for its tokens.
 func (c *cluster) lobbySettings() []string {
-	c.backend.InternalToken = rand.Text()
 	return []string{
 		"DIRECTOR_REALTIME_ROOMS=" + roomTypes, "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text(),
 		"DIRECTOR_REALTIME_INTERNAL_TOKEN=" + c.backend.InternalToken,

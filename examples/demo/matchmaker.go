@@ -37,11 +37,12 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	if !awaitTrue(ctx, func() bool { _, ok := c.ownedSince(ctx, 0); return ok || c.unexpectedExit() != nil }) {
 		return "", fmt.Errorf("no worker decides for the profile: %w", ctx.Err())
 	}
+	// The wait also ends when a process has died: its error says more than that nobody decides.
 	if err := c.unexpectedExit(); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker,
-		profileName), c.runCommand(c.newCommand("director", "worker-2", c.directorEnv, "work"))
+	how = fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker, profileName)
+	return how, c.runCommand(c.newCommand("director", "worker-2", c.directorEnv, "work"))
 }
 
 // ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new

@@ -68,6 +68,7 @@ func (p *provisioning) runGuests(ctx context.Context) error {
 	p.screen.eventf("·", "%d guests come to the region %s, which has no game server and a pool", guestCount, poolRegion)
 	watching, stop := context.WithCancel(ctx)
 	group, stage := errgroup.WithContext(watching)
+	// Beside the play: what ran twice for a moment would be gone at its end.
 	group.Go(func() error { return p.watchServers(stage) })
 	group.Go(func() error {
 		defer stop()
@@ -82,6 +83,7 @@ func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error
 	playing, leave := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { guests.Run(playing); return nil })
+	// While the guests run: servers start only because they are there.
 	p.killProvisioner(ctx)
 	served := awaitTrue(ctx, func() bool {
 		p.startedFacts.welcomedCount = countWelcomed(guests)

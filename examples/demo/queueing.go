@@ -42,6 +42,7 @@ func (c *chaos) openArena(ctx context.Context) error {
 
 // killWorker kills the worker that decides for the profile.
 func (c *chaos) killWorker(ctx context.Context) error {
+	// Before the time is read: a handover after it has a later epoch.
 	owner, epoch, err := c.cluster.ownerOf(ctx)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 // with the seats that its players had, at the time of the decision.
 func (j *judge) rulesHold(ctx context.Context) proof {
 	p := proof{claim: "No match breaks its rules"}
+	// The document that was applied, and not what the workers made of it.
 	rules, err := profile.Parse(ranked)
 	if err != nil {
 		return proof{claim: p.claim, evidenceText: err.Error()}

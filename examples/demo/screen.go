@@ -49,6 +49,7 @@ func (s *screen) showSummary(some, all []proof) bool {
 		}
 		s.printf("%s %s\n    %s\n", mark, p.claim, p.evidenceText)
 	}
+	// Of all proofs, also those that were printed before somebody looked around.
 	if broken := countBroken(all); broken > 0 {
 		s.printf("\n%d of %d promises were broken.\n", broken, len(all))
 		return false

@@ -44,6 +44,7 @@ func (c *cluster) endServers(ctx context.Context) error {
 	if c.launchedServers == nil {
 		return nil
 	}
+	// After the servers have ended: until then, a kill of the demo would leave them.
 	defer c.revokeWill()
 	defer c.launchedServers.Close()
 	var left []string

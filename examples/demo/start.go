@@ -68,7 +68,7 @@ func (c *cluster) buildBinaries(ctx context.Context) (how string, err error) {
 
 // startDirector migrates the database, then starts the replicas.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
-	c.fleetKey, c.rankingToken = rand.Text(), rand.Text()
+	c.fleetKey, c.rankingToken, c.backend.InternalToken = rand.Text(), rand.Text(), rand.Text()
 	if c.playerLogin, err = devlogin.New(); err != nil {
 		return "", err
 	}
@@ -91,9 +91,9 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 		env := slices.Concat(c.directorEnv, control,
 			[]string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
 		r := replica{c.newCommand("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
-		c.replicas, c.replicaURLs, c.lobbyURLs = append(c.replicas, r), append(c.replicaURLs,
-			r.baseURL), append(c.lobbyURLs,
-			"ws://"+addrs[2+i])
+		c.replicas = append(c.replicas, r)
+		c.replicaURLs = append(c.replicaURLs, r.baseURL)
+		c.lobbyURLs = append(c.lobbyURLs, "ws://"+addrs[2+i])
 		group.Go(func() error { return c.launchReplica(ctx, r) })
 		control = nil // one replica is enough
 	}
@@ -142,6 +142,7 @@ func (c *cluster) stopAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	errs := []error{stopAll(ctx, c.processesNamed("arena-")), stopAll(ctx, c.processesNamed("")), c.endServers(ctx)}
+	// Before Postgres stops, which waits for busy connections.
 	if c.dbPool != nil {
 		c.dbPool.Close()
 	}

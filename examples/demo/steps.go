@@ -39,6 +39,7 @@ func (c *chaos) runSteps(ctx context.Context, length time.Duration) error {
 		if soonest := last.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
 			at = soonest
 		}
+		// No error: the proofs then say what has not happened.
 		if !awaitTrue(ctx, func() bool { return time.Now().After(at) && s.isReady(ctx) }) {
 			return nil
 		}

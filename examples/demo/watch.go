@@ -51,12 +51,15 @@ func (w *watcher) lookOnce(ctx context.Context) error {
 			coalesce(string_agg(instance, ', ') FILTER (WHERE greatest(reserved_seats, players) > capacity), ''),
 			coalesce((SELECT string_agg(name || ': ' || violations, ', ') FROM ops.invariants WHERE violations > 0), '')
 		FROM ops.fleet`, leaseTTL/2, region).Scan(&fleet, &fullest, &over, &broken)
+	// A process that died is the reason, and a failed query often its effect.
 	if err := errors.Join(w.cluster.unexpectedExit(), err); err != nil {
 		return err
 	}
 	w.fleetTally.lookCount++
-	w.fleetTally.fullestShare, w.fleetTally.overCapacity, w.fleetTally.brokenInvariants = max(w.fleetTally.fullestShare,
-		fullest), cmp.Or(w.fleetTally.overCapacity, over), cmp.Or(w.fleetTally.brokenInvariants, broken)
+	w.fleetTally.fullestShare = max(w.fleetTally.fullestShare, fullest)
+	// The first of each is kept: later ones may follow from it.
+	w.fleetTally.overCapacity = cmp.Or(w.fleetTally.overCapacity, over)
+	w.fleetTally.brokenInvariants = cmp.Or(w.fleetTally.brokenInvariants, broken)
 	if time.Since(w.printedAt) > 3*time.Second {
 		w.printedAt = time.Now()
 		w.printFleet(fleet)

@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,6 +86,7 @@ func runExample(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	// A room type without a profile makes a match of the lobby alone: nothing is to be joined.
 	if _, hasServer := group[0].Client.Room(match.Room).State().Values["server"]; !hasServer {
 		fmt.Fprintf(out, "the match has no game server: the room type %s has no profile\n", c.roomType)
 		return nil
@@ -98,9 +100,9 @@ func (c config) connectFriends(ctx context.Context) (group friends.Group, err er
 		token, err := c.backend.Token(ctx, c.projectID, c.projectKey, name)
 		var f *friends.Friend
 		if err == nil {
+			// The client connects to the first that answers: each friend has another first one.
 			first := i % len(c.lobbyURLs)
-			f, err = friends.New(ctx, name, token,
-				append(c.lobbyURLs[first:len(c.lobbyURLs):len(c.lobbyURLs)], c.lobbyURLs[:first]...)...)
+			f, err = friends.New(ctx, name, token, slices.Concat(c.lobbyURLs[first:], c.lobbyURLs[:first])...)
 		}
 		if err != nil {
 			group.Close()
@@ -114,6 +116,7 @@ func (c config) connectFriends(ctx context.Context) (group friends.Group, err er
 // meetFriends brings the friends from the lobby to a match.
 func (c config) meetFriends(ctx context.Context, out io.Writer, group friends.Group) (lobby.MatchFound, error) {
 	room := "lobby:" + strings.ToLower(rand.Text()[:8])
+	// A new name for each run: an earlier run's friends may still be in theirs.
 	if err := group.Meet(ctx, room); err != nil {
 		return lobby.MatchFound{}, err
 	}
@@ -135,6 +138,7 @@ func (c config) meetFriends(ctx context.Context, out io.Writer, group friends.Gr
 
 // playTogether plays on the game server of a match.
 func (c config) playTogether(ctx context.Context, out io.Writer, group friends.Group, room string) error {
+	// The end of this context is how the friends leave.
 	ctx, cancel := context.WithTimeout(ctx, c.playTime)
 	defer cancel()
 	playing, stage := errgroup.WithContext(ctx)

@@ -43,10 +43,12 @@ func dialPlain(addr string) (*grpc.ClientConn, error) {
 
 // runAll runs the three together until the players have played.
 func (c config) runAll(ctx context.Context, log *slog.Logger) error {
+	// The players end it all: function and director run for as long as somebody plays.
 	ctx, stop := context.WithCancel(ctx)
 	parts, ctx := errgroup.WithContext(ctx)
 	defer stop()
 	listening := make(chan string, 1)
+	// First, since the director names its address to Open Match, and it may be any free port.
 	parts.Go(func() error { return c.serveFunction(ctx, log, func(addr string) { listening <- addr }) })
 	parts.Go(func() error {
 		select {

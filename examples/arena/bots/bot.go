@@ -49,6 +49,7 @@ func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration
 		}
 		var played time.Duration
 		played, err = b.sitDown(ctx, seat, left)
+		// It was connected: the next loss begins with the shortest pause again.
 		if played > 0 {
 			pause.Reset()
 		}
@@ -56,6 +57,7 @@ func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration
 			b.noteFailure(ctx, err)
 			pauseFor(ctx, pause.NextBackOff())
 		}
+		// Only time on a server counts, so that a killed server shortens no match.
 		left -= played
 	}
 }

@@ -52,6 +52,7 @@ func playURL(endpoint string) string {
 	if strings.Contains(endpoint, "://") {
 		return endpoint
 	}
+	// The director knows a deployed server by host and port alone.
 	return "ws://" + endpoint + "/play"
 }
 
@@ -63,6 +64,7 @@ func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 	if err != nil {
 		return err
 	}
+	// Another session would mean that the token was of another seat.
 	if welcome.Type != game.TypeWelcome || welcome.SessionID != seat.SessionID {
 		return fmt.Errorf("game server answered %q for session %q, not a welcome to %q", welcome.Type,
 			welcome.SessionID, seat.SessionID)
@@ -70,7 +72,7 @@ func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 	return nil
 }
 
-// leaveGame closes the connection, which ends the reading in play.
+// leaveGame closes the connection, which ends the reading in playUntil.
 func (c *connection) leaveGame() {
 	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")

@@ -49,6 +49,7 @@ func parseIssuer(raw []byte) (*Issuer, error) {
 	if err := json.Unmarshal(raw, &jwk); err != nil {
 		return nil, errors.New("issuer key: not a JWK")
 	}
+	// d is the seed of RFC 8032, from which the public key follows.
 	seed, err := base64.RawURLEncoding.DecodeString(jwk.D)
 	if jwk.Kty != "OKP" || jwk.Crv != "Ed25519" || err != nil || len(seed) != ed25519.SeedSize {
 		return nil, errors.New("issuer key: not an Ed25519 private key")

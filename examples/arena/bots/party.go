@@ -31,6 +31,7 @@ func newParty(config *Config, n int, members []*bot) *party {
 func (p *party) runRounds(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.matchOnce(ctx)
+		// Drawn at random, so that parties do not queue in step.
 		pauseFor(ctx, p.config.Rest.drawDuration(p.rng))
 	}
 }
@@ -40,6 +41,7 @@ func (p *party) matchOnce(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	// One for all: a party leaves together.
 	stay := p.config.PlayFor.drawDuration(p.rng)
 	var playing sync.WaitGroup
 	for _, b := range p.members {

@@ -21,9 +21,11 @@ func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
 		}
 		status, err := awaitFinal(ctx, queued)
 		if err != nil {
+			// Also when ctx has ended: nobody would accept a match for it.
 			withdrawTicket(ctx, queued)
 			return sdk.Match{}, err
 		}
+		// Expired, cancelled or declined: an error, after which retryForever queues a new ticket.
 		if status.State != sdk.QueueAssigned {
 			return sdk.Match{}, fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
 		}
@@ -36,6 +38,7 @@ func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
 func (p *party) ticketRequest() sdk.TicketRequest {
 	req := sdk.TicketRequest{
 		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{},
+		// One region alone, so that the match is made where the bots' servers are.
 		Latencies: map[string]int{p.config.Region: 1},
 	}
 	for _, b := range p.members {

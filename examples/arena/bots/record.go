@@ -25,6 +25,7 @@ type record struct {
 func (r *record) statsCopy() BotStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Maps and slices are cloned: the bot continues to write its own.
 	copied := r.botStats
 	copied.Errors = maps.Clone(r.botStats.Errors)
 	copied.Visits = slices.Clone(r.botStats.Visits)
@@ -64,6 +65,7 @@ func (r *record) noteRest() {
 func (r *record) noteTrouble(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Lost while it played: the next visit to the same session is a rejoin, and to another one a move.
 	if r.botStats.Playing {
 		r.botStats.Playing = false
 		r.lostIn = r.botStats.Visits[len(r.botStats.Visits)-1].SessionID

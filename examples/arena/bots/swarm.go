@@ -40,6 +40,7 @@ func New(cfg Config) (*Swarm, error) {
 	}
 	s := &Swarm{botsConfig: cfg, httpClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
+	// The last party is smaller, so that the number of bots is exact.
 	for len(s.allBots) < cfg.Count {
 		s.addParty(min(1+rng.IntN(cfg.MaxParty), cfg.Count-len(s.allBots)), rng)
 	}
@@ -48,11 +49,12 @@ func New(cfg Config) (*Swarm, error) {
 
 // addParty makes bots whose skills are near each other.
 func (s *Swarm) addParty(size int, rng *rand.Rand) {
+	// A normal distribution, as ratings have it: the middle is crowded, the ends wait longer.
 	first, skill := len(s.allBots), 1500+300*rng.NormFloat64()
 	for range size {
-		s.allBots = append(s.allBots, newBot(&s.botsConfig, s.httpClient, fmt.Sprintf("%s-%03d", cmp.Or(s.botsConfig.Names, "bot"),
-			len(s.allBots)+1),
-			math.Round(skill+50*rng.NormFloat64())))
+		name := fmt.Sprintf("%s-%03d", cmp.Or(s.botsConfig.Names, "bot"), len(s.allBots)+1)
+		rating := math.Round(skill + 50*rng.NormFloat64())
+		s.allBots = append(s.allBots, newBot(&s.botsConfig, s.httpClient, name, rating))
 	}
 	s.parties = append(s.parties, newParty(&s.botsConfig, len(s.parties), s.allBots[first:]))
 }

@@ -124,6 +124,8 @@ func (w *World) Step() {
 		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.atPoint) <= Reach })
 		p.score += before - len(w.coinPlaces)
 	}
+	// Coins follow the number of players, so that a full room is no harder than an empty one. They are not taken away
+	// when players leave.
 	for len(w.coinPlaces) < CoinsPerHead*len(w.playerByName) {
 		w.coinPlaces = append(w.coinPlaces, w.randomPoint())
 	}

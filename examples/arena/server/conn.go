@@ -62,6 +62,7 @@ func (s *Server) serveGame(w http.ResponseWriter, r *http.Request) {
 // acceptPlayer accepts and admits a connection. When it fails, it has already answered or closed it.
 func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
 	select {
+	// Before the handshake of the WebSocket: a crowd that never says hello must not take the memory of sockets.
 	case s.joinSlots <- struct{}{}:
 		defer func() { <-s.joinSlots }()
 	default:
@@ -74,6 +75,7 @@ func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admi
 	if err != nil {
 		return nil, nil
 	}
+	// Before the first read: whoever has no token yet sends the least.
 	ws.SetReadLimit(game.MaxMessage)
 	admission, err := s.admitPlayer(ws)
 	if err != nil {
@@ -113,8 +115,7 @@ func receiveMessage(ctx context.Context, ws *websocket.Conn) (m game.ClientMessa
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	code, reason := closeCode(err)
 	s.serverConfig.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away",
-		slog.String("reason", reason),
-		slog.Any("error", err))
+		slog.String("reason", reason), slog.Any("error", err))
 	_ = ws.Close(code, reason)
 }
 
@@ -125,6 +126,7 @@ func closeCode(err error) (websocket.StatusCode, string) {
 		return game.StatusReplaced, "connected elsewhere"
 	case errors.Is(err, sdk.ErrSessionLost), errors.Is(err, sdk.ErrNotFound):
 		return game.StatusSessionEnded, "session ended"
+	// Both mean another server: this one ends, or another process has its id.
 	case errors.Is(err, sdk.ErrClosed), errors.Is(err, sdk.ErrSuperseded):
 		return websocket.StatusGoingAway, "server is closing"
 	case errors.Is(err, sdk.ErrBusy), errors.Is(err, sdk.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
@@ -148,6 +150,7 @@ func (s *Server) servePlayer(ws *websocket.Conn, admission *sdk.Admission) {
 	if err != nil {
 		return
 	}
+	// Before the room offers states: the queue is empty, so that the welcome is never dropped.
 	c.offerFrame(welcome)
 	place := s.rooms.enterRoom(c)
 	defer place.removeConn(c)
@@ -157,7 +160,7 @@ func (s *Server) servePlayer(ws *websocket.Conn, admission *sdk.Admission) {
 		c.listenFor(place)
 	})
 	c.writeFrames(gone, admission)
-	// This ends the read in listen. The place in the room is left after it, so that no move follows.
+	// This ends the read in listenFor. The place in the room is left after it, so that no move follows.
 	_ = ws.CloseNow()
 	<-gone
 }
@@ -165,6 +168,7 @@ func (s *Server) servePlayer(ws *websocket.Conn, admission *sdk.Admission) {
 // listenFor reads the player's moves until the connection ends.
 func (c *conn) listenFor(place *room) {
 	for {
+		// Without an end of its own: a player may stand still, and pings find those who are gone.
 		m, err := receiveMessage(context.Background(), c.ws)
 		if err != nil {
 			return
@@ -184,15 +188,13 @@ func (c *conn) writeFrames(gone <-chan struct{}, admission *sdk.Admission) {
 		select {
 		case <-gone:
 			return
+		// The player connected elsewhere, the session was closed, or the server ends.
 		case <-admission.Done():
 			code, reason := closeCode(admission.Err())
 			_ = c.ws.Close(code, reason)
 			return
 		case frame := <-c.frameQueue:
-			err = withinTimeout(func(ctx context.Context) error {
-				return c.ws.Write(ctx, websocket.MessageText,
-					frame)
-			})
+			err = withinTimeout(func(ctx context.Context) error { return c.ws.Write(ctx, websocket.MessageText, frame) })
 		case <-ping.C:
 			err = withinTimeout(c.ws.Ping)
 		}

@@ -41,7 +41,7 @@ func (r *rooms) enterRoom(c *conn) *room {
 			slog.String("mode", c.sessionMode), slog.Int("max_players", c.maxPlayers))
 		r.goroutines.Go(func() { r.runRoom(place) })
 	}
-	// Still under the lock, so that run cannot retire the room before the player is in it.
+	// Still under the lock, so that runRoom cannot retire the room before the player is in it.
 	place.addConn(c)
 	return place
 }
@@ -50,6 +50,7 @@ func (r *rooms) enterRoom(c *conn) *room {
 func (r *rooms) runRoom(place *room) {
 	ticker := time.NewTicker(game.TickEvery)
 	defer ticker.Stop()
+	// Counted from the opening: the party that made the session may still be connecting.
 	last := time.Now()
 	for {
 		select {
@@ -59,7 +60,7 @@ func (r *rooms) runRoom(place *room) {
 			if place.tickWorld() > 0 {
 				last = now
 			}
-			// A player may have entered since the tick: retire looks again, under the lock under which players enter.
+			// A player may have entered since the tick: retireRoom looks again, under the lock under which players enter.
 			if now.Sub(last) >= r.emptyFor && r.retireRoom(place) {
 				r.onEnd(place.session)
 				return
@@ -100,6 +101,7 @@ type room struct {
 func (p *room) addConn(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// A player who is on the field already, by a connection that is not noticed as dead yet, keeps place and score.
 	p.world.Join(c.playerName)
 	p.connByPlayer[c.playerName] = c
 }

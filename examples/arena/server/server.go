@@ -93,12 +93,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only now the port is known, if it was 0.
 	if cfg.Advertise == "" && !cfg.DirectorSaysEndpoint {
 		cfg.Advertise = "ws://" + reachableEndpoint(listener.Addr()) + "/play"
 	}
 	s := &Server{serverConfig: cfg, joinSlots: make(chan struct{}, cfg.Capacity+64)}
 	s.lifeContext, s.endLife = context.WithCancel(context.Background())
-	// The function is not called before a player was admitted, when there is a fleet.
+	// The function is called for sessions that players have left, after sdk.Start has set gameServer.
 	s.rooms = newRooms(cfg, func(session string) { s.gameServer.End(session) }, s.lifeContext.Done())
 	s.gameServer, err = sdk.Start(ctx, cfg.Director, s.serverOptions())
 	if err != nil {
@@ -132,9 +133,9 @@ func reachableEndpoint(addr net.Addr) string {
 func (s *Server) serverOptions() sdk.ServerOptions {
 	return sdk.ServerOptions{
 		InstanceID: s.serverConfig.InstanceID, Endpoint: s.serverConfig.Advertise, Region: s.serverConfig.Region,
-		Modes:    s.serverConfig.Modes,
-		Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version, FleetToken: s.serverConfig.FleetToken,
+		Modes: s.serverConfig.Modes, Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version, FleetToken: s.serverConfig.FleetToken,
 		HeartbeatEvery: s.serverConfig.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
+		// The director prefers servers with less.
 		Load: func() float64 { return float64(s.Players()) / float64(s.serverConfig.Capacity) },
 	}
 }
@@ -171,7 +172,7 @@ func (s *Server) closeAll() {
 	s.rooms.goroutines.Wait()
 }
 
-// beginWork counts a connection that close waits for, and returns false after close has begun. net/http does not wait for
+// beginWork counts a connection that closeAll waits for, and returns false after closeAll has begun. net/http does not wait for
 // connections that have become WebSockets.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()

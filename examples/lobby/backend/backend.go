@@ -25,6 +25,7 @@ func (b Backend) Project(ctx context.Context, name string) (project, key string,
 	if err := b.postJSON(ctx, "/projects", map[string]any{"name": name}, &made); err != nil {
 		return "", "", err
 	}
+	// Before the next answer, which is read into the same variable.
 	project = made.ID
 	err = b.postJSON(ctx, "/projects/"+project+"/keys", map[string]any{}, &made)
 	return project, made.ID, err
@@ -53,6 +54,7 @@ func (b Backend) postJSON(ctx context.Context, path string, body, answer any) er
 		return err
 	}
 	defer res.Body.Close()
+	// Read also after a refusal: its body says why.
 	raw, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return err

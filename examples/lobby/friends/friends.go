@@ -50,6 +50,7 @@ func (f *Friend) noteEvent(event lobby.Event) {
 		var line struct {
 			Text string `json:"text"`
 		}
+		// Other types are the game's own, and have no text.
 		if e.Type == "say" && json.Unmarshal(e.Data, &line) == nil {
 			f.heardLines = append(f.heardLines, Line{e.Room, e.From, line.Text})
 		}

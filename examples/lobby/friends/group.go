@@ -36,6 +36,7 @@ func (g Group) eachFriend(ctx context.Context, step func(context.Context, *Frien
 
 // Meet makes a private lobby. The host invites the others by their names, and they join.
 func (g Group) Meet(ctx context.Context, room string) error {
+	// Private: nobody joins without an invitation of a member.
 	options := func(f *Friend) lobby.JoinOptions { return lobby.JoinOptions{Name: f.Name, Private: new(true)} }
 	host, others := g[0], g[1:]
 	hosts, err := host.Client.Join(ctx, "lobby", room, options(host))
@@ -58,6 +59,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 		return err
 	}
 	return g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
+		// Each waits for its own copy of the room: over several replicas they are not equally fast.
 		return f.Client.Await(ctx, func() bool { return len(f.Client.Room(room).State().Members()) == len(g) })
 	})
 }
@@ -65,6 +67,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 // Chat lets each friend say something at the same time as the others, and waits until all have heard everything. It
 // returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
+	// A room is talked in more than once: only the lines of this round count.
 	before := len(g[0].LinesHeard(room))
 	err := g.eachFriend(ctx, func(ctx context.Context, f *Friend) error { return f.Client.Room(room).Say(ctx, text) })
 	if err != nil {

@@ -23,6 +23,7 @@ func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error 
 		return err
 	}
 	defer ws.CloseNow()
+	// The library's own limit is 32 KiB, which a crowded world exceeds.
 	ws.SetReadLimit(maxWorld)
 	if err := sendMessage(ctx, ws, game.ClientMessage{Type: game.TypeHello, Token: s.SessionToken}); err != nil {
 		return err
@@ -35,6 +36,7 @@ func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error 
 	for err == nil && ctx.Err() == nil {
 		err = chaseCoins(ctx, ws, welcome.You)
 	}
+	// The end of ctx is the planned end of the match, and closes the connection as an error would.
 	if ctx.Err() == nil {
 		return fmt.Errorf("%s was cut off: %w", f.Name, err)
 	}
@@ -50,6 +52,7 @@ func chaseCoins(ctx context.Context, ws *websocket.Conn, you string) error {
 	if err != nil || m.State == nil {
 		return err
 	}
+	// At every state, ten times a second: the server needs no more than the latest.
 	return sendMessage(ctx, ws, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(you)})
 }
 

@@ -35,6 +35,7 @@ func (d *Director) Run(ctx context.Context) {
 				if err := d.fetchMatches(ctx, profile); err != nil && ctx.Err() == nil {
 					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches",
 						slog.String("profile", profile.GetName()), slog.Any("error", err))
+					// Only after an error: a cycle without matches ends by itself, after Open Match's own intervals.
 					restFor(ctx, failurePause)
 				}
 			}
@@ -81,6 +82,7 @@ func (d *Director) assignMatch(ctx context.Context, match *pb.Match) error {
 	if err != nil {
 		d.Log.LogAttrs(ctx, slog.LevelWarn, "no game server", slog.String("match", match.GetMatchId()),
 			slog.Any("error", err))
+		// Otherwise they would be kept from other matches until their time as pending is over.
 		_, err = d.Backend.ReleaseTickets(ctx, &pb.ReleaseTicketsRequest{TicketIds: ids})
 		return err
 	}

@@ -48,6 +48,7 @@ func (f *Frontend) Play(ctx context.Context, player Player) (connection string, 
 	waiting, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	connection, err = f.awaitAssignment(waiting, ticket.GetId())
+	// Only the wait is over, and not the caller's own time: that is no error of Open Match.
 	if status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil {
 		return "", ErrNobody
 	}
