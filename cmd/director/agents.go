@@ -69,6 +69,7 @@ func (p *program) agentsDrain() *cobra.Command {
 	}, "agent", wordsOf(opsview.Agents, opsview.AgentFilter{DrainKept: new(false)}, "agent"), db.Act.DrainAgent)
 }
 
+// agentsUndrain completes the agents whose drain an operator keeps; the others have nothing that it could end.
 func (p *program) agentsUndrain() *cobra.Command {
 	return p.changeRows(&cobra.Command{
 		Use:     "undrain AGENT…",

@@ -119,6 +119,8 @@ func (p *program) agentKeyList() *cobra.Command {
 	})
 }
 
+// agentKeyRevoke fails for a name that no key has, unlike the changes of schema ops: a mistyped name must not look like
+// a key that was revoked.
 func (p *program) agentKeyRevoke() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:   "revoke NAME",

@@ -72,6 +72,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 	return lines
 }
 
+// poolLine is the line of an app or a pool, as yet without its file and its diff.
 func poolLine(kind, name string, c provision.PoolChange) declaredLine {
 	return declaredLine{Kind: kind, Name: name, Change: c.Change, Fields: c.ChangedFields, Reason: c.Reason}
 }
@@ -87,6 +88,7 @@ func textsOf[T any](before, after map[string]T, name string, text func(T) string
 	return was, now
 }
 
+// projectText is a project as a file declares it, for the diff.
 func projectText(name, region string) string {
 	return fmt.Sprintf("name: %s\nregion: %s\n", name, region)
 }
@@ -117,6 +119,7 @@ func countChanges(lines []declaredLine) (n int) {
 	return n
 }
 
+// writeDeclared prints the diffs of a dry run above the table, in the order of its rows.
 func writeDeclared(out cli.Output, lines []declaredLine, dry bool) error {
 	for i := range lines {
 		lines[i].Fields = append([]string{}, lines[i].Fields...) // [] and not null, for scripts

@@ -89,6 +89,8 @@ var pastWriters = map[string]pastWriter{
 	}),
 }
 
+// pastOf makes the writer of one kind of row. A read fails for a time before history begins, with the oldest time that
+// is known.
 func pastOf[T any](read func(*db.Store, context.Context, db.AsOf) ([]T, error), t table[T]) pastWriter {
 	return func(ctx context.Context, l operator, a db.AsOf) error {
 		found, err := read(l.store, ctx, a)

@@ -119,6 +119,7 @@ func (r capacityRequest) writeAnswer(lines []capacityLine) error {
 	return fmt.Errorf("a request for %d players is refused in every mode%s", r.players, where)
 }
 
+// writeCapacity prints "seats" for a request that gets some, in the column in which the others have their reason.
 func writeCapacity(out cli.Output, lines []capacityLine) error {
 	header := []string{"region", "mode", "answer", "free seats", "reserved", "seats", "largest new session", "servers",
 		"players"}

@@ -75,6 +75,7 @@ func requireReason(cmd *cobra.Command, defaultReason, help string) *string {
 // authorship are the flags of commands that change a document, such as a pool or a profile.
 type authorship struct{ author, reason *string }
 
+// addAuthorship adds --author and --reason. Both are optional: a pipeline applies the same files again and again.
 func addAuthorship(cmd *cobra.Command) authorship {
 	// By default the login of the database, which the store fills in: only a pipeline knows a better author.
 	return authorship{

@@ -12,6 +12,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
+// consoleSettings returns the settings of the operators' console. Those of a login with OpenID Connect have no effect
+// without an issuer.
 func (c *Config) consoleSettings() []setting {
 	return []setting{
 		{flag: "console-addr", section: sectionConsole, start: true, commands: byServers,
@@ -60,6 +62,7 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	// Cookies are sealed with a key of the key-encryption keys, so that every replica reads those of the others.
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
 	// true: a button of the console does not wait until a key is due.
+	// The console has no key-encryption key of its own: making a key is given to it as a function.
 	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}

@@ -42,6 +42,7 @@ func (c *Config) fleetSettings() []setting {
 			value: durationValue(&c.KeySchedule.MaxAge, time.Second, day),
 			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that " +
 				"before its first signature"},
+		// Of whatever makes keys: a key keeps its alg, so that it need not be the same everywhere.
 		{flag: "token-alg", section: sectionTokens, commands: byLoops | byKeys,
 			value: choiceValue(&c.Worker.Alg, "EdDSA", "Ed25519"),
 			help: "The alg of new keys and their tokens. Ed25519 is the fully specified name of RFC 9864: first check " +
@@ -60,6 +61,7 @@ func (c *Config) fleetSettings() []setting {
 			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
 				"limit"},
 
+		// Of `serve` alone: `work` is nothing else, and `dev` always has a worker.
 		{flag: "work", section: sectionWorkers, start: true, commands: byServe, value: booleanValue(&c.RunsWorker),
 			help: "`serve` also runs a worker, for small installations"},
 		{flag: "webhook-hosts", section: sectionWorkers, fleetWide: true, commands: byLoops,
@@ -87,6 +89,7 @@ func (c *Config) devSettings() []setting {
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
 				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +
 				"Support/director)"},
+		// Beside --data, for a key that another machine's `dev` has made.
 		{flag: "issuer-key", section: sectionDev, commands: byToken,
 			value: textValue(&c.IssuerKey, "a file with a private JWK"),
 			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data " +

@@ -16,6 +16,7 @@ func (c *Config) loopSettings() []setting {
 			value: durationOrNone(&c.Worker.MatchRetention, 3650*day),
 			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in " +
 				"whole days. 0: nothing is recorded"},
+		// Also of `replay`, which has to find the tickets of players by what is recorded of them.
 		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, commands: byLoops | byReplay,
 			value: privacyValue(&c.HistoryPrivacy),
 			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and of the values of " +

@@ -31,6 +31,7 @@ func (c *Config) openMatchSettings() []setting {
 		{flag: "om-open", section: sectionOpenMatch, commands: byServers, value: booleanValue(&c.OpenMatch.OpenToAll),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and " +
 				"change all tickets"},
+		// Of every process that has to do with tickets, also where no client of Open Match is served.
 		{flag: "om-region", section: sectionOpenMatch, commands: byLoops | byProfiles,
 			value: gameRegion(&c.Server.Universe),
 			help:  "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
@@ -70,6 +71,7 @@ func (c *Config) openMatchSettings() []setting {
 			value: evaluatorURL(&c.OpenMatch.EvaluatorURL),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default " +
 				"evaluator, by score"},
+		// Also of commands that decode tickets: they have to see the players whom the loop sees.
 		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, commands: byLoops | byExplain | byReplay,
 			value: textValue(&c.Server.PlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any " +

@@ -10,6 +10,8 @@ func (c *Config) processSettings() []setting {
 			value:    databaseURL(&c.Database.URL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
 				"not set"},
+		// Of what needs a session of its own: the migrations' lock, LISTEN and replication. Doctor asks whether it is
+		// set.
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
 			commands: byMigrate | byLoops | byDoctor | byMove,
 			value:    databaseURL(&c.Database.DirectURL),
@@ -30,6 +32,7 @@ func (c *Config) processSettings() []setting {
 
 		{flag: "addr", section: sectionListeners, start: true, commands: byServers, value: addressValue(&c.Server.Addr),
 			help: "The address of the API. :8080 is port 8080 of all interfaces"},
+		// Of workers as well: it is the only listener that they have.
 		{flag: "metrics-addr", section: sectionListeners, start: true, commands: byLoops,
 			value: addressValue(&c.Server.MetricsAddr),
 			help: "The address of /metrics and /debug/pprof/. Not set: they are not served, except by `director dev` at " +
@@ -88,6 +91,7 @@ func (c *Config) processSettings() []setting {
 				"then does not serve players"},
 		{flag: "auth-jwks-plain-http", section: sectionAuth, commands: byServers, value: booleanValue(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
+		// Also of `token mint`, as the next one: it makes tokens that the replica with these settings accepts.
 		{flag: "auth-issuer", section: sectionAuth, start: true, commands: byServers | byToken,
 			value: lineValue(&c.Server.Access.Issuer),
 			help:  "The required iss of access tokens. Not set: any"},

@@ -54,6 +54,8 @@ func (c *Config) edgegapSettings() []setting {
 	}
 }
 
+// agonesSettings returns the settings of Agones: its allocator, which starts servers, and Kubernetes, which is optional
+// and finds and ends them.
 func (c *Config) agonesSettings() []setting {
 	return []setting{
 		{flag: "agones-url", section: sectionProvision, commands: byCallers, value: urlValue(&c.Agones.URL),
@@ -83,6 +85,8 @@ func (c *Config) agonesSettings() []setting {
 	}
 }
 
+// dockerSettings returns the settings of one Docker engine. Its images are a list of this side: a declaration in the
+// database must not choose what runs.
 func (c *Config) dockerSettings() []setting {
 	return []setting{
 		{flag: "docker-host", section: sectionProvision, commands: byCallers, value: dockerHost(&c.Docker.Host),
@@ -99,6 +103,8 @@ func (c *Config) dockerSettings() []setting {
 	}
 }
 
+// processSettingsOfServers returns the settings of servers that are processes of this machine. As with images, the
+// commands and the names of variables are lists of this side.
 func (c *Config) processSettingsOfServers() []setting {
 	return []setting{
 		{flag: "process-commands", section: sectionProvision, commands: byCallers,
@@ -173,6 +179,7 @@ func ipAddress(p *netip.Addr) value {
 	return v
 }
 
+// addrText returns "" for the zero Addr, whose own text would be "invalid IP".
 func addrText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
@@ -208,6 +215,7 @@ func variableNames(p *[]string) value {
 	return listValue(p, "names of variables, such as MAP or GAME_*").checkedItems(p, variableName.MatchString)
 }
 
+// variableName matches a name, or a beginning of names with a star at its end.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
 // userName is a user of this machine. UID:GID need not be listed on the machine. root is refused.
@@ -234,6 +242,7 @@ func userName(p **processes.User) value {
 	return v
 }
 
+// commandName matches what app versions may call a command: one word, which no list or flag splits.
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // commandsValue is separated by semicolons, because arguments contain commas. No shell reads the commands: spaces

@@ -69,6 +69,7 @@ func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) ser
 		Sealer: sealer}
 }
 
+// usesProvider reports whether this process starts servers through a provider.
 func (c *Config) usesProvider(name string) bool { return slices.Contains(c.ProviderNames, name) }
 
 // needsPublicURL reports whether game servers may run on other machines. Those that people start by hand do, except for

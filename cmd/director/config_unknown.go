@@ -31,6 +31,7 @@ func (e environment) unknownVariables() []unknownVariable {
 	return all
 }
 
+// knownVariables returns the variables of all settings of all commands: one file of variables often serves several.
 func knownVariables() []string {
 	var names []string
 	for _, s := range allSettings() {

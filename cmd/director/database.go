@@ -47,6 +47,8 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 	return explainDatabaseError(fn(cmd.Context(), operator{conf: conf, store: store}))
 }
 
+// openStore opens the database of the settings, or else that of a running `director dev`, with whose secrets it fills
+// in what is missing. It does not connect yet: an unreachable database is the error of the first query.
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
 	// A terminal beside `director dev` has none of its settings: they are in its data directory.
 	if conf.config.Database.URL == "" {

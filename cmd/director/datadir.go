@@ -44,6 +44,7 @@ func (c *Config) dataDir() (dataDir, error) {
 	return dataDir(path), err
 }
 
+// Paths are made from here alone: the directory's comment lists its files.
 func (d dataDir) pathOf(name string) string { return filepath.Join(string(d), name) }
 func (d dataDir) issuerKey() string         { return d.pathOf("issuer.jwk") }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
+// deploymentWords completes the values of a column over all deployments that are left.
 func deploymentWords(column string) words {
 	return wordsOf(opsview.Deployments, opsview.DeploymentFilter{}, column)
 }
@@ -40,6 +41,8 @@ func parseDeployment(arg string) (uuid.UUID, error) {
 	return id, nil
 }
 
+// readDeployment returns what is left of a deployment, and its events. A deployment that is gone has only events; an
+// error says that it has neither.
 func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
 	found, err := opsview.Deployments.Read(ctx, l.store.Pool(), opsview.DeploymentFilter{ID: &id},
 		opsview.Page{Limit: 1})
@@ -71,6 +74,7 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 	return d, nil
 }
 
+// writeText prints the facts, and below them the timeline with the time since the event before.
 func (d deploymentDetails) writeText(out cli.Output) error {
 	if d.Deployment == nil {
 		fmt.Fprintln(out.Writer, "The deployment is gone: nothing of it is left at its provider.")

@@ -48,6 +48,7 @@ func (p *program) deploymentsLog() *cobra.Command {
 	})
 }
 
+// readLog reads the log where the provider has it, which is on this machine: nothing is fetched from the worker.
 func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {
 	name, ref, err := l.serverOf(ctx, id)
 	if err != nil {

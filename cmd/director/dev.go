@@ -151,6 +151,8 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	}, nil
 }
 
+// serveAll serves until ctx ends. What other terminals read is published while it listens, and removed before it
+// returns.
 func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Server)) error {
 	// After prepare, which has filled in the secrets that the process seals and signs with.
 	proc, err := newProcess(ctx, "dev", d.conf, d.log)

@@ -37,6 +37,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	})
 }
 
+// writeText prints the worst finding first, as they are sorted, each with what to do below it.
 func (d diagnosis) writeText(out cli.Output) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, d)

@@ -53,6 +53,7 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 	})
 }
 
+// createEnrolment prints the token, the only time that anybody sees it.
 func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
 	// The database makes the token and keeps the digest of its secret: no later reading can have it.
 	token, err := l.store.As("").CreateEnrolment(ctx, n)

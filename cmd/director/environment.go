@@ -10,6 +10,7 @@ import (
 // unset variables as empty with ${NAME:-}.
 type environment map[string]string
 
+// newEnvironment takes pairs in the format of os.Environ. Of a name that stands twice the last one counts.
 func newEnvironment(environ []string) environment {
 	e := environment{}
 	for _, pair := range environ {
@@ -20,6 +21,7 @@ func newEnvironment(environ []string) environment {
 	return e
 }
 
+// lookup reports whether a variable is set. An empty one is not: see environment.
 func (e environment) lookup(name string) (text string, ok bool) {
 	text, ok = e[name]
 	return text, ok

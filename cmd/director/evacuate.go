@@ -56,6 +56,7 @@ func (p *program) evacuateCommand() *cobra.Command {
 	})
 }
 
+// addTo adds the flags to the command, and checks of those that need another one.
 func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	flags, target := cmd.Flags(), &f.evacuation.Target
 	flags.StringVar(&target.Kind, "as", "",
@@ -88,6 +89,7 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	})
 }
 
+// previewEvacuation counts what a real run would concern now.
 func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTarget) error {
 	preview, err := l.store.PreviewEvacuation(ctx, target)
 	if err != nil {

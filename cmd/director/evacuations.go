@@ -81,6 +81,7 @@ func (p *program) evacuationsShow() *cobra.Command {
 	})
 }
 
+// parseEvacuation returns a usage error: the id is mistyped, whatever the database has.
 func parseEvacuation(arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil {
@@ -89,6 +90,7 @@ func parseEvacuation(arg string) (uuid.UUID, error) {
 	return id, nil
 }
 
+// evacuationReport reads an evacuation, and up to limit of its players.
 func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlayerFilter,
 	limit int) (r evacuationReport, err error) {
 	r.Evacuation, err = opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
@@ -115,6 +117,7 @@ func writeEvacuationReport(r evacuationReport, out cli.Output) error {
 	})
 }
 
+// waitedText is how long a player waited, in whole seconds; "" for nil, which did not wait.
 func waitedText(d *time.Duration) string {
 	if d == nil {
 		return ""

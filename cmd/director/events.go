@@ -76,6 +76,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	})
 }
 
+// requirePositive refuses a duration with which a command would end before it began.
 func requirePositive(flag string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("--%s %s is not allowed: it must be more than 0", flag, d)
@@ -83,6 +84,7 @@ func requirePositive(flag string, d time.Duration) error {
 	return nil
 }
 
+// checkKinds refuses a kind that no event has: with it, the log would look empty.
 func checkKinds(f opsview.Selection) error {
 	if err := opsview.CheckKinds(f.Kinds, db.EventKinds); err != nil {
 		return fmt.Errorf("--kind %w", err)
@@ -168,6 +170,7 @@ func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error 
 	}
 }
 
+// printEvent prints an event as a line: as JSON with its cursor, or for people.
 func printEvent(out cli.Output, e opsview.Event) error {
 	// A line each and no array, which would have no end with --follow.
 	if out.JSON {

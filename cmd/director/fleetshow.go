@@ -49,6 +49,7 @@ func (p *program) fleetShow() *cobra.Command {
 	})
 }
 
+// readInstance reads a game server, also one that has ended, with its open sessions and their players.
 func (l operator) readInstance(ctx context.Context, id string) (i instanceDetails, err error) {
 	i.Instance, err = opsview.ReadInstance(ctx, l.store.Pool(), id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -127,6 +128,7 @@ func (i instanceDetails) factPairs() [][2]string {
 	}
 }
 
+// sessionLimit is "" without a limit: the seats are then the only bound.
 func (i instanceDetails) sessionLimit() string {
 	if i.MaxSessions == nil {
 		return ""

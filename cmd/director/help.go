@@ -30,6 +30,7 @@ const fewSettings = 24
 // helpAll is the flag --help-all, which is --help with every setting.
 type helpAll struct{ flags *pflag.FlagSet }
 
+// pflag shows a default that is not the zero value of the type; "false" is none.
 func (h helpAll) String() string { return "false" }
 
 // Set sets --help as well, which makes cobra print the help; shownFlags then sees that --help-all was given.

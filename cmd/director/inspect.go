@@ -33,8 +33,11 @@ type inspected struct {
 	Claims  map[string]any `json:"claims"`
 }
 
+// errTokenRefused is exit code 1, so that a script can ask whether a token is good.
 var errTokenRefused = errors.New("a game server refuses this token")
 
+// tokenInspect adds its flags by itself, and not by onDatabase: with --jwks, and for a netcode token, it needs no
+// database.
 func (p *program) tokenInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect TOKEN|-",
@@ -74,6 +77,7 @@ func (p *program) tokenInspect() *cobra.Command {
 	return cmd
 }
 
+// readToken returns the argument, or the first line of standard input for -.
 func (p *program) readToken(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
@@ -162,6 +166,7 @@ func decodeToken(raw string) (i inspected) {
 	return i
 }
 
+// judgeToken adds the verdict of a game server at a moment, and its reason in words.
 func (i inspected) judgeToken(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
 	// 0: the default tolerance for clocks, which game servers have as well.
 	claims, err := token.NewSessionVerifier(keys, 0).Verify(ctx, raw, now)
@@ -220,6 +225,7 @@ func (i inspected) claimTime(claim string) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
+// writeVerdict prints the token and the verdict. Its error is the verdict of an invalid token.
 func (i inspected) writeVerdict(out cli.Output) error {
 	if out.JSON {
 		if err := cli.WriteJSON(out.Writer, i); err != nil {
@@ -255,6 +261,7 @@ func (i inspected) writeText(to io.Writer) {
 	}
 }
 
+// readableClaim shows the times of a token as times; JSON has them as numbers of seconds.
 func readableClaim(name string, v any) string {
 	if seconds, ok := v.(float64); ok && (name == "iat" || name == "exp" || name == "nbf") {
 		return time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)

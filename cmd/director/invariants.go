@@ -43,6 +43,7 @@ func (p *program) invariantsCommand() *cobra.Command {
 	})
 }
 
+// checkInvariants reads all hot tables, so that it is for people and not for a timer.
 func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
 	counts, err := opsview.Invariants.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {

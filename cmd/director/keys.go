@@ -107,6 +107,7 @@ func (l operator) printNext(ctx context.Context) error {
 	return nil
 }
 
+// writeMade prints new keys without their private parts, which no command shows.
 func writeMade(out cli.Output, made []db.SigningKey) error {
 	lines := make([]madeLine, len(made))
 	for i, k := range made {

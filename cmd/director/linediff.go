@@ -48,6 +48,7 @@ func unifiedDiff(fromTitle, toTitle, from, to string) string {
 	return out.String()
 }
 
+// splitLines returns no line for an empty text, and none behind the last line break.
 func splitLines(text string) []string {
 	if text == "" {
 		return nil

@@ -96,6 +96,8 @@ func (p *program) migrateUp() *cobra.Command {
 	})
 }
 
+// migrateDown refuses a schema that has a version which this build does not know: it has no statements to revert that
+// one.
 func (p *program) migrateDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -158,6 +160,7 @@ func (p *program) migrateStatus() *cobra.Command {
 	})
 }
 
+// writeMigrations prints the migrations of this build, and whether the database is ahead of it.
 func writeMigrations(out cli.Output, all []migrations.Migration, version int64) error {
 	lines := make([]migrationLine, 0, len(all)+1)
 	for _, m := range all {

@@ -36,6 +36,8 @@ func playerWords(ctx context.Context, l operator, begun string, given []string) 
 	return matchingWords(found, begun, given), err
 }
 
+// readPlayer returns an error for a player of whom nothing is known: an empty answer would look like one about a
+// mistyped id.
 func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
 	// One past seat is enough: the last one is shown.
 	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.config.Server.Universe, opsview.Page{Limit: 1})

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
+// completePools completes REGION/APP/VERSION as the first argument.
 func (p *program) completePools() cobra.CompletionFunc {
 	return p.completeArgs(firstOnly(poolWords))
 }
@@ -40,8 +41,10 @@ func (p *program) changePool(cmd *cobra.Command, args int,
 	})
 }
 
+// errNothingToChange is a usage error: without a flag, `scale` has nothing to say.
 var errNothingToChange = errors.New("nothing to change: give --min, --max, --buffer, --max-starting or --empty-ttl")
 
+// pauseEnd says when a pause of a pool ends, for people.
 func pauseEnd(until time.Time) string {
 	// The end of the calendar stands for a pause without an end.
 	if !until.Before(provision.Forever()) {

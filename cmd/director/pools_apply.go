@@ -125,6 +125,7 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 	return nil
 }
 
+// writeApplied prints the app versions first: the pools below name them.
 func writeApplied(out cli.Output, done provision.PoolChanges) error {
 	lines := make([]appliedLine, 0, len(done.AppChanges)+len(done.PoolChanges))
 	for _, c := range done.AppChanges {

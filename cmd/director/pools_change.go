@@ -26,6 +26,7 @@ type poolNumbers struct {
 	PausedUntil *time.Time `json:"paused_until"`
 }
 
+// writePool prints the numbers of a pool as the database returned them after the change.
 func writePool(out cli.Output, p provision.Pool) error {
 	buffer := fmt.Sprint(p.Buffer)
 	if p.BufferPercent {

@@ -88,6 +88,7 @@ func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours i
 	return a, err
 }
 
+// writeForecast prints how good the forecast was before the forecast itself.
 func writeForecast(a forecastAnswer, out cli.Output) error {
 	writeFacts(out, [][2]string{{"forecast", onOff(a.Record.Forecast)}, {"record", recordText(a.Record)}})
 	fmt.Fprintln(out.Writer)

@@ -40,6 +40,7 @@ func sectionTable(section string) string {
 	return b.String()
 }
 
+// namesText has the variable's own name first: it wins over the others.
 func (s setting) namesText() string {
 	return codeSpan(strings.Join(slices.Concat([]string{s.variableName()}, s.aliases, s.upstream.variableNames), "`, `"))
 }
@@ -52,6 +53,7 @@ func (s setting) helpText() string {
 	return story
 }
 
+// codeSpan returns "" for an empty text, which Markdown cannot show as code.
 func codeSpan(text string) string {
 	if text == "" {
 		return ""

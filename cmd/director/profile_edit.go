@@ -48,6 +48,7 @@ type profileChange struct {
 	Changed bool   `json:"changed"`
 }
 
+// writeProfileChanges prints the version that is live then, also where nothing changed.
 func writeProfileChanges(out cli.Output, changes []profileChange) error {
 	return cli.Write(out, changes, []string{"profile", "version", "changed"},
 		func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })

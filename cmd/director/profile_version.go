@@ -16,6 +16,7 @@ type namedVersion struct {
 	number int // 0: the command says which
 }
 
+// parseVersion parses NAME or NAME@VERSION. Whether they exist, the store says.
 func parseVersion(arg string) (v namedVersion, err error) {
 	name, text, given := strings.Cut(arg, "@")
 	// The command says which version it then means: the live one, the one before it, or the latest.
@@ -55,6 +56,7 @@ func detailsOf(v db.ProfileVersion) versionDetails {
 	return d
 }
 
+// reasonPhrase is what follows the author, if the author gave a reason.
 func reasonPhrase(reason string) string {
 	if reason == "" {
 		return ""

@@ -35,6 +35,7 @@ type checkLine struct {
 	Warnings []profile.Problem `json:"warnings"`
 }
 
+// errProfilesRefused is exit code 1 and no usage error: the command is right, the files are not.
 var errProfilesRefused = errors.New("not every file is a valid profile")
 
 // reportRefusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors
@@ -89,6 +90,7 @@ func (p *program) profilesCheck() *cobra.Command {
 	})
 }
 
+// writeChecks prints all files, also the valid ones, so that a pipeline sees which were checked.
 func writeChecks(out cli.Output, files []declaration.Profile) error {
 	lines := make([]checkLine, len(files))
 	var refused error

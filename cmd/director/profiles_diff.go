@@ -57,6 +57,7 @@ type documentDiff struct {
 // titled is a document with the name under which a diff shows it.
 type titled struct{ title, text string }
 
+// versionText is a stored version as a diff shows it.
 func versionText(v db.ProfileVersion) titled {
 	return titled{fmt.Sprintf("%s@%d", v.Name, v.Version), v.Document}
 }

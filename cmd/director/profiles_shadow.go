@@ -19,6 +19,7 @@ type shadowLine struct {
 	Shadow        *measure `json:"shadow"` // as well
 }
 
+// measure is how one side's matches were by a rule, over its latest 10,000.
 type measure struct {
 	Matches int64   `json:"matches"`
 	Mean    float64 `json:"mean"`
@@ -75,6 +76,7 @@ func shadowLines(found []opsview.ShadowQuality, live, shadow int) (lines []shado
 	return lines
 }
 
+// tableCells are four blanks for nil: a side that has not decided a match with this measure.
 func (m *measure) tableCells() []any {
 	if m == nil {
 		return []any{"", "", "", ""}

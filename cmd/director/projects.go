@@ -126,6 +126,8 @@ func (p *program) projectToken() *cobra.Command {
 	})
 }
 
+// mintProject makes a token as POST /tokens of the control API does, by the same counting and the same secrets. Errors
+// are those of a key that is unknown, revoked or lacks the scope, and of settings without a secret.
 func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
 	// The sealer only where the secrets of keys sign: the command then needs the key-encryption key, otherwise not.
 	secrets := l.conf.config.projectSecrets(nil)

@@ -26,6 +26,7 @@ type projectKeyLine struct {
 	Secret       string     `json:"secret,omitempty"` // of a new key; the database has it sealed, and lists lack it
 }
 
+// lineOfProjectKey is a key with its secret, which is "" of all but a new key.
 func lineOfProjectKey(k query.ProjectKey, secret string) projectKeyLine {
 	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted,
 		k.CreatedAt, secret}

@@ -20,6 +20,7 @@ const (
 	providerProcess = "process"
 )
 
+// providerNames are sorted, for the help.
 var providerNames = []string{providerAgones, providerDocker, providerEdgegap, providerManual, providerProcess}
 
 // providerSet is the providers of a process, by name. Call closeProviders.
@@ -76,6 +77,7 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 	}
 }
 
+// openProcesses keeps the state of servers in a directory: a worker that starts again finds there which still run.
 func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, error) {
 	cfg := c.Processes
 	// A worker that restarts finds its game servers again, by their directory: players do not notice.

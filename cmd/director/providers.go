@@ -68,6 +68,7 @@ func lineOf(name string, c provider.Capabilities) providerLine {
 	return providerLine{name, c.NativeNames, c.List, c.Stop, c.Webhooks, c.WarmPool, c.MaxLifetime.Seconds(), c.Rates}
 }
 
+// tableCells leaves blank what is unbounded.
 func (l providerLine) tableCells() []any {
 	life, starts := "", ""
 	if l.MaxLifetime > 0 {
@@ -208,6 +209,7 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 	return line
 }
 
+// errorText is "" for nil, which JSON has as an empty error.
 func errorText(err error) string {
 	if err == nil {
 		return ""
@@ -215,6 +217,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
+// launchText is what a provider starts: a command, an image or a fleet, and for some a version of it.
 func launchText(v *provision.AppVersion) string {
 	if v.LaunchVersion == "" {
 		return v.Launch
@@ -222,6 +225,7 @@ func launchText(v *provision.AppVersion) string {
 	return v.Launch + " " + v.LaunchVersion
 }
 
+// writeChecks returns an error if a check failed, for the exit code.
 func (l operator) writeChecks(lines []providerCheck) error {
 	failed := 0
 	for _, line := range lines {

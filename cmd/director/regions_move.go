@@ -50,6 +50,7 @@ func (p *program) regionsMove() *cobra.Command {
 	})
 }
 
+// addTo adds the flags. Of the other cell and of this one, what is left out is read from the lists of cells.
 func (f *moveFlags) addTo(cmd *cobra.Command) {
 	flags, t := cmd.Flags(), &f.terms
 	flags.StringVar(&f.targetURL, "to", "",
@@ -79,6 +80,8 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 	})
 }
 
+// moveRegion opens the other cells, and plans, undoes or runs the move. It holds no lock of its own: two that run at a
+// time work on the same move.
 func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
 	// The Postgres of the other cell connects with it, so that a pooler does not do: replication needs Postgres itself.
 	var err error
@@ -151,6 +154,7 @@ func (p *program) finishMove(l operator, f moveFlags, consequence string, run fu
 	return writeDetails(l.out, report, writeMoveReport)
 }
 
+// writeMoveReport prints for how long calls waited, and what was deleted in the cell that no longer serves the region.
 func writeMoveReport(r db.MoveReport, out cli.Output) error {
 	lines := [][2]any{
 		{"region", r.Region}, {"cell", r.Cell}, {"address", r.Address}, {"step", r.Step}, {"begun", r.Begun},
@@ -162,6 +166,7 @@ func writeMoveReport(r db.MoveReport, out cli.Output) error {
 	return writeFields(out, lines)
 }
 
+// planMove prints the obstacles last, where they are seen.
 func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
 	plan, err := move.Plan(ctx)
 	if err != nil {

@@ -84,6 +84,7 @@ func (f *replayFlags) check() error {
 	return checkRate(f.accept)
 }
 
+// runReplay reads the history in pages and writes nothing, so that it may run against a standby.
 func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator, f replayFlags) error {
 	rules, past, err := p.toReplay(ctx, l, f)
 	if err != nil {

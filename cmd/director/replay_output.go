@@ -18,6 +18,7 @@ type progress struct {
 	beginsAt, endsAt time.Time
 }
 
+// newProgress shows nothing where the output is no terminal.
 func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 	p := &progress{beginsAt: from, endsAt: until}
 	// A bar would fill a log with control characters.

@@ -67,10 +67,13 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --bevygap-nats-addr, --realtime-addr, " +
 	"--realtime-control-addr, --console-addr or --metrics-addr"
 
+// listenError adds the flags that choose another address, since the usual reason is one that is taken.
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
 }
 
+// serverOptions joins the options of the settings with what the process has opened. A face that is not served has nil
+// options.
 func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	c := p.conf
 	o := c.config.Server
@@ -125,6 +128,7 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	return keys, nil
 }
 
+// makeWorker makes the worker of this process, with its loops for matches and deployments where the settings have them.
 func (p *process) makeWorker() (*worker.Worker, error) {
 	deciding, err := p.loopOptions()
 	if err != nil {

@@ -70,6 +70,7 @@ func (p *program) roomsShow() *cobra.Command {
 	})
 }
 
+// writeRoom puts members, invited, banned and muted players into one table: a player may be in several of its rows.
 func writeRoom(d db.LobbyDetails, out cli.Output) error {
 	fmt.Fprintf(out.Writer, "%s, a %s with %d of %d members, made at %s\n\n", d.Room, d.Type, len(d.Members),
 		d.MaxMembers,

@@ -42,6 +42,7 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// runServe warns of settings that are allowed and probably mistakes, before the process opens anything.
 func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	conf.warnIgnored(ctx, log)

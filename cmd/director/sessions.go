@@ -99,6 +99,7 @@ func (p *program) sessionsClose() *cobra.Command {
 	})
 }
 
+// readSession looks for an open session first, and then in the history of the last day.
 func (l operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
 	// 24 hours, as ops.session_lifetimes has them.
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)

@@ -56,6 +56,7 @@ func (s setting) plainHelp() string { return strings.ReplaceAll(s.help, "`", "")
 // source is where a setting's value comes from.
 type source string
 
+// fromDefault says that nobody has set it: `dev` then fills in its own value.
 const fromDefault source = "default"
 
 func fromFlag(name string) source { return source("flag --" + name) }

@@ -27,6 +27,7 @@ func (p *program) sidecarCommand() *cobra.Command {
 	}, bySidecar, func(ctx context.Context, conf *loaded, _ []string) error { return p.runSidecar(ctx, conf) })
 }
 
+// runSidecar listens before it logs that it does, so that a script may wait for the line.
 func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 	if err := conf.config.checkSidecar(); err != nil {
 		return err

@@ -63,6 +63,7 @@ func (p *program) simulateCommand() *cobra.Command {
 	return cmd
 }
 
+// runSimulate simulates by the seed alone: the same flags give the same report.
 func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Options) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
@@ -104,6 +105,7 @@ func (p *program) printReplayed(ctx context.Context, what string, out cli.Output
 	return writeReport(out, report)
 }
 
+// writeReportPage replaces a file that is there.
 func writeReportPage(file string, report *replay.Report) (err error) {
 	to, err := os.Create(file)
 	if err != nil {

@@ -35,6 +35,7 @@ func formatAgo(seconds *float64) string {
 	return briefDuration(d.Round(100*time.Millisecond)) + " ago"
 }
 
+// onOff says whether a pool's forecast has an effect.
 func onOff(isOn bool) string {
 	if isOn {
 		return "on: it raises min"
@@ -53,6 +54,7 @@ func countText(n *int32) string {
 // formatShare formats a share, from 0 to 1, in percent.
 func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }
 
+// limitText is "none" for nil, the word that sets no limit.
 func limitText(limit *int32) string {
 	if limit == nil {
 		return "none"
@@ -60,6 +62,7 @@ func limitText(limit *int32) string {
 	return strconv.Itoa(int(*limit))
 }
 
+// versionOrBlank is "" for 0: no shadow.
 func versionOrBlank(version int) any {
 	if version == 0 {
 		return ""

@@ -48,6 +48,7 @@ func (p *program) tokenMint() *cobra.Command {
 	})
 }
 
+// mintToken prints the token alone, for $(…) in a shell.
 func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error {
 	if !token.ValidSubject(sub) {
 		return cli.Usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))

@@ -39,6 +39,7 @@ const (
 	shortestSecret = 16
 )
 
+// requireAllowed names what is allowed, and not the value: it may be a secret.
 func (v value) requireAllowed(ok bool) error {
 	if ok {
 		return nil
@@ -67,6 +68,7 @@ func lineValue(p *string) value {
 		func(text string) bool { return !strings.ContainsFunc(text, unicode.IsControl) })
 }
 
+// integerValue is a number with bounds, both included.
 func integerValue[T ~int | ~int32](p *T, least, most T) value {
 	v := value{kindName: "number", allowedText: fmt.Sprintf("%d to %d", least, most),
 		showText: func() string { return fmt.Sprint(*p) }}
@@ -100,6 +102,7 @@ func perSecond(p *rest.Rate) value {
 	return v
 }
 
+// durationValue is a duration with a unit, in Go's syntax; a plain number is refused, since its unit would be a guess.
 func durationValue(p *time.Duration, least, most time.Duration) value {
 	v := value{kindName: "duration", allowedText: briefDuration(least) + " to " + briefDuration(most),
 		showText: func() string { return briefDuration(*p) }}
@@ -168,6 +171,7 @@ func choiceValue[T ~string](p *T, texts ...T) value {
 	return oneOf(p, words...)
 }
 
+// booleanValue shows true and false, and reads everything that strconv.ParseBool does.
 func booleanValue(p *bool) value {
 	v := oneOf(p, word[bool]{"true", true}, word[bool]{"false", false})
 	v.kindName = kindBool
@@ -210,6 +214,7 @@ func splitList(text string) []string {
 	return items
 }
 
+// listValue reads items between commas. Nothing is judged but by checkedItems.
 func listValue(p *[]string, allowed string) value {
 	return value{
 		kindName: "list", allowedText: allowed + ", comma-separated",
@@ -284,6 +289,7 @@ func evaluatorURL(p *string) value {
 	})
 }
 
+// urlValue is shown without its password, which a URL may have.
 func urlValue(p *string) value {
 	v := checkedText(p, "url", "an http or https URL", isWebURL)
 	v.showText = func() string { return redactURL(*p) }
@@ -313,6 +319,7 @@ func modeSpellings(name string) []string {
 
 var modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// modeSizesValue reads mode=seats of the flag, and DIRECTOR_MODE_X=seats of variables, as joinPrefixed has them.
 func modeSizesValue(p *play.Modes) value {
 	v := value{kindName: "list", allowedText: "mode=seats with 1 to 1024 seats, comma-separated"}
 	v.showText = func() string { return modesText(*p) }

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
+// secretsValue is several secrets at a time, so that one can be replaced while both are accepted.
 func secretsValue(p *[]string) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated",
 		shortestSecret)}
@@ -44,6 +45,7 @@ func maskedSecrets(n int) string {
 	}
 }
 
+// keksValue refuses keys of another length at the start: nothing could be sealed with them.
 func keksValue(p *[][]byte) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d bytes in base64, several comma-separated",
 		token.KEKBytes)}
@@ -66,8 +68,10 @@ func databaseURL(p *string) value {
 	return v
 }
 
+// passwordWord matches the password of a key=value string, quoted or not, also within a URL's query.
 var passwordWord = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
 
+// withoutPassword is a database's address for logs and questions, in both forms that it may have.
 func withoutPassword(text string) string {
 	return passwordWord.ReplaceAllString(redactURL(text), "${1}xxxxx")
 }
@@ -95,6 +99,7 @@ func hiddenText(p *string) value {
 // NAME:admin=… would be taken for a secret as a whole.
 var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
 
+// operatorRoles are the roles of tokens; one without a role is an operator.
 var operatorRoles = []string{"viewer", "operator"}
 
 // operatorTokens are secrets that may have a name and a role.
@@ -132,6 +137,7 @@ func backendTokens(p *[]string) value {
 	return v
 }
 
+// oneSecret is a secret of this side, of which there is only one at a time.
 func oneSecret(p *string) value {
 	v := checkedText(p, "secret", fmt.Sprintf("%d characters or more", shortestSecret),
 		func(text string) bool { return len(text) >= shortestSecret })
@@ -154,9 +160,11 @@ func signingSecret(p *string) value {
 	return v
 }
 
+// errAroundSecret does not quote the secret, whose error goes to the log.
 var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it " +
 	"there, and wherever else the secret is used")
 
+// projectSecrets is JSON, as NEXIS_PROJECT_SECRETS is.
 func projectSecrets(p *map[string]string) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
 		"or more", shortestSecret)}

@@ -48,6 +48,7 @@ func (p *program) valvesList() *cobra.Command {
 	})
 }
 
+// valveTable rounds the rate, which is measured, to tenths.
 var valveTable = table[opsview.Valve]{
 	titles: []string{"valve", "mode", "rate", "rate now", "players", "max players", "waiting", "staff waiting",
 		"first since", "region", "build", "reason"},

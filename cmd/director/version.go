@@ -24,6 +24,8 @@ type build struct {
 	Schema   int64  `json:"schema"` // the version that it contains and needs
 }
 
+// buildVersion works for each way to build: a release sets the version by the linker, `go install` has that of the
+// module, and a build of the sources is "dev".
 func buildVersion() build {
 	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Schema: migrations.Latest()}

@@ -25,6 +25,7 @@ func (p *program) onWebhooks(cmd *cobra.Command, args int, run databaseRun) *cob
 	return p.onDatabase(cmd, byOperator, run)
 }
 
+// webhookTable leaves out the URL first, which is the longest cell.
 var webhookTable = table[opsview.Webhook]{
 	titles:      []string{"name", "state", "lag", "delivered", "waiting", "dead letters", "last error", "kinds", "url"},
 	spareTitles: []string{"url", "kinds", "delivered"},

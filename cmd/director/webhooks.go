@@ -177,6 +177,7 @@ func (p *program) webhooksKeys() *cobra.Command {
 	})
 }
 
+// webhookKeys are those that sign at the database's time.
 func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
 	sealer, err := l.conf.config.makeSealer()
 	if err != nil {

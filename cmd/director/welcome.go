@@ -27,6 +27,7 @@ All addresses, and commands to try: %s
 `, buildVersion().Version, d.keptData(), d.consoleLink(s.ConsoleAddr()), d.apiURL(s), d.dataDir, d.exampleCommand("dev hints"))
 }
 
+// urlScheme is that of all listeners: one certificate serves them.
 func (d *devRun) urlScheme() string {
 	if d.conf.config.Server.TLSCert != "" {
 		return "https"
@@ -92,6 +93,7 @@ func (d *devRun) internalToken() string {
 	return "$DIRECTOR_REALTIME_INTERNAL_TOKEN"
 }
 
+// keptData says what Ctrl-C does not end: a database of somebody else is not ours to mention.
 func (d *devRun) keptData() string {
 	if d.privateCluster != nil {
 		return " and keeps the data"
@@ -99,6 +101,7 @@ func (d *devRun) keptData() string {
 	return ""
 }
 
+// sqlHint is a command for the private Postgres; of another server it is only the address.
 func (d *devRun) sqlHint() string {
 	if d.privateCluster != nil {
 		return "psql '" + d.conf.config.Database.URL + "'"
@@ -106,6 +109,7 @@ func (d *devRun) sqlHint() string {
 	return withoutPassword(d.conf.config.Database.URL) // of somebody else's server: its password is not printed
 }
 
+// fleetHeader names the variable and not the token: the hints are in a file.
 func (d *devRun) fleetHeader() string {
 	if len(d.conf.config.Server.FleetTokens) > 0 {
 		return ` -H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`
@@ -113,6 +117,7 @@ func (d *devRun) fleetHeader() string {
 	return ""
 }
 
+// loginHint makes a token with the development key, unless another login's keys verify.
 func (d *devRun) loginHint() string {
 	if d.conf.sourceOf("auth-jwks") != fromDefault {
 		return "alice=…  # an access token that " + string(d.conf.sourceOf("auth-jwks")) + " verifies"

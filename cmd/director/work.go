@@ -29,6 +29,7 @@ func (p *program) workCommand() *cobra.Command {
 	})
 }
 
+// runWork runs a worker until ctx ends. Without --metrics-addr the process listens nowhere.
 func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	conf.warnIgnored(ctx, log)
