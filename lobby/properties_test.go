@@ -107,28 +107,17 @@ func (w *walk) hold() {
 	}
 	parsed := must.Get(ParseState(r.State.JSON()))(w.t)
 	require.Empty(w.t, Diff(r.State, parsed), "values are as a transaction reads them again")
+	typ, _ := w.typeOf(r)
+	_, once := typ.roomLogic.(oncePerPlayer)
+	_, isMatch := typ.roomLogic.(match)
 	for i := 1; i <= 8; i++ {
-		_, has := r.State[memberKey(session(i))]
-		require.Equal(w.t, w.hasCards() && w.seen[session(i)], has)
+		_, hasCard := r.State[memberKey(session(i))]
+		require.Equal(w.t, (once || isMatch) && w.seen[session(i)], hasCard)
 	}
-	w.holdGroup()
-}
-
-func (w *walk) logic() Logic { typ, _ := w.typeOf(w.room); return typ.roomLogic }
-
-func (w *walk) hasCards() bool {
-	_, once := w.logic().(oncePerPlayer)
-	return once || w.logic() != nil && w.isMatch()
-}
-
-func (w *walk) isMatch() bool { _, ok := w.logic().(match); return ok }
-
-func (w *walk) holdGroup() {
-	if _, ok := w.logic().(queuing); !ok {
+	if _, queues := typ.roomLogic.(queuing); !queues {
 		require.False(w.t, w.queued)
 		return
 	}
-	r := w.room
 	if len(r.Members) > 0 {
 		require.True(w.t, w.seen[r.textOf("owner")])
 	}
@@ -153,7 +142,13 @@ func (w *walk) draw(rt *rapid.T) Action {
 	switch rapid.SampledFrom([]string{"join", "join", "leave", "away", "back", "message", "message", "message",
 		"message", "details", "backend", "director"}).Draw(rt, "action") {
 	case "join":
-		return w.JoinRoom(Join{RoomType: w.typ, Session: s, Player: playerOf(s), Options: drawOptions(rt)})
+		options := Options{}
+		for _, key := range []string{"private", "max_members", "name", "topic", "settings", "metadata"} {
+			if rapid.IntRange(0, 5).Draw(rt, "has "+key) == 0 {
+				options[key] = drawJSON(rt)
+			}
+		}
+		return w.JoinRoom(Join{RoomType: w.typ, Session: s, Player: playerOf(s), Options: options})
 	case "leave":
 		return w.LeaveRoom(s, playerOf(s))
 	case "away":
@@ -161,22 +156,25 @@ func (w *walk) draw(rt *rapid.T) Action {
 	case "back":
 		return w.MarkBack(s)
 	case "message":
-		return w.HandleMessage(Message{Session: s, Player: playerOf(s), Type: drawKind(rt), Data: drawData(rt, w)})
+		kind := rapid.SampledFrom([]string{"say", "ready", "ready", "ready", "team", "set", "lock", "kick", "owner",
+			"invite", "start",
+			"start", "queue", "queue", "cancel", "countdown", "inc", "other"}).Draw(rt, "kind")
+		return w.HandleMessage(Message{Session: s, Player: playerOf(s), Type: kind, Data: drawData(rt, w)})
 	case "details":
-		return w.drawDetails(rt, s)
+		if rapid.Bool().Draw(rt, "code") {
+			return w.ShareCode(s, CodeOf(rapid.Uint64().Draw(rt, "random")), CodeWish(rapid.IntRange(0, 2).Draw(rt,
+				"wish")))
+		}
+		return w.UpdateRoom(s, drawChange(rt))
 	case "backend":
-		return w.drawBackend(rt, s)
+		punished := Sanction{Player: playerOf(s), IsBan: rapid.Bool().Draw(rt, "ban")}
+		return rapid.SampledFrom([]Action{
+			w.ExpelPlayer(punished.Player, "kicked"), w.PunishPlayer(punished,
+				time.Time{}), w.PardonPlayer(punished.Player),
+			w.ReconfigureRoom(drawChange(rt)), w.AnnounceMessage("news", json.RawMessage(`{"text":"hi"}`)),
+		}).Draw(rt, "backend")
 	}
 	return w.drawDirector(rt)
-}
-
-// drawDetails draws a change of how the room is found.
-func (w *walk) drawDetails(rt *rapid.T, session string) Action {
-	if rapid.Bool().Draw(rt, "code") {
-		return w.ShareCode(session, CodeOf(rapid.Uint64().Draw(rt, "random")),
-			CodeWish(rapid.IntRange(0, 2).Draw(rt, "wish")))
-	}
-	return w.UpdateRoom(session, drawChange(rt))
 }
 
 func drawChange(rt *rapid.T) (c Change) {
@@ -195,16 +193,6 @@ func drawChange(rt *rapid.T) (c Change) {
 	return c
 }
 
-// drawBackend draws what a backend does in the room.
-func (w *walk) drawBackend(rt *rapid.T, session string) Action {
-	punished := Sanction{Player: playerOf(session), IsBan: rapid.Bool().Draw(rt, "ban")}
-	return rapid.SampledFrom([]Action{
-		w.ExpelPlayer(punished.Player, "kicked"), w.PunishPlayer(punished, time.Time{}),
-		w.PardonPlayer(punished.Player),
-		w.ReconfigureRoom(drawChange(rt)), w.AnnounceMessage("news", json.RawMessage(`{"text":"hi"}`)),
-	}).Draw(rt, "backend")
-}
-
 // drawDirector draws an action of the director, with what goes with it: it takes the tickets itself.
 func (w *walk) drawDirector(rt *rapid.T) Action {
 	if !w.queued {
@@ -221,23 +209,6 @@ func (w *walk) drawDirector(rt *rapid.T) Action {
 		}
 		return err
 	}
-}
-
-func drawOptions(rt *rapid.T) Options {
-	o := Options{}
-	for _, key := range []string{"private", "max_members", "name", "topic", "settings", "metadata"} {
-		if rapid.IntRange(0, 5).Draw(rt, "has "+key) == 0 {
-			o[key] = drawJSON(rt)
-		}
-	}
-	return o
-}
-
-func drawKind(rt *rapid.T) string {
-	return rapid.SampledFrom([]string{
-		"say", "ready", "ready", "ready", "team", "set", "lock", "kick", "owner", "invite", "start", "start", "queue",
-		"queue", "cancel", "countdown", "inc", "other",
-	}).Draw(rt, "kind")
 }
 
 func drawData(rt *rapid.T, w *walk) json.RawMessage {

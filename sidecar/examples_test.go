@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
 )
@@ -90,8 +91,7 @@ func readLine(t *testing.T, r *bufio.Reader) string {
 
 func dial(t *testing.T, addr string) (*bufio.Reader, net.Conn) {
 	t.Helper()
-	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", addr))(t)
+	conn := webtest.Dial(t, addr)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewReader(conn), conn
 }

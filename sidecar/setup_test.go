@@ -104,13 +104,6 @@ func (r *rig) seatIn(region, player string) sdk.Seat {
 		sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true}))(r.t)
 }
 
-// state waits for a state.
-func (r *rig) state(want sidecar.State) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.must("GET", "/status", nil)["state"] == string(want) }, patience,
-		5*time.Millisecond)
-}
-
 // stream is a connection that delivers events: one line each, "NAME JSON".
 type stream struct {
 	t    *testing.T

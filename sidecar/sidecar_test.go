@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
 )
@@ -159,8 +160,7 @@ func TestTheRosterAndTheEndOfASession(t *testing.T) {
 // talk opens a connection of lines, and returns a function that sends a line and returns its answer.
 func (r *rig) talk() (say func(line string) string) {
 	r.t.Helper()
-	conn := must.Get(new(net.Dialer).DialContext(r.t.Context(), "tcp", r.lines))(r.t)
-	r.t.Cleanup(func() { _ = conn.Close() })
+	conn := webtest.Dial(r.t, r.lines)
 	in := bufio.NewReader(conn)
 	return func(line string) string {
 		must.Get(conn.Write([]byte(line + "\n")))(r.t)
@@ -285,5 +285,9 @@ func TestPagesInBrowsersAreRefused(t *testing.T) {
 	require.Contains(t, readLine(t, lines), `error {"code":"no_http"`)
 	_, err = lines.ReadString('\n')
 	require.Error(t, err, "the connection is closed")
-	r.state(sidecar.StateStarting)
+	require.Eventually(t, func() bool {
+		return r.must("GET", "/status",
+			nil)["state"] == string(sidecar.StateStarting)
+	}, patience,
+		5*time.Millisecond)
 }

@@ -16,18 +16,6 @@ func elsewhere(address string) string {
 	return fmt.Sprintf(`{"v":1,"t":"error","p":{"reason":"another cell serves the region","code":"region_elsewhere","region":"us","address":%q}}`, address)
 }
 
-// connectTo connects a client with short pauses, which gets the events in its guest.
-func connectTo(t *testing.T, url string) *guest {
-	t.Helper()
-	g := &guest{t: t, name: "guest"}
-	var err error
-	g.Client, err = lobby.Connect(within(t), lobby.Options{URLs: []string{url}, Token: lobby.StaticToken("t"), OnEvent: g.note,
-		FirstBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond})
-	require.NoError(t, err)
-	t.Cleanup(g.Close)
-	return g
-}
-
 // A client follows its project to another cell, and stays there when the cell that it was configured with is down. When
 // the project comes back, the client does.
 func TestAClientFollowsItsProjectToAnotherCell(t *testing.T) {
@@ -48,7 +36,7 @@ func TestAClientFollowsItsProjectToAnotherCell(t *testing.T) {
 		}
 		return elsewhere(away)
 	}, cutOnce)
-	g := connectTo(t, home)
+	g := dial(t, home)
 	require.Equal(t, away, g.Status().URL)
 
 	require.ErrorIs(t, g.Call(within(t), "echo", "", nil, nil), lobby.ErrUncertain)
@@ -80,7 +68,7 @@ func TestAClientFollowsNobodyElse(t *testing.T) {
 		}
 		return welcome
 	}, func(string) []string { return nil })
-	g := connectTo(t, home)
+	g := dial(t, home)
 	require.Equal(t, home, g.Status().URL)
 	require.Equal(t, int32(4), turns.Load())
 	require.Zero(t, thief.Load())

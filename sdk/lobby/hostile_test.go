@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
@@ -24,18 +23,9 @@ const welcome = `{"v":1,"t":"handshake.ok","p":{"session_id":"s-1","resumed":fal
 func standIn(t *testing.T, first func(n int32) string, answer func(frame string) []string) (url string) {
 	t.Helper()
 	var connections atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer func() { _ = ws.CloseNow() }()
+	return webtest.ServeWebSocket(t, nil, func(ws *websocket.Conn, r *http.Request) {
 		replies := []string{first(connections.Add(1))}
-		for {
-			_, raw, err := ws.Read(r.Context())
-			if err != nil {
-				return
-			}
+		for _, raw, err := ws.Read(r.Context()); err == nil; _, raw, err = ws.Read(r.Context()) {
 			if replies == nil {
 				replies = answer(string(raw))
 			}
@@ -46,9 +36,7 @@ func standIn(t *testing.T, first func(n int32) string, answer func(frame string)
 			}
 			replies = nil
 		}
-	}))
-	t.Cleanup(s.Close)
-	return "ws" + strings.TrimPrefix(s.URL, "http")
+	})
 }
 
 func accepted(int32) string { return welcome }
@@ -56,12 +44,8 @@ func accepted(int32) string { return welcome }
 // dial connects a client with short pauses.
 func dial(t *testing.T, url string) *guest {
 	t.Helper()
-	g := &guest{t: t, name: "guest"}
-	g.Client = must.Get(lobby.Connect(within(t),
-		lobby.Options{URLs: []string{url}, Token: lobby.StaticToken(""), OnEvent: g.note,
-			FirstBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond}))(t)
-	t.Cleanup(g.Close)
-	return g
+	return connectWith(t, "guest", lobby.Options{URLs: []string{url}, FirstBackoff: time.Millisecond,
+		MaxBackoff: 5 * time.Millisecond})
 }
 
 // rid returns the rid of a request.

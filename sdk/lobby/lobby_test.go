@@ -256,17 +256,11 @@ func TestTheQueueOfASession(t *testing.T) {
 	}
 	_, err := ada.Enqueue(ctx, lobby.Queue{RoomType: "duel", Latencies: map[string]int{"eu": -1}})
 	require.Equal(t, "invalid", lobby.CodeOf(err))
-	require.Equal(t, "latencies.eu", fieldOf(err))
+	var refused *lobby.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "latencies.eu", refused.Field)
 	require.NotEmpty(t, lobby.CodeOf(ada.Accept(ctx, "00000000-0000-0000-0000-000000000000")))
 	require.NotEmpty(t, lobby.CodeOf(ada.Decline(ctx, "00000000-0000-0000-0000-000000000000")))
-}
-
-func fieldOf(err error) string {
-	refused, _ := err.(*lobby.Error) //nolint:errorlint // it is not wrapped
-	if refused == nil {
-		return ""
-	}
-	return refused.Field
 }
 
 // A replica is killed: its clients resume their sessions at the other one, with what changed meanwhile, and a request

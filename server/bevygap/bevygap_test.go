@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -64,11 +64,10 @@ func TestAClientWaitsForAServer(t *testing.T) {
 func TestTheBytesOnTheWire(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	conn, err := net.Dial("tcp", b.url)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprintf(conn, "GET /matchmaker/ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", b.url)
+	conn := webtest.Dial(t, b.url)
+	_, err := fmt.Fprintf(conn,
+		"GET /matchmaker/ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", b.url)
 	require.NoError(t, err)
 	in := bufio.NewReader(conn)
 	status, err := in.ReadString('\n')
@@ -118,7 +117,7 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			c := b.dial(test.query)
+			c := b.dial(test.query, nil)
 			c.send(websocket.MessageText, test.send)
 			if strings.HasPrefix(test.want, `{"Error":[400,`) {
 				c.expect(test.want)
@@ -132,7 +131,7 @@ func TestErrors(t *testing.T) {
 func TestABinaryMessageIsNoRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.dial("")
+	c := b.dial("", nil)
 	c.send(websocket.MessageBinary, `{"game":"my game","version":"1.0","client_ip":null}`)
 	c.expect(`{"Error":[400,"the request must be a text message"]}`)
 }
@@ -140,7 +139,7 @@ func TestABinaryMessageIsNoRequest(t *testing.T) {
 func TestAClientThatAsksForNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.firstWithin = 10 * time.Millisecond })
-	b.dial("").expect(`{"Error":[400,"there was no request within 0s"]}`)
+	b.dial("", nil).expect(`{"Error":[400,"there was no request within 0s"]}`)
 }
 
 func TestLaterMessagesAreIgnoredAndAFloodCloses(t *testing.T) {
@@ -290,7 +289,7 @@ func TestIPv6HasBrackets(t *testing.T) {
 func TestAStoppingReplicaEndsEveryRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	silent, waiting := b.dial(""), b.ask("")
+	silent, waiting := b.dial("", nil), b.ask("")
 	b.await(t, "it waits", func() bool { return len(b.demand) == 1 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- b.face.Stop(t.Context()) }()
@@ -302,7 +301,8 @@ func TestAStoppingReplicaEndsEveryRequest(t *testing.T) {
 	waiting.expect()
 	require.NoError(t, <-stopped)
 	b.await(t, "no demand is left", func() bool { return len(b.demand) == 0 })
-	require.Equal(t, http.StatusServiceUnavailable, b.dialStatus(nil))
+	_, handshake := webtest.WebSocket(t, "ws://"+b.url+"/matchmaker/ws", nil)
+	require.Equal(t, http.StatusServiceUnavailable, handshake.Status)
 }
 
 func TestLimits(t *testing.T) {
@@ -311,8 +311,8 @@ func TestLimits(t *testing.T) {
 	first := b.ask("")
 	b.await(t, "it waits", func() bool { return len(b.demand) == 1 })
 	b.ask("").expect(`"Acknowledged"`, `{"Error":[429,"too many players wait in this replica"]}`)
-	second := b.dial("")
-	b.dial("").expect(`{"Error":[429,"too many requests wait from this address"]}`)
+	second := b.dial("", nil)
+	b.dial("", nil).expect(`{"Error":[429,"too many requests wait from this address"]}`)
 	require.NoError(t, second.ws.CloseNow())
 	b.open(1)
 	require.Equal(t, `"Acknowledged"`, first.read())
@@ -350,7 +350,7 @@ func TestPlayers(t *testing.T) {
 	b.open(2)
 	b.ask("?access_token=ann's").expect(`"Acknowledged"`, `{"SessionRequestAccepted":"eu.s"}`, readyFrame)
 	require.Equal(t, "ann", b.seated[0].Caller)
-	header := b.dial("", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer ann's"}}})
+	header := b.dial("", http.Header{"Authorization": {"Bearer ann's"}})
 	header.send(websocket.MessageText, `{"game":"my game","version":"1.0"}`)
 	header.expect(`"Acknowledged"`, `{"SessionRequestAccepted":"eu.s"}`, readyFrame)
 	b.ask("").expect(`"Acknowledged"`, `{"Error":[401,"an access token is required: ?access_token= or the header Authorization"]}`)
@@ -389,9 +389,10 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for origin, status := range map[string]int{"https://play.example": 101, "https://evil.example": 403, "null": 403} {
-		require.Equal(t, status, b.dialStatus(http.Header{"Origin": {origin}}), origin)
+		_, handshake := webtest.WebSocket(t, "ws://"+b.url+"/matchmaker/ws",
+			&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		require.Equal(t, status, handshake.Status, origin)
 	}
-	answer := b.do(t.Context(), http.MethodPost, "/matchmaker/wannaplay", "",
-		http.Header{"Origin": {"https://evil.example"}})
-	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, "/matchmaker/wannaplay", "Origin",
+		"https://evil.example").Status)
 }

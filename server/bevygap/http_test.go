@@ -12,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
-func (b *bundle) post(path, body string) answerOf {
+// call makes a call without a body.
+func (b *bundle) call(method, path string, headers ...string) webtest.Answer {
 	b.t.Helper()
-	return b.do(b.t.Context(), http.MethodPost, path, body, nil)
+	return webtest.Send(b.t, http.DefaultClient, webtest.Request(b.t, method, "http://"+b.url+path, nil, headers...))
 }
 
 func TestAStreamHasTheSameFrames(t *testing.T) {
@@ -29,11 +31,19 @@ func TestAStreamHasTheSameFrames(t *testing.T) {
 		}
 		b.open(1)
 	}()
-	answer := b.post("/matchmaker/request/my%20game/1.0", `{"unused":true}`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://"+b.url+"/matchmaker/request/my%20game/1.0",
+		strings.NewReader(`{"unused":true}`))
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
 	require.Equal(t, []string{"chunked"}, answer.TransferEncoding)
-	require.Regexp(t, `^"Acknowledged"{"SessionRequestAccepted":"[0-9a-f]{32}"}({"ProgressReport":"waiting for a server"})+`+readyFrame+`$`, answer.text)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Regexp(t, `^"Acknowledged"{"SessionRequestAccepted":"[0-9a-f]{32}"}({"ProgressReport":"waiting for a server"})+`+readyFrame+`$`, string(text))
 }
 
 // slowStore answers when the caller has left.
@@ -84,9 +94,10 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 func TestAStreamEndsWithItsError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Equal(t, `"Acknowledged"{"Error":[404,"there is no version \"7\" of a game \"my game\""]}`, b.post("/matchmaker/request/my%20game/7", "").text)
+	require.Equal(t, `"Acknowledged"{"Error":[404,"there is no version \"7\" of a game \"my game\""]}`,
+		b.call(http.MethodPost, "/matchmaker/request/my%20game/7").Body)
 	requireFrame(t, `{"Error":[400,"game and version must be 1 to 64 letters, digits, spaces, dots, underscores and hyphens"]}`,
-		b.post("/matchmaker/request/my+game/7", "").text)
+		b.call(http.MethodPost, "/matchmaker/request/my+game/7").Body)
 }
 
 func TestACallerThatLeavesTakesItsDemandAlong(t *testing.T) {
@@ -114,16 +125,16 @@ func TestACallerThatLeavesTakesItsDemandAlong(t *testing.T) {
 func TestWannaplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.DefaultGame, o.DefaultVersion, o.WaitLimit = "my game", "1.0", time.Second })
-	late := b.post("/matchmaker/wannaplay", "")
-	require.Equal(t, http.StatusRequestTimeout, late.StatusCode)
+	late := b.call(http.MethodPost, "/matchmaker/wannaplay")
+	require.Equal(t, http.StatusRequestTimeout, late.Status)
 	require.Equal(t, "text/plain; charset=utf-8", late.Header.Get("Content-Type"))
-	require.Equal(t, "no server could host you within 1s", late.text)
+	require.Equal(t, "no server could host you within 1s", late.Body)
 	b.open(1)
-	response := b.post("/matchmaker/wannaplay?client_ip=", "")
-	require.Equal(t, http.StatusOK, response.StatusCode)
+	response := b.call(http.MethodPost, "/matchmaker/wannaplay?client_ip=")
+	require.Equal(t, http.StatusOK, response.Status)
 	require.Equal(t, "text/json", response.Header.Get("Content-Type"))
 	require.Equal(t, `{"connect_token":"`+base64.StdEncoding.EncodeToString(tokenOfTests)+`","gameserver_ip":"192.0.2.7","gameserver_port":31504,"cert_digest":"0a:1b:2c"}`,
-		response.text)
+		response.Body)
 }
 
 // Pins a 429 that does not say when to ask again.
@@ -140,10 +151,10 @@ func TestWannaplaySaysWhenToAskAgain(t *testing.T) {
 		}
 	}()
 	b.await(t, "it waits", func() bool { return len(b.demand) == 1 })
-	refused := b.post("/matchmaker/wannaplay", "")
+	refused := b.call(http.MethodPost, "/matchmaker/wannaplay")
 	leave()
 	<-left
-	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode, refused.text)
+	require.Equal(t, http.StatusTooManyRequests, refused.Status, refused.Body)
 	require.Equal(t, "text/plain; charset=utf-8", refused.Header.Get("Content-Type"))
 	require.Equal(t, "1", refused.Header.Get("Retry-After"))
 }
@@ -151,9 +162,9 @@ func TestWannaplaySaysWhenToAskAgain(t *testing.T) {
 func TestWannaplayWithoutADefault(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	response := b.post("/matchmaker/wannaplay", "")
-	require.Equal(t, http.StatusNotFound, response.StatusCode)
-	require.Equal(t, "this path names no game, and no default is set", response.text)
+	response := b.call(http.MethodPost, "/matchmaker/wannaplay")
+	require.Equal(t, http.StatusNotFound, response.Status)
+	require.Equal(t, "this path names no game, and no default is set", response.Body)
 }
 
 func TestPages(t *testing.T) {
@@ -161,6 +172,6 @@ func TestPages(t *testing.T) {
 	b := setup(t)
 	for path, status := range map[string]int{"/matchmaker": http.StatusOK,
 		"/matchmaker/ws": http.StatusUpgradeRequired} {
-		require.Equal(t, status, b.do(t.Context(), http.MethodGet, path, "", nil).StatusCode, path)
+		require.Equal(t, status, b.call(http.MethodGet, path).Status, path)
 	}
 }

@@ -3,7 +3,6 @@ package bevygap
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/variant"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -40,23 +40,6 @@ type world struct {
 	digest   string
 	ip       string
 	capacity chan struct{}
-}
-
-func newWorld() *world {
-	return &world{
-		demand: map[string]db.Waiting{}, capacity: make(chan struct{}, 1), digest: "0a:1b:2c", ip: "192.0.2.7",
-		offers: []db.Offer{
-			{App: "my game", Version: "1.0", MaxPlayers: 8, Dialect: "lightyear-le", Regions: []db.OfferRegion{
-				{Region: "eu", Modes: []string{"duel", "race"},
-					Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}},
-				{Region: "us", Modes: []string{"duel"},
-					Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
-			}},
-			{App: "my game", Version: "0.9", MaxPlayers: 8, Dialect: "lightyear-le"},
-			{App: "other", Version: "1", MaxPlayers: 8,
-				Regions: []db.OfferRegion{{Region: "eu", Modes: []string{"other"}}}},
-		},
-	}
 }
 
 func (w *world) change(f func()) {
@@ -161,7 +144,20 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, world: newWorld(), log: new(logtest.Buffer)}
+	b := &bundle{t: t, log: new(logtest.Buffer), world: &world{
+		demand: map[string]db.Waiting{}, capacity: make(chan struct{}, 1), digest: "0a:1b:2c", ip: "192.0.2.7",
+		offers: []db.Offer{
+			{App: "my game", Version: "1.0", MaxPlayers: 8, Dialect: "lightyear-le", Regions: []db.OfferRegion{
+				{Region: "eu", Modes: []string{"duel", "race"},
+					Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}},
+				{Region: "us", Modes: []string{"duel"},
+					Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
+			}},
+			{App: "my game", Version: "0.9", MaxPlayers: 8, Dialect: "lightyear-le"},
+			{App: "other", Version: "1", MaxPlayers: 8,
+				Regions: []db.OfferRegion{{Region: "eu", Modes: []string{"other"}}}},
+		},
+	}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o := variant.Apply(Options{
 		Store: b.world, ConnectSeat: b.connect, AllowsGuests: true,
@@ -188,25 +184,18 @@ type client struct {
 	ws *websocket.Conn
 }
 
-func (b *bundle) dial(query string, options ...*websocket.DialOptions) *client {
+func (b *bundle) dial(query string, headers http.Header) *client {
 	b.t.Helper()
-	var o *websocket.DialOptions
-	if len(options) > 0 {
-		o = options[0]
-	}
-	ws, response, err := websocket.Dial(b.t.Context(), "ws://"+b.url+"/matchmaker/ws"+query, o)
-	require.NoError(b.t, err)
-	if response.Body != nil {
-		defer response.Body.Close()
-	}
-	b.t.Cleanup(func() { _ = ws.CloseNow() })
+	ws, refused := webtest.WebSocket(b.t, "ws://"+b.url+"/matchmaker/ws"+query,
+		&websocket.DialOptions{HTTPHeader: headers})
+	require.NotNil(b.t, ws, "%v", refused)
 	return &client{b.t, ws}
 }
 
 // ask dials and sends the request that bevygap's client sends.
 func (b *bundle) ask(query string) *client {
 	b.t.Helper()
-	c := b.dial(query)
+	c := b.dial(query, nil)
 	c.send(websocket.MessageText, `{"game":"my game","version":"1.0","client_ip":null}`)
 	return c
 }
@@ -240,39 +229,4 @@ func (c *client) expect(frames ...string) {
 func requireFrame(t *testing.T, want, got string) {
 	t.Helper()
 	require.Equal(t, want, got)
-}
-
-// dialStatus returns the status of a handshake.
-func (b *bundle) dialStatus(header http.Header) int {
-	b.t.Helper()
-	ws, response, err := websocket.Dial(b.t.Context(), "ws://"+b.url+"/matchmaker/ws",
-		&websocket.DialOptions{HTTPHeader: header})
-	require.NotNil(b.t, response, "%v", err)
-	if response.Body != nil {
-		defer func() { _ = response.Body.Close() }()
-	}
-	if err == nil {
-		_ = ws.CloseNow()
-	}
-	return response.StatusCode
-}
-
-// answerOf is an HTTP answer that was read to its end.
-type answerOf struct {
-	*http.Response
-
-	text string
-}
-
-func (b *bundle) do(ctx context.Context, method, path, body string, header http.Header) answerOf {
-	b.t.Helper()
-	r := must.Get(http.NewRequestWithContext(ctx, method, "http://"+b.url+path, strings.NewReader(body)))(b.t)
-	if header != nil {
-		r.Header = header
-	}
-	response, err := http.DefaultClient.Do(r)
-	require.NoError(b.t, err)
-	defer func() { _ = response.Body.Close() }()
-	text := must.Get(io.ReadAll(response.Body))(b.t)
-	return answerOf{response, string(text)}
 }

@@ -2,22 +2,11 @@ package openmatch_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -29,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -138,54 +128,14 @@ func TestHealthAndReflection(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, answer.GetStatus())
 }
 
-// authority signs certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) authority {
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key))(t)
-	cert = must.Get(x509.ParseCertificate(der))(t)
-	return authority{t, cert, key}
-}
-
-func (a authority) issue(name string) tls.Certificate {
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
-	der := must.Get(x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}, a.cert, key.Public(), a.key))(a.t)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-func (a authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
-func (a authority) file() string {
-	path := filepath.Join(a.t.TempDir(), "ca.pem")
-	require.NoError(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}),
-		0o600))
-	return path
-}
-
 // Pins a certificate that opens other services than its own, or that is required besides a token.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	a, strangers := newAuthority(t), newAuthority(t)
+	a, strangers := certtest.New(t), certtest.New(t)
 	var options openmatch.Options
 	b := setup(t, func(c *config) {
-		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue("localhost")}, MinVersion: tls.VersionTLS12}
-		c.ClientCA, c.Tokens, c.ClientNames = a.file(), []string{anyToken}, []string{"lobby.example",
+		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.Issue("localhost")}, MinVersion: tls.VersionTLS12}
+		c.ClientCA, c.Tokens, c.ClientNames = a.File, []string{anyToken}, []string{"lobby.example",
 			"backend=director.example"}
 		c.FailureRate = rest.Rate{PerSecond: -1}
 		options = c.Options
@@ -204,14 +154,14 @@ func TestCertificates(t *testing.T) {
 	}{
 		"nothing":    {"", nil, [3]codes.Code{no, no, no}},
 		"a token":    {anyToken, nil, [3]codes.Code{in, good, asked}},
-		"opens all":  {"", []tls.Certificate{a.issue("lobby.example")}, [3]codes.Code{in, good, asked}},
-		"opens one":  {"", []tls.Certificate{a.issue("director.example")}, [3]codes.Code{denied, good, denied}},
-		"opens none": {"", []tls.Certificate{a.issue("other.example")}, [3]codes.Code{denied, denied, denied}},
-		"a stranger's": {"", []tls.Certificate{strangers.issue("lobby.example")},
+		"opens all":  {"", []tls.Certificate{a.Issue("lobby.example")}, [3]codes.Code{in, good, asked}},
+		"opens one":  {"", []tls.Certificate{a.Issue("director.example")}, [3]codes.Code{denied, good, denied}},
+		"opens none": {"", []tls.Certificate{a.Issue("other.example")}, [3]codes.Code{denied, denied, denied}},
+		"a stranger's": {"", []tls.Certificate{strangers.Issue("lobby.example")},
 			[3]codes.Code{codes.Unavailable, codes.Unavailable, codes.Unavailable}},
-		"a name and a token": {anyToken, []tls.Certificate{a.issue("other.example")}, [3]codes.Code{in, good, asked}},
+		"a name and a token": {anyToken, []tls.Certificate{a.Issue("other.example")}, [3]codes.Code{in, good, asked}},
 	} {
-		config := &tls.Config{RootCAs: a.pool(),
+		config := &tls.Config{RootCAs: a.Pool,
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if c.certificates == nil {
 					return new(tls.Certificate), nil

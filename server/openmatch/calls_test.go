@@ -3,7 +3,6 @@ package openmatch_test
 import (
 	"context"
 	"io"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -114,10 +114,8 @@ func TestUnreadAnswersAreFreed(t *testing.T) {
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.addr())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = io.WriteString(conn, http2.ClientPreface)
+	conn := webtest.Dial(t, b.addr())
+	_, err := io.WriteString(conn, http2.ClientPreface)
 	require.NoError(t, err)
 	framer := http2.NewFramer(conn, conn)
 	require.NoError(t, framer.WriteSettings())

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 const (
@@ -165,10 +165,8 @@ func TestOptionsOverREST(t *testing.T) {
 func TestASlowBody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.web.Listener.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprintf(conn, "POST %s/tickets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", frontendPath)
+	conn := webtest.Dial(t, b.web.Listener.Addr().String())
+	_, err := fmt.Fprintf(conn, "POST %s/tickets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", frontendPath)
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(wait)))
 	answer, err := io.ReadAll(conn)

@@ -19,8 +19,7 @@ import (
 
 // pinged returns the fate of a client that has no stream and pings at an interval.
 func pinged(t *testing.T, addr string, every time.Duration, times int) (told *http2.GoAwayFrame) {
-	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", addr))(t)
-	defer func() { _ = conn.Close() }()
+	conn := webtest.Dial(t, addr)
 	must.Get(conn.Write([]byte(http2.ClientPreface)))(t)
 	framer := http2.NewFramer(conn, conn)
 	require.NoError(t, framer.WriteSettings())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -70,7 +71,11 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	c.Store = b.store.Store
 	b.server = must.Get(openmatch.New(c.Options))(t)
 	b.run()
-	b.connect(c.token)
+	b.conn = b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(bearer(c.token)))
+	b.FrontendServiceClient = pb.NewFrontendServiceClient(b.conn)
+	b.BackendServiceClient = pb.NewBackendServiceClient(b.conn)
+	b.QueryServiceClient = pb.NewQueryServiceClient(b.conn)
 	return b
 }
 
@@ -83,34 +88,13 @@ func (b *bundle) run() {
 	// for short calls, as in a replica
 	b.web.Config.ReadTimeout, b.web.Config.WriteTimeout = 500*time.Millisecond, time.Second
 	b.web.Start()
-	ctx, end := context.WithCancel(context.Background())
-	served, ran := make(chan error, 1), make(chan struct{})
-	go func() { served <- b.server.Serve() }()
-	go func() { b.server.Run(ctx); close(ran) }()
-	stopped := false
+	stop := background.Serve(b.t, b.server)
 	b.stop = func() error {
-		if stopped {
-			return nil
-		}
-		stopped = true
 		b.server.EndStreams()
 		b.web.Close()
-		limit, cancel := context.WithTimeout(context.Background(), wait)
-		defer cancel()
-		err := b.server.Stop(limit)
-		end()
-		<-ran
-		require.NoError(b.t, <-served)
-		return err
+		return stop()
 	}
 	b.t.Cleanup(func() { require.NoError(b.t, b.stop()) })
-}
-
-func (b *bundle) connect(token string) {
-	b.conn = b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
-	b.FrontendServiceClient = pb.NewFrontendServiceClient(b.conn)
-	b.BackendServiceClient = pb.NewBackendServiceClient(b.conn)
-	b.QueryServiceClient = pb.NewQueryServiceClient(b.conn)
 }
 
 func (b *bundle) addr() string { return b.server.Addrs()[0].String() }

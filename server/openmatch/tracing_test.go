@@ -3,10 +3,10 @@ package openmatch_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -23,21 +23,18 @@ const (
 	traceParent = "00-" + tracedAs + "-b7ad6b7169203331-01"
 )
 
-// spansOf returns the names of the ended spans of the trace.
-func spansOf(spans *tracetest.SpanRecorder) (names []string) {
-	for _, s := range spans.Ended() {
-		if s.SpanContext().TraceID().String() == tracedAs {
-			names = append(names, s.Name())
-		}
-	}
-	return names
-}
-
-// eventuallyTraced waits for exactly these spans in the trace, and removes them.
+// eventuallyTraced waits for exactly these ended spans in the trace, and removes them.
 func eventuallyTraced(t *testing.T, spans *tracetest.SpanRecorder, want ...string) {
 	t.Helper()
-	slices.Sort(want)
-	require.Eventually(t, func() bool { return slices.Equal(want, slices.Sorted(slices.Values(spansOf(spans)))) }, wait, tick, "%v", want)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		var names []string
+		for _, s := range spans.Ended() {
+			if s.SpanContext().TraceID().String() == tracedAs {
+				names = append(names, s.Name())
+			}
+		}
+		require.ElementsMatch(t, want, names)
+	}, wait, tick)
 	spans.Reset()
 }
 

@@ -45,10 +45,10 @@ func (s sink) Session(context.Context, string) (db.Placement, error) { return db
 
 func (s sink) Sign(token.SessionClaims) (string, error) { return "signed", nil }
 
-func engine(t *testing.T, caller string) *gin.Engine {
+// engine authenticates every caller as alice.
+func engine(t *testing.T) *gin.Engine {
 	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
-	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2}, play.Parties{AreOpen: true})
+	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	return e
 }
 
@@ -68,7 +68,9 @@ func FuzzPlay(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer x")
 		w := httptest.NewRecorder()
-		engine(t, "alice").ServeHTTP(w, r)
+		e := engine(t)
+		play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2}, play.Parties{AreOpen: true})
+		e.ServeHTTP(w, r)
 		require.Less(t, w.Code, 500, "%s", w.Body)
 	})
 }
@@ -78,9 +80,7 @@ func TestHashDependsOnTheMeaning(t *testing.T) {
 	t.Parallel()
 	hash := func(body string) string {
 		recorder := &hashes{sink: sink{t}}
-		e, err := rest.New(rest.Options{})
-		require.NoError(t, err)
-		e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+		e := engine(t)
 		play.Mount(e, recorder, recorder, (*connect.Minter)(nil), nil, play.Parties{AreOpen: true})
 		r := httptest.NewRequest(http.MethodPost, "/matchmake", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer x")

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/server/play"
 )
 
-func parsed(t *testing.T, documents ...string) known {
+func parsed(t require.TestingT, documents ...string) known {
 	all := known{}
 	for _, document := range documents {
 		p := must.Get(profile.Parse([]byte(document)))(t)
@@ -95,29 +95,31 @@ func TestARefusalIsJudgedOnFreshProfiles(t *testing.T) {
 }
 
 // oneProfile is a database with one profile, which counts the readings of the list.
-type oneProfile struct{ lists *int }
-
-func (o oneProfile) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
-	*o.lists++
-	return []db.ProfileOwner{{ProfileName: "duel", LiveVersion: 1}}, nil
+type oneProfile struct {
+	name, document string
+	lists          int
 }
 
-func (oneProfile) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
-	return db.ProfileVersion{Name: "duel", Version: 1,
-		Document: "name: duel\nteams: [{name: a, players: 1, count: 2}]\n"}, nil
+func (o *oneProfile) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
+	o.lists++
+	return []db.ProfileOwner{{ProfileName: o.name, LiveVersion: 1}}, nil
+}
+
+func (o *oneProfile) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
+	return db.ProfileVersion{Name: o.name, Version: 1, Document: "name: " + o.name + o.document}, nil
 }
 
 // A reading that began before a request came is not fresh for it; requests that came before a reading began share that
 // one.
 func TestRefreshReadsWhatIsOlderThanTheRequest(t *testing.T) {
 	t.Parallel()
-	lists := 0
-	live := play.NewLiveProfiles(oneProfile{&lists}, "global")
+	stored := &oneProfile{name: "duel", document: "\nteams: [{name: a, players: 1, count: 2}]\n"}
+	live := play.NewLiveProfiles(stored, "global")
 	early := time.Now()
 	_, err := live.LiveProfile(t.Context(), "duel")
 	require.NoError(t, err)
 	require.NoError(t, live.Refresh(t.Context(), early))
-	require.Equal(t, 1, lists)
+	require.Equal(t, 1, stored.lists)
 	require.NoError(t, live.Refresh(t.Context(), time.Now()))
-	require.Equal(t, 2, lists)
+	require.Equal(t, 2, stored.lists)
 }

@@ -18,11 +18,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/matching/watch"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"
-	"github.com/lattice-director/director/server/rest"
 )
 
 // ticketSink is a store that requires new tickets to be within the limits of the contract, and keeps the last one.
@@ -90,17 +88,17 @@ func (k known) AllLive(context.Context) ([]*profile.Profile, error) {
 func (k known) Refresh(context.Context, time.Time) error { return nil }
 
 func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
-	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
-	s := &ticketSink{t: t}
+	e, s := engine(t), &ticketSink{t: t}
 	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global",
 		Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
 	return e, s
 }
 
-func post(e *gin.Engine, body string) *httptest.ResponseRecorder {
+func post(e *gin.Engine, body string) *httptest.ResponseRecorder { return postAs(e, "x", body) }
+
+func postAs(e *gin.Engine, token, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/tickets", strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer x")
+	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w
@@ -227,23 +225,13 @@ func TestTicketsThatNoProfileTakes(t *testing.T) {
 	}
 }
 
-// builtIns is a database in which no operator has applied a profile, and the realtime lobby has its own.
-type builtIns struct{ document string }
-
-func (builtIns) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
-	return []db.ProfileOwner{{ProfileName: db.RealtimeProfile(2), LiveVersion: 1}}, nil
-}
-
-func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
-	return db.ProfileVersion{Name: db.RealtimeProfile(2), Version: 1, Document: b.document}, nil
-}
-
 // The profiles of the realtime lobby change nothing for those who do not use it, and nobody queues for them over HTTP:
 // the match has a room of sessions, into which such a player could not come.
 func TestTheProfilesOfTheLobbyAreHidden(t *testing.T) {
 	t.Parallel()
-	e, _ := ticketEngine(t, play.NewLiveProfiles(builtIns{"name: realtime-2\nteams: [{name: players, players: 2}]\n"},
-		"global"))
+	// No operator has applied a profile, and the realtime lobby has its own.
+	e, _ := ticketEngine(t, play.NewLiveProfiles(&oneProfile{name: db.RealtimeProfile(2),
+		document: "\nteams: [{name: players, players: 2}]\n"}, "global"))
 	require.Equal(t, http.StatusCreated, post(e, `{"attributes":{"skill":1}}`).Code, "directors of Open Match decide about it, as without profiles")
 	w := post(e, `{"profiles":["realtime-2"],"attributes":{"queue":"eu p1 duel"}}`)
 	require.Equal(t, http.StatusNotFound, w.Code, "%s", w.Body)

@@ -1,11 +1,11 @@
 package play_test
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,45 +14,27 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/internal/matching/ticketbody"
-	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"
-	"github.com/lattice-director/director/server/rest"
 )
 
 // vouched are profiles that take skill from a claim.
 func vouched(t require.TestingT) known {
-	k := known{}
-	for name, document := range map[string]string{
-		"ranked": "attributes: {skill: {type: number, from: claim, claim: game.skill}}\npool: {doubles: {skill: {min: 1000}}}",
-		"other":  "attributes: {skill: {type: number, from: claim, claim: mmr}}",
-		"casual": "attributes: {skill: {type: number, default: 0}}",
-		"banned": "attributes: {skill: {type: number, from: claim, claim: game.skill, default: 0}, karma: {type: number, from: backend, default: 100}}",
-	} {
-		p, err := profile.Parse([]byte("name: " + name +
-			"\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\nrules: [{near: skill, within: 100}]\n" +
-			document))
-		require.NoError(t, err, name)
-		k[name] = p
-	}
-	return k
+	const duel = "\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\nrules: [{near: skill, within: 100}]\nattributes: "
+	return parsed(t,
+		"name: ranked"+duel+"{skill: {type: number, from: claim, claim: game.skill}}\npool: {doubles: {skill: {min: 1000}}}",
+		"name: other"+duel+"{skill: {type: number, from: claim, claim: mmr}}",
+		"name: casual"+duel+"{skill: {type: number, default: 0}}",
+		"name: banned"+duel+"{skill: {type: number, from: claim, claim: game.skill, default: 0}, karma: {type: number, from: backend, default: 100}}",
+	)
 }
 
 // postWith posts a ticket as alice, with an access token of these claims.
 func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httptest.ResponseRecorder, *ticketSink) {
-	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
-	s := &ticketSink{t: t}
-	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global",
-		Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
-	r := httptest.NewRequest(http.MethodPost, "/tickets", strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer eyJhbGciOiJFZERTQSJ9."+base64.RawURLEncoding.EncodeToString([]byte(claims))+
-		".e30")
-	w := httptest.NewRecorder()
-	e.ServeHTTP(w, r)
-	return w, s
+	e, s := ticketEngine(t, profiles)
+	return postAs(e, "eyJhbGciOiJFZERTQSJ9."+base64.RawURLEncoding.EncodeToString([]byte(claims))+".e30", body), s
 }
 
 func stored(t require.TestingT, s *ticketSink) *match.Ticket {
@@ -133,7 +115,7 @@ func TestForgedBodiesMoveNoRule(t *testing.T) {
 			weak, found := profiles[name].Weak(&ticket.Players[0])
 			require.False(t, found, "%s: %s", weak, body)
 		}
-		if !asksOnly(ticket.Profiles, "casual") && claims == game1500 {
+		if !slices.Equal(ticket.Profiles, []string{"casual"}) && claims == game1500 {
 			require.Equal(t, 1500.0, ticket.Players[0].Attributes["skill"].Number, body)
 			require.Equal(t, 1500.0, ticket.Fields.Doubles["skill"], body)
 		}
@@ -141,8 +123,6 @@ func TestForgedBodiesMoveNoRule(t *testing.T) {
 	require.Greater(t, accepted, 20)
 	require.Greater(t, refused, 100)
 }
-
-func asksOnly(profiles []string, name string) bool { return len(profiles) == 1 && profiles[0] == name }
 
 // forgedBody says a skill in some of the places where a client may write something.
 func forgedBody(t *rapid.T) string {

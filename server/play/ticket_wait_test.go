@@ -14,9 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/watch"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/play"
-	"github.com/lattice-director/director/server/rest"
 )
 
 // changingTicket is a ticket whose second reading fails and whose third one finds that it has expired, and the feed that
@@ -80,8 +78,7 @@ func TestAReadingThatFailsLosesNoChange(t *testing.T) {
 			defer cancel()
 			var running sync.WaitGroup
 			running.Go(func() { _ = hub.Run(ctx) })
-			e := must.Get(rest.New(rest.Options{}))(t)
-			e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+			e := engine(t)
 			play.MountTickets(e, e, play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()})
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.Header.Set("Authorization", "Bearer x")

@@ -23,32 +23,27 @@ func TestLimiterHoldsTheRate(t *testing.T) {
 			Burst:     rapid.IntRange(1, 20).Draw(rt, "burst"),
 		}
 		pauses := rapid.SliceOfN(rapid.IntRange(-1, 20), 1, 30).Draw(rt, "pauses") // in ms; -1 means the returned wait
-		var excess float64
+		var excess float64                                                         // the largest number of calls above the rate that the limiter allowed
 		var tooShort bool
-		synctest.Test(t, func(*testing.T) { excess, tooShort = exceeds(rate, pauses) })
+		synctest.Test(t, func(*testing.T) {
+			l, start, allowed := rest.NewLimiter(rate), time.Now(), 0.0
+			var wait time.Duration
+			for _, pause := range pauses {
+				obeys := pause < 0 && wait > 0
+				if !obeys {
+					wait = time.Duration(max(0, pause)) * time.Millisecond
+				}
+				<-time.After(wait)
+				if wait = l.Take("key"); wait == 0 {
+					allowed++
+				}
+				tooShort = tooShort || obeys && wait > 0
+				excess = max(excess, allowed-float64(rate.Burst)-time.Since(start).Seconds()*rate.PerSecond)
+			}
+		})
 		require.LessOrEqual(rt, excess, .01)
 		require.False(rt, tooShort, "after the returned wait a call is allowed")
 	})
-}
-
-// exceeds calls a limiter after each pause. It returns the largest number of calls above the rate that the limiter
-// allowed, and whether it refused a call after the wait that it had returned.
-func exceeds(rate rest.Rate, pauses []int) (excess float64, tooShort bool) {
-	l, start, allowed := rest.NewLimiter(rate), time.Now(), 0.0
-	var wait time.Duration
-	for _, pause := range pauses {
-		obeys := pause < 0 && wait > 0
-		if !obeys {
-			wait = time.Duration(max(0, pause)) * time.Millisecond
-		}
-		<-time.After(wait)
-		if wait = l.Take("key"); wait == 0 {
-			allowed++
-		}
-		tooShort = tooShort || obeys && wait > 0
-		excess = max(excess, allowed-float64(rate.Burst)-time.Since(start).Seconds()*rate.PerSecond)
-	}
-	return excess, tooShort
 }
 
 // Concurrent calls share one budget.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 const patience = 30 * time.Second
@@ -39,14 +40,9 @@ func pair(t *testing.T, o Options) (*Conn, *websocket.Conn) {
 	})
 	s := httptest.NewServer(engine)
 	t.Cleanup(s.Close)
-	client, response, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.URL, "http"), nil)
-	require.NoError(t, err)
-	if response.Body != nil {
-		_ = response.Body.Close()
-	}
-	client.SetReadLimit(-1)
+	client, _ := webtest.WebSocket(t, s.URL, nil)
 	c := await.Value(t, accepted, "what happens")
-	t.Cleanup(func() { c.Cut(); _ = client.CloseNow() })
+	t.Cleanup(c.Cut)
 	return c, client
 }
 

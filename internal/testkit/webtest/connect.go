@@ -1,7 +1,11 @@
 package webtest
 
 import (
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -23,11 +27,28 @@ func WebSocket(t testing.TB, url string, o *websocket.DialOptions) (*websocket.C
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), url, o)
 	require.NotNil(t, res, "%v", err)
-	a := read(t, res)
 	if err != nil {
-		return nil, a
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return nil, Answer{res.StatusCode, res.Header, string(body)}
 	}
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	conn.SetReadLimit(-1)
-	return conn, a
+	return conn, Answer{Status: res.StatusCode, Header: res.Header}
+}
+
+// ServeWebSocket has a function serve each connection, which is cut when it returns. The options may be nil.
+func ServeWebSocket(t testing.TB, o *websocket.AcceptOptions,
+	serve func(ws *websocket.Conn, r *http.Request)) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, o)
+		if err != nil {
+			return // the client has left
+		}
+		defer func() { _ = ws.CloseNow() }()
+		serve(ws, r)
+	}))
+	t.Cleanup(s.Close)
+	return "ws" + strings.TrimPrefix(s.URL, "http")
 }

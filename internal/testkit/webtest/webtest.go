@@ -1,10 +1,9 @@
-// Package webtest makes HTTP calls for tests, and fails the test where a call gets no answer.
+// Package webtest makes HTTP calls and connections for tests, and fails the test where one gets no answer.
 package webtest
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -63,19 +62,10 @@ func Send(t testing.TB, client *http.Client, r *http.Request) Answer {
 	t.Helper()
 	res, err := client.Do(r)
 	require.NoError(t, err)
-	return read(t, res)
-}
-
-// read reads an answer, which may have no body after an upgrade.
-func read(t testing.TB, res *http.Response) Answer {
-	t.Helper()
-	a := Answer{Status: res.StatusCode, Header: res.Header}
-	if res.Body != nil {
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, errors.Join(err, res.Body.Close()))
-		a.Body = string(body)
-	}
-	return a
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return Answer{res.StatusCode, res.Header, string(body)}
 }
 
 // Decode returns the JSON of an answer that has a body, the zero value without one.

@@ -21,6 +21,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -72,11 +74,8 @@ func (r *rig) password(of provision.Joining) string {
 // replica starts a server.
 func (r *rig) replica(change ...func(*Options)) *Server {
 	r.t.Helper()
-	o := Options{Store: r.Store, ServerTokens: r.sealer.ServerTokens(), Addr: "127.0.0.1:0",
-		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	for _, c := range change {
-		c(&o)
-	}
+	o := variant.Apply(Options{Store: r.Store, ServerTokens: r.sealer.ServerTokens(), Addr: "127.0.0.1:0",
+		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, change...)
 	s := must.Get(New(o))(r.t)
 	require.NoError(r.t, s.Listen(r.t.Context()))
 	served := make(chan error, 1)
@@ -100,26 +99,29 @@ type plugin struct {
 	sessions, connections, digests client.KeyValue
 }
 
-func urlOf(servers ...*Server) string {
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, "nats://"+s.Addr().String())
-	}
-	return strings.Join(urls, ",")
-}
-
 // connect connects a game server of a deployment, as the plugin does.
 func (r *rig) connect(of provision.Joining, servers ...*Server) *plugin {
 	r.t.Helper()
 	p := must.Get(r.dial(of.ID.String(), r.password(of), servers...))(r.t)
-	p.makeStreams()
+	bucket := func(name string) client.KeyValue {
+		return must.Get(p.js.CreateKeyValue(&client.KeyValueConfig{Bucket: name, MaxValueSize: 1024}))(r.t)
+	}
+	bucket("sessions_eg2ly")
+	bucket("unclaimed_sessions")
+	p.sessions, p.connections, p.digests = bucket("sessions_ly2eg"), bucket("active_connections"), bucket("cert_digests")
+	must.Get(p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy,
+		Subjects: []string{"edgegap_delete_session_q.*"}}))(r.t)
 	return p
 }
 
 func (r *rig) dial(user, password string, servers ...*Server) (*plugin, error) {
 	p := &plugin{t: r.t, closed: make(chan struct{}), errors: make(chan error, 64)}
+	urls := make([]string, len(servers))
+	for i, s := range servers {
+		urls[i] = "nats://" + s.Addr().String()
+	}
 	var err error
-	p.conn, err = client.Connect(urlOf(servers...), client.UserInfo(user, password),
+	p.conn, err = client.Connect(strings.Join(urls, ","), client.UserInfo(user, password),
 		client.Name("bevygap_server_plugin"), client.MaxReconnects(10),
 		client.ReconnectWait(50*time.Millisecond), client.DontRandomize(), client.Timeout(patience),
 		client.ClosedHandler(func(*client.Conn) { close(p.closed) }),
@@ -135,18 +137,6 @@ func (r *rig) dial(user, password string, servers ...*Server) (*plugin, error) {
 	r.t.Cleanup(p.conn.Close)
 	p.js, err = p.conn.JetStream(client.MaxWait(patience))
 	return p, err
-}
-
-func (p *plugin) makeStreams() {
-	p.t.Helper()
-	bucket := func(name string) client.KeyValue {
-		return must.Get(p.js.CreateKeyValue(&client.KeyValueConfig{Bucket: name, MaxValueSize: 1024}))(p.t)
-	}
-	bucket("sessions_eg2ly")
-	bucket("unclaimed_sessions")
-	p.sessions, p.connections, p.digests = bucket("sessions_ly2eg"), bucket("active_connections"), bucket("cert_digests")
-	must.Get(p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy,
-		Subjects: []string{"edgegap_delete_session_q.*"}}))(p.t)
 }
 
 func (p *plugin) reportDigest() {
@@ -244,18 +234,12 @@ type wire struct {
 // open connects and sends a text after INFO has come.
 func (r *rig) open(s *Server, text string) *wire {
 	r.t.Helper()
-	conn := must.Get(net.Dial("tcp", s.Addr().String()))(r.t)
-	r.t.Cleanup(func() { _ = conn.Close() })
+	conn := webtest.Dial(r.t, s.Addr().String())
 	require.NoError(r.t, conn.SetDeadline(time.Now().Add(patience)))
 	w := &wire{conn, r.t}
 	require.True(r.t, strings.HasPrefix(w.line(), "INFO {"))
-	w.send(text)
+	must.Get(w.Write([]byte(text)))(r.t)
 	return w
-}
-
-func (w *wire) send(text string) {
-	w.t.Helper()
-	must.Get(w.Write([]byte(text)))(w.t)
 }
 
 // line reads a line, byte by byte.
