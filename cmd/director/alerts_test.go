@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -51,7 +52,7 @@ func servedRegistry(t *testing.T) *prometheus.Registry {
 		"DIRECTOR_BEVYGAP_NATS_ADDR=127.0.0.1:0",
 		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1",
 		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_MASTER_SECRET="+lobbyMaster))
-	p := &program{environ: environ, stderr: newLines()}
+	p := &program{environ: environ, stderr: &logtest.Buffer{}}
 	conf := must.Get(loadSettings(p.serveCommand().Flags(), environ, byServe))(t)
 	proc := must.Get(openProcess(t.Context(), "serve", conf, p.newLog(conf)))(t)
 	t.Cleanup(proc.closeAll)

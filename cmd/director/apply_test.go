@@ -29,14 +29,6 @@ func gitops(t *testing.T) (dir string, write func(name, text string)) {
 	return dir, write
 }
 
-func byName(lines []declaredLine) map[string]string {
-	changes := map[string]string{}
-	for _, line := range lines {
-		changes[line.Kind+" "+line.Name] = line.Change
-	}
-	return changes
-}
-
 // Pins a repository that is applied twice with another result, and a dry run that a pipeline cannot tell from one without
 // differences.
 func TestApply(t *testing.T) {
@@ -48,7 +40,11 @@ func TestApply(t *testing.T) {
 		r := director.Run(t, environ, "", append([]string{"apply", "-f", dir, "-o", "json"}, args...)...)
 		var lines []declaredLine
 		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &lines), r.Stderr)
-		return byName(lines), r
+		changes := map[string]string{}
+		for _, line := range lines {
+			changes[line.Kind+" "+line.Name] = line.Change
+		}
+		return changes, r
 	}
 	created := map[string]string{"profile duel": "created", "app arena/v1": "created", "app arena/v2": "created", "pool eu/arena/v1": "created", "project town": "created"}
 	dry, result := apply("--dry-run")

@@ -20,8 +20,11 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
@@ -36,44 +39,41 @@ const (
 // scratch returns a data directory that Postgres can use whichever user runs the test.
 func scratch(t *testing.T) string {
 	t.Helper()
-	base := must.Get(os.MkdirTemp(fast(), "director-dev-"))(t)
+	memory := "/dev/shm" // faster than a disk
+	if _, err := os.Stat(memory); err != nil {
+		memory = os.TempDir()
+	}
+	base := must.Get(os.MkdirTemp(memory, "director-dev-"))(t)
 	require.NoError(t, os.Chmod(base, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 	return filepath.Join(base, "data")
-}
-
-func fast() string {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		return "/dev/shm"
-	}
-	return os.TempDir()
 }
 
 // devProcess is a process of `director dev`, in a process group of its own as in a shell.
 type devProcess struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stdout *lines
-	stderr *lines
+	stdout *logtest.Buffer
+	stderr *logtest.Buffer
 	over   chan struct{} // closed when the process has ended
 	err    error         // of the process; valid once over is closed
 }
 
 func startDev(t *testing.T, data string, more ...string) *devProcess {
 	t.Helper()
-	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
+	p := &devProcess{t: t, stdout: &logtest.Buffer{}, stderr: &logtest.Buffer{}, over: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr",
 		"127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
 		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0"},
 		more...)...)
-	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
+	p.cmd.Env = []string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), pglocal.EnvBinDir + "=" + os.Getenv(pglocal.EnvBinDir)}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		p.err = p.cmd.Wait()
-		p.stdout.end()
-		p.stderr.end()
+		p.stdout.End()
+		p.stderr.End()
 		close(p.over)
 	}()
 	t.Cleanup(func() {
@@ -86,13 +86,6 @@ func startDev(t *testing.T, data string, more ...string) *devProcess {
 	return p
 }
 
-func pgBinaries() []string {
-	if dir := os.Getenv(pglocal.EnvBinDir); dir != "" {
-		return []string{pglocal.EnvBinDir + "=" + dir}
-	}
-	return nil
-}
-
 // api waits for the welcome text, and returns the URL of the API.
 func (p *devProcess) api() string {
 	p.t.Helper()
@@ -101,7 +94,7 @@ func (p *devProcess) api() string {
 			p.t.Log(p.stderr.String())
 		}
 	}()
-	return strings.Fields(p.stdout.wait(p.t, "  API "))[1]
+	return strings.Fields(p.stdout.AwaitLine(p.t, "  API "))[1]
 }
 
 // interrupt does what Ctrl-C does: the terminal sends the signal to the whole process group.
@@ -222,7 +215,7 @@ func lineWith(t *testing.T, text, word string) string {
 // isQuiet requires a line for all migrations, three for the addresses and one for the rest, and no log.
 func (p *devProcess) isQuiet() {
 	p.t.Helper()
-	p.stdout.wait(p.t, "dev hints")
+	p.stdout.AwaitLine(p.t, "dev hints")
 	lines := strings.FieldsFunc(p.stdout.String(), func(r rune) bool { return r == '\n' })
 	require.Len(p.t, lines, 6, "%s", lines)
 	require.Regexp(p.t, "^Created the tables: [0-9]+ migrations in ", lines[0])
@@ -232,18 +225,14 @@ func (p *devProcess) isQuiet() {
 // allowedOrigin asks as a browser does whether a page may call matchmake, and returns the origin that may.
 func allowedOrigin(t *testing.T, api, page string) string {
 	t.Helper()
-	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodOptions, api+"/matchmake", nil))(t)
-	req.Header = http.Header{"Origin": {page}, "Access-Control-Request-Method": {http.MethodPost}}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	return resp.Header.Get("Access-Control-Allow-Origin")
+	return webtest.Send(t, http.DefaultClient, webtest.Request(t, http.MethodOptions, api+"/matchmake", nil,
+		"Origin", page, "Access-Control-Request-Method", http.MethodPost)).Header.Get("Access-Control-Allow-Origin")
 }
 
 // servesTheConsole logs in with the link of the welcome text, and looks at the fleet.
 func (p *devProcess) servesTheConsole() {
 	p.t.Helper()
-	link, secret, found := strings.Cut(strings.Fields(p.stdout.wait(p.t, "  Console "))[1], "/login#token=")
+	link, secret, found := strings.Cut(strings.Fields(p.stdout.AwaitLine(p.t, "  Console "))[1], "/login#token=")
 	require.True(p.t, found)
 	jar := must.Get(cookiejar.New(nil))(p.t)
 	browser := &http.Client{Jar: jar}
@@ -281,15 +270,11 @@ func (p *devProcess) servesRivalis(data string) {
 	admin := key("admin-key")
 	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: key("agent-key"), Name: "eu0",
 		EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
-	ctx, cancel := context.WithCancel(p.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
+	defer background.RunUntilCanceled(p.t, a.Run)()
 	require.Eventually(p.t, func() bool {
 		status, _ := clitest.Post(p.t, address+"/v1/rooms", "Authorization: Bearer "+admin, object{"type": "match"})
 		return status == http.StatusCreated // and 409 before the game server is listed
 	}, deadline, tick)
-	cancel()
-	require.ErrorIs(p.t, <-ended, context.Canceled)
 }
 
 // verifies checks a session token as a game server does: with the published keys only.
@@ -311,7 +296,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 		"127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
 		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0",
 		"--log-level", "info")
-	r.stdout.wait(t, "dev hints")
+	r.stdout.AwaitLine(t, "dev hints")
 	hints := director.OK(t, env(), "dev", "hints", "--data", data)
 	require.Contains(t, lineWith(t, hints, "/fleet/register"), `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
 	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)
@@ -358,7 +343,7 @@ func TestDevInterruptedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
 	p := startDev(t, data, "--log-level", "info")
-	p.stderr.wait(t, `"postgres started"`)
+	p.stderr.AwaitLine(t, `"postgres started"`)
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	<-p.over
 	require.NotContains(t, p.stderr.String(), "context canceled")

@@ -87,14 +87,14 @@ func TestEventsFollow(t *testing.T) {
 	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
 	s.AddServer("eu-1", 8)
 	r := start(t, environ, "events", "--follow")
-	r.stdout.wait(t, "eu-1")
+	r.stdout.AwaitLine(t, "eu-1")
 	s.AddServer("eu-2", 8)
-	r.stdout.wait(t, "eu-2")
+	r.stdout.AwaitLine(t, "eu-2")
 
 	_, err := s.Pool().Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return s.Deregister(t.Context(), db.InstanceRef{InstanceID: "eu-1"}) == nil }, deadline, tick)
-	r.stdout.wait(t, "instance.ended")
+	r.stdout.AwaitLine(t, "instance.ended")
 	require.NoError(t, r.stop())
 	require.Equal(t, 1, strings.Count(r.stdout.String(), "instance.registered   eu-2"))
 }

@@ -15,12 +15,12 @@ import (
 // Pins a secret of the program that the Helm chart would take as a value, and so write into a ConfigMap.
 func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 	t.Parallel()
-	refused := refusedByTheChart(t)
+	refused, refusedInExtraEnv := helmSchema(t)
 	for _, s := range allSettings() {
 		if s.secret {
 			for _, name := range slices.Concat([]string{s.variableName()}, s.aliases) {
 				require.Contains(t, refused, name)
-				require.Contains(t, refusedInExtraEnv(t), name)
+				require.Contains(t, refusedInExtraEnv, name)
 			}
 		}
 	}
@@ -30,7 +30,7 @@ func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 // probe looks.
 func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
 	t.Parallel()
-	refused := refusedByTheChart(t)
+	refused, _ := helmSchema(t)
 	for _, name := range []string{"DIRECTOR_ADDR", "DIRECTOR_METRICS_ADDR", "DIRECTOR_GRPC_ADDR",
 		"DIRECTOR_ORCHESTRATOR_ADDR", "DIRECTOR_REALTIME_ADDR",
 		"DIRECTOR_REALTIME_CONTROL_ADDR"} {
@@ -39,26 +39,14 @@ func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
 	}
 }
 
-// refusedByTheChart returns the variables that values.settings of the Helm chart must not have.
-func refusedByTheChart(t *testing.T) []string {
+// helmSchema is what the schema of the chart's values refuses.
+func helmSchema(t *testing.T) (inSettings []string, inExtraEnv []string) {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../ops/helm/lattice-director/values.schema.json"))(t)
 	var schema struct {
 		Defs struct {
 			Settings struct {
 				Properties map[string]any // each refers to what is set instead
 			}
-		} `json:"$defs"`
-	}
-	require.NoError(t, json.Unmarshal(text, &schema))
-	return slices.Collect(maps.Keys(schema.Defs.Settings.Properties))
-}
-
-// refusedInExtraEnv returns the variables that extraEnv of the Helm chart must not have as a value.
-func refusedInExtraEnv(t *testing.T) []string {
-	t.Helper()
-	var schema struct {
-		Defs struct {
 			NotSecret struct {
 				Not struct {
 					Enum []string
@@ -68,5 +56,5 @@ func refusedInExtraEnv(t *testing.T) []string {
 	}
 	text := must.Get(os.ReadFile("../../ops/helm/lattice-director/values.schema.json"))(t)
 	require.NoError(t, json.Unmarshal(text, &schema))
-	return schema.Defs.NotSecret.Not.Enum
+	return slices.Collect(maps.Keys(schema.Defs.Settings.Properties)), schema.Defs.NotSecret.Not.Enum
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -54,20 +54,20 @@ var director clitest.Program = Run
 // running is a command that runs until stop is called.
 type running struct {
 	t      *testing.T
-	log    *lines
-	stdout *lines
+	log    *logtest.Buffer
+	stdout *logtest.Buffer
 	stop   func() error // stops it and returns its error
 }
 
 func start(t *testing.T, environ []string, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{t: t, log: newLines(), stdout: newLines()}
+	r := &running{t: t, log: &logtest.Buffer{}, stdout: &logtest.Buffer{}}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, args, environ, strings.NewReader(""), r.stdout, r.log)
-		r.log.end()
-		r.stdout.end()
+		r.log.End()
+		r.stdout.End()
 	}()
 	r.stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { _ = r.stop() })
@@ -77,7 +77,7 @@ func start(t *testing.T, environ []string, args ...string) *running {
 // logged waits for a line of the log, and returns one of its attributes.
 func (r *running) logged(message, attribute string) string {
 	r.t.Helper()
-	line := r.log.wait(r.t, `"msg":"`+message+`"`)
+	line := r.log.AwaitLine(r.t, `"msg":"`+message+`"`)
 	var attributes map[string]any
 	require.NoError(r.t, json.Unmarshal([]byte(line), &attributes))
 	text, _ := attributes[attribute].(string)
@@ -86,64 +86,6 @@ func (r *running) logged(message, attribute string) string {
 
 // api waits until a replica listens, and returns its URL.
 func (r *running) api() string { return "http://" + r.logged("listening", "addr") }
-
-// lines is a writer. A test can wait for its lines.
-type lines struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	more  chan struct{} // closed at the next write and at the end
-	ended bool
-}
-
-func newLines() *lines { return &lines{more: make(chan struct{})} }
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.tell()
-	return l.text.Write(p)
-}
-
-func (l *lines) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.tell()
-}
-
-func (l *lines) tell() {
-	close(l.more)
-	l.more = make(chan struct{})
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// wait returns the first line that contains the words, and waits for it.
-func (l *lines) wait(t *testing.T, words string) string {
-	t.Helper()
-	for {
-		l.mu.Lock()
-		text, more, ended := l.text.String(), l.more, l.ended
-		l.mu.Unlock()
-		for line := range strings.Lines(text) {
-			if strings.Contains(line, words) && strings.HasSuffix(line, "\n") {
-				return line
-			}
-		}
-		if ended {
-			require.FailNow(t, "it ended before it printed "+words, text)
-		}
-		select {
-		case <-more:
-		case <-t.Context().Done():
-			require.FailNow(t, "it did not print "+words, text)
-		}
-	}
-}
 
 const fleetHeader = "X-Fleet-Token: " + testFleetToken
 
@@ -157,21 +99,16 @@ func placeOn(t *testing.T, s *db.Store, sub string) (db.Placement, error) {
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
 	p := &program{stdout: io.Discard, stderr: io.Discard}
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands(p.rootCommand()) {
 		if cmd.Name() == "help" {
-			return
+			continue
 		}
 		require.NotEmpty(t, cmd.Short, cmd.CommandPath())
 		require.NotEmpty(t, cmd.Long, cmd.CommandPath())
 		require.Contains(t, cmd.Example, "director", cmd.CommandPath())
 		help := director.OK(t, env(), append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
 		require.Contains(t, help, "Examples:\n", cmd.CommandPath())
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
 	}
-	walk(p.rootCommand())
 }
 
 // Pins help with 45 flags in one list, and lines that are wider than a terminal.

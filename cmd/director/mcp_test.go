@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 )
 
 // Pins a command that writes something else than the protocol to its output.
@@ -16,7 +17,7 @@ func TestMCP(t *testing.T) {
 	requests, ask := io.Pipe()
 	read, answers := io.Pipe()
 	ended := make(chan error, 1)
-	stderr := newLines()
+	stderr := &logtest.Buffer{}
 	go func() {
 		ended <- Run(t.Context(), []string{"mcp"}, env("DATABASE_URL="+dbtest.New(t)), requests, answers, stderr)
 	}()

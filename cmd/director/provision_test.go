@@ -10,13 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
@@ -117,11 +116,14 @@ func TestProvidersCheck(t *testing.T) {
 		{Provider: "edgegap", Servers: &none}, {Provider: "manual"}, {Provider: "process", Servers: &none},
 	}, clitest.Read[[]providerCheck](t, director, environ, "providers", "check"))
 
-	declare(t, url, []string{"cloud", "1", "edgegap", "arena", "1.0"},
-		[]string{"cloud", "2", "edgegap", "no-such-app", "1.0"},
-		[]string{"local", "1", "process", "game", ""}, []string{"local", "2", "process", "gone", ""},
-		[]string{"local", "3", "process", "/bin/sh", ""},
-		[]string{"elsewhere", "1", "docker", "arena", "1"})
+	store := storetest.On(t, url)
+	for _, version := range [][]any{
+		{"cloud", "1", "edgegap", "arena", "1.0"}, {"cloud", "2", "edgegap", "no-such-app", "1.0"},
+		{"local", "1", "process", "game", ""}, {"local", "2", "process", "gone", ""},
+		{"local", "3", "process", "/bin/sh", ""}, {"elsewhere", "1", "docker", "arena", "1"},
+	} {
+		store.Exec(insertPool, version...)
+	}
 	r := director.Run(t, environ, "", "providers", "check", "-o", "json")
 	require.ErrorContains(t, r.Err, "3 of 8 checks failed")
 	var checks []providerCheck
@@ -144,15 +146,6 @@ func TestProvidersCheck(t *testing.T) {
 }
 
 // declare adds app versions with a pool each.
-func declare(t *testing.T, url string, versions ...[]string) {
-	t.Helper()
-	pool := must.Get(pgxpool.New(t.Context(), url))(t)
-	defer pool.Close()
-	for _, v := range versions {
-		must.Get(pool.Exec(t.Context(), insertPool, v[0], v[1], v[2], v[3], v[4]))(t)
-	}
-}
-
 func TestProvidersWithoutSettings(t *testing.T) {
 	t.Parallel()
 	r := director.Run(t, env(), "", "providers", "list")

@@ -27,11 +27,7 @@ func startLobby(t *testing.T, url string, environ ...string) runningLobby {
 }
 
 // post calls the control API and decodes its answer.
-func (l runningLobby) post(path, body string, into any) int {
-	return l.postAs(lobbyToken, path, body, into)
-}
-
-func (l runningLobby) postAs(internalToken, path, body string, into any) int {
+func (l runningLobby) post(internalToken, path, body string, into any) int {
 	l.t.Helper()
 	a := webtest.Send(l.t, http.DefaultClient, webtest.Request(l.t, http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, body,
 		"x-nexis-internal-token", internalToken))
@@ -42,7 +38,7 @@ func (l runningLobby) postAs(internalToken, path, body string, into any) int {
 func (l runningLobby) token(project, key string) string {
 	l.t.Helper()
 	var minted struct{ Token string }
-	require.Equal(l.t, http.StatusOK, l.post("/tokens", fmt.Sprintf(`{"project_id":%q,"key_id":%q}`, project, key), &minted))
+	require.Equal(l.t, http.StatusOK, l.post(lobbyToken, "/tokens", fmt.Sprintf(`{"project_id":%q,"key_id":%q}`, project, key), &minted))
 	return minted.Token
 }
 
@@ -56,8 +52,8 @@ func TestServeTheRealtimeLobbyAlone(t *testing.T) {
 	url := dbtest.New(t)
 	here, there := startLobby(t, url), startLobby(t, url)
 	var project, key struct{ ID string }
-	require.Equal(t, http.StatusCreated, here.post("/projects", `{"name":"mygame"}`, &project))
-	require.Equal(t, http.StatusCreated, there.post("/projects/"+project.ID+"/keys", `{}`, &key))
+	require.Equal(t, http.StatusCreated, here.post(lobbyToken, "/projects", `{"name":"mygame"}`, &project))
+	require.Equal(t, http.StatusCreated, there.post(lobbyToken, "/projects/"+project.ID+"/keys", `{}`, &key))
 
 	ann, bob := realtimetest.Dial(t, here.client(there.token(project.ID, key.ID))), realtimetest.Dial(t, there.client(here.token(project.ID, key.ID)))
 	for _, c := range []*realtimetest.Client{ann, bob} {
@@ -70,7 +66,7 @@ func TestServeTheRealtimeLobbyAlone(t *testing.T) {
 
 	var rotated struct{ ID string }
 	revoked := here.token(project.ID, key.ID)
-	require.Equal(t, http.StatusCreated, here.post("/projects/"+project.ID+"/keys/"+key.ID+"/rotate", "", &rotated))
+	require.Equal(t, http.StatusCreated, here.post(lobbyToken, "/projects/"+project.ID+"/keys/"+key.ID+"/rotate", "", &rotated))
 	for _, c := range []*realtimetest.Client{ann, bob} {
 		c.Wait(t, "the end of a connection of the key", func(v *realtimetest.View) bool { return v.Closed() == 4403 })
 	}
@@ -98,12 +94,12 @@ func TestDevServesTheExamplesOfNexis(t *testing.T) {
 	for range 2 { // the second run finds the project
 		l := runningLobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
 			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0", "--log-level", "info")}
-		l.stdout.wait(t, "dev hints")
+		l.stdout.AwaitLine(t, "dev hints")
 		hints := director.OK(t, env(), "dev", "hints", "--data", data)
 		require.Contains(t, lineWith(t, hints, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
 		require.Contains(t, lineWith(t, hints, "  ada=$("), `/tokens -H "x-nexis-internal-token: nexis-dev-internal-token"`)
 		var minted struct{ Token string }
-		require.Equal(t, http.StatusOK, l.postAs("nexis-dev-internal-token", "/tokens", `{"project_id":"demo-project","key_id":"demo-key"}`, &minted))
+		require.Equal(t, http.StatusOK, l.post("nexis-dev-internal-token", "/tokens", `{"project_id":"demo-project","key_id":"demo-key"}`, &minted))
 		_, err := token.VerifyProject(minted.Token, func(string, string) ([]string, error) { return []string{"demo-secret"}, nil }, time.Now())
 		require.NoError(t, err)
 		c := realtimetest.Dial(t, l.client(minted.Token))

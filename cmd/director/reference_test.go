@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -43,8 +44,8 @@ func cell(text string) string {
 // Pins a page about commands or flags that no longer exist.
 func TestReferenceCLI(t *testing.T) {
 	t.Parallel()
-	root := (&program{environ: newEnvironment(env()), stdin: strings.NewReader(""), stdout: newLines(),
-		stderr: newLines()}).rootCommand()
+	root := (&program{environ: newEnvironment(env()), stdin: strings.NewReader(""), stdout: &logtest.Buffer{},
+		stderr: &logtest.Buffer{}}).rootCommand()
 	var page strings.Builder
 	page.WriteString("# The command `director`\n\n" + generatedNote + root.Long + "\n\n" +
 		"A command that reads settings also has a flag for each of them; see [the settings](../configuration.md).\n" +

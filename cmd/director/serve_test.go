@@ -111,7 +111,7 @@ func TestServeOpenMatchAlone(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status, "only servers that the director has started may register: %s", body)
 	require.NoError(t, r.stop())
 	for _, said := range []string{"only game servers with a credential of their own are served", "players are not served"} {
-		r.log.wait(t, said)
+		r.log.AwaitLine(t, said)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stop() }()
-	r.log.wait(t, `"msg":"draining"`)
+	r.log.AwaitLine(t, `"msg":"draining"`)
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.Equal(t, http.StatusOK, <-answered)
 	require.NoError(t, <-stopped)
