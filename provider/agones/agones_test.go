@@ -2,7 +2,6 @@ package agones_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,25 +32,14 @@ func start(t *testing.T, opt agonestest.Options) engine {
 	f := agonestest.New(opt)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte(token+"\n"), 0o600))
+	serve := func(h http.Handler, clients bool) string {
+		return providertest.Serve(t, h, must.Get(authority.Server("server", clients))(t))
+	}
 	return engine{f, authority, agones.Config{
-		URL: serve(t, authority, f.Allocator(), true), Namespace: "games",
+		URL: serve(f.Allocator(), true), Namespace: "games",
 		Cert: authority.File("client.pem"), Key: authority.File("client.key"), CA: authority.File("ca.pem"),
-		Kube: agones.Kube{URL: serve(t, authority, f.Kubernetes(), false), Token: tokenFile, CA: authority.File("ca.pem")},
+		Kube: agones.Kube{URL: serve(f.Kubernetes(), false), Token: tokenFile, CA: authority.File("ca.pem")},
 	}}
-}
-
-func serve(t *testing.T, authority *agonestest.Authority, h http.Handler, clients bool) string {
-	t.Helper()
-	config := must.Get(authority.Server("server", clients))(t)
-	s := httptest.NewUnstartedServer(h)
-	s.TLS = config
-	s.Config.ErrorLog = nil
-	s.StartTLS()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return s.URL
 }
 
 func open(t *testing.T, cfg agones.Config) *agones.Provider {

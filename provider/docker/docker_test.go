@@ -1,7 +1,6 @@
 package docker_test
 
 import (
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -22,12 +21,7 @@ type engine struct {
 func start(t *testing.T, opt dockertest.Options) engine {
 	t.Helper()
 	f := dockertest.New(opt)
-	s := httptest.NewServer(f)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return engine{f, "tcp://" + strings.TrimPrefix(s.URL, "http://")}
+	return engine{f, strings.Replace(providertest.Serve(t, f, nil), "http", "tcp", 1)}
 }
 
 func open(t *testing.T, cfg docker.Config) *docker.Provider {

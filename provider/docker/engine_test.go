@@ -66,18 +66,11 @@ func realEngines(t *testing.T) []string {
 
 // ask calls the engine without the provider.
 func ask(ctx context.Context, method, path string, body io.Reader) (status int, answer []byte, err error) {
-	u, err := url.Parse(realHost)
-	if err != nil {
-		return 0, nil, err
-	}
-	transport, host := &http.Transport{DisableKeepAlives: true}, u.Host
-	if u.Scheme == "unix" {
-		host = "docker"
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", u.Path)
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, body)
+	network, addr, _ := strings.Cut(realHost, "://")
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}}
+	req, err := http.NewRequestWithContext(ctx, method, "http://docker"+path, body)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -125,33 +118,6 @@ var importGame = sync.OnceValue(func() error {
 	}
 	return err
 })
-
-// scoped keeps parallel tests apart, which share an engine and the owner of the suite.
-type scoped struct {
-	provider.Provider
-
-	owner provider.Owner
-}
-
-func (s scoped) of(owner provider.Owner) provider.Owner {
-	if owner == "ld-conformance" {
-		return s.owner
-	}
-	return owner
-}
-
-func (s scoped) Deploy(ctx context.Context, spec provider.Spec) (provider.Observation, error) {
-	spec.Owner = s.of(spec.Owner)
-	return s.Provider.Deploy(ctx, spec)
-}
-
-func (s scoped) Find(ctx context.Context, owner provider.Owner, tag provider.Tag) ([]provider.Observation, error) {
-	return s.Provider.Find(ctx, s.of(owner), tag)
-}
-
-func (s scoped) List(ctx context.Context, owner provider.Owner, cursor string) (provider.Page, error) {
-	return s.Provider.List(ctx, s.of(owner), cursor)
-}
 
 // containers returns the ids of an owner's containers.
 func containers(t *testing.T, owner provider.Owner, running bool) []string {
@@ -201,9 +167,10 @@ func TestConformanceOnARealEngine(t *testing.T) {
 			owner := newOwner(t)
 			return providertest.Engine{
 				New: func(t *testing.T) provider.Provider {
-					return scoped{open(t, docker.Config{Host: host, Images: []string{image}}), owner}
+					return open(t, docker.Config{Host: host, Images: []string{image}})
 				},
-				Spec: realSpec(), AliveCount: func(t *testing.T) int { return len(containers(t, owner, true)) }, Within: time.Minute,
+				Owner: owner, // parallel tests share the engine
+				Spec:  realSpec(), AliveCount: func(t *testing.T) int { return len(containers(t, owner, true)) }, Within: time.Minute,
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package edgegap_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"testing"
 
@@ -29,13 +28,8 @@ type engine struct {
 func start(t *testing.T, opt edgegaptest.Options) engine {
 	t.Helper()
 	f := edgegaptest.New(opt)
-	s := httptest.NewServer(f)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-		f.Close()
-	})
-	return engine{f, s.URL}
+	t.Cleanup(f.Close)
+	return engine{f, providertest.Serve(t, f, nil)}
 }
 
 func (e engine) client(t *testing.T, rates provider.Rates) *edgegap.Provider {

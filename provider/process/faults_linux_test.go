@@ -3,13 +3,12 @@ package process_test
 import (
 	"bufio"
 	"cmp"
-	stdcontext "context"
+	"context"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,8 +20,6 @@ import (
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/process"
 )
-
-func context() stdcontext.Context { return stdcontext.Background() }
 
 const within, tick = 20 * time.Second, 20 * time.Millisecond
 
@@ -39,7 +36,6 @@ func await(t *testing.T, p *process.Provider, ref provider.Ref, phase provider.P
 func deploy(t *testing.T, p *process.Provider, env ...string) provider.Ref {
 	t.Helper()
 	s := spec()
-	s.Tag, s.Owner = provider.NewTag(), "ld-test"
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
 		s.Env[name] = cmp.Or(value, "1")
@@ -89,7 +85,6 @@ func TestDirectorKilledBeforeStart(t *testing.T) {
 	dir := dirOf(t)
 	p := open(t, config(dir, false))
 	s := spec()
-	s.Tag, s.Owner = provider.NewTag(), "ld-test"
 	state := `{"tag":"` + string(s.Tag) + `","owner":"ld-test","app":"game","started":"2026-01-01T00:00:00Z"}`
 	require.NoError(t, os.Mkdir(filepath.Join(dir, string(s.Tag)), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, string(s.Tag), "state.json"), []byte(state), 0o600))
@@ -202,8 +197,8 @@ func TestEnvironment(t *testing.T) {
 	o := await(t, p, ref, provider.PhaseReady)
 	text := awaitLog(t, dir, ref, "args")
 	port := o.Ports["game"].External
-	require.Contains(t, text, `args ["--port=`+itoa(port)+`" "" "a b"]`)
-	require.Contains(t, text, "LATTICE_PORT_WEB_1="+itoa(o.Ports["web-1"].Internal))
+	require.Contains(t, text, `args ["--port=`+fmt.Sprint(port)+`" "" "a b"]`)
+	require.Contains(t, text, "LATTICE_PORT_WEB_1="+fmt.Sprint(o.Ports["web-1"].Internal))
 	require.NotContains(t, text, "HOME=")
 	require.NotContains(t, text, "PATH=")
 	files, err := filepath.Glob(filepath.Join(dir, string(ref), "*"))
@@ -231,7 +226,7 @@ func TestPortsOfServersBuiltForEdgegap(t *testing.T) {
 	port := await(t, p, ref, provider.PhaseReady).Ports["game"].External
 	text := awaitLog(t, dir, ref, "args")
 	require.Contains(t, text, `"ARBITRIUM_PUBLIC_IP=203.0.113.7"`)
-	require.Contains(t, text, `\"internal\":`+itoa(port)+`,\"external\":`+itoa(port))
+	require.Contains(t, text, `\"internal\":`+fmt.Sprint(port)+`,\"external\":`+fmt.Sprint(port))
 	require.NotContains(t, text, `\"internal\":0`)
 }
 
@@ -281,7 +276,7 @@ func TestEnds(t *testing.T) {
 	dir := dirOf(t)
 	p := open(t, config(dir, false))
 	s := spec()
-	s.Tag, s.Owner, s.Lifetime = provider.NewTag(), "ld-test", time.Second
+	s.Lifetime = time.Second
 	o, err := p.Deploy(t.Context(), s)
 	require.NoError(t, err)
 	require.WithinDuration(t, o.Started.Add(time.Second), o.Ends, time.Millisecond)
@@ -303,7 +298,6 @@ func TestHostIsFull(t *testing.T) {
 	p := open(t, cfg)
 	a, b := deploy(t, p), deploy(t, p)
 	s := spec()
-	s.Tag, s.Owner = provider.NewTag(), "ld-test"
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Capacity, provider.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "no port")
@@ -332,10 +326,9 @@ func TestLockHeld(t *testing.T) {
 	lock, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR, 0)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil }, within, tick)
-	ctx, cancel := stdcontext.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	s := spec()
-	s.Tag, s.Owner = provider.NewTag(), "ld-test"
 	_, err = p.Deploy(ctx, s)
 	require.Equal(t, provider.Transient, provider.KindOf(err), "%v", err)
 	require.Equal(t, provider.Transient, provider.KindOf(p.Stop(ctx, ref, 0)))
@@ -359,7 +352,7 @@ func TestConfigRefused(t *testing.T) {
 	}
 	p := open(t, config(t.TempDir(), false))
 	s := spec()
-	s.Tag, s.Owner, s.App = provider.NewTag(), "ld-test", "absent"
+	s.App = "absent"
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Permanent, provider.KindOf(err), "%v", err)
 }
@@ -372,7 +365,7 @@ func TestVariablesAreAllowedByName(t *testing.T) {
 	p := open(t, cfg)
 	for _, name := range []string{"LD_PRELOAD", "BASH_ENV", "ENV", "PATH", "PYTHONPATH", "NODE_OPTIONS", "MAP2", "map", "FLEET_TOKEN2", "TEST"} {
 		s := spec()
-		s.Tag, s.Owner, s.Env[name] = provider.NewTag(), "ld-test", "x"
+		s.Env[name] = "x"
 		_, err := p.Deploy(t.Context(), s)
 		require.Equal(t, provider.Permanent, provider.KindOf(err))
 		require.ErrorContains(t, err, "env: "+name+" is not allowed on this host: it allows TEST_*, MAP, FLEET")
@@ -382,5 +375,3 @@ func TestVariablesAreAllowedByName(t *testing.T) {
 	require.NoError(t, p.Stop(t.Context(), ref, 0))
 	await(t, p, ref, provider.PhaseGone)
 }
-
-func itoa(port uint16) string { return strconv.Itoa(int(port)) }

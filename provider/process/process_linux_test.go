@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -85,8 +86,8 @@ func director() {
 	}
 	defer p.Close()
 	s := spec()
-	s.Tag, s.Owner = provider.Tag(os.Getenv("TEST_TAG")), "ld-test"
-	if _, err := p.Deploy(context(), s); err != nil {
+	s.Tag = provider.Tag(os.Getenv("TEST_TAG"))
+	if _, err := p.Deploy(context.Background(), s); err != nil {
 		panic(err)
 	}
 	fmt.Println("deployed")
@@ -110,7 +111,8 @@ func config(dir string, endWithParent bool) process.Config {
 
 func spec() provider.Spec {
 	return provider.Spec{
-		App: "game", Env: provider.Env{"TEST_ROLE": "game", "FLEET_TOKEN": "s3cret-value"},
+		Tag: provider.NewTag(), Owner: "ld-test", App: "game",
+		Env:   provider.Env{"TEST_ROLE": "game", "FLEET_TOKEN": "s3cret-value"},
 		Ports: []provider.Port{{Name: "game", Protocol: provider.UDP}, {Name: "web-1", Protocol: provider.TCP}},
 	}
 }
@@ -136,17 +138,15 @@ func below(dir string) (pids []int) {
 
 func alive(dir string) int { return len(below(dir)) }
 
-// killAll ends what a failed test has left.
-func killAll(dir string) {
-	for _, pid := range below(dir) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-}
-
+// dirOf returns a directory below which no process is left when the test ends, also when it has failed.
 func dirOf(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	t.Cleanup(func() { killAll(dir) })
+	t.Cleanup(func() {
+		for _, pid := range below(dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 	return dir
 }
 

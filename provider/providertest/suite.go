@@ -20,6 +20,8 @@ type Engine struct {
 	New func(t *testing.T) provider.Provider
 	// Spec is a game server that becomes ready. The suite sets Tag and Owner.
 	Spec provider.Spec
+	// Owner of the game servers; ld-conformance by default. Engines that tests share have one for each test.
+	Owner provider.Owner
 	// AliveCount returns how many game servers run or cost money, by looking at the engine and not through the
 	// provider.
 	AliveCount func(t *testing.T) int
@@ -32,8 +34,6 @@ type Engine struct {
 	// Within bounds how long a server takes to become ready, and to end; 10 s by default.
 	Within time.Duration
 }
-
-const owner = provider.Owner("ld-conformance")
 
 // grace is short: the servers of the suite end at once.
 const grace = 5 * time.Second
@@ -57,6 +57,9 @@ func Run(t *testing.T, setup func(t *testing.T) Engine) {
 			if e.Within == 0 {
 				e.Within = 10 * time.Second
 			}
+			if e.Owner == "" {
+				e.Owner = "ld-conformance"
+			}
 			if e.UnknownApp == "" {
 				e.UnknownApp = provider.Permanent
 			}
@@ -76,7 +79,7 @@ type bench struct {
 
 func (b *bench) spec() provider.Spec {
 	s := b.Engine.Spec
-	s.Tag, s.Owner = provider.NewTag(), owner
+	s.Tag, s.Owner = provider.NewTag(), b.Owner
 	return s
 }
 
@@ -130,7 +133,7 @@ func (b *bench) until(what string, ok func() bool) {
 
 func (b *bench) find(p provider.Provider, tag provider.Tag) []provider.Observation {
 	b.Helper()
-	found, err := p.Find(b.Context(), owner, tag)
+	found, err := p.Find(b.Context(), b.Owner, tag)
 	require.NoError(b, err)
 	for _, o := range found {
 		require.Equal(b, tag, o.Tag)
@@ -144,7 +147,7 @@ func (b *bench) listAll() (all []provider.Observation) {
 	b.Helper()
 	b.until("a complete list", func() bool {
 		var err error
-		if all, err = provider.ListAll(b.Context(), b.Provider, owner); err != nil {
+		if all, err = provider.ListAll(b.Context(), b.Provider, b.Owner); err != nil {
 			require.Equal(b, provider.Transient, provider.KindOf(err), "%v", err)
 		}
 		return err == nil
@@ -287,8 +290,8 @@ func testCancelled(b *bench) {
 func (b *bench) reads(ctx context.Context, ref provider.Ref, want provider.Kind) {
 	b.Helper()
 	_, get := b.Get(ctx, ref)
-	_, find := b.Find(ctx, owner, provider.NewTag())
-	_, list := b.List(ctx, owner, "")
+	_, find := b.Find(ctx, b.Owner, provider.NewTag())
+	_, list := b.List(ctx, b.Owner, "")
 	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": b.Stop(ctx, ref, grace)} {
 		require.Error(b, err, call)
 		require.Equal(b, want, provider.KindOf(err), "%s: %v", call, err)
@@ -341,7 +344,7 @@ func testConcurrent(b *bench) {
 		}
 	}
 	parallel(n, func(i int) {
-		found, err := workers[(i+1)%len(workers)].Find(b.Context(), owner, specs[i].Tag)
+		found, err := workers[(i+1)%len(workers)].Find(b.Context(), b.Owner, specs[i].Tag)
 		if err == nil && (len(found) != 1 || found[0].Ref != refs[i]) {
 			err = fmt.Errorf("found %v instead of %s", found, refs[i])
 		}
