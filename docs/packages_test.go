@@ -165,7 +165,7 @@ func (l language) sections(file, text string) (all []section) {
 		all = l.declare(all, line, prose(comment), slices.Contains(isHidden, true))
 		comment = nil
 	}
-	return withoutEmpty(all)
+	return slices.DeleteFunc(all, func(s section) bool { return len(s.members) == 0 })
 }
 
 // declare adds what a line declares, with the comment before it.
@@ -195,13 +195,4 @@ func prose(lines []string) string {
 	text := crossReference.ReplaceAllString(strings.Join(lines, " "), "$1")
 	text = parameter.ReplaceAllString(text, "$1: ")
 	return strings.Join(strings.Fields(tag.ReplaceAllString(text, "")), " ")
-}
-
-func withoutEmpty(all []section) (kept []section) {
-	for _, s := range all {
-		if len(s.members) > 0 {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -16,6 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
@@ -31,22 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// login is the identity provider of the test: a private key, and the JWKS that the director trusts.
-func login(t *testing.T) (*bots.Issuer, *token.AccessVerifier) {
-	public, private, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
-	b64 := base64.RawURLEncoding.EncodeToString
-	jwk := fmt.Sprintf(`"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"dev","x":%q`, b64(public))
-	issuer := must.Get(bots.LoadIssuer(fmt.Sprintf(`{%s,"d":%q}`, jwk, b64(private.Seed()))))(t)
-	keys := must.Get(token.NewKeySource(`{"keys":[{`+jwk+`}]}`, token.SourceOptions{}))(t)
-	verifier := must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: keys}))(t)
-	return issuer, verifier
-}
-
 // process is a game server of its own.
-type process struct {
-	cmd *exec.Cmd
-}
+type process struct{ cmd *exec.Cmd }
 
 func startServer(t *testing.T, director, id string) *process {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "server", "--instance-id", id, "--region", "eu", "--modes", "ffa",
@@ -68,19 +53,21 @@ type match struct {
 	director *sdktest.Director
 	servers  map[string]*process // by instance id
 	swarm    *bots.Swarm
-	stop     context.CancelFunc
-	stopped  chan struct{}
+	stop     func() // the bots
 }
 
 func setup(t *testing.T) *match {
-	issuer, verifier := login(t)
+	login := must.Get(devlogin.New())(t)
+	issuer := must.Get(bots.LoadIssuer(string(login.JWK())))(t)
+	keys := must.Get(token.NewKeySource(login.JWKS(), token.SourceOptions{}))(t)
+	verifier := must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: keys}))(t)
 	director := must.Get(sdktest.New(sdktest.Options{FleetToken: "fleet-secret", Access: func(raw string) (string, error) {
 		claims, err := verifier.Verify(context.Background(), raw)
 		return claims.Subject, err
 	}}))(t)
 	web := httptest.NewServer(director)
 	t.Cleanup(web.Close)
-	m := &match{t: t, director: director, servers: map[string]*process{}, stopped: make(chan struct{})}
+	m := &match{t: t, director: director, servers: map[string]*process{}}
 	for _, id := range []string{"arena-1", "arena-2"} {
 		m.servers[id] = startServer(t, web.URL, id)
 	}
@@ -92,13 +79,7 @@ func setup(t *testing.T) *match {
 		PlayFor: bots.Span{Min: 300 * time.Millisecond, Max: 900 * time.Millisecond}, Seed: 3,
 		Rest: bots.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond},
 	}))(t)
-	ctx, stop := context.WithCancel(t.Context())
-	m.stop = stop
-	go func() {
-		defer close(m.stopped)
-		m.swarm.Run(ctx)
-	}()
-	t.Cleanup(func() { stop(); <-m.stopped })
+	m.stop = background.Loop(t, m.swarm.Run)
 	return m
 }
 
@@ -155,7 +136,6 @@ func TestArena(t *testing.T) {
 	})
 
 	m.stop()
-	<-m.stopped
 	m.eventually("the director hears that all have left", func() bool { return m.connected() == 0 })
 	for id, server := range m.servers {
 		if id != dead {
@@ -190,7 +170,6 @@ func TestDrainCutsNobodyOff(t *testing.T) {
 	require.NoError(t, m.servers[id].signal(t, syscall.SIGTERM))
 	require.NotContains(t, m.director.Instances(), id)
 	m.stop()
-	<-m.stopped
 	total := m.swarm.Stats().Total()
 	require.Zero(t, total.Errors["cut_off"], "%v", total.Errors) // connections that are not admitted yet may be refused
 	for other, server := range m.servers {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,17 +32,12 @@ func replica(t *testing.T, url string) string {
 		realtime.Options{Addr: "127.0.0.1:0", AuthMode: realtime.AuthRequired, MasterSecret: master,
 			RequireKey: true}))(t)
 	require.NoError(t, server.Listen(t.Context()))
-	ctx, end := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { server.Run(ctx) })
-	running.Go(func() { _ = server.Serve() })
+	background.Loop(t, server.Run, func(context.Context) { _ = server.Serve() })
 	t.Cleanup(func() {
 		// half of it is for closing connections one by one
 		limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = server.Stop(limit)
-		end()
-		running.Wait()
 	})
 	require.Eventually(t, server.IsReady, time.Minute, time.Millisecond)
 	return "ws://" + server.Addr().String()

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -29,32 +29,13 @@ func replica(t *testing.T, url string) string {
 		Store: store, Registration: 50 * time.Millisecond, Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute,
 	}))(t)
 	require.NoError(t, server.Listen(t.Context()))
-	ctx, end := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { server.Run(ctx) })
-	running.Go(func() { _ = server.Serve() })
+	background.Loop(t, server.Run, func(context.Context) { _ = server.Serve() })
 	t.Cleanup(func() {
 		limit, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, server.Stop(limit))
-		end()
-		running.Wait()
 	})
 	return server.Addrs()[0].String()
-}
-
-// connects returns the players by the address that they were assigned to.
-func connects(t *testing.T, log string) map[string][]string {
-	rooms := map[string][]string{}
-	for line := range strings.Lines(log) {
-		var said struct{ Msg, Player, To, Level string }
-		require.NoError(t, json.Unmarshal([]byte(line), &said))
-		require.Equal(t, "INFO", said.Level, line)
-		if said.Msg == "connects" {
-			rooms[said.To] = append(rooms[said.To], said.Player)
-		}
-	}
-	return rooms
 }
 
 // Pins Open Match programs that do not work with several replicas, players who are assigned twice or play alone, and a
@@ -70,7 +51,15 @@ func TestAgainstTwoReplicas(t *testing.T) {
 		"5s",
 	})
 	require.NoError(t, err)
-	rooms := connects(t, said.String())
+	rooms := map[string][]string{} // players by the address that they were assigned to
+	for line := range strings.Lines(said.String()) {
+		var said struct{ Msg, Player, To, Level string }
+		require.NoError(t, json.Unmarshal([]byte(line), &said))
+		require.Equal(t, "INFO", said.Level, line)
+		if said.Msg == "connects" {
+			rooms[said.To] = append(rooms[said.To], said.Player)
+		}
+	}
 	seen := map[string]bool{}
 	for room, players := range rooms {
 		require.Len(t, players, 2, room)

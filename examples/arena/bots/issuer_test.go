@@ -1,9 +1,6 @@
 package bots_test
 
 import (
-	"crypto/ed25519"
-	"encoding/base64"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 )
 
 // keyPair makes a private JWK and the JWK set with its public half.
 func keyPair(t *testing.T) (private, set string) {
-	public, key, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
-	b64 := base64.RawURLEncoding.EncodeToString
-	common := fmt.Sprintf(`"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"dev","x":%q`, b64(public))
-	return fmt.Sprintf(`{%s,"d":%q}`, common, b64(key.Seed())), fmt.Sprintf(`{"keys":[{%s}]}`, common)
+	login := must.Get(devlogin.New())(t)
+	return string(login.JWK()), login.JWKS()
 }
 
 // A director accepts the tokens: the test verifies them with the director's own code.
