@@ -89,7 +89,7 @@ var breakages = map[string]breakage{
 	},
 	"pools": {
 		func(i *installation) func() {
-			i.applyPools("apps: [{app: arena, version: a, provider: manual, launch: arena, modes: [duel], capacity: 8, max_players: 2}]\npools: [{region: eu, app: arena, version: a, max: 1}]\n")
+			i.ApplyPools("apps: [{app: arena, version: a, provider: manual, launch: arena, modes: [duel], capacity: 8, max_players: 2}]\npools: [{region: eu, app: arena, version: a, max: 1}]\n")
 			return func() {}
 		},
 		doctor.Fail, `^no worker plans eu/arena/a \(manual\)$`,

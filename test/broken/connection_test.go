@@ -1,7 +1,6 @@
 package broken
 
 import (
-	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,18 +11,12 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
 // asRole is the database of an installation for another role.
-func (i *installation) asRole(role string) string {
-	i.T.Helper()
-	u := must.Get(url.Parse(i.Cluster.URL("postgres")))(i.T)
-	q := u.Query()
-	q.Set("user", role)
-	u.RawQuery = q.Encode()
-	return u.String()
+func asRole(i *installation, role string) string {
+	return dbtest.WithParameters(i.T, i.Cluster.URL("postgres"), "user", role)
 }
 
 // connections are databases that doctor alone cannot use, and what it says first.
@@ -45,20 +38,20 @@ var connections = map[string]struct {
 		"database", "^does not answer$", "^the host name cannot be resolved$",
 	},
 	"the role does not exist": {
-		func(i *installation) string { return i.asRole("stranger") },
+		func(i *installation) string { return asRole(i, "stranger") },
 		"database", "^refuses the connection$", `^role "stranger" does not exist \(SQLSTATE 28000\)$`,
 	},
 	"the role has too many connections": {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
-			return i.asRole("crowded")
+			return asRole(i, "crowded")
 		},
 		"database", "^refuses the connection$", `^too many connections for role "crowded" \(SQLSTATE 53300\)$`,
 	},
 	"the role may read nothing": {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE nosy LOGIN")
-			return i.asRole("nosy")
+			return asRole(i, "nosy")
 		},
 		"schema", "^not known: it could not be checked$", `^permission denied .* \(SQLSTATE 42501\)$`,
 	},
@@ -66,7 +59,7 @@ var connections = map[string]struct {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE lost LOGIN")
 			i.ExecSQL("ALTER ROLE lost SET search_path = nowhere")
-			return i.asRole("lost")
+			return asRole(i, "lost")
 		},
 		"schema", `^the director's tables are not there; this build needs version \d+$`, "",
 	},

@@ -17,12 +17,10 @@ import (
 func (i *installation) newServers(n int) {
 	i.T.Helper()
 	for k := range n {
-		status, answer, err := i.PostFleet("/fleet/register", rigtest.Fields{
+		i.RequireOK(i.PostFleet("/fleet/register", rigtest.Fields{
 			"instance_id": fmt.Sprintf("s%d", k), "endpoint": fmt.Sprintf("203.0.113.1:%d", 7000+k), "region": "eu",
 			"modes": []string{"duel"}, "capacity": 4,
-		})
-		require.NoError(i.T, err)
-		require.Equal(i.T, http.StatusOK, status, answer)
+		}))
 	}
 }
 
@@ -79,10 +77,7 @@ var faults = map[string]fault{
 			const crowd = "name: ranked\nteams: [{name: a, players: 32, count: 2}]\n"
 			i.ApplyProfile(crowd)
 			for k := range 6 {
-				status, answer, err := i.PostPlay(fmt.Sprint("p", k), "/tickets",
-					rigtest.Fields{"profiles": []string{"ranked"}})
-				require.NoError(i.T, err)
-				require.Equal(i.T, http.StatusCreated, status, answer)
+				i.QueueFor(fmt.Sprint("p", k), "ranked")
 			}
 			i.ApplyProfile(crowd + "rules: [{latency: 60ms}]\n")
 		},

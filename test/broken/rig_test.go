@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -22,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -55,14 +55,6 @@ func newInstallation(t *testing.T, r *rigtest.Rig) *installation {
 	return i
 }
 
-// applyPools applies app versions and pools, in YAML.
-func (i *installation) applyPools(document string) {
-	i.T.Helper()
-	file := filepath.Join(i.T.TempDir(), "pools.yaml")
-	require.NoError(i.T, os.WriteFile(file, []byte(document), 0o600))
-	i.RunCommand("pools", "apply", "-f", file)
-}
-
 // diagnose runs doctor until a diagnosis satisfies want, and returns it.
 func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diagnosis) {
 	i.T.Helper()
@@ -79,12 +71,10 @@ func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diag
 // ready returns what /readyz of the replica answers.
 func (i *installation) ready() (status int, detail string) {
 	i.T.Helper()
-	res, err := i.HTTPClient.Get(i.replica.URL + "/readyz")
+	status, answer, err := i.CallJSON(i.T.Context(), http.MethodGet, i.replica.URL+"/readyz", http.Header{}, nil)
 	require.NoError(i.T, err)
-	defer func() { _ = res.Body.Close() }()
-	var p struct{ Detail string }
-	require.NoError(i.T, json.NewDecoder(res.Body).Decode(&p))
-	return res.StatusCode, p.Detail
+	detail, _ = answer["detail"].(string)
+	return status, detail
 }
 
 // health returns the console's page of health, as an operator sees it.
@@ -95,7 +85,7 @@ func (i *installation) health() string {
 	res, err := client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}})
 	require.NoError(i.T, err)
 	_ = res.Body.Close()
-	return html.UnescapeString(get(i.T, client, "http://"+i.console+"/health"))
+	return html.UnescapeString(webtest.Send(i.T, client, webtest.Request(i.T, http.MethodGet, "http://"+i.console+"/health", nil)).Body)
 }
 
 var firstProblem = regexp.MustCompile(`(?s)<p class="note \w+"><strong>([^<]+):</strong> (.*?)<br>`)
@@ -107,15 +97,6 @@ func firstOf(page string) (check, says string) {
 		return "", ""
 	}
 	return found[1], found[2]
-}
-
-func get(t *testing.T, client *http.Client, at string) string {
-	t.Helper()
-	res, err := client.Get(at)
-	require.NoError(t, err)
-	defer func() { _ = res.Body.Close() }()
-	text := must.Get(io.ReadAll(res.Body))(t)
-	return string(text)
 }
 
 var gauge = regexp.MustCompile(`(?m)^(director_(?:finding_severity|key_set_keys)\{[^}]*\}) ([0-9.]+)$`)
@@ -133,7 +114,8 @@ func (i *installation) requireAlert(name string) {
 	var out []byte
 	require.Eventually(i.T, func() bool {
 		var series strings.Builder
-		for _, m := range gauge.FindAllStringSubmatch(get(i.T, i.HTTPClient, "http://"+i.metrics+"/metrics"), -1) {
+		_, metrics := clitest.Get(i.T, "http://"+i.metrics+"/metrics")
+		for _, m := range gauge.FindAllStringSubmatch(metrics, -1) {
 			fmt.Fprintf(&series, "      - {series: '%s', values: '%sx80'}\n", m[1], m[2])
 		}
 		file := filepath.Join(i.T.TempDir(), "alert.yaml")

@@ -86,11 +86,8 @@ func TestChromiumSearchAndTry(t *testing.T) {
 	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.PlayerLogin.AccessToken("ann"))))
 	chromiumtest.Eval[bool](p, `document.activeElement.closest('.auth-container').querySelector('.btn.authorize').click(), true`)
 	click(p, ".close-modal")
-	status, answer, err := r.PostFleet("/fleet/register",
-		rigtest.Fields{"instance_id": "a", "endpoint": "h:1", "region": "eu-west", "modes": []string{"duel"},
-			"capacity": 8})
-	require.NoError(t, err)
-	require.Equal(t, 200, status, answer)
+	r.RequireOK(r.PostFleet("/fleet/register", rigtest.Fields{"instance_id": "a", "endpoint": "h:1",
+		"region": "eu-west", "modes": []string{"duel"}, "capacity": 8}))
 	click(p, ".opblock.is-open .execute")
 	p.Until("document.querySelector('.live-responses-table td.response-col_status')")
 	require.Contains(t, chromiumtest.Eval[string](p, "document.querySelector('.live-responses-table').textContent"), `"session_handle"`)

@@ -49,20 +49,33 @@ func shown(t *testing.T, part *regexp.Regexp) (found []string) {
 	return found
 }
 
+// shownTickets returns the tickets of players that the documentation shows.
+func shownTickets(t *testing.T) (tickets []ticket) {
+	t.Helper()
+	for _, body := range shown(t, shownTicket) {
+		own := ticket{body: body}
+		// the members of a lobby queue over its WebSocket, in tests of its own
+		if json.Unmarshal([]byte(body), &own) == nil && len(own.Party) > 0 {
+			tickets = append(tickets, own)
+		}
+	}
+	return tickets
+}
+
 // ticket is the body of POST /tickets, as far as copies of it differ.
 type ticket struct {
+	body     string
 	Profiles []string                  `json:"profiles"`
 	Party    []string                  `json:"party"`
 	Players  map[string]rigtest.Fields `json:"players"`
 }
 
-// copyOf returns a ticket as other players post it for one profile, of whom each would play the role.
-func copyOf(t *testing.T, body, profile string, players int, name, role string) (sub string, posted rigtest.Fields) {
+// copyFor returns the ticket as other players post it for one profile, of whom each would play the role.
+func (own ticket) copyFor(t *testing.T, profile string, players int, name, role string) (party []string,
+	posted rigtest.Fields) {
 	t.Helper()
-	var own ticket
-	require.NoError(t, json.Unmarshal([]byte(body), &posted))
-	require.NoError(t, json.Unmarshal([]byte(body), &own))
-	party, of := []string{}, rigtest.Fields{}
+	require.NoError(t, json.Unmarshal([]byte(own.body), &posted))
+	of := rigtest.Fields{}
 	for _, member := range own.Party[:min(players, len(own.Party))] {
 		attributes := map[string]any{}
 		if shown, ok := own.Players[member]["attributes"].(map[string]any); ok {
@@ -73,7 +86,7 @@ func copyOf(t *testing.T, body, profile string, players int, name, role string) 
 		of[name+member] = rigtest.Fields{"attributes": attributes}
 	}
 	posted["profiles"], posted["party"], posted["players"] = []string{profile}, party, of
-	return party[0], posted
+	return party, posted
 }
 
 // Pins documentation whose tickets no profile of it matches. Every profile of the documentation is applied, and copies
@@ -95,46 +108,27 @@ func TestTheTicketsShownAreMatched(t *testing.T) {
 		name := fmt.Sprint("shown-", i)
 		r.ApplyProfile(strings.Replace(document, "name: "+p.Name, "name: "+name, 1))
 		modes = slices.Compact(slices.Sorted(slices.Values(append(modes, p.Modes...))))
-		register(t, r, modes)
-		for j, body := range tickets {
-			if slices.Contains(profilesOf(t, body), p.Name) {
-				waiting = append(waiting, postCopies(t, r, name, body, fmt.Sprintf("%d-%d-", i, j)))
+		register(r, modes)
+		for j, own := range tickets {
+			if slices.Contains(own.Profiles, p.Name) {
+				waiting = append(waiting, postCopies(r, name, own, fmt.Sprintf("%d-%d-", i, j)))
 			}
 		}
 	}
 	require.NotEmpty(t, waiting)
 	require.Eventually(t, func() bool {
-		register(t, r, modes)
-		waiting = slices.DeleteFunc(waiting, func(m shownMatch) bool { return m.isMade(t, r) })
+		register(r, modes)
+		waiting = slices.DeleteFunc(waiting, func(m shownMatch) bool { return m.isMade(r) })
 		return len(waiting) == 0
 	}, 2*time.Minute, time.Second, "no match of %v", &waiting)
 }
 
-// shownTickets returns the bodies of all tickets of players that the documentation shows.
-func shownTickets(t *testing.T) []string {
-	t.Helper()
-	return slices.DeleteFunc(shown(t, shownTicket), func(body string) bool {
-		var own ticket
-		// the members of a lobby queue over its WebSocket, in tests of its own
-		return json.Unmarshal([]byte(body), &own) != nil || len(own.Party) == 0
-	})
-}
-
-func profilesOf(t *testing.T, body string) []string {
-	t.Helper()
-	var own ticket
-	require.NoError(t, json.Unmarshal([]byte(body), &own))
-	return own.Profiles
-}
-
 // register registers a game server with room for all, which also renews its lease.
-func register(t *testing.T, r *rigtest.Rig, modes []string) {
-	t.Helper()
-	status, answer, err := r.PostFleet("/fleet/register", rigtest.Fields{
+func register(r *rigtest.Rig, modes []string) {
+	r.T.Helper()
+	r.RequireOK(r.PostFleet("/fleet/register", rigtest.Fields{
 		"instance_id": "game", "endpoint": "203.0.113.7:7777", "region": "eu", "modes": modes, "capacity": 1000,
-	})
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status, answer)
+	}))
 }
 
 // shownMatch is a match that is to be made of copies of a ticket.
@@ -143,45 +137,34 @@ type shownMatch struct {
 	parties map[string][]string // by ticket
 }
 
-func postCopies(t *testing.T, r *rigtest.Rig, profile, body, name string) shownMatch {
-	t.Helper()
-	m := shownMatch{body: body, parties: map[string][]string{}}
+func postCopies(r *rigtest.Rig, profile string, own ticket, name string) shownMatch {
+	r.T.Helper()
+	m := shownMatch{body: own.body, parties: map[string][]string{}}
 	for i, role := range []string{"tank", "tank", "healer", "healer"} {
 		for players := range 2 {
-			sub, copied := copyOf(t, body, profile, players+1, fmt.Sprint(name, i, players, "-"), role)
-			status, answer, err := r.PostPlay(sub, "/tickets", copied)
-			require.NoError(t, err)
-			require.Equal(t, http.StatusCreated, status, "%v: %s", answer, body)
-			m.parties[answer["ticket_id"].(string)] = copied["party"].([]string)
+			party, copied := own.copyFor(r.T, profile, players+1, fmt.Sprint(name, i, players, "-"), role)
+			answer := r.RequireStatus(http.StatusCreated)(r.PostPlay(party[0], "/tickets", copied))
+			m.parties[answer["ticket_id"].(string)] = party
 		}
 	}
 	return m
 }
 
-// isMade reports whether one of the tickets is assigned.
-func (m shownMatch) isMade(t *testing.T, r *rigtest.Rig) bool {
-	t.Helper()
+// isMade reports whether one of the tickets is assigned. Players accept the match that asks them.
+func (m shownMatch) isMade(r *rigtest.Rig) bool {
+	r.T.Helper()
 	for id, party := range m.parties {
-		if stateOf(t, r, id, party) == "assigned" {
+		answer := r.RequireOK(r.CallJSON(r.T.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id,
+			r.HeaderOf(party[0]), nil))
+		switch answer["state"] {
+		case "assigned":
 			return true
+		case "accepting":
+			for _, sub := range party {
+				_, _, err := r.PostPlay(sub, "/tickets/"+id+"/accept", rigtest.Fields{"match_id": answer["match_id"]})
+				require.NoError(r.T, err)
+			}
 		}
 	}
 	return false
-}
-
-// stateOf returns the state of a ticket, after its players have accepted the match that asks them.
-func stateOf(t *testing.T, r *rigtest.Rig, id string, party []string) string {
-	t.Helper()
-	status, answer, err := r.CallJSON(t.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id, r.HeaderOf(party[0]),
-		nil)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status, answer)
-	if answer["state"] == "accepting" {
-		for _, sub := range party {
-			_, _, err := r.PostJSON(r.NextReplica(), "/tickets/"+id+"/accept", r.HeaderOf(sub),
-				rigtest.Fields{"match_id": answer["match_id"]})
-			require.NoError(t, err)
-		}
-	}
-	return answer["state"].(string)
 }

@@ -11,14 +11,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
@@ -84,9 +85,9 @@ func newTutorial(t *testing.T) *tutorial {
 }
 
 // start starts a process that is interrupted when the test ends, and returns what it prints.
-func (r *tutorial) start(name string, args ...string) (*exec.Cmd, *output) {
+func (r *tutorial) start(name string, args ...string) (*exec.Cmd, *logtest.Buffer) {
 	r.t.Helper()
-	cmd, out := exec.Command(name, args...), &output{}
+	cmd, out := exec.Command(name, args...), &logtest.Buffer{}
 	cmd.Env, cmd.Stdout, cmd.Stderr = r.env, out, r.t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(r.t, cmd.Start())
@@ -95,24 +96,6 @@ func (r *tutorial) start(name string, args ...string) (*exec.Cmd, *output) {
 		_ = cmd.Wait()
 	})
 	return cmd, out
-}
-
-// output collects what a process prints.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // shell is a bash that runs one command after the other.
@@ -177,19 +160,11 @@ func (r *tutorial) plain(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// latest is a text that is read when it is printed.
-type latest struct{ text *string }
-
-func (l latest) String() string { return *l.text }
-
 func (r *tutorial) requireOutput(b block, got func() string) {
 	r.t.Helper()
-	want, last := r.plain(b.output), ""
-	arrives := func() bool {
-		last = r.plain(got())
-		return last == want
-	}
-	require.Eventually(r.t, arrives, 90*time.Second, 250*time.Millisecond, "%s: want\n%s\ngot\n%s", b.command, want, latest{&last})
+	require.EventuallyWithT(r.t, func(c *assert.CollectT) {
+		require.Equal(c, r.plain(b.output), r.plain(got()))
+	}, 90*time.Second, 250*time.Millisecond, b.command)
 }
 
 func (r *tutorial) play(b block) {

@@ -20,47 +20,41 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu", "DIRECTOR_LEASE_TTL=5s")
 	first := r.replica()
 	quiet := newSilence()
-	game := r.attach("eu1", func(c *agents.Config) {
+	game, _ := r.attach("eu1", func(c *agents.Config) {
 		c.Labels = map[string]string{"matchmaking": "true"}
 		c.Send = quiet.send
 	})
 	r.awaitListed(1)
 	second := r.replica("--work")
 
-	var seat fields
-	require.Eventually(t, func() bool {
-		status, answer, _ := r.PostJSON(second.URL, "/matchmake", r.HeaderOf("ann"),
-			fields{"region": "eu", "mode": "duel", "max_players": 2})
-		seat = answer
-		return status == http.StatusOK
-	}, 20*time.Second, 100*time.Millisecond)
-	<-quiet.begins
-	var status int
 	var answer fields
+	awaitStatus := func(want int, sub, path string, body fields) fields {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			var status int
+			status, answer, _ = r.PostJSON(second.URL, path, r.HeaderOf(sub), body)
+			return status == want
+		}, 20*time.Second, 50*time.Millisecond)
+		return answer
+	}
+	asked := fields{"region": "eu", "mode": "duel", "max_players": 2}
+	seat := awaitStatus(http.StatusOK, "ann", "/matchmake", asked)
+	resolved := fields{"session_handle": seat["session_handle"]}
+	<-quiet.begins
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
-		status, answer, _ = r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
-			fields{"session_handle": seat["session_handle"]})
-		require.Equal(t, http.StatusServiceUnavailable, status, answer)
-		return answer["code"] == "room_pending"
+		return r.RequireStatus(http.StatusServiceUnavailable)(r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
+			resolved))["code"] == "room_pending"
 	}, 20*time.Second, 50*time.Millisecond)
 	first.Process.Kill()
 	r.address.RemoveAddr(first.orchestrator)
 	quiet.over.Store(true)
 	began := time.Now()
-	require.Eventually(t, func() bool {
-		status, answer, _ = r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
-			fields{"session_handle": seat["session_handle"]})
-		return status == http.StatusOK
-	}, 20*time.Second, 50*time.Millisecond)
+	awaitStatus(http.StatusOK, "ann", "/resolve", resolved)
 	t.Logf("resolved %s after the replica was killed", time.Since(began))
 	require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
-	require.Equal(t, []string{roomOf(seat)}, roomsOf(game))
+	require.Equal(t, seat["session_id"], "eu."+strings.Join(roomsOf(game), " "))
 
-	require.Eventually(t, func() bool {
-		status, answer, _ = r.PostJSON(second.URL, "/matchmake", r.HeaderOf("bob"),
-			fields{"region": "eu", "mode": "duel", "max_players": 2})
-		return status == http.StatusOK
-	}, 10*time.Second, 100*time.Millisecond)
+	awaitStatus(http.StatusOK, "bob", "/matchmake", asked)
 	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM sessions"))
 	r.RequireInvariants()
@@ -74,9 +68,9 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")
 	r.replica("--work")
 	r.ApplyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
-	game := r.attach("eu1", func(c *agents.Config) { c.Labels = map[string]string{"matchmaking": "true"} })
+	game, _ := r.attach("eu1", func(c *agents.Config) { c.Labels = map[string]string{"matchmaking": "true"} })
 	for _, sub := range []string{"ann", "bob"} {
-		r.queueFor(sub, "duel")
+		r.QueueFor(sub, "duel")
 	}
 	require.Eventually(t, func() bool { return len(roomsOf(game)) == 1 }, 20*time.Second, 50*time.Millisecond)
 	require.Equal(t, roomsOf(game)[0], one[string](r.rig,
@@ -84,22 +78,13 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM commands"))
 	handle := one[string](r.rig, "SELECT handle FROM sessions")
 	for _, sub := range []string{"ann", "bob"} {
-		answer, err := r.PlayUntilOK(t.Context(), sub, "/resolve", fields{"session_handle": handle})
-		require.NoError(t, err)
+		answer := r.PlayUntilDone(t.Context(), sub, "/resolve", fields{"session_handle": handle})
 		require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
 	}
 
 	game.CloseRoom(roomsOf(game)[0])
-	require.Eventually(t, func() bool {
-		return one[int](r.rig, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'") == 1
-	}, 20*time.Second, 50*time.Millisecond)
+	r.AwaitTrue("SELECT count(*) = 1 FROM session_history WHERE reason = 'room_gone'")
 	r.RequireInvariants()
-}
-
-// roomOf returns the room of a session.
-func roomOf(seat fields) string {
-	_, id, _ := strings.Cut(seat["session_id"].(string), ".")
-	return id
 }
 
 func roomsOf(a *agents.Agent) (ids []string) {

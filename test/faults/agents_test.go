@@ -26,10 +26,7 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 	r := newAgentRig(t)
 	replicas := []*replicaOfAgents{r.replica("--work"), r.replica(), r.replica()}
 	const servers, callers = 12, 8
-	for n := range servers {
-		r.attach(fmt.Sprint("eu", n))
-	}
-	r.awaitListed(servers)
+	games := r.attachAll(servers)
 
 	ctx, stop := context.WithTimeout(t.Context(), 12*time.Second)
 	defer stop()
@@ -58,7 +55,7 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 
 	// The rooms in the agents' processes are the reference.
 	hosts := map[string]int{}
-	for _, a := range r.agents {
+	for _, a := range games {
 		for _, room := range a.Snapshot().Rooms {
 			hosts[room.ID]++
 		}
@@ -86,10 +83,7 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 	r.replica("--work")
 	frozen := r.replica()
 	const servers = 6
-	for n := range servers {
-		r.attach(fmt.Sprint("eu", n))
-	}
-	r.awaitListed(servers)
+	r.attachAll(servers)
 	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"),
 		"both replicas have agents")
 
@@ -110,9 +104,7 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 	require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 	r.address.AddAddr(frozen.orchestrator)
 	r.awaitListed(servers)
-	require.Eventually(t, func() bool {
-		return one[int](r.rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == servers
-	}, 20*time.Second, 100*time.Millisecond)
+	r.AwaitTrue("SELECT count(*) = $1 FROM agent_states WHERE left_at IS NULL AND NOT doubted", servers)
 	r.RequireInvariants()
 }
 
@@ -124,10 +116,7 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	r.replica("--work")
 	const servers = 4
 	var closed sync.Map
-	for n := range servers {
-		r.attach(fmt.Sprint("eu", n), func(c *agents.Config) { c.Closed = func(err error) { closed.Store(n, err) } })
-	}
-	r.awaitListed(servers)
+	r.attachAll(servers, func(c *agents.Config) { c.Closed = func(err error) { closed.Store(c.Name, err) } })
 	require.True(t, r.create(t.Context(), "before"))
 
 	require.NoError(t, r.Cluster.StopImmediate())
@@ -165,17 +154,12 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 	killed := r.replica()
 	lost := r.awaitReplicas(2)
 	r.replica()
-	for n := range servers {
-		r.attach(fmt.Sprint("eu", n), func(c *agents.Config) { c.Random = nil })
-	}
-	r.awaitListed(servers)
+	r.attachAll(servers, func(c *agents.Config) { c.Random = nil })
 
 	killed.Process.Kill()
 	r.address.RemoveAddr(killed.orchestrator)
 	began := time.Now()
-	joined := "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted AND replica <> $1"
-	require.Eventually(t, func() bool { return one[int](r.rig, joined, lost) == servers }, 30*time.Second,
-		20*time.Millisecond)
+	r.AwaitTrue("SELECT count(*) = $1 FROM agent_states WHERE left_at IS NULL AND NOT doubted AND replica <> $2", servers, lost)
 	t.Logf("%d game servers are with living replicas %s after the third replica was killed", servers, time.Since(began))
 	r.awaitListed(servers)
 	t.Logf("all are listed after %s", time.Since(began))
@@ -207,7 +191,7 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	r := newAgentRig(t)
 	first := r.replica()
 	quiet := newSilence()
-	game := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	game, _ := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
 	r.awaitListed(1)
 	before := game.InstanceID()
 	second := r.replica("--work")
@@ -244,7 +228,7 @@ func TestACallEndsWithItsGameServer(t *testing.T) {
 	r := newAgentRig(t)
 	r.replica("--work")
 	quiet := newSilence()
-	cut := r.attachUntil("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	_, cut := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
 	r.awaitListed(1)
 	answered := make(chan string, 1)
 	go func() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -63,9 +62,7 @@ func TestABevygapClientStartsItsServer(t *testing.T) {
 		"DIRECTOR_PUBLIC_URL=http://"+addr,
 		"DIRECTOR_PROCESS_COMMANDS=game="+self+" "+netcodeGame, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
 		"DIRECTOR_PROCESS_PORTS=31600-31699")}
-	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(bevygapPool), 0o600))
-	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
+	r.ApplyPools(bevygapPool)
 	replica := r.StartReplica(addr, "--work")
 	r.AwaitReady(replica)
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,12 +17,10 @@ import (
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/test/rigtest"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
-
-// bevygapPatience bounds a wait of this test; leases last longer.
-const bevygapPatience = 60 * time.Second
 
 // bevygapRig is an installation with a pool that no worker serves: its servers start when the test says so.
 type bevygapRig struct {
@@ -31,28 +28,15 @@ type bevygapRig struct {
 	key netcode.Key
 }
 
-func newBevygapRig(t *testing.T) *bevygapRig {
-	t.Helper()
-	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000",
-		"DIRECTOR_BEVYGAP_WAIT=5m", "DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
-	r.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
-	r.ExecSQL(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
-	r.ExecSQL(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
-	return r
-}
-
 // startServer registers a server of the pool, as a worker and the server do together.
 func (r *bevygapRig) startServer(url string, capacity int) {
 	r.T.Helper()
 	id := uuid.New()
 	sealed, by := keytest.Sealer(r.T, 7).SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
-	status, answer, err := r.PostJSON(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
+	answer := r.RequireOK(r.PostJSON(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
 		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"},
 		"capacity": capacity,
-	})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	}))
 	r.ExecSQL(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
 		VALUES ('eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), $1::uuid::text, '192.0.2.7',
 			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, 'aa:bb', $4, NULL)`,
@@ -70,61 +54,42 @@ type bevygapClient struct {
 	err    error
 }
 
-// ask connects, sends what bevygap's client sends, and reads until the connection ends, as one that answers no pings is
-// closed.
-func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
-	ws, response, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
-	if err != nil {
-		return nil, err
-	}
-	if response.Body != nil {
-		defer func() { _ = response.Body.Close() }()
-	}
-	r.T.Cleanup(func() { _ = ws.CloseNow() })
-	c := &bevygapClient{ws: ws, ended: make(chan struct{})}
-	go c.listen(r.T.Context())
-	return c, ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+// askAll connects n clients at once, which send what bevygap's client sends, and read until the connection ends, as one
+// that answers no pings is closed.
+func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
+	r.T.Helper()
+	clients = make([]*bevygapClient, n)
+	rigtest.Each(n, n, func(i int) {
+		ws, _, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil) //nolint:bodyclose // it is the connection's
+		if err == nil {
+			r.T.Cleanup(func() { _ = ws.CloseNow() })
+			err = ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+		}
+		if err != nil {
+			r.T.Error(err)
+			return
+		}
+		clients[i] = &bevygapClient{ws: ws, ended: make(chan struct{})}
+		go clients[i].listen(r.T.Context())
+	})
+	require.False(r.T, r.T.Failed())
+	return clients
 }
 
 func (c *bevygapClient) listen(ctx context.Context) {
 	defer close(c.ended)
-	for {
-		_, text, err := c.ws.Read(ctx)
-		if err != nil {
-			c.err = err
-			return
+	for c.err == nil {
+		var text []byte
+		if _, text, c.err = c.ws.Read(ctx); c.err == nil {
+			c.frames = append(c.frames, string(text))
 		}
-		c.frames = append(c.frames, string(text))
 	}
 }
 
-func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
+// awaitDemand waits until so many players wait of those that have begun at a time or later.
+func (r *bevygapRig) awaitDemand(begun time.Time, players int) {
 	r.T.Helper()
-	clients = make([]*bevygapClient, n)
-	errs := make([]error, n)
-	var asking sync.WaitGroup
-	for i := range n {
-		asking.Go(func() { clients[i], errs[i] = r.ask(url) })
-	}
-	asking.Wait()
-	for _, err := range errs {
-		require.NoError(r.T, err)
-	}
-	return clients
-}
-
-// awaitDemand waits until so many players wait.
-func (r *bevygapRig) awaitDemand(players int) {
-	r.T.Helper()
-	r.awaitDemandSince(time.Time{}, players)
-}
-
-// awaitDemandSince waits until so many players wait of those that have begun at a time or later.
-func (r *bevygapRig) awaitDemandSince(begun time.Time, players int) {
-	r.T.Helper()
-	require.Eventually(r.T, func() bool {
-		return one[int](r.rig, "SELECT coalesce(sum(players), 0) FROM ops.demand WHERE expires_at > now() AND since >= $1", begun) == players
-	}, bevygapPatience, 20*time.Millisecond, "%d players wait", players)
+	r.AwaitTrue("SELECT coalesce(sum(players), 0) = $2 FROM ops.demand WHERE expires_at > now() AND since >= $1", begun, players)
 }
 
 var (
@@ -156,16 +121,21 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestKilledWorkersStartEachServerOnce")
-	r := newBevygapRig(t)
+	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000", "DIRECTOR_BEVYGAP_WAIT=5m",
+		"DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
+	r.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
+	r.ExecSQL(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
+	r.ExecSQL(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
 	stays, dies := r.ServeReplica(), r.ServeReplica()
 	patient, killed := r.askAll(stays.URL, 100), r.askAll(dies.URL, 100)
-	r.awaitDemand(200)
+	r.awaitDemand(time.Time{}, 200)
 
 	leavers, patient := patient[:20], patient[20:]
 	for _, c := range leavers {
 		require.NoError(t, c.ws.CloseNow())
 	}
-	r.awaitDemand(180)
+	r.awaitDemand(time.Time{}, 180)
 	dies.Process.Kill()
 	for _, c := range killed {
 		<-c.ended
@@ -173,8 +143,8 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	}
 	killedAt := one[time.Time](r.rig, "SELECT clock_timestamp()")
 	patient = append(patient, r.askAll(stays.URL, 100)...)
-	r.awaitDemandSince(killedAt, 100)
-	r.awaitDemand(180) // that of the dead replica lapses
+	r.awaitDemand(killedAt, 100)
+	r.awaitDemand(time.Time{}, 180) // that of the dead replica lapses
 	r.startServer(stays.URL, 100)
 	r.startServer(stays.URL, 80)
 
@@ -188,6 +158,6 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	require.Len(t, ids, 180)
 	require.Equal(t, 180, one[int](r.rig, "SELECT count(DISTINCT sub) FROM seats"))
 	require.Equal(t, 180, one[int](r.rig, "SELECT count(*) FROM netcode_tokens"))
-	r.awaitDemand(0)
+	r.awaitDemand(time.Time{}, 0)
 	r.RequireInvariants()
 }

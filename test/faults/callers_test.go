@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // Thousands of calls are reset within milliseconds, half of them without a token: Postgres starts no backends for them,
@@ -23,47 +22,37 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
 	replica := r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
-	session, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
-	require.NoError(t, err)
+	session := r.PlayUntilDone(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	l := r.load(4)
-	l.await(20)
-	before := r.backends()
+	l.seats.Await(20)
+	backends := func() int { // that Postgres has started so far
+		return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
+	}
+	before := backends()
 	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
 	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.PlayerLogin.AccessToken("ann")))
-	opened := r.backends() - before
+	opened := backends() - before
 	t.Logf("%d backends opened", opened)
-	l.await(20)
+	l.seats.Await(20)
 	l.end()
 	require.Less(t, opened, 64, "the pools may grow to their sizes, and a query may outlast its caller's second now and then")
 	l.requireAcknowledged()
 }
 
-// backends is the number of backends that Postgres has started so far.
-func (r *rig) backends() int {
-	r.T.Helper()
-	return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
-}
-
 // abort sends a request n times from 32 callers, and resets each connection within 3 ms, before most answers arrive.
 func abort(t *testing.T, p *process, n int, request string) {
 	t.Helper()
-	var callers sync.WaitGroup
-	for range 32 {
-		callers.Go(func() {
-			for range n / 32 {
-				conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, _ = conn.Write([]byte(request))
-				pause(t.Context(), rand.N(3*time.Millisecond)) // some are reset while their query runs
-				_ = conn.(*net.TCPConn).SetLinger(0)
-				_ = conn.Close()
-			}
-		})
-	}
-	callers.Wait()
+	rigtest.Each(n, 32, func(int) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = conn.Write([]byte(request))
+		pause(t.Context(), rand.N(3*time.Millisecond)) // some are reset while their query runs
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		_ = conn.Close()
+	})
 }
 
 // Three players within their rate limits send more bodies, one byte at a time, than a replica serves calls at once:
@@ -89,11 +78,7 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 		for _, conn := range slow {
 			_, _ = conn.Write([]byte{body[i]}) // the replica may have closed some
 		}
-		status, answer, err := r.PostPlay(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, status, "%v", answer)
-		status, answer, err = r.PostFleet("/fleet/heartbeat", fields{"instance_id": "a"})
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, status, "%v", answer)
+		r.RequireOK(r.PostPlay(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"}))
+		r.RequireOK(r.PostFleet("/fleet/heartbeat", fields{"instance_id": "a"}))
 	}
 }

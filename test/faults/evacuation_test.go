@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -46,10 +45,28 @@ func TestAKilledRegionIsEvacuated(t *testing.T) {
 	took := one[float64](l.rig, "SELECT extract(epoch FROM ended_at - begun_at)::float8 FROM evacuations")
 	t.Logf("%d players in %.2f s, %.2f s with the command; killed in the middle: %v", players, took,
 		time.Since(began).Seconds(), undone == 1)
-	l.requireEverybodyOnce(players)
+	// One place for each player, whole parties and the old order.
+	require.Equal(t, players, one[int](l.rig,
+		"SELECT count(DISTINCT sub) FROM evacuated_players WHERE state IN ('queued', 'seated')"))
+	l.requireNone("players without a place, or with two", `SELECT p.sub FROM evacuated_players p
+		WHERE (SELECT count(*) FROM ticket_players k WHERE k.sub = p.sub) + (SELECT count(*) FROM seats s WHERE s.sub = p.sub) <> 1`)
+	l.requireNone("torn parties",
+		"SELECT ticket FROM evacuated_players WHERE ticket <> '' GROUP BY ticket HAVING count(DISTINCT next_ticket) <> 1")
+	require.Zero(t, one[int](l.rig, `
+		WITH tickets_then AS (SELECT DISTINCT next_ticket, waited FROM evacuated_players WHERE next_ticket <> ''),
+		     tickets_now AS (SELECT p.next_ticket, p.waited, coalesce(k.created, (SELECT (extract(epoch FROM h.created) * 1e9)::bigint FROM ticket_history h WHERE h.id = p.next_ticket)) AS created
+		                     FROM tickets_then p LEFT JOIN tickets k ON k.id = p.next_ticket)
+		SELECT count(*) FROM (SELECT waited, lag(waited) OVER (ORDER BY created, waited DESC) AS before FROM tickets_now WHERE created IS NOT NULL) x
+		WHERE x.waited > x.before + interval '2 microseconds'`), "tickets before those that had waited longer")
 	require.Less(t, took, 5.0)
 	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'us'", players)
-	l.comeBack(20)
+	was := one[map[string]string](l.rig, `SELECT json_object_agg(x.sub, x.handle) FROM (SELECT p.sub, h.handle FROM evacuated_players p
+		JOIN session_history h ON h.region = p.region AND h.id = p.session_id
+		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT 20) x`)
+	require.NotEmpty(t, was)
+	for sub, handle := range was {
+		l.follow(sub, handle)
+	}
 	l.RequireInvariants()
 }
 
@@ -61,112 +78,36 @@ func (l *lostRegion) fill() (die func()) {
 	}
 	l.worker = l.StartProcess("work")
 	l.ApplyProfile("name: duel\nmode: duel\nregions: [eu, us]\nteams: [{name: all, players: 4}]\n")
-	ctx, die := context.WithCancel(l.T.Context())
-	l.dyingServers(ctx, "eu-1", "eu-2", "eu-3")
+	die = l.KeepAlive(time.Second, "eu-1", "eu-2", "eu-3")
 	rigtest.Each(l.queued*2/3, 64, func(turn int) {
-		party := partyOf(turn)
-		l.call(party[0], "/tickets", http.StatusCreated,
+		party := []string{fmt.Sprintf("q-%d-a", turn), fmt.Sprintf("q-%d-b", turn)}[:2-turn%2] // two players, or one alone
+		l.PlayUntilDone(l.T.Context(), party[0], "/tickets",
 			fields{"profiles": []string{"duel"}, "party": party, "latencies": fields{"eu": 20, "us": 90}})
 	})
 	rigtest.Each(l.seated, 64, func(turn int) {
-		l.call(fmt.Sprintf("m-%d", turn), "/matchmake", http.StatusOK, fields{"region": "eu", "mode": "duel"})
+		l.PlayUntilDone(l.T.Context(), fmt.Sprintf("m-%d", turn), "/matchmake", fields{"region": "eu", "mode": "duel"})
 	})
 	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'eu'", l.queued+l.seated)
 	l.AwaitTrue("SELECT sum(cardinality(party)) = $1 FROM ticket_history", l.queued)
 	return die
 }
 
-// partyOf returns who queues in a turn: two players, then one alone.
-func partyOf(turn int) []string {
-	if turn%2 == 0 {
-		return []string{fmt.Sprintf("q-%d-a", turn), fmt.Sprintf("q-%d-b", turn)}
-	}
-	return []string{fmt.Sprintf("q-%d-a", turn)}
-}
-
-// call repeats a call of a player until it answers as it should.
-func (l *lostRegion) call(sub, path string, want int, body fields) {
-	for l.T.Context().Err() == nil {
-		status, answer, err := l.PostPlay(sub, path, body)
-		switch {
-		case err == nil && (status == want || status == http.StatusOK):
-			return
-		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			l.T.Errorf("%s answered %d: %v", path, status, answer)
-			return
-		}
-		pause(l.T.Context(), 20*time.Millisecond)
-	}
-}
-
-// dyingServers registers game servers that send heartbeats until ctx ends.
-func (l *lostRegion) dyingServers(ctx context.Context, ids ...string) {
-	for _, id := range ids {
-		status, answer, err := l.PostFleet("/fleet/register",
-			fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu",
-				"modes": []string{"duel"}, "capacity": 50000, "boot_id": id})
-		require.NoError(l.T, err)
-		require.Equal(l.T, http.StatusOK, status, "%v", answer)
-		go func() {
-			for ctx.Err() == nil {
-				pause(ctx, time.Second)
-				_, _, _ = l.PostFleet("/fleet/heartbeat", fields{"instance_id": id})
-			}
-		}()
-	}
-}
-
-// requireEverybodyOnce requires one place for each player, whole parties and the old order.
-func (l *lostRegion) requireEverybodyOnce(players int) {
-	l.T.Helper()
-	require.Equal(l.T, players, one[int](l.rig,
-		"SELECT count(DISTINCT sub) FROM evacuated_players WHERE state IN ('queued', 'seated')"))
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(p.sub), '{}') FROM evacuated_players p
-		WHERE (SELECT count(*) FROM ticket_players k WHERE k.sub = p.sub) + (SELECT count(*) FROM seats s WHERE s.sub = p.sub) <> 1`),
-		"players without a place, or with two")
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
-			SELECT ticket FROM evacuated_players WHERE ticket <> '' GROUP BY ticket HAVING count(DISTINCT next_ticket) <> 1) x`), "torn parties")
-	require.Zero(l.T, one[int](l.rig, `
-		WITH tickets_then AS (SELECT DISTINCT next_ticket, waited FROM evacuated_players WHERE next_ticket <> ''),
-		     tickets_now AS (SELECT p.next_ticket, p.waited, coalesce(k.created, (SELECT (extract(epoch FROM h.created) * 1e9)::bigint FROM ticket_history h WHERE h.id = p.next_ticket)) AS created
-		                     FROM tickets_then p LEFT JOIN tickets k ON k.id = p.next_ticket)
-		SELECT count(*) FROM (SELECT waited, lag(waited) OVER (ORDER BY created, waited DESC) AS before FROM tickets_now WHERE created IS NOT NULL) x
-		WHERE x.waited > x.before + interval '2 microseconds'`), "tickets before those that had waited longer")
-}
-
-// comeBack lets players whose connection broke find where they play now.
-func (l *lostRegion) comeBack(players int) {
-	l.T.Helper()
-	was := one[map[string]string](l.rig, `SELECT json_object_agg(x.sub, x.handle) FROM (SELECT p.sub, h.handle FROM evacuated_players p
-		JOIN session_history h ON h.region = p.region AND h.id = p.session_id
-		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT $1) x`, players)
-	require.NotEmpty(l.T, was)
-	for sub, handle := range was {
-		l.follow(sub, handle)
-	}
-}
-
 // follow asks with the handle of a session that has ended.
 func (l *lostRegion) follow(sub, handle string) {
 	l.T.Helper()
-	status, answer, err := l.PostPlay(sub, "/resolve", fields{"session_handle": handle})
-	require.NoError(l.T, err)
-	require.Equal(l.T, http.StatusGone, status, "%v", answer)
+	answer := l.RequireStatus(http.StatusGone)(l.PostPlay(sub, "/resolve", fields{"session_handle": handle}))
 	next, isSeated := answer["session_handle"].(string)
 	if !isSeated {
 		require.Contains(l.T, answer, "ticket_id")
 		var ticket fields
 		require.Eventually(l.T, func() bool {
-			status, ticket, err = l.CallJSON(l.T.Context(), http.MethodGet,
+			var err error
+			_, ticket, err = l.CallJSON(l.T.Context(), http.MethodGet,
 				fmt.Sprintf("%s/tickets/%v", l.NextReplica(), answer["ticket_id"]), l.HeaderOf(sub), nil)
-			return err == nil && status == http.StatusOK && ticket["state"] == "assigned"
-		}, 30*time.Second, 20*time.Millisecond, "%v", ticket)
+			return err == nil && ticket["state"] == "assigned"
+		}, 30*time.Second, 20*time.Millisecond, "%v", &ticket)
 		next, _ = ticket["session_handle"].(string)
 	}
-	status, answer, err = l.PostPlay(sub, "/resolve", fields{"session_handle": next})
-	require.NoError(l.T, err)
-	require.Equal(l.T, http.StatusOK, status, "%v", answer)
+	answer = l.RequireOK(l.PostPlay(sub, "/resolve", fields{"session_handle": next}))
 	require.Contains(l.T, answer["session_id"], "us.")
 }

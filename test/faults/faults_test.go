@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,13 +17,13 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // load is callers that call /matchmake for a new player each time, and remember the answers.
 type load struct {
 	*rig
-	acked sync.Map // sub → session_id
-	count atomic.Int64
+	seats rigtest.Answers
 	wg    sync.WaitGroup
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -32,18 +31,15 @@ type load struct {
 
 func (r *rig) load(callers int) *load {
 	ctx, stop := context.WithCancel(r.T.Context())
-	l := &load{rig: r, ctx: ctx, stop: stop}
+	l := &load{rig: r, seats: rigtest.Answers{Rig: r.Rig, Missing: rigtest.NoSeat}, ctx: ctx, stop: stop}
 	r.T.Cleanup(l.end)
 	for c := range callers {
 		l.wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				sub := fmt.Sprintf("p-%d-%d", c, n)
-				answer, err := r.PlayUntilOK(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-				if err == nil {
-					l.acked.Store(sub, answer["session_id"])
-					l.count.Add(1)
-				} else if ctx.Err() == nil {
-					r.T.Errorf("%s: %v", sub, err)
+				answer := r.PlayUntilDone(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+				if answer != nil {
+					l.seats.Add(sub, answer["session_id"].(string))
 				}
 			}
 		})
@@ -53,29 +49,15 @@ func (r *rig) load(callers int) *load {
 
 func (l *load) end() { l.stop(); l.wg.Wait() }
 
-// await waits for n more acknowledged placements, and returns how long that took.
-func (l *load) await(n int64) time.Duration {
-	l.T.Helper()
-	start, want := time.Now(), l.count.Load()+n
-	require.Eventually(l.T, func() bool { return l.count.Load() >= want }, 60*time.Second, 5*time.Millisecond)
-	return time.Since(start)
-}
+const seatedTwice = "SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1"
 
 // requireAcknowledged compares the answers with the database: every acknowledged seat exists, and no player has two.
 func (l *load) requireAcknowledged() {
 	l.T.Helper()
-	var subs, sessions []string
-	l.acked.Range(func(sub, session any) bool {
-		subs, sessions = append(subs, sub.(string)), append(sessions, session.(string))
-		return true
-	})
-	require.Zero(l.T, one[int](l.rig, `
-		SELECT count(*) FROM unnest($1::text[], $2::text[]) AS acked(sub, session)
-		WHERE NOT EXISTS (SELECT 1 FROM seats st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)`, subs, sessions),
-		"acknowledged seats that do not exist")
-	require.Zero(l.T, one[int](l.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"), "players seated twice")
+	require.Empty(l.T, l.seats.FindLost(), "acknowledged seats that do not exist")
+	l.requireNone("players seated twice", seatedTwice)
 	l.RequireInvariants()
-	l.T.Logf("%d placements acknowledged", len(subs))
+	l.T.Logf("%d placements acknowledged", l.seats.Count())
 }
 
 // A replica is killed in the middle of its batches: every acknowledged seat exists, and other calls can be retried.
@@ -86,10 +68,9 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 	r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
-	l.await(100)
-	require.NoError(t, victim.Process.Signal(syscall.SIGKILL))
-	<-victim.Process.Done()
-	l.await(100)
+	l.seats.Await(100)
+	victim.Process.Kill()
+	l.seats.Await(100)
 	l.end()
 	l.requireAcknowledged()
 }
@@ -104,12 +85,12 @@ func TestPostgresCrashes(t *testing.T) {
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	for range 2 {
-		l.await(50)
+		l.seats.Await(50)
 		require.NoError(t, r.Cluster.StopImmediate())
 		require.NoError(t, r.Cluster.Start(t.Context()))
-		require.Less(t, l.await(1), 5*time.Second)
+		require.Less(t, l.seats.Await(1), 5*time.Second)
 	}
-	l.await(50)
+	l.seats.Await(50)
 	l.end()
 	r.SQLPool.Reset()
 	l.requireAcknowledged()
@@ -129,7 +110,7 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	r.SetURLs(proxies...)
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
-	l.await(400)
+	l.seats.Await(400)
 	l.end()
 	l.requireAcknowledged()
 }
@@ -161,20 +142,18 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	r.ServeReplica("--work")
 	r.KeepAlive(lease/3, "a", "b", "c")
 	l := r.load(16)
-	l.await(64)
+	l.seats.Await(64)
 	l.end()
 	sessions := one[int](r, "SELECT count(*) FROM sessions")
 	before := one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances")
 	// During the amnesty of a new installation no lease expires, so the test waits for its end.
-	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second,
-		50*time.Millisecond)
+	r.AwaitTrue("SELECT lease_horizon() > '-infinity'")
 
 	require.NoError(t, r.Cluster.Stop(t.Context()))
 	pause(t.Context(), 4*lease)
 	require.NoError(t, r.Cluster.Start(t.Context()))
 	r.SQLPool.Reset()
-	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second,
-		50*time.Millisecond)
+	r.AwaitTrue("SELECT lease_horizon() > '-infinity'")
 	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "open sessions")
 	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"),
 		"no instance had to register again")
@@ -189,32 +168,24 @@ func TestFrozenGameServerIsFenced(t *testing.T) {
 	r.ServeReplica("--work")
 	registration := fields{"instance_id": "sleeper", "endpoint": "h:1", "region": "eu", "modes": []string{"duel"},
 		"capacity": 64, "boot_id": "one"}
-	status, first, err := r.PostFleet("/fleet/register", registration)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
-	seat, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second,
-		20*time.Millisecond)
+	first := r.RequireOK(r.PostFleet("/fleet/register", registration))
+	seat := r.PlayUntilDone(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	r.AwaitTrue("SELECT count(*) = 0 FROM sessions")
 
-	call := func(path string, more fields) int {
+	requireAnswer := func(want int, path string, more fields) {
+		t.Helper()
 		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
 		maps.Copy(body, more)
-		status, _, err := r.PostFleet(path, body)
-		require.NoError(t, err)
-		return status
+		r.RequireStatus(want)(r.PostFleet(path, body))
 	}
-	require.Equal(t, http.StatusNotFound, call("/fleet/heartbeat", nil), "its lease has expired: it may register again")
+	requireAnswer(http.StatusNotFound, "/fleet/heartbeat", nil) // its lease has expired: it may register again
 	registration["boot_id"] = "two"
-	status, _, err = r.PostFleet("/fleet/register", registration)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
+	r.RequireOK(r.PostFleet("/fleet/register", registration))
 	joined := []fields{{"sub": "ann", "jti": "j1"}}
-	require.Equal(t, http.StatusConflict, call("/fleet/heartbeat", nil))
-	require.Equal(t, http.StatusConflict,
-		call("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
-	require.Equal(t, http.StatusConflict, call("/fleet/drain", fields{"drain": true}))
-	require.Equal(t, http.StatusConflict, call("/fleet/deregister", nil))
+	requireAnswer(http.StatusConflict, "/fleet/heartbeat", nil)
+	requireAnswer(http.StatusConflict, "/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined})
+	requireAnswer(http.StatusConflict, "/fleet/drain", fields{"drain": true})
+	requireAnswer(http.StatusConflict, "/fleet/deregister", nil)
 	require.Equal(t, "ready", one[string](r, "SELECT status FROM instances"))
 	r.RequireInvariants()
 }

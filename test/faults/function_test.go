@@ -23,7 +23,7 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 
 	worker := l.rig.StartProcess("work")
 	for n := range 20 {
-		l.queueFor(fmt.Sprint("early-", n), "pairs")
+		l.QueueFor(fmt.Sprint("early-", n), "pairs")
 	}
 	// Without a game server the matches of the function wait, and keep their marks.
 	l.AwaitTrue("SELECT count(*) = 20 FROM tickets WHERE pending_at IS NOT NULL")
@@ -35,7 +35,7 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	var players sync.WaitGroup
 	players.Go(func() {
 		for n := range 200 {
-			l.queueFor(fmt.Sprint("late-", n), "pairs")
+			l.QueueFor(fmt.Sprint("late-", n), "pairs")
 			pause(t.Context(), 20*time.Millisecond)
 		}
 	})

@@ -13,19 +13,6 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of
-// today exists, and the rows of the last days are in the default partitions.
-func (r *rig) simulateDaysWithoutWorker(events int) {
-	r.T.Helper()
-	r.ExecSQL(`
-		DO $$ DECLARE part text; BEGIN
-			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
-				AND inhrelid::regclass::text !~ 'default'
-			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
-		END $$`)
-	r.ExecSQL("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
-}
-
 // A worker starts after days without one, while players are placed. It moves the rows of the default partitions into
 // partitions of their own; no caller waits for that, and a reader of the event feed reads every event once.
 func TestDaysWithoutAWorker(t *testing.T) {
@@ -35,17 +22,25 @@ func TestDaysWithoutAWorker(t *testing.T) {
 	r := newRig(t)
 	r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
-	r.simulateDaysWithoutWorker(old)
+	// The state days after the last worker ended: no partition of today exists, and the rows of the last days are in the
+	// default partitions.
+	r.ExecSQL(`
+		DO $$ DECLARE part text; BEGIN
+			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
+				AND inhrelid::regclass::text !~ 'default'
+			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
+		END $$`)
+	r.ExecSQL("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", old)
 	f := r.follow()
 	l := r.load(16)
-	l.await(50)
+	l.seats.Await(50)
 
 	inserted := r.insertUntil(func() {
 		r.StartProcess("work")
 		require.Eventually(t, func() bool {
 			return one[bool](r, "SELECT bool_and(days_ahead >= 7 AND default_bytes = 0) FROM ops.partitions")
 		}, 60*time.Second, 50*time.Millisecond, "rows are left in a default partition")
-		l.await(50)
+		l.seats.Await(50)
 	})
 	l.end()
 	f.stop()

@@ -15,7 +15,7 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestRestoredDump")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
-	first := r.replica("--work")
+	first := r.ServeLobby("--work")
 	const room = rigtest.CounterRoom + ":default"
 	c := r.NewCrowd(first.Lobby)
 	for range 3 {
@@ -28,7 +28,7 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	first.Process.Process.Kill()
 	r.useCluster(r.restored())
 	r.RunCommand("migrate", "up")
-	r.replica("--work", "--realtime-addr", strings.TrimPrefix(first.Lobby, "ws://")) // where the guests look for it
+	r.ServeLobby("--work", "--realtime-addr", strings.TrimPrefix(first.Lobby, "ws://")) // where the guests look for it
 	for _, g := range c.Guests {
 		require.NoError(t, g.IncrementOnce()) // it waits for the connection
 		require.Equal(t, 1, g.Client.Status().Resumed)

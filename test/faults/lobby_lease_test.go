@@ -3,7 +3,6 @@ package faults
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,14 +22,13 @@ const closeSuperseded = websocket.StatusCode(4409)
 func TestSessionsSurviveTheirReplica(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=20s")
-	stays, dies, other := r.replica("--work"), r.replica(), r.replica()
+	stays, dies, other := r.ServeLobby("--work"), r.ServeLobby(), r.ServeLobby()
 	const rooms, movers = 4, 6
 	c := r.NewCrowd(stays.Lobby, other.Lobby)
 	watchers, absent := map[string]*realtimetest.Client{}, map[string]*realtimetest.Client{}
 	for n := range rooms {
 		room := fmt.Sprintf("%s:%d", rigtest.CounterRoom, n)
-		watchers[room], absent[room] = r.connect(stays, fmt.Sprint("watcher-", n)), r.connect(dies,
-			fmt.Sprint("absent-", n))
+		watchers[room], absent[room] = stays.Connect(t, fmt.Sprint("watcher-", n)), dies.Connect(t, fmt.Sprint("absent-", n))
 		watchers[room].Join(t, rigtest.CounterRoom, room, nil)
 		absent[room].Join(t, rigtest.CounterRoom, room, nil)
 		for range movers {
@@ -74,8 +72,8 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
-	stays := r.replica("--work")
-	frozen := r.replica("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
+	stays := r.ServeLobby("--work")
+	frozen := r.ServeLobby("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
 	const room = rigtest.CounterRoom + ":default"
 	c := r.NewCrowd(stays.Lobby)
 	near := c.AddGuest(stays.Lobby, room)
@@ -83,13 +81,11 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	for range 8 {
 		moving = append(moving, c.AddGuest(frozen.Lobby, room))
 	}
-	waits := r.connect(frozen, "waits")
+	waits := frozen.Connect(t, "waits")
 	waits.Join(t, rigtest.CounterRoom, room, nil)
 	c.AwaitCount(3, c.Guests...)
 
-	s := &site{process: frozen.Process, name: "frozen"}
-	s.freeze = func() { require.NoError(t, frozen.Process.Process.Signal(syscall.SIGSTOP)) }
-	s.resume = func() { require.NoError(t, frozen.Process.Process.Signal(syscall.SIGCONT)) }
+	s := newSite(t, "frozen", frozen.Process)
 	at := r.freezeInTransaction(s)
 	c.AwaitCount(1, near)
 	require.Less(t, time.Since(at), 10*time.Second, "Postgres ends the transaction of the frozen replica")
@@ -119,6 +115,6 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 		require.Equal(t, 1, g.Client.Status().Resumed)
 		require.LessOrEqual(t, presence(near, "room.reconnected", room, g.SessionID()), 1)
 	}
-	require.Equal(t, 2, one[int](r.rig, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
+	require.Equal(t, 2, one[int](r, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
 	r.RequireInvariants()
 }

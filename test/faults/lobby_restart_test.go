@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ const (
 
 // regular is a player whose game is restarted again and again: each time it has a new session. One goroutine uses it.
 type regular struct {
-	rig    *lobbyRig
+	rig    *rig
 	name   string
 	party  string // that has a match; "": the player waits alone for one
 	match  string // the room of the match
@@ -45,7 +46,7 @@ func (p *regular) rooms() map[string]string {
 }
 
 // restart ends the game, and starts it again until it has all its places.
-func (p *regular) restart(ctx context.Context, urls *lobbyURLs) error {
+func (p *regular) restart(ctx context.Context, url string) error {
 	violations := p.client.Violations(false)
 	p.client.Drop()
 	if len(violations) > 0 {
@@ -54,7 +55,7 @@ func (p *regular) restart(ctx context.Context, urls *lobbyURLs) error {
 	began := time.Now()
 	err := errors.New("not yet")
 	for err != nil && time.Since(began) < backWithin {
-		if err = p.comeBack(ctx, urls.next()); err != nil {
+		if err = p.comeBack(ctx, url); err != nil {
 			pause(ctx, 20*time.Millisecond)
 		}
 	}
@@ -73,25 +74,7 @@ func (p *regular) comeBack(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	for kind, room := range p.rooms() {
-		if err := joinAs(ctx, c, kind, room); err != nil {
-			c.Drop()
-			return err
-		}
-	}
-	if p.party == "" {
-		if err := waitAlone(ctx, c); err != nil {
-			c.Drop()
-			return err
-		}
-		p.client = c
-		return nil
-	}
-	err = c.Await(ctx, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 })
-	if err == nil {
-		err = joinAs(ctx, c, "duel", p.match)
-	}
-	if err != nil {
+	if err := p.takePlaces(ctx, c); err != nil {
 		c.Drop()
 		return err
 	}
@@ -99,42 +82,38 @@ func (p *regular) comeBack(ctx context.Context, url string) error {
 	return nil
 }
 
+func (p *regular) takePlaces(ctx context.Context, c *realtimetest.Client) error {
+	for kind, room := range p.rooms() {
+		if err := joinAs(ctx, c, kind, room); err != nil {
+			return err
+		}
+	}
+	if p.party == "" {
+		return waitAlone(ctx, c)
+	}
+	if err := c.Await(ctx, "match.found",
+		func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 }); err != nil {
+		return err
+	}
+	return joinAs(ctx, c, "duel", p.match)
+}
+
 // waitAlone queues for a match that never has enough players.
 func waitAlone(ctx context.Context, c *realtimetest.Client) error {
-	answer, err := c.RPC(ctx, "matchmaking.enqueue", "", map[string]any{"roomType": restartAlone, "size": 16})
-	if err == nil && !answer.OK() {
-		err = fmt.Errorf("the queue: %v", answer)
-	}
-	return err
+	return refusal(c.RPC(ctx, "matchmaking.enqueue", "", map[string]any{"roomType": restartAlone, "size": 16}))
 }
 
 func joinAs(ctx context.Context, c *realtimetest.Client, kind, room string) error {
-	answer, err := c.RPC(ctx, "room.join_or_create", room,
-		map[string]any{"roomType": kind, "options": map[string]any{}})
+	return refusal(c.RPC(ctx, "room.join_or_create", room,
+		map[string]any{"roomType": kind, "options": map[string]any{}}))
+}
+
+// refusal returns an answer that is no success as an error.
+func refusal(answer realtimetest.Response, err error) error {
 	if err == nil && !answer.OK() {
-		err = fmt.Errorf("%s: %v", room, answer)
+		err = fmt.Errorf("refused: %v", answer)
 	}
 	return err
-}
-
-// lobbyURLs are the listeners of the replicas that serve, for players who connect in turn.
-type lobbyURLs struct {
-	mu   sync.Mutex
-	urls []string
-	turn int
-}
-
-func (u *lobbyURLs) next() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.turn++
-	return u.urls[u.turn%len(u.urls)]
-}
-
-func (u *lobbyURLs) replace(i int, url string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.urls[i] = url
 }
 
 // Replicas are killed while the games of all players are restarted, again and again. Each player is back in its party,
@@ -144,14 +123,21 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=10s")
-	replicas := []*replicaOfLobby{r.replica("--work"), r.replica(), r.replica()}
-	urls := &lobbyURLs{}
+	replicas := []*rigtest.LobbyReplica{r.ServeLobby("--work"), r.ServeLobby(), r.ServeLobby()}
+	address := rigtest.NewBalancer(t)
 	for _, at := range replicas {
-		urls.urls = append(urls.urls, at.Lobby)
+		address.AddAddr(strings.TrimPrefix(at.Lobby, "ws://"))
 	}
 	players := r.regulars(replicas[0], 8)
-	ticket := one[string](r.rig, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL")
-	alone := r.loners(replicas[0], 2)
+	ticket := one[string](r, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL")
+	var alone []*regular // in a chat, each waits for a match
+	for i := range 2 {
+		p := &regular{rig: r, name: fmt.Sprint("loner-", i)}
+		p.client = replicas[0].Connect(t, p.name)
+		p.client.Join(t, "chat", restartChat, map[string]any{"private": false})
+		require.NoError(t, waitAlone(t.Context(), p.client))
+		alone = append(alone, p)
+	}
 	places := r.places(alone)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
@@ -160,7 +146,7 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	for i, p := range slices.Concat(players, alone) {
 		running.Go(func() {
 			for pause(ctx, time.Duration(i)*100*time.Millisecond); ctx.Err() == nil; pause(ctx, 2*time.Second) {
-				if err := p.restart(t.Context(), urls); err != nil {
+				if err := p.restart(t.Context(), "ws://"+address.ListenAddr()); err != nil {
 					t.Error(err)
 					return
 				}
@@ -170,26 +156,46 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	for kills := 0; ctx.Err() == nil; kills++ {
 		i := 1 + kills%2 // the first has the workers
 		replicas[i].Process.Process.Kill()
-		replicas[i] = r.replica()
-		urls.replace(i, replicas[i].Lobby)
+		replicas[i] = r.ServeLobby()
+		address.AddAddr(strings.TrimPrefix(replicas[i].Lobby, "ws://"))
 		pause(ctx, 2*time.Second)
 	}
 	running.Wait()
 	for _, p := range slices.Concat(players, alone) {
-		require.NoError(t, p.restart(t.Context(), urls)) // the last kill may have cut it off
+		require.NoError(t, p.restart(t.Context(), "ws://"+address.ListenAddr())) // the last kill may have cut it off
 	}
-	r.requirePlaces(players, ticket)
+	r.RequireInvariants()
+	var slowest time.Duration
+	for i, p := range players {
+		slowest = max(slowest, p.slowest)
+		require.Greater(t, p.restarts, 3)
+		for _, room := range append(slices.Collect(maps.Values(p.rooms())), p.match) {
+			require.Equal(t, 1, one[int](r, `SELECT count(*)::int FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+				WHERE l.id = $1 AND m.player = $2 AND m.session = $3 AND m.state = 'joined'`, room, p.name, p.client.SessionID()), "%s in %s", p.name, room)
+		}
+		owner := one[string](r, "SELECT state->>'owner' FROM lobbies WHERE id = $1", p.party)
+		require.Equal(t, i%2 == 0, owner == p.client.SessionID(), "the owner of %s", p.party)
+	}
+	require.Equal(t, players[0].client.SessionID(),
+		one[string](r, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
+	require.Equal(t, "queued", one[string](r, "SELECT state->>'phase' FROM lobbies WHERE id = $1", restartLobby))
+	require.Equal(t, ticket, one[string](r,
+		"SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL"))
+	require.Equal(t, len(players), one[int](r,
+		"SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
+	require.Zero(t, one[int](r, "SELECT count(*)::int FROM tickets WHERE paused_at IS NOT NULL"), "all are there")
+	t.Logf("the slowest of all restarts took %v", slowest)
 	require.Equal(t, places, r.places(alone), "those who wait alone have their tickets")
 }
 
 // regulars makes players who are in a chat and in a lobby that waits for a match, and in parties of two with matches of
 // four.
-func (r *lobbyRig) regulars(at *replicaOfLobby, n int) (players []*regular) {
+func (r *rig) regulars(at *rigtest.LobbyReplica, n int) (players []*regular) {
 	r.T.Helper()
 	public := map[string]any{"private": false}
 	for i := range n {
 		p := &regular{rig: r, name: fmt.Sprint("regular-", i), party: fmt.Sprint("party:", i/2)}
-		p.client = r.connect(at, p.name)
+		p.client = at.Connect(r.T, p.name)
 		for kind, room := range p.rooms() {
 			p.client.Join(r.T, kind, room, public)
 		}
@@ -217,50 +223,11 @@ func (r *lobbyRig) regulars(at *replicaOfLobby, n int) (players []*regular) {
 	return players
 }
 
-// loners makes players who are in a chat and wait alone for a match.
-func (r *lobbyRig) loners(at *replicaOfLobby, n int) (players []*regular) {
-	r.T.Helper()
-	for i := range n {
-		p := &regular{rig: r, name: fmt.Sprint("loner-", i)}
-		p.client = r.connect(at, p.name)
-		p.client.Join(r.T, "chat", restartChat, map[string]any{"private": false})
-		require.NoError(r.T, waitAlone(r.T.Context(), p.client))
-		players = append(players, p)
-	}
-	return players
-}
-
 // places returns the tickets with which the present sessions of players wait, in the order of the queue.
-func (r *lobbyRig) places(players []*regular) (tickets []string) {
+func (r *rig) places(players []*regular) (tickets []string) {
 	r.T.Helper()
 	for _, p := range players {
-		tickets = append(tickets, one[string](r.rig, `SELECT ticket || ' ' || queued_at::text FROM realtime_tickets WHERE session = $1 AND room_type = $2`, p.client.SessionID(), restartAlone))
+		tickets = append(tickets, one[string](r, `SELECT ticket || ' ' || queued_at::text FROM realtime_tickets WHERE session = $1 AND room_type = $2`, p.client.SessionID(), restartAlone))
 	}
 	return tickets
-}
-
-// requirePlaces requires that players have what they had.
-func (r *lobbyRig) requirePlaces(players []*regular, ticket string) {
-	r.T.Helper()
-	r.RequireInvariants()
-	var slowest time.Duration
-	for i, p := range players {
-		slowest = max(slowest, p.slowest)
-		require.Greater(r.T, p.restarts, 3)
-		for _, room := range append(slices.Collect(maps.Values(p.rooms())), p.match) {
-			require.Equal(r.T, 1, one[int](r.rig, `SELECT count(*)::int FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
-				WHERE l.id = $1 AND m.player = $2 AND m.session = $3 AND m.state = 'joined'`, room, p.name, p.client.SessionID()), "%s in %s", p.name, room)
-		}
-		owner := one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", p.party)
-		require.Equal(r.T, i%2 == 0, owner == p.client.SessionID(), "the owner of %s", p.party)
-	}
-	require.Equal(r.T, players[0].client.SessionID(),
-		one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
-	require.Equal(r.T, "queued", one[string](r.rig, "SELECT state->>'phase' FROM lobbies WHERE id = $1", restartLobby))
-	require.Equal(r.T, ticket, one[string](r.rig,
-		"SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL"))
-	require.Equal(r.T, len(players), one[int](r.rig,
-		"SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
-	require.Zero(r.T, one[int](r.rig, "SELECT count(*)::int FROM tickets WHERE paused_at IS NOT NULL"), "all are there")
-	r.T.Logf("the slowest of all restarts took %v", slowest)
 }

@@ -6,31 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// lobbyRig is an installation with replicas of the realtime lobby.
-type lobbyRig struct{ *rig }
-
-type replicaOfLobby = rigtest.LobbyReplica
-
 // newLobbyRig makes an installation whose leases last three seconds and whose suspended sessions five.
-func newLobbyRig(t *testing.T, settings ...string) *lobbyRig {
+func newLobbyRig(t *testing.T, settings ...string) *rig {
 	t.Helper()
-	return &lobbyRig{newRig(t, slices.Concat(rigtest.LobbySettings(),
-		[]string{"DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s"}, settings)...)}
-}
-
-func (r *lobbyRig) replica(args ...string) *replicaOfLobby {
-	r.T.Helper()
-	return r.ServeLobby(args...)
-}
-
-// connect connects a strict client, which fails the test at its end if it was sent anything wrong.
-func (r *lobbyRig) connect(at *replicaOfLobby, sub string) *realtimetest.Client {
-	r.T.Helper()
-	return rigtest.ConnectLobby(r.T, at.Lobby, sub)
+	return newRig(t, slices.Concat(rigtest.LobbySettings(),
+		[]string{"DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s"}, settings)...)
 }
 
 // heard returns the values of the counter that a client was told of, in order, without those that were repeated to it

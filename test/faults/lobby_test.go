@@ -19,13 +19,13 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t)
-	first, second := r.replica("--work"), r.replica()
+	first, second := r.ServeLobby("--work"), r.ServeLobby()
 	c := r.NewCrowd(first.Lobby, second.Lobby)
 	const room = rigtest.CounterRoom + ":default"
-	for _, at := range []*replicaOfLobby{first, second, first, second} {
+	for _, at := range []*rigtest.LobbyReplica{first, second, first, second} {
 		c.AddGuest(at.Lobby, room)
 	}
-	away := r.connect(second, "away")
+	away := second.Connect(t, "away")
 	away.Join(t, rigtest.CounterRoom, room, nil)
 	away.Drop()
 	watcher := c.Guests[0]
@@ -34,7 +34,7 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	c.AwaitCount(5, c.Guests...)
 
 	require.NoError(t, r.Cluster.StopImmediate())
-	for _, at := range []*replicaOfLobby{first, second} {
+	for _, at := range []*rigtest.LobbyReplica{first, second} {
 		_, err := realtimetest.Connect(t.Context(),
 			realtimetest.Options{URL: at.Lobby, Token: rigtest.LobbyToken("late")})
 		var refused *realtimetest.RefusedError
@@ -64,10 +64,10 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t)
-	stays, stops := r.replica("--work"), r.replica("--shutdown-timeout", "12s") // closes within half of it
+	stays, stops := r.ServeLobby("--work"), r.ServeLobby("--shutdown-timeout", "12s") // closes within half of it
 	c := r.NewCrowd(stays.Lobby)
 	const room, guests = rigtest.CounterRoom + ":default", 40
-	watcher := r.connect(stays, "watcher")
+	watcher := stays.Connect(t, "watcher")
 	watcher.Join(t, rigtest.CounterRoom, room, nil)
 	for range guests {
 		c.AddGuest(stops.Lobby, room)
@@ -111,8 +111,8 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_LEASE_TTL=60s")
-	dies, stays := r.replica(), r.replica()
-	clients := []*realtimetest.Client{r.connect(dies, "ann"), r.connect(dies, "bob")}
+	dies, stays := r.ServeLobby(), r.ServeLobby()
+	clients := []*realtimetest.Client{dies.Connect(t, "ann"), dies.Connect(t, "bob")}
 	for _, c := range clients {
 		require.Equal(t, true, c.Must(t, "matchmaking.enqueue", "",
 			map[string]any{"roomType": "duel", "size": 2})["queued"])
@@ -120,7 +120,7 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	dies.Process.Process.Kill()
 	r.StartProcess("work")
 	require.Eventually(t, func() bool {
-		return one[int](r.rig, "SELECT count(*)::int FROM lobby_members WHERE state = 'invited'") == 2
+		return one[int](r, "SELECT count(*)::int FROM lobby_members WHERE state = 'invited'") == 2
 	}, 60*time.Second, 20*time.Millisecond)
 	rooms := map[string]bool{}
 	for _, c := range clients {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -56,33 +57,24 @@ func (l *loopRig) enqueue(ctx context.Context, w *waiter) bool {
 		"profiles": names[:1+rand.IntN(2)], "party": w.party, "attributes": fields{"skill": 1000 + rand.IntN(1000)},
 		"latencies": fields{"eu": 20},
 	}
-	for ctx.Err() == nil {
-		status, answer, err := l.PostPlay(w.party[0], "/tickets", body)
-		switch {
-		case err == nil && (status == http.StatusCreated || status == http.StatusOK):
-			w.id, w.last = answer["ticket_id"].(string), answer
-			l.mu.Lock()
-			l.tickets[w.id] = w
-			l.mu.Unlock()
-			return true
-		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			l.T.Errorf("POST /tickets answered %d: %v", status, answer)
-			return false
-		}
-		pause(ctx, 20*time.Millisecond)
+	answer := l.PlayUntilDone(ctx, w.party[0], "/tickets", body)
+	if answer == nil {
+		return false
 	}
-	return false
+	w.id, w.last = answer["ticket_id"].(string), answer
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tickets[w.id] = w
+	return true
 }
 
-func final(state any) bool {
-	return state == "assigned" || state == "declined" || state == "cancelled" || state == "expired"
-}
+var finalStates = []any{"assigned", "declined", "cancelled", "expired"}
 
 // follow polls the ticket until its final state, answers ready checks for every member, and cancels it when nobody
 // waits any more.
 func (l *loopRig) follow(ctx context.Context, w *waiter, until time.Time) {
 	asked := ""
-	for ctx.Err() == nil && !final(w.last["state"]) {
+	for ctx.Err() == nil && !slices.Contains(finalStates, w.last["state"]) {
 		if match, _ := w.last["match_id"].(string); w.last["state"] == "accepting" && match != asked {
 			asked = match
 			l.answer(ctx, w)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +75,9 @@ func (l *loopSoak) queueOfFrontends(ctx context.Context) {
 	}
 }
 
+// inAMatch selects the tickets of $1 that the loop has matched.
+const inAMatch = "SELECT x.ticket FROM unnest($1::text[]) AS x(ticket) WHERE EXISTS (SELECT FROM match_history m WHERE x.ticket = ANY (m.tickets))"
+
 // requireDecided compares what players were told with what the database has.
 func (l *loopSoak) requireDecided() {
 	l.T.Helper()
@@ -94,25 +96,17 @@ func (l *loopSoak) requireDecided() {
 			cancelled = append(cancelled, id)
 		}
 	}
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(t.told), '{}') FROM unnest($1::text[]) AS t(told)
-		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, told), "states that players were told and that nobody recorded")
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
-			SELECT ticket_id AS ticket FROM ticket_events WHERE state IN ('assigned', 'declined', 'cancelled', 'expired')
-			GROUP BY ticket_id HAVING count(*) > 1) x`), "tickets that ended twice")
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
-			SELECT unnest(tickets) AS ticket FROM match_history GROUP BY 1 HAVING count(*) > 1) x`), "tickets in two matches")
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(c.ticket), '{}') FROM unnest($1::text[]) AS c(ticket)
-		WHERE EXISTS (SELECT FROM match_history m WHERE c.ticket = ANY (m.tickets))`, cancelled), "cancelled tickets in a match")
-	require.Empty(l.T, one[[]string](l.rig, `
+	l.requireNone("states that players were told and that nobody recorded", `SELECT t.told FROM unnest($1::text[]) AS t(told)
+		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, told)
+	l.requireNone("tickets that ended twice", `SELECT ticket_id FROM ticket_events
+		WHERE state IN ('assigned', 'declined', 'cancelled', 'expired') GROUP BY ticket_id HAVING count(*) > 1`)
+	l.requireNone("tickets in two matches", "SELECT unnest(tickets) FROM match_history GROUP BY 1 HAVING count(*) > 1")
+	l.requireNone("cancelled tickets in a match", inAMatch, cancelled)
+	l.requireNone("players who were assigned and did not have one seat", `
 		WITH held AS (SELECT match_id, sub, session_id FROM seats UNION SELECT match_id, sub, session_id FROM seat_history)
-		SELECT coalesce(array_agg(a.ticket || ' ' || a.sub), '{}') FROM (
+		SELECT a.ticket || ' ' || a.sub FROM (
 			SELECT split_part(x, ' ', 1) AS ticket, split_part(x, ' ', 2) AS sub FROM unnest($1::text[]) AS x) a
-		WHERE (SELECT count(*) FROM match_history m JOIN held h ON h.match_id = m.id AND h.sub = a.sub WHERE a.ticket = ANY (m.tickets)) <> 1`, assigned),
-		"players who were assigned and did not have one seat")
+		WHERE (SELECT count(*) FROM match_history m JOIN held h ON h.match_id = m.id AND h.sub = a.sub WHERE a.ticket = ANY (m.tickets)) <> 1`, assigned)
 	l.requireNotMatchedByBoth()
 	l.RequireInvariants()
 	require.Zero(l.T, states["queued"]+states["paused"]+states["waiting_for_server"], "%v", states)
@@ -132,8 +126,6 @@ func (l *loopSoak) requireNotMatchedByBoth() {
 			settled = append(settled, m.tickets...)
 		}
 	}
-	require.Empty(l.T, one[[]string](l.rig, `
-		SELECT coalesce(array_agg(o.ticket), '{}') FROM unnest($1::text[]) AS o(ticket)
-		WHERE EXISTS (SELECT FROM match_history m WHERE o.ticket = ANY (m.tickets))`, settled), "tickets matched by the loop and by an Open Match director")
-	require.NotEmpty(l.T, strings.Join(settled, ""), "the Open Match director matched nothing")
+	l.requireNone("tickets matched by the loop and by an Open Match director", inAMatch, settled)
+	require.NotEmpty(l.T, settled, "the Open Match director matched nothing")
 }

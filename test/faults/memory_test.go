@@ -2,14 +2,12 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,7 +66,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	b.wg.Go(func() { b.watchUnread(ctx) })
 	for range s.functions {
 		b.wg.Go(func() { b.fetch(ctx, b.endlessREST()) })
-		b.wg.Go(func() { b.fetch(ctx, b.endlessGRPC()) })
+		b.wg.Go(func() { b.fetch(ctx, serveFunction(t, endlessMatches{})) })
 	}
 	b.wg.Go(func() { b.measure(ctx, p) })
 	gap := b.play(ctx)
@@ -87,7 +85,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, gap, 10*time.Second)
 	require.Greater(t, b.played.Load(), int64(s.duration/time.Second))
 	require.Positive(t, b.found.Load())
-	require.NoError(t, b.retry(t.Context(), b.findMine), "the memory of the overload is free again")
+	ctx, stop = context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	require.NoError(t, rigtest.DialAll(t, addr).RetryCall(ctx, b.findMine), "the memory of the overload is free again")
 }
 
 // overloaded is a replica under overload, and counts of calls.
@@ -101,17 +101,10 @@ type overloaded struct {
 	played, found, refused, unreadRefused, fetchRefused atomic.Int64
 }
 
-// measure records the peak of a process's anonymous memory until ctx ends or the process does.
+// measure records the peak of a process's anonymous memory until ctx ends.
 func (b *overloaded) measure(ctx context.Context, p *process) {
-	for ctx.Err() == nil {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.PID()))
-		_, line, found := strings.Cut(string(text), "RssAnon:")
-		if err != nil || !found {
-			return
-		}
-		kib, _ := strconv.ParseInt(strings.Fields(line)[0], 10, 64)
-		b.peak.Store(max(b.peak.Load(), kib<<10))
-		pause(ctx, 50*time.Millisecond)
+	for ; ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
+		b.peak.Store(max(b.peak.Load(), rigtest.MemoryOf(p.Process.PID(), "RssAnon")))
 	}
 }
 
@@ -157,25 +150,17 @@ func (b *overloaded) watchUnread(ctx context.Context) {
 			ids = append(ids, made.GetId())
 		}
 	}
+	backend := b.dial()
 	for round := 0; ctx.Err() == nil; round++ {
 		conn := b.dial()
 		for _, id := range ids {
 			_, _ = pb.NewFrontendServiceClient(conn).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 		}
 		for n := range 12 {
-			b.assignLarge(ctx, fmt.Sprint(round, ".", n), ids)
+			for some := range slices.Chunk(ids, 100) {
+				_ = assign(ctx, backend, fmt.Sprint(round, ".", n, strings.Repeat("x", 16<<10)), some...)
+			}
 		}
-	}
-}
-
-func (b *overloaded) assignLarge(ctx context.Context, name string, ids []string) {
-	backend := pb.NewBackendServiceClient(b.dial())
-	for len(ids) > 0 && ctx.Err() == nil {
-		some := ids[:min(100, len(ids))]
-		ids = ids[len(some):]
-		_, _ = backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
-			{TicketIds: some, Assignment: &pb.Assignment{Connection: name + strings.Repeat("x", 16<<10)}},
-		}})
 	}
 }
 
@@ -204,7 +189,7 @@ func (b *overloaded) endlessREST() *pb.FunctionConfig {
 		}
 	}))
 	b.T.Cleanup(server.Close)
-	return configOf(server.Listener, pb.FunctionConfig_REST)
+	return functionAt(server.Listener, pb.FunctionConfig_REST)
 }
 
 // endlessMatches proposes matches of a megabyte without end.
@@ -223,19 +208,6 @@ func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb
 	}
 }
 
-func (b *overloaded) endlessGRPC() *pb.FunctionConfig {
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b.T)
-	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, endlessMatches{})
-	go func() { _ = server.Serve(listener) }()
-	b.T.Cleanup(server.Stop)
-	return configOf(listener, pb.FunctionConfig_GRPC)
-}
-
-func configOf(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
-	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
-}
-
 // play creates, finds and deletes tickets, as other callers do, until ctx ends. It returns the longest time without
 // success.
 func (b *overloaded) play(ctx context.Context) (gap time.Duration) {
@@ -250,9 +222,6 @@ func (b *overloaded) play(ctx context.Context) (gap time.Duration) {
 	}
 	return max(gap, time.Since(last))
 }
-
-// mine is a pool that matches only the ticket of playOnce.
-func mine() *pb.Pool { return &pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "mine"}}} }
 
 func (b *overloaded) playOnce(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -275,27 +244,9 @@ func (b *overloaded) playOnce(ctx context.Context, conn *grpc.ClientConn) error 
 	return err
 }
 
+// findMine queries the pool that matches only the ticket of playOnce.
 func (b *overloaded) findMine(ctx context.Context, conn *grpc.ClientConn) error {
-	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: mine()})
-	for err == nil {
-		_, err = stream.Recv()
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// retry repeats a call while its status is one after which clients retry.
-func (b *overloaded) retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	conn := b.dial()
-	for {
-		err := ask(ctx, conn)
-		if code := status.Code(err); ctx.Err() != nil || code != codes.ResourceExhausted && code != codes.Unavailable {
-			return err
-		}
-		pause(ctx, 200*time.Millisecond)
-	}
+	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx,
+		&pb.QueryTicketsRequest{Pool: &pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "mine"}}}})
+	return receiveAll(stream, err, func(*pb.QueryTicketsResponse) {})
 }

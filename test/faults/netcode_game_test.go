@@ -8,6 +8,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -19,37 +22,32 @@ const netcodeGame = "netcode-game"
 // gameLife bounds a game server that nobody ends.
 const gameLife = 3 * time.Minute
 
+// gameProcess ends the process of a game server that has failed.
+type gameProcess struct{}
+
+// Errorf implements require.TestingT.
+func (gameProcess) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format, args...) }
+
+// FailNow implements require.TestingT.
+func (gameProcess) FailNow() { os.Exit(1) }
+
 // runNetcodeGame is a game server that a director has started, as far as connecting goes: it registers, and reports
 // each client whose connect token it can open, which it answers with the client's id.
-func runNetcodeGame() error {
+func runNetcodeGame(p gameProcess) {
 	ctx, cancel := context.WithTimeout(context.Background(), gameLife)
 	defer cancel()
 	d, deployed, err := sdk.Deployed(os.Environ())
-	if err != nil || !deployed {
-		return errors.Join(err, errors.New("not deployed"))
-	}
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4zero, Port: d.Ports["game"]})
-	if err != nil {
-		return err
-	}
-	key, err := netcode.KeyOf(d.NetcodeKey)
-	if err != nil {
-		return err
-	}
-	minter, err := netcode.NewMinter(netcode.LightyearLE, key)
-	if err != nil {
-		return err
-	}
-	client, err := sdk.New(sdk.Options{URLs: d.URLs})
-	if err != nil {
-		return err
-	}
-	s, err := sdk.Start(ctx, client, d.Server)
-	if err != nil {
-		return err
-	}
+	require.NoError(p, err)
+	require.True(p, deployed)
+	socket := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4zero, Port: d.Ports["game"]}))(p)
+	key := must.Get(netcode.KeyOf(d.NetcodeKey))(p)
+	minter := must.Get(netcode.NewMinter(netcode.LightyearLE, key))(p)
+	client := must.Get(sdk.New(sdk.Options{URLs: d.URLs}))(p)
+	s := must.Get(sdk.Start(ctx, client, d.Server))(p)
 	go admitNetcode(ctx, socket, minter, d.ProtocolID, s)
-	return s.RunUntilSignal(ctx, time.Second)
+	if err := s.RunUntilSignal(ctx, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		require.NoError(p, err)
+	}
 }
 
 func admitNetcode(ctx context.Context, socket *net.UDPConn, minter *netcode.Minter, protocol uint64, s *sdk.GameServer) {
@@ -70,16 +68,4 @@ func admitNetcode(ctx context.Context, socket *net.UDPConn, minter *netcode.Mint
 		}
 		_, _ = socket.WriteToUDPAddrPort([]byte(answer), from)
 	}
-}
-
-// exitAsGame runs the game server if this process is one.
-func exitAsGame() {
-	if len(os.Args) < 2 || os.Args[1] != netcodeGame {
-		return
-	}
-	if err := runNetcodeGame(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }

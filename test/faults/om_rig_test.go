@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -41,7 +42,7 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 		l.grpcAddrs = append(l.grpcAddrs, rigtest.FreeAddr(t))
 	}
 	l.conns = rigtest.DialAll(t, l.grpcAddrs...)
-	l.serveFunction()
+	l.function = serveFunction(t, &functionServer{omRig: l})
 	return l
 }
 
@@ -64,22 +65,16 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 	var waiting []*pb.Ticket
 	query, err := pb.NewQueryServiceClient(f.conns.NextConn()).QueryTickets(stream.Context(),
 		&pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
-	for err == nil {
-		var page *pb.QueryTicketsResponse
-		if page, err = query.Recv(); err == nil {
-			waiting = append(waiting, page.GetTickets()...)
-		}
-	}
-	if !errors.Is(err, io.EOF) {
+	if err := receiveAll(query, err, func(page *pb.QueryTicketsResponse) {
+		waiting = append(waiting, page.GetTickets()...)
+	}); err != nil {
 		return err
 	}
 	run := f.runs.Add(1)
-	n := 0
-	for pair := range slices.Chunk(waiting, 2) {
+	for n, pair := range slices.Collect(slices.Chunk(waiting, 2)) {
 		if len(pair) < 2 || n == mostPairs {
 			break
 		}
-		n++
 		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprintf("m-%d-%d", run, n),
 			MatchProfile: r.GetProfile().GetName(), Tickets: pair}}); err != nil {
 			return err
@@ -88,13 +83,39 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 	return nil
 }
 
-func (l *omRig) serveFunction() {
-	l.T.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(l.T)
+// receiveAll reads an answer to its end. The error is that of the call, or of reading.
+func receiveAll[A any](stream grpc.ServerStreamingClient[A], err error, got func(*A)) error {
+	for err == nil {
+		var answer *A
+		if answer, err = stream.Recv(); err == nil {
+			got(answer)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// serveFunction serves a match function until the test ends.
+func serveFunction(t *testing.T, function pb.MatchFunctionServer) *pb.FunctionConfig {
+	t.Helper()
+	listener := webtest.Listen(t)
 	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
+	pb.RegisterMatchFunctionServer(server, function)
 	go func() { _ = server.Serve(listener) }()
-	l.T.Cleanup(server.Stop)
-	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
-		Type: pb.FunctionConfig_GRPC}
+	t.Cleanup(server.Stop)
+	return functionAt(listener, pb.FunctionConfig_GRPC)
+}
+
+func functionAt(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
+	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
+}
+
+// assign assigns tickets to a connection by one call.
+func assign(ctx context.Context, conn *grpc.ClientConn, where string, tickets ...string) error {
+	_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
+		Assignments: []*pb.AssignmentGroup{{TicketIds: tickets, Assignment: &pb.Assignment{Connection: where}}},
+	})
+	return err
 }

@@ -2,8 +2,6 @@ package faults
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -23,10 +21,7 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	r := newRig(t)
 	first, second := r.ServeReplica(), r.ServeReplica()
 	r.StartProcess("work")
-	profile := filepath.Join(t.TempDir(), "asked.yaml")
-	require.NoError(t, os.WriteFile(profile,
-		[]byte("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n"), 0o600))
-	r.RunCommand("profiles", "apply", "-f", profile)
+	r.ApplyProfile("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n")
 
 	client, err := sdk.New(sdk.Options{URLs: []string{first.URL, second.URL}})
 	require.NoError(t, err)
@@ -40,7 +35,7 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	lists := server.Sessions(t.Context())
 	require.Empty(t, <-lists)
 
-	ada := r.queueFor("ada", "asked")
+	ada := r.QueueFor("ada", "asked")
 	events := r.streamEvents(first, "ada", ada, "")
 	next := func() string {
 		e := <-events
@@ -51,10 +46,10 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	require.Empty(t, next(), "cut off")
 	r.SetURLs(second.URL)
 
-	bo := r.queueFor("bo", "asked")
+	bo := r.QueueFor("bo", "asked")
 	r.answer("ada", ada, "accept")
 	r.answer("bo", bo, "decline")
-	cy := r.queueFor("cy", "asked")
+	cy := r.QueueFor("cy", "asked")
 	r.answer("cy", cy, "accept")
 	events = r.streamEvents(second, "ada", ada, "1")
 	for _, want := range []string{"accepting2", "queued3", "accepting4"} {
@@ -79,15 +74,6 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 		require.Fail(t, "the game server was not told of the match")
 	}
 	r.RequireInvariants()
-}
-
-// queueFor puts a player into the queue of a profile, and returns the ticket's id.
-func (r *rig) queueFor(sub, profile string) string {
-	r.T.Helper()
-	status, ticket, err := r.PostPlay(sub, "/tickets", fields{"profiles": []string{profile}})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusCreated, status, "%v", ticket)
-	return ticket["ticket_id"].(string)
 }
 
 // answer answers the ready check of a ticket, as soon as there is one.

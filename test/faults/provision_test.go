@@ -3,7 +3,6 @@ package faults
 import (
 	"math/rand/v2"
 	"net/http/httptest"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,17 +44,6 @@ func newEdgegapRig(t *testing.T, settings ...string) *edgegapRig {
 	return r
 }
 
-// want inserts deployments.
-func (r *edgegapRig) want(n int) {
-	r.T.Helper()
-	for range n {
-		require.NoError(r.T, r.store.StartDeployment(r.T.Context(), "eu", provision.NewDeployment{
-			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(),
-			Origin: provision.OriginOperator,
-		}))
-	}
-}
-
 // lose makes 30 % of the next calls fail, half of them after they were executed.
 func (r *edgegapRig) lose(calls int) {
 	random := rand.New(rand.NewPCG(3, 5))
@@ -94,13 +82,17 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	r := newEdgegapRig(t)
 	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
 	r.lose(longtest.Pick(25, 2000))
-	r.want(servers)
+	for range servers {
+		require.NoError(t, r.store.StartDeployment(t.Context(), "eu", provision.NewDeployment{
+			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(),
+			Origin: provision.OriginOperator,
+		}))
+	}
 	workers := []*process{r.StartProcess("work"), r.StartProcess("work")}
 	for i := range kills {
 		pause(t.Context(), time.Second)
 		victim := i % len(workers)
-		require.NoError(t, workers[victim].Process.Signal(syscall.SIGKILL))
-		<-workers[victim].Process.Done()
+		workers[victim].Process.Kill()
 		workers[victim] = r.StartProcess("work")
 		r.joinAll()
 	}
@@ -116,9 +108,7 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	for _, id := range ids[:servers/2] {
 		require.NoError(t, r.store.StopDeployment(t.Context(), "eu", uuid.MustParse(id), "enough"))
 	}
-	require.Eventually(t, func() bool {
-		return one[int](r.rig, "SELECT count(*)::int FROM deployment_history WHERE reason = 'enough'") == servers/2
-	}, time.Minute, time.Second)
+	r.AwaitTrue("SELECT count(*) = $1 FROM deployment_history WHERE reason = 'enough'", servers/2)
 	require.Equal(t, servers-servers/2, r.fake.AliveCount())
 	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
 	require.LessOrEqual(t, r.fake.Violations(), max(calls, 300)/100,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,11 +35,10 @@ type movingRegion struct {
 	servers               []*sdk.GameServer
 	playing               []*sdk.Admission
 
-	mu         sync.Mutex
-	acked      map[string]string // sessions, by player
-	lastAnswer time.Time
-	longestGap time.Duration // between two answers
-	slowest    time.Duration // of a call
+	seats rigtest.Answers
+
+	mu      sync.Mutex
+	slowest time.Duration // of a call
 }
 
 // A region moves while players ask for seats and play: its cell is killed in the middle of the copy, with the command,
@@ -48,7 +48,10 @@ type movingRegion struct {
 //nolint:paralleltest // it promises a second
 func TestARegionMovesUnderLoad(t *testing.T) {
 	m := newMovingRegion(t)
-	m.play(longtest.Pick(50, 1000))
+	client := m.client()
+	for i := range longtest.Pick(50, 1000) {
+		m.connect(client, fmt.Sprintf("plays-%d", i))
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	callers := m.askForSeats(ctx, longtest.Pick(60, 300))
 	t.Cleanup(func() { // also after a failure, before the cells end
@@ -56,18 +59,45 @@ func TestARegionMovesUnderLoad(t *testing.T) {
 		callers.Wait()
 	})
 
-	m.killInTheMiddle()
+	command := m.europe.StartProcess(m.moveCommand(m.europe, m.america)...)
+	m.europe.AwaitTrue("SELECT EXISTS (SELECT FROM region_moves WHERE step = 'copying')")
+	command.Process.Kill()
+	m.europe.replica.Process.Kill()
+	require.NoError(t, m.europe.Cluster.StopImmediate())
+	require.NoError(t, m.europe.Cluster.Start(t.Context()))
+	m.europe.replica = m.europe.StartReplica(strings.TrimPrefix(m.europe.replica.URL, "http://"), "--work")
+	m.europe.AwaitReady(m.europe.replica)
+	m.europe.SQLPool.Reset() // its connections are those of the server that was killed
+	m.europe.AwaitTrue("SELECT count(*) = 1 FROM region_moves")
+	t.Logf("killed at step %s", one[string](m.europe.rig, "SELECT step FROM region_moves"))
 	m.finish(m.europe, m.america, "there")
 	m.finish(m.america, m.europe, "back")
 	stop()
 	callers.Wait()
-	m.requireEverybodyOnce()
+	// One seat for each player who got one, in the session that the answer named, and in one cell.
+	require.Empty(t, m.seats.FindLost(), "players without their seat, or with two")
+	require.Equal(t, m.seats.Count(), one[int](m.europe.rig, "SELECT count(*) FROM seats"))
+	require.Equal(t, len(m.playing), one[int](m.europe.rig, "SELECT count(*) FROM seats WHERE state = 'connected'"))
+	for _, c := range []*cell{m.america, m.asia} {
+		require.Zero(t, one[int](c.rig, "SELECT count(*) FROM seats"), c.name)
+	}
+	for _, s := range m.servers {
+		require.NoError(t, s.Err())
+	}
+	for _, a := range m.playing {
+		require.NoError(t, a.Err(), a.Sub)
+	}
+	for _, c := range []*cell{m.europe, m.america, m.asia} {
+		c.RequireInvariants()
+	}
+	t.Logf("%d seats, %d of them of players in sessions: 0 lost, 0 doubled", m.seats.Count(), len(m.playing))
 }
 
 func newMovingRegion(t *testing.T) *movingRegion {
 	t.Helper()
-	m := &movingRegion{T: t, acked: map[string]string{}}
+	m := &movingRegion{T: t}
 	m.europe = m.newCell("europe")
+	m.seats.Rig, m.seats.Missing = m.europe.Rig, rigtest.NoSeat+" OR (SELECT count(*) FROM seats st WHERE st.sub = a.sub) <> 1"
 	m.america = m.newCell("america")
 	m.asia = m.newCell("asia")
 	m.asia.ExecSQL("SELECT ops.set_cell('europe', $1, '{eu}', 'test')", m.europe.replica.URL)
@@ -109,26 +139,14 @@ func (m *movingRegion) client() *sdk.Client {
 	return client
 }
 
-func (m *movingRegion) player(client *sdk.Client, sub string) *sdk.Player {
-	return sdk.NewPlayer(client, func(context.Context) (string, error) { return m.europe.PlayerLogin.AccessToken(sub), nil })
-}
-
 var duelOf64 = sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 64}
 
-// play seats players, who connect to their game servers and stay.
-func (m *movingRegion) play(players int) {
-	m.Helper()
-	client := m.client()
-	for i := range players {
-		m.connect(client, fmt.Sprintf("plays-%d", i))
-	}
-}
-
+// connect seats a player, who connects to the game server and stays.
 func (m *movingRegion) connect(client *sdk.Client, sub string) {
 	m.Helper()
 	ctx, cancel := context.WithTimeout(m.Context(), 30*time.Second)
 	defer cancel()
-	seat, err := m.player(client, sub).Seat(ctx, duelOf64)
+	seat, err := m.europe.NewPlayer(client, sub).Seat(ctx, duelOf64)
 	require.NoError(m.T, err)
 	for _, s := range m.servers {
 		if s.Endpoint() == seat.Endpoint {
@@ -137,9 +155,7 @@ func (m *movingRegion) connect(client *sdk.Client, sub string) {
 			m.playing = append(m.playing, admission)
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.acked[sub] = seat.SessionID
+	m.seats.Add(sub, seat.SessionID)
 }
 
 // askForSeats asks for seats at a steady rate, each for another player, until ctx ends.
@@ -168,7 +184,7 @@ func (m *movingRegion) ask(ctx context.Context, client *sdk.Client, sub string) 
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	began := time.Now()
-	match, err := m.player(client, sub).Matchmake(call, duelOf64)
+	match, err := m.europe.NewPlayer(client, sub).Matchmake(call, duelOf64)
 	switch {
 	case err != nil && m.T.Context().Err() != nil:
 		return // the test has ended
@@ -176,12 +192,10 @@ func (m *movingRegion) ask(ctx context.Context, client *sdk.Client, sub string) 
 		m.Errorf("%s: %v", sub, err)
 		return
 	}
+	m.seats.Add(sub, match.SessionID)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.acked[sub] = match.SessionID
 	m.slowest = max(m.slowest, time.Since(began))
-	m.longestGap = max(m.longestGap, time.Since(m.lastAnswer))
-	m.lastAnswer = time.Now()
 }
 
 func (m *movingRegion) moveCommand(from, to *cell) []string {
@@ -191,69 +205,24 @@ func (m *movingRegion) moveCommand(from, to *cell) []string {
 		"--yes"}
 }
 
-// killInTheMiddle kills the command, the replica and the Postgres of europe while rows are copied.
-func (m *movingRegion) killInTheMiddle() {
-	m.Helper()
-	command := m.europe.StartProcess(m.moveCommand(m.europe, m.america)...)
-	m.europe.AwaitTrue("SELECT EXISTS (SELECT FROM region_moves WHERE step = 'copying')")
-	command.Process.Kill()
-	m.europe.replica.Process.Kill()
-	require.NoError(m.T, m.europe.Cluster.StopImmediate())
-	require.NoError(m.T, m.europe.Cluster.Start(m.Context()))
-	address := m.europe.replica.URL[len("http://"):]
-	m.europe.replica = m.europe.StartReplica(address, "--work")
-	m.europe.AwaitReady(m.europe.replica)
-	m.europe.SQLPool.Reset() // its connections are those of the server that was killed
-	m.europe.AwaitTrue("SELECT count(*) = 1 FROM region_moves")
-	m.Logf("killed at step %s", one[string](m.europe.rig, "SELECT step FROM region_moves"))
-}
-
 // finish moves the region, and measures for how long nobody was served.
 func (m *movingRegion) finish(from, to *cell, way string) {
 	m.Helper()
 	m.mu.Lock()
-	m.lastAnswer, m.longestGap, m.slowest = time.Now(), 0, 0
+	m.slowest = 0
 	m.mu.Unlock()
+	began := time.Now()
 	from.RunCommand(m.moveCommand(from, to)...)
 	refused := one[int](from.rig, "SELECT (detail ->> 'refused_ms')::int FROM events WHERE kind = 'region.left' ORDER BY at DESC LIMIT 1")
 	m.connect(m.client(), "plays-"+way)
+	gap := rigtest.LongestGap(began, &m.seats)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Logf("%s: refused for %d ms, %s between two answers, the slowest call %s, %d calls", way, refused, m.longestGap,
-		m.slowest, len(m.acked))
+	m.Logf("%s: refused for %d ms, %s between two answers, the slowest call %s, %d calls", way, refused, gap,
+		m.slowest, m.seats.Count())
 	require.Less(m.T, refused, 1000)
-	require.Less(m.T, m.longestGap, 2*time.Second)
+	require.Less(m.T, gap, 2*time.Second)
 	// A call that meets the flip is held until it is over. Retry-After would have it wait for a second alone.
 	require.Less(m.T, m.slowest, time.Second)
 	require.Zero(m.T, one[int](from.rig, "SELECT count(*) FROM seats"))
-}
-
-// requireEverybodyOnce requires one seat for each player who got one, in the session that the answer named, and in one
-// cell.
-func (m *movingRegion) requireEverybodyOnce() {
-	m.Helper()
-	var subs, sessions []string
-	for sub, session := range m.acked {
-		subs, sessions = append(subs, sub), append(sessions, session)
-	}
-	require.Empty(m.T, one[[]string](m.europe.rig, `
-		SELECT coalesce(array_agg(a.sub), '{}') FROM unnest($1::text[], $2::text[]) a (sub, session)
-		WHERE (SELECT count(*) FROM seats s WHERE s.sub = a.sub) <> 1
-		   OR NOT EXISTS (SELECT FROM seats s WHERE s.sub = a.sub AND s.region || '.' || s.session_id = a.session)`, subs, sessions),
-		"players without their seat, or with two")
-	require.Equal(m.T, len(subs), one[int](m.europe.rig, "SELECT count(*) FROM seats"))
-	require.Equal(m.T, len(m.playing), one[int](m.europe.rig, "SELECT count(*) FROM seats WHERE state = 'connected'"))
-	for _, c := range []*cell{m.america, m.asia} {
-		require.Zero(m.T, one[int](c.rig, "SELECT count(*) FROM seats"), c.name)
-	}
-	for _, s := range m.servers {
-		require.NoError(m.T, s.Err())
-	}
-	for _, a := range m.playing {
-		require.NoError(m.T, a.Err(), a.Sub)
-	}
-	for _, c := range []*cell{m.europe, m.america, m.asia} {
-		c.RequireInvariants()
-	}
-	m.Logf("%d seats, %d of them of players in sessions: 0 lost, 0 doubled", len(subs), len(m.playing))
 }

@@ -26,18 +26,18 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	r := newRig(t)
 	frozen, running := r.ServeReplica(), r.ServeReplica()
 	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}
-	register := func(id, boot string, replaces any) (int, fields) {
+	call := func(path string, body fields) fields {
+		t.Helper()
+		return r.RequireOK(r.PostJSON(running.URL, path, http.Header{"X-Fleet-Token": {fleetToken}}, body))
+	}
+	register := func(id, boot string, replaces any) fields {
+		t.Helper()
 		body := maps.Clone(base)
 		maps.Copy(body, fields{"instance_id": id, "boot_id": boot, "replaces": replaces})
-		status, answer, err := r.PostJSON(running.URL, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}},
-			body)
-		require.NoError(t, err)
-		return status, answer
+		return call("/fleet/register", body)
 	}
 	for name, first := range map[string]bool{"first-registration": true, "another-registration": false} {
-		status, before := register(name, "process-1", "none")
-		require.Equal(t, http.StatusOK, status, "%v", before)
-
+		before := register(name, "process-1", "none")
 		late := maps.Clone(base)
 		maps.Copy(late, fields{"instance_id": name, "boot_id": "process-1", "replaces": before["incarnation"],
 			"endpoint": "h:2"})
@@ -46,17 +46,12 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 		}
 		require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
 		answer := r.send(frozen, "/fleet/register", late)
-		status, now := register(name, "process-3", before["incarnation"])
-		require.Equal(t, http.StatusOK, status, "%v", now)
+		now := register(name, "process-3", before["incarnation"])
 		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 
 		// 503: Postgres has closed the idle connection of the frozen replica.
 		require.Contains(t, []int{http.StatusConflict, http.StatusServiceUnavailable}, answer(), name)
-		heartbeat := fields{"instance_id": name, "incarnation": now["incarnation"]}
-		status, _, err := r.PostJSON(running.URL, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}},
-			heartbeat)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, status, name)
+		call("/fleet/heartbeat", fields{"instance_id": name, "incarnation": now["incarnation"]})
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -15,7 +17,10 @@ const fleetToken = rigtest.FleetToken
 var errNoAnswer = rigtest.ErrNoAnswer
 
 func TestMain(m *testing.M) {
-	exitAsGame()
+	if len(os.Args) > 1 && os.Args[1] == netcodeGame {
+		runNetcodeGame(gameProcess{})
+		os.Exit(0)
+	}
 	code := m.Run()
 	clitest.RemoveDirector()
 	os.Exit(code)
@@ -37,6 +42,12 @@ func newRig(t *testing.T, settings ...string) *rig {
 func one[T any](r *rig, sql string, args ...any) T {
 	r.T.Helper()
 	return rigtest.QueryOne[T](r.Rig, sql, args...)
+}
+
+// requireNone asserts that a query reads no row of text.
+func (r *rig) requireNone(what, sql string, args ...any) {
+	r.T.Helper()
+	require.Empty(r.T, one[[]string](r, "SELECT coalesce(array_agg(x.found), '{}') FROM ("+sql+") AS x(found)", args...), what)
 }
 
 func pause(ctx context.Context, d time.Duration) { rigtest.PauseFor(ctx, d) }

@@ -28,15 +28,6 @@ func (r *rig) leaveTransactionOpen(database string) {
 	}
 }
 
-// watch opens a stream of WatchAssignments. The function that it returns waits for an assignment.
-func (l *omRig) watch(ctx context.Context, id string, conn *grpc.ClientConn) (func() error, error) {
-	stream, err := pb.NewFrontendServiceClient(conn).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
-	return func() error {
-		_, err := stream.Recv()
-		return err
-	}, err
-}
-
 // Transactions that have written and stay open, in the director's database and in another one of the cluster, hold back
 // pg_snapshot_xmin. Pins replicas that read the feed of assignments from there on at each notification, and so read all
 // of it.
@@ -51,31 +42,26 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l.leaveTransactionOpen("postgres")
-	_, err := l.SQLPool.Exec(ctx, "CREATE DATABASE another")
-	require.NoError(t, err)
+	l.ExecSQL("CREATE DATABASE another")
 	l.leaveTransactionOpen("another")
 	rigtest.Each(tickets, 50, func(int) { _, _ = l.create(ctx, nil) })
 	ids := slices.Clone(l.created)
-	var watchers []func() error
-	for i, id := range ids {
-		if i%(tickets/watched) == 0 {
-			receive, err := l.watch(ctx, id, l.conns.AllConns[len(watchers)%replicas])
-			require.NoError(t, err)
-			watchers = append(watchers, receive)
-		}
+	var watchers []grpc.ServerStreamingClient[pb.WatchAssignmentsResponse]
+	for i := range watched {
+		stream, err := pb.NewFrontendServiceClient(l.conns.AllConns[i%replicas]).WatchAssignments(ctx,
+			&pb.WatchAssignmentsRequest{TicketId: ids[i*tickets/watched]})
+		require.NoError(t, err)
+		watchers = append(watchers, stream)
 	}
 	for n, some := range slices.Collect(slices.Chunk(ids, together)) {
 		err := l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-			_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
-				Assignments: []*pb.AssignmentGroup{{TicketIds: some,
-					Assignment: &pb.Assignment{Connection: fmt.Sprint(n)}}},
-			})
-			return err
+			return assign(ctx, conn, fmt.Sprint(n), some...)
 		})
 		require.NoError(t, err)
 	}
-	for _, receive := range watchers {
-		require.NoError(t, receive(), "a watcher got no assignment")
+	for _, stream := range watchers {
+		_, err := stream.Recv()
+		require.NoError(t, err, "a watcher got no assignment")
 	}
 	// A backend reports the rows it has read up to a second later.
 	read := func() int {

@@ -1,18 +1,20 @@
 package faults
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // faultKind is a kind of fault, made in one of so many turns.
@@ -22,16 +24,40 @@ type faultKind struct {
 	make func(ctx context.Context)
 }
 
+// Each kind of fault has a replica of its own: a frozen replica is not killed.
 func (s *soak) faultKinds() []faultKind {
 	return []faultKind{
-		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica},
-		{"cut a replica off", 1, s.cutReplica},
-		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker},
-		{"crash Postgres", 5, s.crashPostgres},
-		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls},
-		{"send bodies slowly", 1, s.sendBodiesSlowly},
+		{"kill a replica", 1, func(ctx context.Context) {
+			s.replicas[0].Process.Kill()
+			pause(ctx, 300*time.Millisecond)
+			s.replicas[0] = s.launch(0)
+		}},
+		{"freeze a replica", 1, func(ctx context.Context) { freeze(ctx, s.replicas[1]) }},
+		{"cut a replica off", 1, func(ctx context.Context) {
+			s.proxies[2].Pause()
+			pause(ctx, moments())
+			s.proxies[2].Resume()
+		}},
+		{"kill a worker", 1, func(ctx context.Context) {
+			s.workers[0].Process.Kill()
+			pause(ctx, time.Second)
+			s.workers[0] = s.rig.StartProcess("work")
+		}},
+		{"freeze a worker", 1, func(ctx context.Context) { freeze(ctx, s.workers[1]) }},
+		{"crash Postgres", 5, func(ctx context.Context) {
+			if err := errors.Join(s.Cluster.StopImmediate(), s.Cluster.Start(context.WithoutCancel(ctx))); err != nil {
+				s.T.Errorf("restart Postgres: %v", err)
+			}
+		}},
+		{"end connections", 2, func(context.Context) {
+			_, _ = s.SQLPool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE application_name LIKE 'director%' AND random() < 0.3`)
+		}},
+		{"abort calls", 1, func(context.Context) {
+			abort(s.T, s.replicas[2], 320, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
+		}},
+		{"send bodies slowly", 1, s.sendBodiesSlowly}, {"send half requests", 1, s.sendHalfRequests},
 		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile},
-		{"send half requests", 1, s.sendHalfRequests},
 		{"send text that Postgres cannot store", 1, s.sendOddText}, {"drain a server", 1, s.drainServer},
 	}
 }
@@ -58,127 +84,60 @@ func (s *soak) makeFaults(ctx context.Context) {
 
 func moments() time.Duration { return time.Duration(500+rand.IntN(5000)) * time.Millisecond }
 
-// Each kind of fault has a replica of its own: a frozen replica is not killed.
-func (s *soak) killReplica(ctx context.Context) {
-	s.replicas[0].Process.Kill()
-	pause(ctx, 300*time.Millisecond)
-	s.replicas[0] = s.launch(0)
-}
-
-func (s *soak) freezeReplica(ctx context.Context) { freeze(ctx, s.replicas[1]) }
-
 func freeze(ctx context.Context, p *process) {
 	_ = p.Process.Signal(syscall.SIGSTOP)
 	pause(ctx, moments())
 	_ = p.Process.Signal(syscall.SIGCONT)
 }
 
-func (s *soak) cutReplica(ctx context.Context) {
-	s.proxies[2].Pause()
-	pause(ctx, moments())
-	s.proxies[2].Resume()
-}
-
-func (s *soak) killWorker(ctx context.Context) {
-	s.workers[0].Process.Kill()
-	pause(ctx, time.Second)
-	s.workers[0] = s.rig.StartProcess("work")
-}
-
-func (s *soak) freezeWorker(ctx context.Context) { freeze(ctx, s.workers[1]) }
-
-func (s *soak) crashPostgres(ctx context.Context) {
-	if err := s.Cluster.StopImmediate(); err != nil {
-		s.T.Errorf("stop Postgres: %v", err)
-	}
-	if err := s.Cluster.Start(context.WithoutCancel(ctx)); err != nil {
-		s.T.Errorf("start Postgres: %v", err)
-	}
-}
-
-func (s *soak) endConnections(context.Context) {
-	_, _ = s.SQLPool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE application_name LIKE 'director%' AND random() < 0.3`)
-}
-
-func (s *soak) abortCalls(context.Context) {
-	abort(s.T, s.replicas[2], 320, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
-}
-
 // sendBodiesSlowly keeps connections busy with bodies that do not end.
 func (s *soak) sendBodiesSlowly(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
-	var callers sync.WaitGroup
-	for n := range 128 {
-		callers.Go(func() {
-			conn, err := net.Dial("tcp", s.addrs[2])
-			if err != nil {
-				return
-			}
-			defer func() { _ = conn.Close() }()
-			_, _ = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
-				s.PlayerLogin.AccessToken(fmt.Sprintf("slow-%d", n)))
-			go func() { _, _ = bufio.NewReader(conn).ReadString(0) }()
-			for ctx.Err() == nil {
-				pause(ctx, 100*time.Millisecond)
-				if _, err := conn.Write([]byte(" ")); err != nil {
-					return
-				}
-			}
-		})
-	}
-	callers.Wait()
+	rigtest.Each(128, 128, func(n int) {
+		conn, err := net.Dial("tcp", s.addrs[2])
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
+			s.PlayerLogin.AccessToken(fmt.Sprintf("slow-%d", n)))
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		for err == nil && ctx.Err() == nil {
+			pause(ctx, 100*time.Millisecond)
+			_, err = conn.Write([]byte(" "))
+		}
+	})
 }
 
-// halfRequests end within a header, within the body of a call that changes something, and within the body of one that
-// waits.
-func (s *soak) halfRequests() []string {
+// sendHalfRequests leaves connections to the replica whose requests never end: they end within a header, within the body
+// of a call that changes something, and within the body of one that waits.
+func (s *soak) sendHalfRequests(ctx context.Context) {
 	authorization := "Authorization: Bearer " + s.PlayerLogin.AccessToken("half") + "\r\n"
-	return []string{
+	requests := []string{
 		"GET /tickets/x HTTP/1.1\r\nHost: d\r\nAuthoriz",
 		"POST /tickets HTTP/1.1\r\nHost: d\r\n" + authorization +
 			"Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
 		"GET /tickets/x?wait=20s HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Length: 60\r\n\r\n{",
 		"GET /tickets/x/events HTTP/1.1\r\nHost: d\r\n" + authorization + "Transfer-Encoding: chunked\r\n\r\n1\r\n",
 	}
-}
-
-// sendHalfRequests leaves connections whose requests never end to the replica.
-func (s *soak) sendHalfRequests(ctx context.Context) {
-	var conns []net.Conn
-	for range 32 {
-		for _, request := range s.halfRequests() {
-			if conn, err := net.Dial("tcp", s.addrs[2]); err == nil {
-				conns = append(conns, conn)
-				_, _ = conn.Write([]byte(request))
-			}
+	for n := range 32 * len(requests) {
+		if conn, err := net.Dial("tcp", s.addrs[2]); err == nil {
+			defer func() { _ = conn.Close() }()
+			_, _ = conn.Write([]byte(requests[n%len(requests)]))
 		}
 	}
 	pause(ctx, moments())
-	for _, conn := range conns {
-		_ = conn.Close()
-	}
 }
 
 // sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not
 // ready.
 func (s *soak) sendOddText(ctx context.Context) {
 	for _, path := range []string{"/tickets/%00", "/tickets/%ff", "/fleet/sessions?region=%00", "/matchmake"} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addrs[2]+path, strings.NewReader(`{"region":"\u0000","mode":"m"}`))
-		if err != nil {
-			s.T.Errorf("%s: %v", path, err)
-			return
-		}
-		request.Header.Set("Authorization", "Bearer "+s.PlayerLogin.AccessToken("odd"))
-		request.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			continue // the replica is cut off
-		}
-		_ = response.Body.Close()
-		if response.StatusCode >= 500 && response.StatusCode != http.StatusServiceUnavailable {
-			s.T.Errorf("%s: %s", path, response.Status)
+		status, answer, err := s.CallJSON(ctx, http.MethodPost, "http://"+s.addrs[2]+path, s.HeaderOf("odd"),
+			fields{"region": "\x00", "mode": "m"})
+		if status >= 500 && status != http.StatusServiceUnavailable { // 0: the replica is cut off
+			s.T.Errorf("%s answered %d: %v %v", path, status, answer, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,40 +22,6 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// promise is an answer that a player or a game server got.
-type promise struct {
-	sub, id string // of the session or the ticket
-	at      time.Time
-}
-
-// promises are the answers of one kind. missing is the statement that returns those that the database does not keep, by
-// the players $1 and the ids $2.
-type promises struct {
-	missing string
-
-	mu   sync.Mutex
-	list []promise
-}
-
-func (p *promises) add(sub, id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.list = append(p.list, promise{sub, id, time.Now()})
-}
-
-func (p *promises) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.list)
-}
-
-// firstAfter returns the first answer after a moment.
-func (p *promises) firstAfter(at time.Time) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.list[slices.IndexFunc(p.list, func(made promise) bool { return made.at.After(at) })].at
-}
-
 // failover is an installation whose processes know a primary and its standby, while players and game servers are
 // active.
 type failover struct {
@@ -64,9 +29,8 @@ type failover struct {
 
 	pair      dbtest.Pair
 	toPrimary *dbtest.Proxy // through which everybody but the standby reaches the primary
-	seats     promises
-	joins     promises
-	tickets   promises
+	// The answers that players and game servers got.
+	seats, joins, tickets rigtest.Answers
 
 	calling sync.WaitGroup
 	ctx     context.Context //nolint:containedctx // of the callers
@@ -84,17 +48,17 @@ func newFailover(t *testing.T, settings map[string]string) *failover {
 	f.rig = &rig{rigtest.NewRigOn(t, clitest.BuildDirector(t), f.address(t),
 		append(rigtest.LobbySettings(), "DIRECTOR_SEAT_TTL=10m",
 			"DIRECTOR_PLAYER_RATE=0")...)}
-	f.seats.missing = `SELECT NOT EXISTS (SELECT FROM seats WHERE region || '.' || session_id = a.id AND sub = a.sub)`
-	f.joins.missing = `SELECT NOT EXISTS (SELECT FROM seats
-		WHERE region || '.' || session_id = a.id AND sub = a.sub AND state = 'connected')`
-	f.tickets.missing = `SELECT NOT EXISTS (SELECT FROM tickets WHERE id = a.id)
-		AND NOT EXISTS (SELECT FROM ticket_events WHERE ticket_id = a.id)`
+	f.seats.Missing, f.seats.Rig = rigtest.NoSeat, f.rig.Rig
+	f.joins.Missing, f.joins.Rig = `NOT EXISTS (SELECT FROM seats
+		WHERE region || '.' || session_id = a.id AND sub = a.sub AND state = 'connected')`, f.rig.Rig
+	f.tickets.Missing, f.tickets.Rig = `NOT EXISTS (SELECT FROM tickets WHERE id = a.id)
+		AND NOT EXISTS (SELECT FROM ticket_events WHERE ticket_id = a.id)`, f.rig.Rig
 	first, second := f.ServeLobby("--work"), f.ServeLobby()
 	f.StartProcess("work")
 	f.ApplyProfile("name: pair\nmode: duel\nteams: [{name: all, players: 2}]\n")
 	f.KeepAlive(time.Second, "a", "b", "c")
 	f.crowd = f.NewCrowd(first.Lobby, second.Lobby)
-	for _, at := range []*replicaOfLobby{first, second, first, second} {
+	for _, at := range []*rigtest.LobbyReplica{first, second, first, second} {
 		f.crowd.AddGuest(at.Lobby, counterRoom)
 	}
 	f.ctx, f.stop = context.WithCancel(t.Context())
@@ -118,26 +82,27 @@ func (f *failover) address(t *testing.T) string {
 		"/postgres?sslmode=disable&target_session_attrs=read-write"
 }
 
+var pairTicket = fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}}
+
 // call lets new players get seats, join, and queue, one after the other.
 func (f *failover) call(caller int) {
 	for n := 0; f.ctx.Err() == nil; n++ {
 		sub := fmt.Sprintf("p-%d-%d", caller, n)
 		if n%3 == 0 {
-			if answer, err := f.callUntilDone(sub, "/tickets",
-				fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}}); err == nil {
-				f.tickets.add(sub, answer["ticket_id"].(string))
+			if answer := f.PlayUntilDone(f.ctx, sub, "/tickets", pairTicket); answer != nil {
+				f.tickets.Add(sub, answer["ticket_id"].(string))
 			}
 			continue
 		}
-		answer, err := f.callUntilDone(sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-		if err != nil {
+		answer := f.PlayUntilDone(f.ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+		if answer == nil {
 			continue
 		}
 		session := answer["session_id"].(string)
-		f.seats.add(sub, session)
+		f.seats.Add(sub, session)
 		instance := strings.TrimSuffix(answer["endpoint"].(string), ":7777")
 		if report, err := f.reportJoin(instance, session, sub); err == nil && report["joined"] == 1.0 {
-			f.joins.add(sub, session)
+			f.joins.Add(sub, session)
 		}
 	}
 }
@@ -149,28 +114,15 @@ func (f *failover) reportJoin(instance, session, sub string) (fields, error) {
 	return answer, err
 }
 
-// callUntilDone calls one replica after the other until one has done it.
-func (f *failover) callUntilDone(sub, path string, body fields) (fields, error) {
-	for f.ctx.Err() == nil {
-		status, answer, err := f.PostPlay(sub, path, body)
-		switch {
-		case err == nil && (status == http.StatusOK || status == http.StatusCreated):
-			return answer, nil
-		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			f.T.Errorf("%s answered %d: %v", path, status, answer)
-			return nil, errNoAnswer
-		}
-		pause(f.ctx, 20*time.Millisecond)
-	}
-	return nil, f.ctx.Err()
+func (f *failover) kinds() map[string]*rigtest.Answers {
+	return map[string]*rigtest.Answers{"seats": &f.seats, "joins": &f.joins, "tickets": &f.tickets}
 }
 
 // await waits for n more answers of each kind.
 func (f *failover) await(n int) {
 	f.T.Helper()
-	for _, kind := range []*promises{&f.seats, &f.joins, &f.tickets} {
-		target := kind.count() + n
-		require.Eventually(f.T, func() bool { return kind.count() >= target }, time.Minute, 5*time.Millisecond)
+	for _, kind := range f.kinds() {
+		kind.Await(n)
 	}
 }
 
@@ -194,8 +146,8 @@ func (f *failover) promote() {
 	done := time.Now()
 	f.await(1)
 	slowest := time.Duration(0)
-	for _, kind := range []*promises{&f.seats, &f.joins, &f.tickets} {
-		slowest = max(slowest, kind.firstAfter(done).Sub(done))
+	for _, kind := range f.kinds() {
+		slowest = max(slowest, kind.ListAfter(done)[0].GotAt.Sub(done))
 	}
 	f.T.Logf("the promotion took %s; %s after it a seat, a join and a ticket had been acknowledged", done.Sub(began),
 		slowest)
@@ -211,37 +163,18 @@ func (f *failover) promote() {
 	f.SQLPool.Reset()
 }
 
-// lost returns the answers that the database does not keep.
-func (f *failover) lost(kind *promises) (lost []promise) {
-	f.T.Helper()
-	subs, ids := make([]string, len(kind.list)), make([]string, len(kind.list))
-	for i, p := range kind.list {
-		subs[i], ids[i] = p.sub, p.id
-	}
-	missing := one[[]bool](f.rig, `SELECT array_agg((`+kind.missing+`) ORDER BY a.n) FROM unnest($1::text[], $2::text[])
-		WITH ORDINALITY AS a(sub, id, n)`, subs, ids)
-	for i, p := range kind.list {
-		if missing[i] {
-			lost = append(lost, p)
-		}
-	}
-	return lost
-}
-
 // requireNoneTwice requires that each player has one seat or one ticket, and that all members of the room see the same.
 func (f *failover) requireNoneTwice() {
 	f.T.Helper()
-	require.Zero(f.T, one[int](f.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"),
-		"players seated twice")
-	require.Zero(f.T, one[int](f.rig, `SELECT count(*) FROM (
-		SELECT unnest(tickets) FROM match_history GROUP BY 1 HAVING count(*) > 1) twice`), "tickets in two matches")
+	f.requireNone("players seated twice", seatedTwice)
+	f.requireNone("tickets in two matches", "SELECT unnest(tickets) FROM match_history GROUP BY 1 HAVING count(*) > 1")
 	counter := one[int](f.rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", counterRoom)
 	f.crowd.RequireSeen(counterRoom, counter, f.crowd.ListMembers(counterRoom)...)
 	f.RequireInvariants()
 }
 
 func (f *failover) logCounts() {
-	f.T.Logf("acknowledged: %d seats, %d joins, %d tickets", f.seats.count(), f.joins.count(), f.tickets.count())
+	f.T.Logf("acknowledged: %d seats, %d joins, %d tickets", f.seats.Count(), f.joins.Count(), f.tickets.Count())
 }
 
 // The primary is killed, or cut off without a word, while a synchronous standby follows it. Everything that was
@@ -258,8 +191,8 @@ func TestASynchronousStandbyLosesNothing(t *testing.T) {
 			f.await(longtest.Pick(50, 1000))
 			vanish(f)
 			f.promote()
-			for _, kind := range []*promises{&f.seats, &f.joins, &f.tickets} {
-				require.Empty(t, f.lost(kind))
+			for name, kind := range f.kinds() {
+				require.Empty(t, kind.FindLost(), name)
 			}
 			require.Positive(t, f.crowd.CountIn(counterRoom))
 			f.requireNoneTwice()
@@ -276,64 +209,37 @@ func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
 	longtest.Only(t, "TestASynchronousStandbyLosesNothing")
 	f := newFailover(t, nil)
 	f.await(longtest.Pick(50, 1000))
-	f.logLag()
+	t.Logf("the standby replays %s later", one[time.Duration](f.rig, "SELECT coalesce(replay_lag, '0') FROM pg_stat_replication"))
 	lags := time.Now()
 	f.pair.Replication.Pause()
 	f.await(longtest.Pick(20, 200))
 	f.killPrimary()
 	killed := time.Now()
 	f.promote()
-	for name, kind := range map[string]*promises{"seats": &f.seats, "joins": &f.joins, "tickets": &f.tickets} {
-		lost := f.lost(kind)
+	for name, kind := range f.kinds() {
+		lost := kind.FindLost()
 		require.NotEmpty(t, lost, name)
 		for _, p := range lost {
-			require.WithinRange(t, p.at, lags.Add(-time.Second), killed.Add(time.Second), name)
+			require.WithinRange(t, p.GotAt, lags.Add(-time.Second), killed.Add(time.Second), name)
 		}
 		t.Logf("%d %s of %s were lost", len(lost), name, killed.Sub(lags))
 	}
-	f.askAgain(f.lost(&f.seats))
-	f.queueAgain(f.lost(&f.tickets))
+	lost := f.seats.FindLost()
+	for _, p := range lost[:min(20, len(lost))] { // the report of the game server is refused, and a player who asks twice gets one seat
+		report, err := f.reportJoin("a", p.ID, p.Sub)
+		require.NoError(t, err)
+		require.Equal(t, []any{true, 0.0}, []any{report["closed"], report["joined"]}, "the session is lost, too: %v", report)
+		first := f.PlayUntilDone(t.Context(), p.Sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+		again := f.PlayUntilDone(t.Context(), p.Sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+		require.Equal(t, first["session_id"], again["session_id"])
+		require.NotEqual(t, p.ID, first["session_id"])
+	}
+	lost = f.tickets.FindLost()
+	for _, p := range lost[:min(20, len(lost))] {
+		f.RequireStatus(http.StatusNotFound)(f.CallJSON(t.Context(), http.MethodGet, f.NextReplica()+"/tickets/"+p.ID,
+			f.HeaderOf(p.Sub), nil))
+		require.NotEqual(t, p.ID, f.PlayUntilDone(t.Context(), p.Sub, "/tickets", pairTicket)["ticket_id"])
+	}
 	f.requireNoneTwice()
 	f.logCounts()
-}
-
-// logLag logs how far the standby is behind at one moment under load.
-func (f *failover) logLag() {
-	f.T.Helper()
-	f.T.Logf("the standby replays %s later",
-		one[time.Duration](f.rig, "SELECT coalesce(replay_lag, '0') FROM pg_stat_replication"))
-}
-
-// askAgain lets players whose seats were lost come back, some of them twice: their game server's report is refused, and
-// each gets one seat.
-func (f *failover) askAgain(lost []promise) {
-	f.T.Helper()
-	f.ctx = f.T.Context()
-	for _, p := range lost[:min(20, len(lost))] {
-		report, err := f.reportJoin("a", p.id, p.sub)
-		require.NoError(f.T, err)
-		require.Equal(f.T, []any{true, 0.0}, []any{report["closed"], report["joined"]}, "the session is lost, too: %v",
-			report)
-		first, err := f.callUntilDone(p.sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-		require.NoError(f.T, err)
-		again, err := f.callUntilDone(p.sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-		require.NoError(f.T, err)
-		require.Equal(f.T, first["session_id"], again["session_id"])
-		require.NotEqual(f.T, p.id, first["session_id"])
-	}
-}
-
-// queueAgain lets players whose tickets were lost see it, and queue again.
-func (f *failover) queueAgain(lost []promise) {
-	f.T.Helper()
-	for _, p := range lost[:min(20, len(lost))] {
-		status, answer, err := f.CallJSON(f.T.Context(), http.MethodGet, f.NextReplica()+"/tickets/"+p.id,
-			f.HeaderOf(p.sub), nil)
-		require.NoError(f.T, err)
-		require.Equal(f.T, http.StatusNotFound, status, "%v", answer)
-		answer, err = f.callUntilDone(p.sub, "/tickets",
-			fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}})
-		require.NoError(f.T, err)
-		require.NotEqual(f.T, p.id, answer["ticket_id"])
-	}
 }

@@ -2,10 +2,7 @@ package faults
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -116,25 +113,18 @@ func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 	var assigning sync.WaitGroup
 	defer assigning.Wait()
 	for ctx.Err() == nil {
-		err := l.fetch(ctx, l.conns.NextConn(), profile,
-			func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) })
-		if !errors.Is(err, io.EOF) {
+		if err := l.fetch(ctx, l.conns.NextConn(), profile,
+			func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) }); err != nil {
 			pause(ctx, 50*time.Millisecond)
 		}
 	}
 }
 
-// fetch calls FetchMatches of one replica once. It returns io.EOF when it got all matches.
+// fetch calls FetchMatches of one replica once. It returns nil when it got all matches.
 func (l *omRig) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
 	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx,
 		&pb.FetchMatchesRequest{Config: l.function, Profile: profile})
-	for err == nil {
-		var answer *pb.FetchMatchesResponse
-		if answer, err = stream.Recv(); err == nil {
-			got(answer.GetMatch())
-		}
-	}
-	return err
+	return receiveAll(stream, err, func(answer *pb.FetchMatchesResponse) { got(answer.GetMatch()) })
 }
 
 // assign assigns all tickets of a match or none, and retries until assignTimeout.
@@ -151,10 +141,7 @@ func (l *omRig) assign(ctx context.Context, m *pb.Match) {
 	defer stop()
 	ctx = metadata.AppendToOutgoingContext(ctx, "director-all-or-none", "true")
 	err := l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-		_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
-			Assignments: []*pb.AssignmentGroup{{TicketIds: d.tickets, Assignment: &pb.Assignment{Connection: where}}},
-		})
-		return err
+		return assign(ctx, conn, where, d.tickets...)
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,37 +171,19 @@ type ticketState struct {
 	gone  bool
 }
 
-// ticketStates returns the states of all created tickets.
-func (l *omRig) ticketStates(ctx context.Context) map[string]ticketState {
-	all := make(map[string]ticketState, len(l.created))
-	var askers sync.WaitGroup
-	for some := range slices.Chunk(l.created, 1+len(l.created)/32) {
-		askers.Go(func() {
-			for _, id := range some {
-				where, gone := l.assignmentOf(ctx, id)
-				l.mu.Lock()
-				all[id] = ticketState{where, gone}
-				l.mu.Unlock()
-			}
-		})
-	}
-	askers.Wait()
+// ticketStates returns the states of all created tickets, in their order.
+func (l *omRig) ticketStates(ctx context.Context) []ticketState {
+	all := make([]ticketState, len(l.created))
+	rigtest.Each(len(all), 32, func(i int) { all[i].where, all[i].gone = l.assignmentOf(ctx, l.created[i]) })
 	return all
 }
 
-// killReplicas kills one replica after the other at an interval, and restarts it.
-func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every time.Duration) (kills int) {
-	for {
-		pause(ctx, every)
-		if ctx.Err() != nil {
-			return kills
-		}
-		n := kills % len(replicas)
-		replicas[n].Process.Kill()
-		pause(ctx, 300*time.Millisecond)
-		replicas[n] = l.start(n)
-		kills++
-	}
+// awaitQueue waits until at most so many tickets wait.
+func (l *omRig) awaitQueue(tickets int) {
+	l.T.Helper()
+	require.Eventually(l.T, func() bool {
+		return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") <= tickets
+	}, 3*time.Minute, 200*time.Millisecond)
 }
 
 // Three replicas serve four directors whose profiles overlap and 20,000 players (6,000 unless the run is long), of whom
@@ -237,14 +206,21 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 		all.Go(func() { l.runDirector(directing, p) })
 	}
 	kills := 0
-	killer.Go(func() { kills = l.killReplicas(killing, replicas, time.Second) })
+	killer.Go(func() {
+		for pause(killing, time.Second); killing.Err() == nil; pause(killing, time.Second) {
+			n := kills % len(replicas)
+			replicas[n].Process.Kill()
+			pause(killing, 300*time.Millisecond)
+			replicas[n] = l.start(n)
+			kills++
+		}
+	})
 	l.queue(t.Context(), players)
-	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
-	require.Eventually(t, func() bool { return waiting() <= players/10 }, 2*time.Minute, 200*time.Millisecond)
+	l.awaitQueue(players / 10)
 	spare()
 	killer.Wait()
 	// Matches whose director got no answer free their tickets after matchedFor. One ticket may be left over.
-	require.Eventually(t, func() bool { return waiting() <= 1 }, 2*time.Minute, 200*time.Millisecond)
+	l.awaitQueue(1)
 	stop()
 	all.Wait()
 	l.requireConsistent(t.Context())
@@ -265,8 +241,8 @@ func (l *omRig) requireConsistent(ctx context.Context) {
 		}
 	}
 	waiting, cancels, ticketStates := 0, 0, l.ticketStates(ctx)
-	for _, id := range l.created {
-		where, gone := ticketStates[id].where, ticketStates[id].gone
+	for i, id := range l.created {
+		where, gone := ticketStates[i].where, ticketStates[i].gone
 		settled := matchesOf[id]
 		require.LessOrEqual(l.T, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
 		switch {

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/provider/agones/agonestest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -56,46 +55,32 @@ pools:
 // bevyClient is a running client of a player.
 type bevyClient struct {
 	t     *testing.T
-	lines chan string
+	out   logtest.Buffer
 	leave io.Closer
-	seen  []string
 }
 
 func startClient(t *testing.T, environ []string, program string, args ...string) *bevyClient {
 	t.Helper()
+	c := &bevyClient{t: t}
 	command := exec.Command(program, args...)
-	command.Env = append(os.Environ(), environ...)
-	command.Stderr = t.Output()
-	in := must.Get(command.StdinPipe())(t)
-	out := must.Get(command.StdoutPipe())(t)
+	command.Env, command.Stdout, command.Stderr = append(os.Environ(), environ...), &c.out, t.Output()
+	c.leave = must.Get(command.StdinPipe())(t)
 	require.NoError(t, command.Start())
-	c := &bevyClient{t: t, lines: make(chan string, 1000), leave: in}
+	ended := make(chan struct{})
 	go func() {
-		defer close(c.lines)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			c.lines <- lines.Text()
-		}
+		defer close(ended)
+		_ = command.Wait()
+		c.out.End()
 	}()
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	t.Cleanup(func() { _ = command.Process.Kill(); <-ended })
 	return c
 }
 
-// awaits waits until the client prints a line that begins so, and returns the rest of it.
-func (c *bevyClient) awaits(beginning string) string {
+// awaits waits until the client prints a line with such words, and returns the rest of it.
+func (c *bevyClient) awaits(words string) string {
 	c.t.Helper()
-	over := time.After(2 * time.Minute)
-	for {
-		select {
-		case line, open := <-c.lines:
-			require.True(c.t, open, "the client has ended before %q: %q", beginning, c.seen)
-			c.seen = append(c.seen, line)
-			if rest, found := strings.CutPrefix(line, beginning); found {
-				return strings.TrimSpace(rest)
-			}
-		case <-over:
-			require.Fail(c.t, fmt.Sprintf("waited for %q: %q", beginning, c.seen))
-		}
-	}
+	_, rest, _ := strings.Cut(c.out.AwaitLine(c.t, words), words)
+	return strings.TrimSpace(rest)
 }
 
 // natsListener is how replicas serve game servers with bevygap's plugin.
@@ -108,11 +93,15 @@ type natsListener struct {
 
 func securely(t *testing.T) natsListener {
 	t.Helper()
-	c := newCertificates(t)
-	return natsListener{"tls://", []string{"--tls-cert", c.cert, "--tls-key", c.key},
-		fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", c.authority), "31700-31749"}
+	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t) // Rust's TLS takes no certificate that signs itself
+	require.NoError(t, authority.Issue("server"))
+	ca := must.Get(os.ReadFile(authority.File("ca.pem")))(t)
+	return natsListener{"tls://", []string{"--tls-cert", authority.File("server.pem"), "--tls-key", authority.File("server.key")},
+		fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", ca), "31700-31749"}
 }
 
+// Clients with bevygap's own plugin reach a game server with bevygap's own plugin, which a worker has started as a
+// process, and which asks one of two replicas as if it were NATS. That replica is killed while they play.
 // The plugin demands TLS unless it is told otherwise.
 func TestBevygapPlays(t *testing.T) {
 	t.Parallel()
@@ -122,59 +111,39 @@ func TestBevygapPlays(t *testing.T) {
 		"plain text": {scheme: "nats://", ports: "31750-31799"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			playBevygap(t, programs, listener)
+			gate, natsA, natsB := rigtest.NewBalancer(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t)
+			gate.AddAddr(natsA)
+			r := newPoolRig(t, strings.Replace(bevygapPool, "    compat: bevygap\n", "    compat: bevygap\n"+listener.env, 1),
+				filepath.Join(programs, "server"), listener.ports, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=2m",
+				"DIRECTOR_BEVYGAP_NATS_URL="+listener.scheme+gate.ListenAddr(), "DIRECTOR_PROCESS_VARIABLES=NATS_CA_CONTENTS")
+			a := startNATS(r.Rig, natsA, listener)
+			startNATS(r.Rig, natsB, listener)
+
+			matchmaker := "ws://" + r.addr + "/matchmaker/ws"
+			ann := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
+			annsID := ann.awaits("connected ")
+			r.awaitOnlySeat(annsID)
+			incarnation := rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances")
+
+			gate.RemoveAddr(natsA)
+			gate.AddAddr(natsB)
+			a.Process.Kill()
+			bob := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
+			bobsID := bob.awaits("connected ")
+			r.awaitSeat(bobsID)
+			require.ElementsMatch(t, []string{annsID, bobsID}, rigtest.QueryOne[[]string](r.Rig,
+				"SELECT array_agg(connection) FROM seats WHERE state = 'connected'"), "she has kept her seat")
+			require.Equal(t, incarnation, rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances"),
+				"one process, at another replica")
+
+			require.NoError(t, ann.leave.Close())
+			r.awaitOnlySeat(bobsID)
+			require.Equal(t, 1, rigtest.QueryOne[int](r.Rig, "SELECT count(*) FROM deployments WHERE phase = 'ready'"),
+				"the plugin has not panicked")
+			r.RequireInvariants()
+			endServers(r.Rig)
 		})
 	}
-}
-
-// Clients with bevygap's own plugin reach a game server with bevygap's own plugin, which a worker has started as a
-// process, and which asks one of two replicas as if it were NATS. That replica is killed while they play.
-func playBevygap(t *testing.T, programs string, listener natsListener) {
-	t.Helper()
-	gate, natsA, natsB, addr := rigtest.NewBalancer(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t)
-	gate.AddAddr(natsA)
-	r := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_BEVYGAP=guests",
-		"DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process",
-		"DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_BEVYGAP_NATS_URL="+listener.scheme+gate.ListenAddr(),
-		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "server"),
-		"DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS="+listener.ports,
-		"DIRECTOR_PROCESS_VARIABLES=NATS_CA_CONTENTS")
-	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file,
-		[]byte(strings.Replace(bevygapPool, "    compat: bevygap\n", "    compat: bevygap\n"+listener.env, 1)), 0o600))
-	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
-	r.AwaitReady(r.StartReplica(addr, "--work"))
-	a := startNATS(r, natsA, listener)
-	startNATS(r, natsB, listener)
-
-	matchmaker := "ws://" + addr + "/matchmaker/ws"
-	connected := func() []string {
-		return strings.Fields(rigtest.QueryOne[string](r,
-			"SELECT coalesce(string_agg(connection, ' '), '') FROM seats WHERE state = 'connected'"))
-	}
-	ann := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
-	annsID := ann.awaits("connected ")
-	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{annsID}) }, time.Minute,
-		50*time.Millisecond)
-	incarnation := rigtest.QueryOne[string](r, "SELECT incarnation::text FROM instances")
-
-	gate.RemoveAddr(natsA)
-	gate.AddAddr(natsB)
-	a.Process.Kill()
-	bob := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
-	bobsID := bob.awaits("connected ")
-	require.Eventually(t, func() bool { return slices.Contains(connected(), bobsID) }, time.Minute, 50*time.Millisecond)
-	require.ElementsMatch(t, []string{annsID, bobsID}, connected(), "she has kept her seat")
-	require.Equal(t, incarnation, rigtest.QueryOne[string](r, "SELECT incarnation::text FROM instances"),
-		"one process, at another replica")
-
-	require.NoError(t, ann.leave.Close())
-	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute,
-		50*time.Millisecond)
-	require.Equal(t, 1, rigtest.QueryOne[int](r, "SELECT count(*) FROM deployments WHERE phase = 'ready'"),
-		"the plugin has not panicked")
-	r.RequireInvariants()
-	endServers(r)
 }
 
 // startNATS starts a replica that serves game servers with the plugin at an address.

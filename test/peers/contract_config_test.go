@@ -3,6 +3,8 @@ package peers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // config returns the configuration of Schemathesis.
@@ -12,7 +14,8 @@ func (c contractRun) config(r *contractRig) string {
 		unsaid = "400,"
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, contractChecks, r.incarnation(), r.ticket("alice", "ranked-5v5"), r.session(), unsaid)
+	incarnation := rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
+	fmt.Fprintf(&text, contractChecks, incarnation, r.QueueFor("alice", "ranked-5v5"), r.session(), unsaid)
 	if c.isComplete {
 		text.WriteString(r.knownParameters())
 	}

@@ -1,10 +1,10 @@
 package peers
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -94,10 +95,8 @@ func newContractRig(t *testing.T) *contractRig {
 func (r *contractRig) apply(name, document string) {
 	r.T.Helper()
 	operator := http.Header{"Authorization": {"Bearer " + contractOperator}}
-	status, answer, err := r.CallJSON(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
-		rigtest.Fields{"document": document})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	r.RequireOK(r.CallJSON(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
+		rigtest.Fields{"document": document}))
 }
 
 // befriend lets players meet in the room of the contract's examples.
@@ -119,12 +118,10 @@ func (r *contractRig) befriend(players ...string) {
 
 // stay joins a room again whenever its player was removed from it, or the room was closed, until the test ends.
 func (r *contractRig) stay(client *lobby.Client, room string) {
-	var wg sync.WaitGroup
-	r.T.Cleanup(wg.Wait)
-	wg.Go(func() {
-		for r.T.Context().Err() == nil {
-			_, _ = client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}) // refused while the player is banned
-			rigtest.PauseFor(r.T.Context(), 200*time.Millisecond)
+	background.Loop(r.T, func(ctx context.Context) {
+		for ctx.Err() == nil {
+			_, _ = client.Join(ctx, "lobby", room, lobby.JoinOptions{}) // refused while the player is banned
+			rigtest.PauseFor(ctx, 200*time.Millisecond)
 		}
 	})
 }
@@ -133,12 +130,9 @@ func (r *contractRig) stay(client *lobby.Client, room string) {
 func (r *contractRig) enrol() {
 	r.T.Helper()
 	r.enrolment = rigtest.QueryOne[string](r.Rig, "SELECT ops.create_enrolment('eu', 'rack-7', '{}', 100)")
-	status, answer, err := r.PostJSON(r.NextReplica(), "/fleet/register", http.Header{"X-Fleet-Token": {r.enrolment}},
-		rigtest.Fields{
-			"instance_id": "enrolled", "endpoint": "a.example:7777", "region": "eu", "modes": []string{"duel"},
-			"capacity": 64, "boot_id": "b"})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	answer := r.RequireOK(r.PostJSON(r.NextReplica(), "/fleet/register", http.Header{"X-Fleet-Token": {r.enrolment}},
+		rigtest.Fields{"instance_id": "enrolled", "endpoint": "a.example:7777", "region": "eu",
+			"modes": []string{"duel"}, "capacity": 64, "boot_id": "b"}))
 	r.instance, _ = answer["credential"].(map[string]any)["token"].(string)
 	require.NotEmpty(r.T, r.instance)
 }
@@ -154,52 +148,34 @@ func (r *contractRig) deploy() {
 			'{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}')`, r.deployed, r.deployed.String()[:20])
 }
 
-// incarnation is that of the instance.
-func (r *contractRig) incarnation() string {
-	return rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
-}
-
-// ticket queues a player, and returns the id of the ticket.
-func (r *contractRig) ticket(player, profile string) string {
-	r.T.Helper()
-	status, answer, err := r.PostPlay(player, "/tickets", rigtest.Fields{"profiles": []string{profile}})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusCreated, status, "%v", answer)
-	id, _ := answer["ticket_id"].(string)
-	return id
-}
-
 // session seats a player for as long as the test runs, and returns the id of its session.
 func (r *contractRig) session() any {
 	r.T.Helper()
-	status, seat, err := r.PostPlay("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", seat)
-	status, answer, err := r.PostFleet("/fleet/seats",
-		rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
-			"joined": []rigtest.Fields{{"sub": "una", "jti": "j"}}})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	seat := r.RequireOK(r.PostPlay("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"}))
+	r.RequireOK(r.PostFleet("/fleet/seats", rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
+		"joined": []rigtest.Fields{{"sub": "una", "jti": "j"}}}))
 	return seat["session_id"]
 }
 
 // match returns the id of a match.
 func (r *contractRig) match() string {
 	r.T.Helper()
-	r.ticket("zoe", "solo")
+	r.QueueFor("zoe", "solo")
 	r.AwaitTrue("SELECT EXISTS (SELECT FROM ops.matches WHERE profile = 'solo')")
 	return rigtest.QueryOne[string](r.Rig, "SELECT match::text FROM ops.matches WHERE profile = 'solo' LIMIT 1")
 }
 
+func (r *contractRig) deployment() token.Deployment {
+	return token.Deployment{Region: "eu", ID: r.deployed.String()}
+}
+
 func (r *contractRig) tokenOf(purpose token.ServerPurpose) string {
-	deployment := token.Deployment{Region: "eu", ID: r.deployed.String()}
-	return string(keytest.Sealer(r.T, 7).ServerTokens().Token(purpose, deployment))
+	return string(keytest.Sealer(r.T, 7).ServerTokens().Token(purpose, r.deployment()))
 }
 
 // knownParameters are those of calls which nothing leads to: of the deployment's webhook, and about a match.
 func (r *contractRig) knownParameters() string {
-	deployment := token.Deployment{Region: "eu", ID: r.deployed.String()}
-	mac := string(keytest.Sealer(r.T, 7).ServerTokens().MAC(token.ForHook, deployment))
+	mac := string(keytest.Sealer(r.T, 7).ServerTokens().MAC(token.ForHook, r.deployment()))
 	return fmt.Sprintf(`
 [[operations]]
 include-operation-id = "deploymentHook"
@@ -208,7 +184,7 @@ parameters = {region = "eu", id = %q, mac = %q}
 [[operations]]
 include-operation-id = "explainMatch"
 parameters = {id = %q}
-`, deployment.ID, mac, r.match())
+`, r.deployed.String(), mac, r.match())
 }
 
 // strangers are good credentials, each where another one is asked for.

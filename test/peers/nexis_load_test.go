@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,7 +13,6 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -35,24 +32,16 @@ func TestNexisBesideOurs(t *testing.T) { //nolint:paralleltest // it measures
 	}{{"Nexis", startNexis}, {"director", startOurs}} {
 		t.Run(server.name, func(t *testing.T) {
 			s := server.start(t)
-			rest := s.memory(t)
+			rest := rigtest.MemoryOf(s.pid, "VmRSS")
 			clients := connectLoad(t, s.url, loadClients)
 			echoes := measure(t, clients, (*loadClient).echo)
 			changes := measure(t, clients, (*loadClient).change)
-			busy := s.memory(t)
+			busy := rigtest.MemoryOf(s.pid, "VmRSS")
 			connectLoad(t, s.url, idleClients)
 			t.Logf("%d clients in %d rooms: %.0f echoes/s, %.0f changes/s; %d MiB at rest, %d MiB after that, %d MiB with %d clients more",
-				loadClients, loadRooms, echoes, changes, rest>>20, busy>>20, s.memory(t)>>20, idleClients)
+				loadClients, loadRooms, echoes, changes, rest>>20, busy>>20, rigtest.MemoryOf(s.pid, "VmRSS")>>20, idleClients)
 		})
 	}
-}
-
-// memory returns the resident bytes of the server's process.
-func (s nexisServer) memory(t *testing.T) int {
-	t.Helper()
-	text := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid)))(t)
-	kib := must.Get(strconv.Atoi(regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`).FindStringSubmatch(string(text))[1]))(t)
-	return kib << 10
 }
 
 // loadClient is a client in a room that counts. It acknowledges states, as Nexis' SDK does. One goroutine uses it.
@@ -66,13 +55,8 @@ type loadClient struct {
 func connectLoad(t *testing.T, url string, n int) (clients []*loadClient) {
 	t.Helper()
 	for i := range n {
-		conn, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // it is the connection's
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.CloseNow() })
-		conn.SetReadLimit(1 << 20)
-		c := &loadClient{conn: conn, room: fmt.Sprintf("%s:%d-%d", rigtest.CounterRoom, n, i%loadRooms)}
-		require.NoError(t, c.write(t.Context(), frame{"v": 1, "codecs": []string{"json"}, "project_id": "p1", "token": ""}))
-		_, _, err = conn.Read(t.Context())
+		c := &loadClient{conn: dialNexis(t, url), room: fmt.Sprintf("%s:%d-%d", rigtest.CounterRoom, n, i%loadRooms)}
+		_, _, err := c.conn.Read(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, c.ask(t.Context(), "room.join_or_create", frame{"roomType": rigtest.CounterRoom}))
 		clients = append(clients, c)

@@ -129,7 +129,7 @@ func newNexisTalk(t *testing.T, url string, first float64) *nexisTalk {
 	t.Helper()
 	talk := &nexisTalk{t: t, clients: map[string]*nexisClient{}, names: map[string]string{}, first: first}
 	for _, name := range []string{"a", "b"} {
-		client := connectNexis(t, url, nil)
+		client := connectNexis(t, url)
 		talk.clients[name] = client
 		session, _ := client.received[0]["p"].(map[string]any)["session_id"].(string)
 		require.NotEmpty(t, session, "%v", client.received)
@@ -138,19 +138,23 @@ func newNexisTalk(t *testing.T, url string, first float64) *nexisTalk {
 	return talk
 }
 
-// connectNexis connects a client that knows JSON, and awaits the answer to its handshake. more are fields of the handshake.
-func connectNexis(t *testing.T, url string, more frame) *nexisClient {
+// dialNexis opens a connection of a client that knows JSON, and sends its handshake.
+func dialNexis(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // it is the connection's
 	require.NoError(t, err)
 	conn.SetReadLimit(1 << 20)
-	client := &nexisClient{conn: conn}
-	var reading sync.WaitGroup
-	t.Cleanup(func() { _ = conn.CloseNow(); reading.Wait() })
-	handshake := frame{"v": 1, "codecs": []string{"json"}, "project_id": "p1", "token": ""}
-	maps.Copy(handshake, more)
-	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(jsonOf(handshake))))
-	reading.Go(client.read)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	handshake := jsonOf(frame{"v": 1, "codecs": []string{"json"}, "project_id": "p1", "token": ""})
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(handshake)))
+	return conn
+}
+
+// connectNexis connects a client, and awaits the answer to its handshake.
+func connectNexis(t *testing.T, url string) *nexisClient {
+	t.Helper()
+	client := &nexisClient{conn: dialNexis(t, url)}
+	go client.read()
 	require.Eventually(t, func() bool { return client.count() > 0 }, time.Minute, time.Millisecond)
 	return client
 }

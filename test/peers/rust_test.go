@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/test/peertest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -77,14 +77,49 @@ pools:
 // connectToken seats a player, and returns the client id of its connect token and the address to connect to.
 func connectToken(r *rigtest.Rig, sub string) (clientID, addr string) {
 	r.T.Helper()
-	status, m, err := r.PostPlay(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": "duel"})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", m)
-	status, c, err := r.PostPlay(sub, "/resolve", rigtest.Fields{"session_handle": m["session_handle"]})
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, status, "%v", c)
+	m := r.RequireOK(r.PostPlay(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": "duel"}))
+	c := r.RequireOK(r.PostPlay(sub, "/resolve", rigtest.Fields{"session_handle": m["session_handle"]}))
 	token, _ := c["netcode"].(map[string]any)
 	return fmt.Sprint(token["client_id"]), fmt.Sprintf("%v:%v", token["ip"], token["port"])
+}
+
+// poolRig is an installation whose replica starts the program of game servers as processes.
+type poolRig struct {
+	*rigtest.Rig
+
+	addr    string // of the replica
+	replica *rigtest.Process
+}
+
+// newPoolRig starts the replica with the app version and the pool of a document, and with the ports for game servers.
+func newPoolRig(t *testing.T, document, program, ports string, settings ...string) *poolRig {
+	t.Helper()
+	addr := rigtest.FreeAddr(t)
+	r := &poolRig{addr: addr, Rig: rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), append(settings,
+		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
+		"DIRECTOR_PROCESS_COMMANDS=ships="+program, "DIRECTOR_PROCESS_PORTS="+ports)...)}
+	r.ApplyPools(document)
+	r.start()
+	r.SetURLs(r.replica.URL)
+	return r
+}
+
+func (r *poolRig) start() {
+	r.T.Helper()
+	r.replica = r.StartReplica(r.addr, "--work")
+	r.AwaitReady(r.replica)
+}
+
+// awaitSeat waits until a connection has a seat.
+func (r *poolRig) awaitSeat(id string) {
+	r.T.Helper()
+	r.AwaitTrue("SELECT EXISTS (SELECT FROM seats WHERE state = 'connected' AND connection = $1)", id)
+}
+
+// awaitOnlySeat waits until no other connection has one.
+func (r *poolRig) awaitOnlySeat(id string) {
+	r.T.Helper()
+	r.AwaitTrue("SELECT array_agg(connection) = ARRAY[$1::text] FROM seats WHERE state = 'connected'", id)
 }
 
 // A game server with the crate, which a worker has started as a process: it registers, reports its clients and goes on
@@ -95,21 +130,11 @@ func TestRustGameServer(t *testing.T) {
 	require.NoError(t, err)
 	dir, err := cargo(rust, "build", "--example", "server")
 	require.NoError(t, err)
-	addr := rigtest.FreeAddr(t)
-	r := rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr,
-		"DIRECTOR_PROCESS_DIR="+t.TempDir(),
-		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(dir, "examples", "server"),
-		"DIRECTOR_PROCESS_PORTS=31800-31899")
-	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(rustPool), 0o600))
-	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
-	replica := r.StartReplica(addr, "--work")
-	r.AwaitReady(replica)
-	r.SetURLs(replica.URL)
+	r := newPoolRig(t, rustPool, filepath.Join(dir, "examples", "server"), "31800-31899")
 	r.AwaitTrue("SELECT count(*) > 0 FROM deployments WHERE phase = 'ready' AND cert_digest LIKE 'ab:%'")
 
-	ann, addrOfGame := connectToken(r, "ann")
-	bob, _ := connectToken(r, "bob")
+	ann, addrOfGame := connectToken(r.Rig, "ann")
+	bob, _ := connectToken(r.Rig, "bob")
 	game, err := net.Dial("udp", addrOfGame)
 	require.NoError(t, err)
 	defer func() { _ = game.Close() }()
@@ -128,14 +153,14 @@ func TestRustGameServer(t *testing.T) {
 	require.Empty(t, say("+"+bob))
 	r.AwaitTrue("SELECT count(*) = 2 FROM seats WHERE state = 'connected'")
 
-	heartbeat := rigtest.QueryOne[time.Time](r, "SELECT heartbeat_at FROM instance_leases")
-	replica.Process.Kill()
-	r.AwaitReady(r.StartReplica(addr, "--work"))
+	heartbeat := rigtest.QueryOne[time.Time](r.Rig, "SELECT heartbeat_at FROM instance_leases")
+	r.replica.Process.Kill()
+	r.start()
 	r.AwaitTrue("SELECT heartbeat_at > $1 FROM instance_leases", heartbeat)
 	require.Empty(t, say("-"+ann))
 	r.AwaitTrue("SELECT array_agg(sub) = '{bob}' FROM seats WHERE state = 'connected'")
 	r.RequireInvariants()
-	endServers(r)
+	endServers(r.Rig)
 }
 
 // endServers ends the game servers of the pool, with everybody on them: a process outlives its director.
@@ -144,6 +169,5 @@ func endServers(r *rigtest.Rig) {
 	r.RunCommand("pools", "scale", "eu/ships/1", "--min", "0", "--max", "0", "--reason", "over")
 	r.ExecSQL("SELECT ops.close_session(region || '.' || id, 'over') FROM sessions")
 	r.ExecSQL("SELECT ops.stop_deployment(id, 'over') FROM deployments")
-	require.Eventually(r.T, func() bool { return rigtest.QueryOne[int](r, "SELECT count(*) FROM deployments") == 0 },
-		2*time.Minute, 100*time.Millisecond)
+	r.AwaitTrue("SELECT count(*) = 0 FROM deployments")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -13,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/sdk"
 )
 
 // ReplicaURLs returns the addresses of the replicas that callers know.
@@ -88,19 +90,49 @@ func (r *Rig) PostPlay(sub, path string, body Fields) (int, Fields, error) {
 	return r.PostJSON(r.NextReplica(), path, r.HeaderOf(sub), body)
 }
 
-// PlayUntilOK calls one replica after the other until one answers 200, as a client does that retries after 503 and 429.
-func (r *Rig) PlayUntilOK(ctx context.Context, sub, path string, body Fields) (Fields, error) {
+// RequireOK returns the answer of a call, which has to be 200: RequireOK(r.PostPlay(…)).
+func (r *Rig) RequireOK(status int, answer Fields, err error) Fields {
+	r.T.Helper()
+	return r.RequireStatus(http.StatusOK)(status, answer, err)
+}
+
+// RequireStatus is RequireOK for another status: RequireStatus(http.StatusGone)(r.PostPlay(…)).
+func (r *Rig) RequireStatus(want int) func(status int, answer Fields, err error) Fields {
+	return func(status int, answer Fields, err error) Fields {
+		r.T.Helper()
+		require.NoError(r.T, err)
+		require.Equal(r.T, want, status, "%v", answer)
+		return answer
+	}
+}
+
+// QueueFor queues a player by a profile, and returns the ticket's id.
+func (r *Rig) QueueFor(sub, profile string) (ticket string) {
+	r.T.Helper()
+	answer := r.RequireStatus(http.StatusCreated)(r.PostPlay(sub, "/tickets", Fields{"profiles": []string{profile}}))
+	return answer["ticket_id"].(string)
+}
+
+// PlayUntilDone calls one replica after the other until one answers 200 or 201, as a client does that retries after 503
+// and 429. It returns nil when ctx ends before, and after another answer, which fails the test.
+func (r *Rig) PlayUntilDone(ctx context.Context, sub, path string, body Fields) Fields {
 	for ctx.Err() == nil {
 		status, answer, err := r.PostPlay(sub, path, body)
 		switch {
-		case status == http.StatusOK:
-			return answer, nil
+		case status == http.StatusOK || status == http.StatusCreated:
+			return answer
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			return nil, fmt.Errorf("%s answered %d: %v", path, status, answer)
+			r.T.Errorf("%s of %s answered %d: %v", path, sub, status, answer)
+			return nil
 		}
 		PauseFor(ctx, 20*time.Millisecond)
 	}
-	return nil, ctx.Err()
+	return nil
+}
+
+// NewPlayer returns a player who calls with a client of the SDK.
+func (r *Rig) NewPlayer(client *sdk.Client, sub string) *sdk.Player {
+	return sdk.NewPlayer(client, func(context.Context) (string, error) { return r.PlayerLogin.AccessToken(sub), nil })
 }
 
 // Each takes n turns, numbered from 0, as so many callers that take the next one when they have done one.
@@ -129,25 +161,21 @@ func PauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// KeepAlive registers instances in region eu and sends their heartbeats until the test ends.
-func (r *Rig) KeepAlive(interval time.Duration, ids ...string) {
+// KeepAlive registers instances in region eu and sends their heartbeats until the test ends, or stop is called.
+func (r *Rig) KeepAlive(interval time.Duration, ids ...string) (stop func()) {
 	r.T.Helper()
-	r.KeepAliveIn("eu", interval, ids...)
+	return r.KeepAliveIn("eu", interval, ids...)
 }
 
 // KeepAliveIn is KeepAlive for another region.
-func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) {
+func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) (stop func()) {
 	r.T.Helper()
-	ctx, cancel := context.WithCancel(r.T.Context())
-	var wg sync.WaitGroup
-	r.T.Cleanup(func() { cancel(); wg.Wait() })
+	var beats []func(context.Context)
 	for _, id := range ids {
 		registration := Fields{"instance_id": id, "endpoint": id + ":7777", "region": region, "modes": []string{"duel"},
 			"capacity": 50000, "boot_id": id}
-		status, answer, err := r.PostFleet("/fleet/register", registration)
-		require.NoError(r.T, err)
-		require.Equal(r.T, http.StatusOK, status, "%v", answer)
-		wg.Go(func() {
+		r.RequireOK(r.PostFleet("/fleet/register", registration))
+		beats = append(beats, func(ctx context.Context) {
 			for ctx.Err() == nil {
 				PauseFor(ctx, interval)
 				if status, _, _ := r.PostFleet("/fleet/heartbeat",
@@ -157,4 +185,5 @@ func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) 
 			}
 		})
 	}
+	return background.Loop(r.T, beats...)
 }

@@ -43,8 +43,8 @@ func (r *Rig) ServeLobby(args ...string) *LobbyReplica {
 	return &LobbyReplica{r.ServeReplica(append([]string{"--realtime-addr", addr}, args...)...), "ws://" + addr}
 }
 
-// ConnectLobby connects a strict client, which fails the test at its end if it was sent anything wrong.
-func ConnectLobby(t *testing.T, url, sub string) *realtimetest.Client {
+// Connect connects a strict client, which fails the test at its end if it was sent anything wrong.
+func (r *LobbyReplica) Connect(t *testing.T, sub string) *realtimetest.Client {
 	t.Helper()
-	return realtimetest.Dial(t, realtimetest.Options{URL: url, Token: LobbyToken(sub), Late: true})
+	return realtimetest.Dial(t, realtimetest.Options{URL: r.Lobby, Token: LobbyToken(sub), Late: true})
 }

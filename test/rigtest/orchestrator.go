@@ -69,3 +69,13 @@ func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
 	_ = json.Unmarshal(all, &answer)
 	return res.StatusCode, answer.Cause, answer.Data
 }
+
+// CreateRoom creates a room as callers should: it treats ROOM_EXISTS as success, where the room is found. Without an answer
+// the status is 0.
+func (r *Rig) CreateRoom(ctx context.Context, addr, id string) (status int, cause string) {
+	status, cause, _ = r.Orchestrator(ctx, addr, http.MethodPost, "/v1/rooms", Fields{"type": "duel", "roomId": id})
+	if cause == "ROOM_EXISTS" { // 404 while the first call still runs
+		status, cause, _ = r.Orchestrator(ctx, addr, http.MethodGet, "/v1/rooms/"+id, nil)
+	}
+	return status, cause
+}

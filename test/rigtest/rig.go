@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,9 +109,20 @@ func (r *Rig) RunCommand(args ...string) {
 // ApplyProfile applies a profile, in YAML.
 func (r *Rig) ApplyProfile(document string) {
 	r.T.Helper()
-	file := filepath.Join(r.T.TempDir(), "profile.yaml")
+	r.apply("profiles", document)
+}
+
+// ApplyPools applies app versions and pools, in YAML.
+func (r *Rig) ApplyPools(document string) {
+	r.T.Helper()
+	r.apply("pools", document)
+}
+
+func (r *Rig) apply(what, document string) {
+	r.T.Helper()
+	file := filepath.Join(r.T.TempDir(), what+".yaml")
 	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
-	r.RunCommand("profiles", "apply", "-f", file)
+	r.RunCommand(what, "apply", "-f", file)
 }
 
 // Process is a running director.
@@ -173,4 +185,13 @@ func (r *Rig) AwaitReady(p *Process) {
 	ctx, cancel := context.WithTimeout(r.T.Context(), 60*time.Second)
 	defer cancel()
 	require.NoError(r.T, p.Process.AwaitReady(ctx, p.URL+"/readyz"))
+}
+
+// MemoryOf returns the bytes that a process has of a kind of /proc/PID/status, such as VmRSS; 0 when it has ended.
+func MemoryOf(pid int, kind string) int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	var kib int64
+	_, line, _ := strings.Cut(string(text), kind+":")
+	_, _ = fmt.Sscan(line, &kib)
+	return kib << 10
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // ExecSQL runs a statement.
@@ -30,9 +32,15 @@ func (r *Rig) AwaitTrue(condition string, args ...any) {
 	}, time.Minute, 20*time.Millisecond, condition)
 }
 
+// Violations returns the invariants that are violated.
+func (r *Rig) Violations() (violated []string, err error) {
+	err = r.SQLPool.QueryRow(context.WithoutCancel(r.T.Context()),
+		"SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0").Scan(&violated)
+	return violated, err
+}
+
 // RequireInvariants asserts that no invariant is violated.
 func (r *Rig) RequireInvariants() {
 	r.T.Helper()
-	require.Empty(r.T, QueryOne[[]string](r,
-		"SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0"))
+	require.Empty(r.T, must.Get(r.Violations())(r.T))
 }

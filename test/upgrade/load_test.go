@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,24 +33,23 @@ type load struct {
 	judge  *judge
 	client *sdk.Client
 	fleet  map[string]*sdk.GameServer // by endpoint
-	rounds sync.Map                   // name of a caller → *atomic.Int64, rounds that it has completed
 
 	ctx  context.Context //nolint:containedctx // of the callers' loops, which end counts down
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	mu    sync.Mutex
-	acked []seat
-}
+	seats rigtest.Answers // that players were given
 
-// seat is a seat that a player was given.
-type seat struct{ sub, session string }
+	mu     sync.Mutex
+	rounds map[string]int // that a caller has completed, by its name
+}
 
 // newLoad starts the game servers; callers start with run.
 func newLoad(r *rigtest.Rig) *load {
 	r.T.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.T.Context()))
-	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, ctx: ctx, stop: stop}
+	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, ctx: ctx, stop: stop, rounds: map[string]int{}}
+	l.seats.Rig, l.seats.Missing = r, rigtest.NoSeat+" AND "+strings.Replace(rigtest.NoSeat, "seats", "seat_history", 1)
 	r.T.Cleanup(l.end)
 	l.client = must.Get(sdk.New(sdk.Options{URLs: r.ReplicaURLs(), HTTPClient: &http.Client{Transport: l.judge}}))(r.T)
 	for n := range servers {
@@ -76,7 +75,7 @@ func (l *load) startServer(n int) {
 	lists := server.Sessions(l.ctx)
 	l.wg.Go(func() {
 		for range lists { // a long poll at some replica, all the time
-			l.completed(o.InstanceID)
+			l.completed(o.InstanceID, 1)
 		}
 	})
 }
@@ -93,14 +92,14 @@ func (l *load) run() {
 
 // loop runs rounds of a caller until the load ends. A round that has begun is completed.
 func (l *load) loop(name string, round func(ctx context.Context, sub string) error) {
-	l.completed(name).Store(0)
+	l.completed(name, 0)
 	l.wg.Go(func() {
 		for n := 0; !l.ended(); n++ {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), callTimeout)
 			if err := round(ctx, fmt.Sprintf("%s-%d", name, n)); err != nil {
 				l.judge.failf("%s, round %d: %v", name, n, err)
 			} else {
-				l.completed(name)
+				l.completed(name, 1)
 			}
 			cancel()
 			rigtest.PauseFor(l.ctx, 50*time.Millisecond)
@@ -108,33 +107,28 @@ func (l *load) loop(name string, round func(ctx context.Context, sub string) err
 	})
 }
 
-// completed counts a round of a caller, and returns the counter.
-func (l *load) completed(name string) *atomic.Int64 {
-	counter, _ := l.rounds.LoadOrStore(name, &atomic.Int64{})
-	n := counter.(*atomic.Int64)
-	n.Add(1)
-	return n
-}
-
-func (l *load) player(sub string) *sdk.Player {
-	return sdk.NewPlayer(l.client, func(context.Context) (string, error) { return l.PlayerLogin.AccessToken(sub), nil })
+// completed counts rounds of a caller.
+func (l *load) completed(name string, rounds int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rounds[name] += rounds
 }
 
 // playOnce takes a seat, resolves it and plays.
 func (l *load) playOnce(ctx context.Context, sub string) error {
-	player := l.player(sub)
+	player := l.NewPlayer(l.client, sub)
 	match, err := player.Matchmake(ctx, sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 4})
 	if err != nil {
 		return err
 	}
-	l.got(sub, match.SessionID)
+	l.seats.Add(sub, match.SessionID)
 	return l.join(ctx, player, sub, match.Handle)
 }
 
 // queueOnce queues alone, and plays when the ticket is assigned. A ticket that waits when the load ends is cancelled,
 // because nobody may be left to be matched with.
 func (l *load) queueOnce(ctx context.Context, sub string) error {
-	player := l.player(sub)
+	player := l.NewPlayer(l.client, sub)
 	queued, err := player.Queue(ctx, sdk.TicketRequest{Profiles: []string{"duel"}})
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
@@ -179,7 +173,7 @@ func (l *load) join(ctx context.Context, player *sdk.Player, sub, handle string)
 	if err != nil {
 		return err
 	}
-	l.got(sub, ticket.SessionID)
+	l.seats.Add(sub, ticket.SessionID)
 	server := l.fleet[ticket.Endpoint]
 	if server == nil {
 		return fmt.Errorf("no game server has the endpoint %s", ticket.Endpoint)
@@ -192,24 +186,16 @@ func (l *load) join(ctx context.Context, player *sdk.Player, sub, handle string)
 	return nil
 }
 
-func (l *load) got(sub, session string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.acked = append(l.acked, seat{sub, session})
-}
-
 // await waits until every caller has completed n more rounds. It fails at the first failure of any of them.
-func (l *load) await(n int64) {
+func (l *load) await(n int) {
 	l.T.Helper()
-	target := map[string]int64{}
-	for name, rounds := range l.counts() {
-		target[name] = rounds + n
-	}
+	before := l.counts()
 	var behind []string
 	require.Eventually(l.T, func() bool {
 		behind = nil
-		for name, rounds := range l.counts() {
-			if rounds < target[name] {
+		now := l.counts()
+		for name, rounds := range before {
+			if now[name] < rounds+n {
 				behind = append(behind, name)
 			}
 		}
@@ -218,14 +204,10 @@ func (l *load) await(n int64) {
 	require.Empty(l.T, l.judge.failed())
 }
 
-// counts returns how many rounds each caller has completed.
-func (l *load) counts() map[string]int64 {
-	all := map[string]int64{}
-	l.rounds.Range(func(name, counter any) bool {
-		all[name.(string)] = counter.(*atomic.Int64).Load()
-		return true
-	})
-	return all
+func (l *load) counts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.rounds)
 }
 
 func (l *load) ended() bool { return l.ctx.Err() != nil }
@@ -241,15 +223,7 @@ func (l *load) end() {
 func (l *load) requireKept(t *testing.T) {
 	t.Helper()
 	require.Empty(t, l.judge.failed())
-	var subs, sessions []string
-	for _, s := range l.acked {
-		subs, sessions = append(subs, s.sub), append(sessions, s.session)
-	}
-	require.Empty(t, rigtest.QueryOne[[]string](l.Rig, `
-		SELECT coalesce(array_agg(sub || ' in ' || session), '{}') FROM unnest($1::text[], $2::text[]) AS acked(sub, session)
-		WHERE NOT EXISTS (SELECT FROM seats st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)
-		  AND NOT EXISTS (SELECT FROM seat_history st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)`, subs, sessions),
-		"seats that players were given and that do not exist")
+	require.Empty(t, l.seats.FindLost(), "seats that players were given and that do not exist")
 	require.Equal(t, servers, rigtest.QueryOne[int](l.Rig,
 		"SELECT count(*) FROM events WHERE kind = 'instance.registered' AND instance_id LIKE 'game-%'"),
 		"each game server registered once")
@@ -258,6 +232,6 @@ func (l *load) requireKept(t *testing.T) {
 	for endpoint, server := range l.fleet {
 		require.NoError(t, server.Err(), endpoint)
 	}
-	require.Greater(t, len(slices.Compact(subs)), 100)
-	t.Logf("%d seats given and found; %v", len(subs), l.judge)
+	require.Greater(t, l.seats.Count(), 200)
+	t.Logf("%d seats given and found; %v", l.seats.Count(), l.judge)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"testing"
 
-	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -89,11 +87,7 @@ func (l *load) rivalis(addrs ...string) *rivalis {
 // roomOnce creates a room as docs/rivalis.md says, and closes it.
 func (r *rivalis) roomOnce(ctx context.Context, id string) error {
 	for ctx.Err() == nil {
-		code, cause, _ := r.Orchestrator(ctx, r.address.ListenAddr(), http.MethodPost, "/v1/rooms",
-			rigtest.Fields{"type": "duel", "roomId": id})
-		if cause == "ROOM_EXISTS" { // 404 while the first call still runs
-			code, cause, _ = r.Orchestrator(ctx, r.address.ListenAddr(), http.MethodGet, "/v1/rooms/"+id, nil)
-		}
+		code, cause := r.CreateRoom(ctx, r.address.ListenAddr(), id)
 		switch {
 		case code == http.StatusCreated || code == http.StatusOK:
 			return r.closeRoom(id)
@@ -120,12 +114,4 @@ func (r *rivalis) closeRoom(id string) error {
 		return fmt.Errorf("room %s ran in %d processes", id, closed)
 	}
 	return nil
-}
-
-func (r *rivalis) requireListed(t *testing.T) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		return rigtest.QueryOne[int](r.Rig,
-			"SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == len(r.agents)
-	}, callTimeout, pollEvery, "every Rivalis game server is attached")
 }

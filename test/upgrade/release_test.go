@@ -11,10 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // release is a version of the director in a repository's history.
@@ -127,6 +124,7 @@ func (r repository) extract(ctx context.Context, commit, dir string) error {
 	return os.CopyFS(filepath.Join(dir, "source"), files)
 }
 
+// built is the binary of the last release, built once in a test process.
 var built = sync.OnceValues(func() (bin string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -145,9 +143,3 @@ var built = sync.OnceValues(func() (bin string, err error) {
 	fmt.Fprintf(os.Stderr, "upgrade: the last release is v%s, commit %.12s%s\n", last.version, last.commit, note)
 	return repository(top).binary(ctx, last)
 })
-
-// buildRelease builds the last release, once in a test process, and returns the path of its binary.
-func buildRelease(t *testing.T) string {
-	t.Helper()
-	return must.Get(built())(t)
-}

@@ -2,8 +2,8 @@ package upgrade
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -29,21 +30,28 @@ var profiles = []string{
 // and again. No request needs more than the documented retries, and nothing that was acknowledged is lost.
 func TestReleasesRunSideBySide(t *testing.T) {
 	t.Parallel()
-	before, after := buildRelease(t), clitest.BuildDirector(t)
+	before, after := must.Get(built())(t), clitest.BuildDirector(t)
 	s := newSite(t, before)
 	l := newLoad(s.Rig)
 	l.run()
 	l.frontends(s.addrs("--grpc-addr")...)
 	rooms := l.rivalis(s.addrs("--orchestrator-addr")...)
-	guests := s.NewCrowd(s.lobbies()...)
+	guests := s.NewCrowd(s.lobbies...)
 	for n := range 4 {
-		guests.AddGuest(s.lobbies()[n%len(s.replicas)], counterRoom)
+		guests.AddGuest(s.lobbies[n%len(s.lobbies)], counterRoom)
 	}
 	progress := func() {
 		l.await(2)
 		guests.AwaitCount(2, guests.Guests...)
 	}
-	checked := s.checkInvariants(l.ctx, l.judge)
+	l.loop("invariants", func(ctx context.Context, _ string) error {
+		defer rigtest.PauseFor(ctx, 200*time.Millisecond)
+		violated, err := s.Violations()
+		if len(violated) > 0 {
+			err = fmt.Errorf("violated: %v", violated)
+		}
+		return err
+	})
 	progress()
 
 	old := s.schemaVersion()
@@ -63,15 +71,16 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			s.replace(n)
 			progress()
 		}
-		s.replaceWorker()
+		s.stop(s.worker)
+		s.worker = s.StartProcess("work")
 		progress()
 	}
 
 	guests.EndAll()
 	guests.RequireConverged(counterRoom, guests.ListMembers(counterRoom)...)
-	rooms.requireListed(t)
+	// every Rivalis game server is attached
+	s.AwaitTrue("SELECT count(*) = $1 FROM agent_states WHERE left_at IS NULL AND NOT doubted", len(rooms.agents))
 	l.end()
-	checked.Wait()
 	l.requireKept(t)
 	s.RequireInvariants()
 }
@@ -80,7 +89,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 func TestABreakingMigrationIsNoticed(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestReleasesRunSideBySide")
-	s := newSite(t, buildRelease(t))
+	s := newSite(t, must.Get(built())(t))
 	l := newLoad(s.Rig)
 	l.run()
 	l.await(1)
@@ -96,6 +105,7 @@ type site struct {
 
 	replicas []*replica
 	worker   *rigtest.Process
+	lobbies  []string // URLs
 }
 
 // replica is a place for a process: what replaces it listens at the same addresses.
@@ -122,6 +132,7 @@ func newSite(t *testing.T, bin string) *site {
 		s.replicas = append(s.replicas, r)
 		s.launch(n)
 		s.SetURLs(append(s.ReplicaURLs(), r.URL)...)
+		s.lobbies = append(s.lobbies, "ws://"+s.addrs("--realtime-addr")[n])
 	}
 	s.worker = s.StartProcess("work")
 	for _, document := range profiles {
@@ -144,12 +155,6 @@ func (s *site) replace(n int) {
 	s.launch(n)
 }
 
-func (s *site) replaceWorker() {
-	s.T.Helper()
-	s.stop(s.worker)
-	s.worker = s.StartProcess("work")
-}
-
 // stop sends SIGTERM; the process has to drain and to end without an error.
 func (s *site) stop(p *rigtest.Process) {
 	s.T.Helper()
@@ -166,37 +171,7 @@ func (s *site) addrs(flag string) (addrs []string) {
 	return addrs
 }
 
-func (s *site) lobbies() (urls []string) {
-	for _, addr := range s.addrs("--realtime-addr") {
-		urls = append(urls, "ws://"+addr)
-	}
-	return urls
-}
-
 func (s *site) schemaVersion() int64 {
 	s.T.Helper()
 	return rigtest.QueryOne[int64](s.Rig, "SELECT max(version_id) FROM goose_db_version WHERE is_applied")
-}
-
-// checkInvariants checks all invariants until ctx ends.
-func (s *site) checkInvariants(ctx context.Context, j *judge) *sync.WaitGroup {
-	var checking sync.WaitGroup
-	checking.Go(func() {
-		for ctx.Err() == nil {
-			for _, violated := range s.violations() {
-				j.failf("%s", violated)
-			}
-			rigtest.PauseFor(ctx, time.Second)
-		}
-	})
-	return &checking
-}
-
-func (s *site) violations() (found []string) {
-	err := s.SQLPool.QueryRow(context.WithoutCancel(s.T.Context()),
-		"SELECT coalesce(array_agg('invariant ' || name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0").Scan(&found)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return found
 }
