@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -29,12 +28,7 @@ func replica(t *testing.T, url string) string {
 		Store: store, Registration: 50 * time.Millisecond, Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute,
 	}))(t)
 	require.NoError(t, server.Listen(t.Context()))
-	background.Loop(t, server.Run, func(context.Context) { _ = server.Serve() })
-	t.Cleanup(func() {
-		limit, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		require.NoError(t, server.Stop(limit))
-	})
+	background.Serve(t, server)
 	return server.Addrs()[0].String()
 }
 

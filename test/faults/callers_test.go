@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -66,10 +67,8 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 	var slow []net.Conn
 	for _, sub := range []string{"ann", "ben", "cat"} {
 		for range 50 {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.URL, "http://"))
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.PlayerLogin.AccessToken(sub), len(body))
+			conn := webtest.Dial(t, strings.TrimPrefix(replica.URL, "http://"))
+			_, err := fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.PlayerLogin.AccessToken(sub), len(body))
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // A registration waits in the socket of a frozen replica while another process registers under the same id. When the
@@ -62,8 +62,7 @@ func (r *rig) send(p *process, path string, body fields) (answer func() int) {
 	text := must.Get(json.Marshal(body))(r.T)
 	req := must.Get(http.NewRequestWithContext(r.T.Context(), http.MethodPost, p.URL+path, bytes.NewReader(text)))(r.T)
 	req.Header = http.Header{"X-Fleet-Token": {fleetToken}, "Content-Type": {"application/json"}}
-	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(p.URL, "http://")))(r.T)
-	r.T.Cleanup(func() { _ = conn.Close() })
+	conn := webtest.Dial(r.T, strings.TrimPrefix(p.URL, "http://"))
 	require.NoError(r.T, req.Write(conn))
 	return func() int {
 		r.T.Helper()

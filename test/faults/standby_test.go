@@ -225,7 +225,8 @@ func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
 		t.Logf("%d %s of %s were lost", len(lost), name, killed.Sub(lags))
 	}
 	lost := f.seats.FindLost()
-	for _, p := range lost[:min(20, len(lost))] { // the report of the game server is refused, and a player who asks twice gets one seat
+	// The report of a game server is refused, and a player who asks twice gets one seat.
+	for _, p := range lost[:min(20, len(lost))] {
 		report, err := f.reportJoin("a", p.ID, p.Sub)
 		require.NoError(t, err)
 		require.Equal(t, []any{true, 0.0}, []any{report["closed"], report["joined"]}, "the session is lost, too: %v", report)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -141,10 +142,8 @@ func newNexisTalk(t *testing.T, url string, first float64) *nexisTalk {
 // dialNexis opens a connection of a client that knows JSON, and sends its handshake.
 func dialNexis(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // it is the connection's
-	require.NoError(t, err)
-	conn.SetReadLimit(1 << 20)
-	t.Cleanup(func() { _ = conn.CloseNow() })
+	conn, _ := webtest.WebSocket(t, url, nil)
+	require.NotNil(t, conn)
 	handshake := jsonOf(frame{"v": 1, "codecs": []string{"json"}, "project_id": "p1", "token": ""})
 	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(handshake)))
 	return conn

@@ -64,7 +64,8 @@ func (a *Answers) FindLost() (lost []Answer) {
 	for i, got := range all {
 		subs[i], ids[i] = got.Sub, got.ID
 	}
-	missing := QueryOne[[]int](a.Rig, "SELECT coalesce(array_agg(a.n - 1 ORDER BY a.n), '{}') FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS a(sub, id, n) WHERE "+a.Missing, subs, ids)
+	missing := QueryOne[[]int](a.Rig, `SELECT coalesce(array_agg(a.n - 1 ORDER BY a.n), '{}')
+		FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS a(sub, id, n) WHERE `+a.Missing, subs, ids)
 	for _, i := range missing {
 		lost = append(lost, all[i])
 	}

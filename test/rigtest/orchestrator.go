@@ -70,8 +70,8 @@ func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
 	return res.StatusCode, answer.Cause, answer.Data
 }
 
-// CreateRoom creates a room as callers should: it treats ROOM_EXISTS as success, where the room is found. Without an answer
-// the status is 0.
+// CreateRoom creates a room as callers should: it treats ROOM_EXISTS as success, where the room is found. Without an
+// answer the status is 0.
 func (r *Rig) CreateRoom(ctx context.Context, addr, id string) (status int, cause string) {
 	status, cause, _ = r.Orchestrator(ctx, addr, http.MethodPost, "/v1/rooms", Fields{"type": "duel", "roomId": id})
 	if cause == "ROOM_EXISTS" { // 404 while the first call still runs
