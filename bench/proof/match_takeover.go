@@ -94,7 +94,7 @@ func (t *takeover) killWorker(ctx context.Context) (bench.Result, error) {
 		return bench.Result{}, err
 	}
 	// the clock of the database, which also dates the matches
-	clock, err := rowOf[struct{ Now time.Time }](ctx, t.bed.pool, "match_takeover_now.sql")
+	clock, err := awaitRow[struct{ Now time.Time }](ctx, t.bed.pool, time.Minute, "match_takeover_now.sql")
 	if err != nil {
 		return bench.Result{}, err
 	}

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"maps"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -28,23 +29,11 @@ func packingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	}, err
 }
 
-// sessionCounts says how well players were packed into sessions.
-type sessionCounts struct {
-	Opened  int64 // sessions
-	Filled  int64 // full sessions
-	Counted int64 // sessions except the last of each shape, which was still being filled
-	Fewest  int64 // sessions that hold all players
-}
-
 // countSessions reads the sessions of a run that is over.
 func (b *testbed) countSessions(ctx context.Context, r *bench.Result) error {
-	n, err := rowOf[sessionCounts](ctx, b.pool, "packing.sql", "bench-"+r.Run+"-")
-	if err != nil {
-		return err
-	}
-	r.Values["opened"], r.Values["fewest"] = float64(n.Opened), float64(n.Fewest)
-	r.Values["full"] = float64(n.Filled) / float64(n.Counted)
-	return nil
+	values, err := b.valuesOf(ctx, "packing.sql", "bench-"+r.Run+"-")
+	maps.Copy(r.Values, values)
+	return err
 }
 
 func packingClaims(Options) []claim {

@@ -1,4 +1,4 @@
--- How full the sessions of a run were, including those that closed with its game servers. Sessions of one shape accept the
+-- How many sessions a run opened, how few would have held its players, and which share was full, including those that closed with its game servers. Sessions of one shape accept the
 -- same players; one session of each shape that is not full was still being filled.
 WITH rooms AS (
     SELECT region, mode, max_players, player_count FROM sessions WHERE starts_with(region, $1)
@@ -9,8 +9,6 @@ WITH rooms AS (
            ceil(sum(player_count)::numeric / max_players) AS fewest
     FROM rooms GROUP BY region, mode, max_players
 )
-SELECT coalesce(sum(opened), 0)::bigint                                     AS opened,
-       coalesce(sum(filled), 0)::bigint                                     AS filled,
-       coalesce(sum(opened - (opened > filled)::int), 0)::bigint            AS counted,
-       coalesce(sum(fewest), 0)::bigint                                      AS fewest
+SELECT coalesce(sum(opened), 0)::float8 AS opened, coalesce(sum(fewest), 0)::float8 AS fewest,
+       (sum(filled) / nullif(sum(opened - (opened > filled)::int), 0))::float8 AS "full"
 FROM shapes;

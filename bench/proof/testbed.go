@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -209,29 +210,39 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// rowsOf runs a query from a file.
-func rowsOf[T any](ctx context.Context, on querier, file string, args ...any) ([]T, error) {
+func queryFile(ctx context.Context, on querier, file string, args ...any) (pgx.Rows, error) {
 	query, err := statements.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := on.Query(ctx, string(query), args...)
+	return on.Query(ctx, string(query), args...)
+}
+
+// rowsOf runs a query from a file.
+func rowsOf[T any](ctx context.Context, on querier, file string, args ...any) ([]T, error) {
+	rows, err := queryFile(ctx, on, file, args...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// rowOf runs a query from a file that has one row.
-func rowOf[T any](ctx context.Context, on querier, file string, args ...any) (row T, err error) {
-	rows, err := rowsOf[T](ctx, on, file, args...)
-	if err == nil && len(rows) != 1 {
-		err = fmt.Errorf("%s has %d rows", file, len(rows))
-	}
+// valuesOf runs a query from a file whose only row has the values of a run: double precision, under their names. NULL is
+// a value that could not be measured.
+func (b *testbed) valuesOf(ctx context.Context, file string, args ...any) (map[string]float64, error) {
+	rows, err := queryFile(ctx, b.pool, file, args...)
 	if err != nil {
-		return row, err
+		return nil, err
 	}
-	return rows[0], nil
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+	values := map[string]float64{}
+	for name, value := range row {
+		values[name] = math.NaN()
+		if v, ok := value.(float64); ok {
+			values[name] = v
+		}
+	}
+	return values, err
 }
 
 // awaitRow repeats a query from a file until it has a row, and returns that row. Errors: those of the query, the end of
