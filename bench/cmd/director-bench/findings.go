@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
@@ -15,30 +16,17 @@ type findings struct {
 	Experiments []proof.Section `json:"experiments"`
 }
 
-// row is a finding in a table.
-type row struct {
-	experiment string
-	finding    proof.Finding
-}
-
-// rows are the findings of all experiments.
-func (f findings) rows() (all []row) {
+// countTargets counts them, for --strict.
+func (f findings) countTargets() (missed, all int) {
 	for _, e := range f.Experiments {
+		all += len(e.Findings)
 		for _, one := range e.Findings {
-			all = append(all, row{e.Name, one})
+			if !one.Met {
+				missed++
+			}
 		}
 	}
-	return all
-}
-
-// countMissed counts targets, for --strict.
-func (f findings) countMissed() (missed int) {
-	for _, r := range f.rows() {
-		if !r.finding.Met {
-			missed++
-		}
-	}
-	return missed
+	return missed, all
 }
 
 // write prints the claims, and the runs that they are about.
@@ -46,18 +34,20 @@ func (f findings) write(out cli.Output) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, f)
 	}
-	header := []string{"experiment", "claim", "measured", "target", "met"}
-	err := cli.Write(out, f.rows(), header, func(r row) []any {
-		return []any{r.experiment, r.finding.Claim, r.finding.Measured, r.finding.Asked, r.finding.Met}
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range f.rows() {
-		if r.finding.Note != "" {
-			fmt.Fprintf(out.Writer, "%s, %s: %s\n", r.experiment, r.finding.Claim, r.finding.Note)
+	var lines [][]any
+	var notes strings.Builder
+	for _, e := range f.Experiments {
+		for _, one := range e.Findings {
+			lines = append(lines, []any{e.Name, one.Claim, one.Measured, one.Asked, one.Met})
+			if one.Note != "" {
+				fmt.Fprintf(&notes, "%s, %s: %s\n", e.Name, one.Claim, one.Note)
+			}
 		}
 	}
+	if err := writeTable(out, lines, "experiment", "claim", "measured", "target", "met"); err != nil {
+		return err
+	}
+	fmt.Fprint(out.Writer, notes.String())
 	for _, e := range f.Experiments {
 		fmt.Fprintf(out.Writer, "\n%s\n", e.Title)
 		if err := writeRuns(out, e.Runs); err != nil {
@@ -65,7 +55,7 @@ func (f findings) write(out cli.Output) error {
 		}
 	}
 	fmt.Fprintln(out.Writer, f.method())
-	_, err = fmt.Fprintln(out.Writer, f.Machine)
+	_, err := fmt.Fprintln(out.Writer, f.Machine)
 	return err
 }
 

@@ -64,16 +64,20 @@ func writeRuns(out cli.Output, runs []bench.Result) error {
 		}
 		lines = append(lines, latencyCells(nameOf(r), r.Callers, r.Figures))
 	}
-	header := []string{"ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
-	if err := cli.Write(out, lines, header, func(cells []any) []any { return cells }); err != nil {
+	if err := writeTable(out, lines, "ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9",
+		"max"); err != nil {
 		return err
 	}
 	fmt.Fprintln(out.Writer)
-	known := slices.DeleteFunc(slices.Clone(runs), func(r bench.Result) bool { return r.Costs == nil })
-	if len(known) > 0 { // a director elsewhere whose database is not known shows no costs
-		header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal",
-			"transactions", "calls decided together"}
-		if err := cli.Write(out, known, header, costCells); err != nil {
+	var costs [][]any // of a director elsewhere whose database is not known, there are none
+	for _, r := range runs {
+		if r.Costs != nil {
+			costs = append(costs, costCells(r))
+		}
+	}
+	if len(costs) > 0 {
+		if err := writeTable(out, costs, "a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal",
+			"transactions", "calls decided together"); err != nil {
 			return err
 		}
 		fmt.Fprintln(out.Writer)
@@ -82,6 +86,11 @@ func writeRuns(out cli.Output, runs []bench.Result) error {
 		writeRemarks(out, r)
 	}
 	return nil
+}
+
+// writeTable prints lines of cells.
+func writeTable(out cli.Output, lines [][]any, header ...string) error {
+	return cli.Write(out, lines, header, func(cells []any) []any { return cells })
 }
 
 // nameOf is the name of a run in the tables: an experiment has several of the same scenario.

@@ -155,8 +155,8 @@ func (j *proving) print(found findings) error {
 			return err
 		}
 	}
-	if missed := found.countMissed(); j.isStrict && missed > 0 {
-		return fmt.Errorf("%d of %s missed", missed, plural(len(found.rows()), "target"))
+	if missed, all := found.countTargets(); j.isStrict && missed > 0 {
+		return fmt.Errorf("%d of %s missed", missed, plural(all, "target"))
 	}
 	return nil
 }
