@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -33,11 +34,12 @@ func (l *load) serveFunction(ctx context.Context) error {
 	}
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, &function{query: conn.query})
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	var serving errgroup.Group
+	serving.Go(func() error { return server.Serve(listener) })
+	// the director may still hold a stream to it, which a graceful stop would wait for
 	l.job.OnEnd(func() error {
 		server.Stop()
-		return <-ended
+		return serving.Wait()
 	})
 	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
 		Type: pb.FunctionConfig_GRPC}

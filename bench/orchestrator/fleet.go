@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/internal/testkit/agents"
@@ -17,12 +18,9 @@ const roomType = "match"
 // fleet is the simulated game servers of a run.
 type fleet struct {
 	cancel  context.CancelFunc
-	running sync.WaitGroup
+	running errgroup.Group // its error is the first end of a game server that stop has not caused
 	servers []*agents.Agent
 	changes atomic.Uint32 // how often change was called
-
-	mu      sync.Mutex
-	failure error // the first error that ended a game server
 }
 
 // startFleet starts the game servers, each with its own rooms.
@@ -35,7 +33,13 @@ func startFleet(job *bench.Job) *fleet {
 		for room := range job.Options.Load.Rooms {
 			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known
 		}
-		f.running.Go(func() { f.note(ctx, a.Run(ctx)) })
+		f.running.Go(func() error {
+			err := a.Run(ctx)
+			if ctx.Err() != nil { // stop has cut the connection
+				return nil
+			}
+			return errors.Join(errors.New("a simulated game server ended"), err)
+		})
 	}
 	return f
 }
@@ -52,23 +56,10 @@ func (f *fleet) change() {
 	}
 }
 
-// note keeps the first end of a game server that stop has not caused.
-func (f *fleet) note(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.failure == nil {
-		f.failure = errors.Join(errors.New("a simulated game server ended"), err)
-	}
-}
-
 // stop cuts all connections. It returns why a game server ended by itself; nil if none did.
 func (f *fleet) stop() error {
 	f.cancel()
-	f.running.Wait()
-	return f.failure
+	return f.running.Wait()
 }
 
 // configOf is the game server of a number.

@@ -95,6 +95,7 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	crowd := realtime.NewCrowd("", clients)
 	defer crowd.Cut()
 	start := time.Now()
+	// all at the replica that is killed: the other one has nothing to do before
 	if err := crowd.Join(ctx, urls[:1]); err != nil {
 		return bench.Result{}, err
 	}
