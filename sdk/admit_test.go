@@ -148,14 +148,15 @@ func TestAdmitObeysTheDirector(t *testing.T) {
 		} {
 			seat := w.token(result)
 			w.inject(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
-				return jsonAnswer(`{"closed":false,"results":[{"sub":"` + result + `","result":"` + result + `"}]}`), nil
+				return respond(http.StatusOK, "application/json",
+					`{"closed":false,"results":[{"sub":"`+result+`","result":"`+result+`"}]}`)
 			})))
 			_, err := s.Admit(t.Context(), seat.SessionToken)
 			require.ErrorIs(t, err, want)
 		}
 		seat := w.token("eve")
 		w.inject(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
-			return jsonAnswer(`{"closed":false,"results":[]}`), nil
+			return respond(http.StatusOK, "application/json", `{"closed":false,"results":[]}`)
 		})))
 		_, err := s.Admit(t.Context(), seat.SessionToken)
 		require.Error(t, err, "no result is no admission")
@@ -202,8 +203,4 @@ func TestLeaveWhileTheSamePlayerJoins(t *testing.T) {
 		require.NoError(t, second.Err())
 		require.Len(t, w.to("/fleet/seats"), 2)
 	})
-}
-
-func jsonAnswer(body string) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: readCloser(body)}
 }

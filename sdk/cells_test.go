@@ -19,8 +19,8 @@ func sendAway(addresses map[string]string) fault {
 		if !sent || x.path == "/.well-known/jwks.json" {
 			return nil, errNoFault
 		}
-		return &http.Response{StatusCode: http.StatusMisdirectedRequest, Header: http.Header{"Content-Type": {"application/problem+json"}},
-			Body: readCloser(fmt.Sprintf(`{"code":"region_elsewhere","detail":"another cell","region":"eu","address":%q}`, address))}, nil
+		return respond(http.StatusMisdirectedRequest, "application/problem+json",
+			fmt.Sprintf(`{"code":"region_elsewhere","detail":"another cell","region":"eu","address":%q}`, address))
 	}
 }
 

@@ -12,23 +12,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// openStream answers with a stream that sends each event once the one before is read, and then says nothing. It ends
-// when its reader stops waiting.
-func openStream(events []string, done <-chan struct{}) *http.Response {
-	r, w := io.Pipe()
-	go func() {
-		<-done
-		_ = w.CloseWithError(context.Canceled)
-	}()
-	go func() {
-		for _, event := range events {
-			_, _ = io.WriteString(w, event)
-		}
-	}()
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: r}
-}
-
-// streams answers the streams of ticket t1 with these events, one stream after the other.
+// streams answers the streams of ticket t1 with these events, one stream after the other. Each event is sent once the one
+// before is read; a stream then says nothing, until its reader stops waiting.
 func streams(w *wire, script ...[]string) *sdk.Queued {
 	w.inject(func(x exchange, _ func() *http.Response) (*http.Response, error) {
 		if len(script) == 0 {
@@ -36,7 +21,15 @@ func streams(w *wire, script ...[]string) *sdk.Queued {
 		}
 		events := script[0]
 		script = script[1:]
-		return openStream(events, x.done), nil
+		r, out := io.Pipe()
+		go func() { <-x.done; _ = out.CloseWithError(context.Canceled) }()
+		go func() {
+			for _, event := range events {
+				_, _ = io.WriteString(out, event)
+			}
+		}()
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+			Body: r}, nil
 	})
 	return w.player("alice").Queued("t1")
 }

@@ -357,22 +357,19 @@ func TestSIGTERM(t *testing.T) {
 	}))
 	result := make(chan error, 1)
 	go func() { result <- s.RunUntilSignal(context.Background(), time.Minute) }()
-	terminate(t, result)
-	require.Equal(t, []string{"/fleet/drain", "/fleet/seats", "/fleet/deregister"}, paths(w.to(""))[len(paths(w.to("")))-3:])
-}
-
-// terminate sends SIGTERM until the result arrives. It also handles SIGTERM itself, and never stops: a signal outside
-// the time in which RunUntilSignal handles them would end the test's process.
-func terminate(t *testing.T, result <-chan error) {
+	// It also handles SIGTERM itself, and never stops: a signal outside the time in which RunUntilSignal handles them would
+	// end the test's process.
 	seen := make(chan os.Signal, 1)
 	signal.Notify(seen, syscall.SIGTERM)
-	for {
+	for ended := false; !ended; {
 		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 		select {
 		case <-seen:
 		case err := <-result:
 			require.NoError(t, err)
-			return
+			ended = true
 		}
 	}
+	require.Equal(t, []string{"/fleet/drain", "/fleet/seats", "/fleet/deregister"},
+		paths(w.to(""))[len(paths(w.to("")))-3:])
 }

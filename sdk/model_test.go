@@ -72,6 +72,11 @@ func newModel() *model {
 		director: &modelDirector{map[string]string{}, map[string]bool{}, false}}
 }
 
+func (m *model) leave(i int) {
+	m.session.queuedReports = append(m.session.queuedReports, &entry{kind: left, seat: m.inside[i]})
+	m.inside = slices.Delete(m.inside, i, i+1)
+}
+
 func (m *model) arrive(sub string) {
 	if m.director.closed {
 		return
@@ -92,25 +97,6 @@ func (m *model) show(sub, token, connection string) {
 	m.waiting = append(m.waiting, e)
 }
 
-// replay presents a player's token on another connection, as if this process had forgotten that it was spent.
-func (m *model) replay(i int) {
-	m.serial++
-	m.show(m.inside[i].Sub, m.inside[i].TokenID, fmt.Sprint("stranger-", m.serial))
-}
-
-func (m *model) giveUp(i int) {
-	m.waiting[i].isAbandoned = true
-	m.gaveUp = append(m.gaveUp, m.waiting[i].seat)
-	m.waiting = slices.Delete(m.waiting, i, i+1)
-}
-
-// again presents the token of an abandoned join, with the same connection name.
-func (m *model) again(i int) {
-	seat := m.gaveUp[i]
-	m.gaveUp = slices.Delete(m.gaveUp, i, i+1)
-	m.show(seat.Sub, seat.TokenID, seat.connectionName)
-}
-
 // collect removes the joins that have a result, and adds the admitted players to inside.
 func (m *model) collect() {
 	m.waiting = slices.DeleteFunc(m.waiting, func(e *entry) bool {
@@ -126,24 +112,17 @@ func (m *model) collect() {
 	})
 }
 
-func (m *model) leave(i int) {
-	seat := m.inside[i]
-	m.inside = slices.Delete(m.inside, i, i+1)
-	m.session.queuedReports = append(m.session.queuedReports, &entry{kind: left, seat: seat})
-}
-
 // report sends one batch over a network that may fail in either direction.
 func (m *model) report(fate string) {
 	batch := m.session.nextBatch()
 	if len(batch) == 0 {
 		return
 	}
-	if fate == "request lost" {
-		m.session.putBack(batch)
-		return
+	var answer seatsAnswer
+	if fate != "request lost" {
+		answer = m.director.apply(batch)
 	}
-	answer := m.director.apply(batch)
-	if fate == "answer lost" {
+	if fate != "delivered" {
 		m.session.putBack(batch)
 		return
 	}
@@ -163,23 +142,37 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 		m := newModel()
 		fates := rapid.SampledFrom([]string{"delivered", "request lost", "answer lost"})
 		// some applies act to one of n elements, if there are any.
-		some := func(n int, act func(i int)) func(*rapid.T) {
-			return func(t *rapid.T) {
-				if n > 0 {
-					act(rapid.IntRange(0, n-1).Draw(t, "which"))
-				}
+		some := func(t *rapid.T, n int, act func(i int)) {
+			if n > 0 {
+				act(rapid.IntRange(0, n-1).Draw(t, "which"))
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": func(t *rapid.T) {
-				m.arrive(rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t,
-					"sub"))
+				m.arrive(rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t, "sub"))
 			},
-			"give up": func(t *rapid.T) { some(len(m.waiting), m.giveUp)(t) },
-			"again":   func(t *rapid.T) { some(len(m.gaveUp), m.again)(t) },
-			"replay":  func(t *rapid.T) { some(len(m.inside), m.replay)(t) },
-			"leave":   func(t *rapid.T) { some(len(m.inside), m.leave)(t) },
-			"report":  func(t *rapid.T) { m.report(fates.Draw(t, "fate")) },
+			"give up": func(t *rapid.T) {
+				some(t, len(m.waiting), func(i int) {
+					m.waiting[i].isAbandoned = true
+					m.gaveUp = append(m.gaveUp, m.waiting[i].seat)
+					m.waiting = slices.Delete(m.waiting, i, i+1)
+				})
+			},
+			"present the token of an abandoned join again": func(t *rapid.T) {
+				some(t, len(m.gaveUp), func(i int) {
+					seat := m.gaveUp[i]
+					m.gaveUp = slices.Delete(m.gaveUp, i, i+1)
+					m.show(seat.Sub, seat.TokenID, seat.connectionName)
+				})
+			},
+			"replay a token on another connection": func(t *rapid.T) { // as if this process had forgotten that it was spent
+				some(t, len(m.inside), func(i int) {
+					m.serial++
+					m.show(m.inside[i].Sub, m.inside[i].TokenID, fmt.Sprint("stranger-", m.serial))
+				})
+			},
+			"leave":  func(t *rapid.T) { some(t, len(m.inside), m.leave) },
+			"report": func(t *rapid.T) { m.report(fates.Draw(t, "fate")) },
 			"end": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
 					m.session.queuedReports = append(m.session.queuedReports, &entry{kind: ended})

@@ -21,8 +21,8 @@ func TestReportClients(t *testing.T) {
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		w.inject(on("/fleet/clients", func(exchange, func() *http.Response) (*http.Response, error) {
-			body := readCloser(`{"instance_id":"arena-1","applied":true,"refused":[{"client_id":"9223372036854775807","result":"replay"}]}`)
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+			return respond(http.StatusOK, "application/json",
+				`{"instance_id":"arena-1","applied":true,"refused":[{"client_id":"9223372036854775807","result":"replay"}]}`)
 		}))
 		for range 2 {
 			refused, err := s.ReportClients(t.Context(), []uint64{7, 1<<63 - 1})

@@ -29,14 +29,14 @@ func queued(t *testing.T) *queueing {
 	client := must.Get(sdk.New(sdk.Options{
 		URLs: []string{"http://a.example", "http://b.example"}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
 	}))(t)
-	server := must.Get(sdk.Start(t.Context(), client, sdk.ServerOptions{InstanceID: "i", Endpoint: "203.0.113.7:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8}))(t)
-	t.Cleanup(func() { _ = server.Close(context.Background()) })
+	w.serve(func(o *sdk.ServerOptions) { o.Endpoint = "203.0.113.7:7777" })
 	login := func(sub string) *sdk.Player {
 		return sdk.NewPlayer(client, func(context.Context) (string, error) { return sub, nil })
 	}
 	q := &queueing{wire: w, client: client, alice: login("alice"), bob: login("bob")}
-	q.ticket = must.Get(q.alice.Queue(t.Context(), sdk.TicketRequest{Profiles: []string{"duel"}, Party: []string{"alice",
-		"bob"}, Attributes: map[string]any{"skill": 5}}))(t)
+	q.ticket = must.Get(q.alice.Queue(t.Context(), sdk.TicketRequest{Profiles: []string{"duel"},
+		Party:      []string{"alice", "bob"},
+		Attributes: map[string]any{"skill": 5}}))(t)
 	return q
 }
 
@@ -114,7 +114,7 @@ func TestWatchPolls(t *testing.T) {
 		if !strings.HasSuffix(x.path, "/events") {
 			return nil, errNoFault
 		}
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}}, Body: readCloser("<html>")}, nil
+		return respond(http.StatusOK, "text/html", "<html>")
 	})
 	statuses, failed := q.ticket.Watch(t.Context())
 	require.NoError(t, q.director.Match("eu", "duel", false, q.ticket.ID()))
@@ -141,8 +141,8 @@ func TestNextPausesAfterEarlyAnswers(t *testing.T) {
 	var asked atomic.Int32
 	q.inject(func(exchange, func() *http.Response) (*http.Response, error) {
 		asked.Add(1)
-		body := readCloser(`{"ticket_id": "` + q.ticket.ID() + `", "state": "queued", "version": 1}`)
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+		return respond(http.StatusOK, "application/json",
+			`{"ticket_id": "`+q.ticket.ID()+`", "state": "queued", "version": 1}`)
 	})
 	patient, err := sdk.New(sdk.Options{URLs: []string{"http://a.example"}, HTTPClient: &http.Client{Transport: q.wire}, FirstBackoff: time.Hour, MaxBackoff: time.Hour})
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,12 +9,6 @@ import (
 
 	"github.com/lattice-director/director/sdk"
 )
-
-// answerJSON is an answer with a body of JSON.
-func answerJSON(status int, body string) (*http.Response, error) {
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body))}, nil
-}
 
 // Pins players of a lost region who ask for a match anew although they have a place in the queue, or a seat.
 func TestReconnect(t *testing.T) {
@@ -36,11 +29,13 @@ func TestReconnect(t *testing.T) {
 				w.inject(func(x exchange, _ func() *http.Response) (*http.Response, error) {
 					switch {
 					case x.path == "/tickets/t1":
-						return answerJSON(http.StatusOK, c.ticket)
+						return respond(http.StatusOK, "application/json", c.ticket)
 					case c.moved != "" && strings.Contains(x.body, "eu.h1"):
-						return answerJSON(http.StatusGone, `{"code": "session_closed", "detail": "on purpose"`+c.moved+`}`)
+						return respond(http.StatusGone, "application/json",
+							`{"code": "session_closed", "detail": "on purpose"`+c.moved+`}`)
 					}
-					return answerJSON(http.StatusOK, `{"endpoint": "203.0.113.9:7777", "session_token": "token", "session_id": "us.s2"}`)
+					return respond(http.StatusOK, "application/json",
+						`{"endpoint": "203.0.113.9:7777", "session_token": "token", "session_id": "us.s2"}`)
 				})
 				ticket, err := w.player("alice").Reconnect(t.Context(), "eu.h1")
 				require.ErrorIs(t, err, c.want)

@@ -73,8 +73,8 @@ func TestEarlyAnswersAreNoReasonToHurry(t *testing.T) {
 		require.Empty(t, expect(t, lists))
 		w.inject(func(x exchange, _ func() *http.Response) (*http.Response, error) {
 			if x.path == "/fleet/sessions" {
-				answer := `{"instance_id": "arena-1", "cursor": "x", "sessions": []}`
-				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: readCloser(answer)}, nil
+				return respond(http.StatusOK, "application/json",
+					`{"instance_id": "arena-1", "cursor": "x", "sessions": []}`)
 			}
 			return nil, errNoFault
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/sdk"
 )
@@ -20,20 +21,25 @@ func TestReportsAreBatched(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve(func(o *sdk.ServerOptions) { o.Capacity = 64 })
-		tokens := map[string]string{}
-		for i := range 64 {
-			sub := fmt.Sprintf("player-%02d", i)
-			seat, err := w.player(sub).Seat(t.Context(), sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 64})
+		seats, admissions := make([]sdk.Seat, 64), make([]*sdk.Admission, 64)
+		for i := range seats {
+			var err error
+			seats[i], err = w.player(fmt.Sprintf("player-%02d", i)).Seat(t.Context(), sdk.MatchRequest{Region: "eu",
+				Mode: "duel", MaxPlayers: 64})
 			require.NoError(t, err)
-			tokens[sub] = seat.SessionToken
 		}
 		w.inject(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
 			advance(time.Second)
 			return nil, errNoFault
 		}))
-		admissions := admitAll(t, s, tokens)
+		var joining errgroup.Group
+		for i, seat := range seats {
+			joining.Go(func() (err error) { admissions[i], err = s.Admit(t.Context(), seat.SessionToken); return err })
+		}
+		require.NoError(t, joining.Wait())
 		require.LessOrEqual(t, w.count("/fleet/seats"), 2, "the first may be alone, all others are together")
-		for _, a := range admissions {
+		for i, a := range admissions {
+			require.Equal(t, fmt.Sprintf("player-%02d", i), a.Sub)
 			require.True(t, w.connected(a.Sub))
 			a.Leave()
 		}
@@ -41,25 +47,6 @@ func TestReportsAreBatched(t *testing.T) {
 		require.LessOrEqual(t, len(w.to("/fleet/seats")), 4)
 		require.True(t, w.director.Sessions()[0].Closed)
 	})
-}
-
-func admitAll(t *testing.T, s *sdk.GameServer, tokens map[string]string) (all []*sdk.Admission) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for sub, raw := range tokens {
-		wg.Go(func() {
-			a, err := s.Admit(t.Context(), raw)
-			if err != nil || a.Sub != sub {
-				t.Errorf("%s: %v", sub, err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, a)
-		})
-	}
-	wg.Wait()
-	return all
 }
 
 // Each admission has its own connection name, the same in its join and its leave. By this name the director

@@ -22,43 +22,35 @@ func TestBatchesKeepOrderAndBounds(t *testing.T) {
 		s := newSession(context.Background(), "eu.1")
 		var all []*entry
 		for i := range rapid.IntRange(0, 300).Draw(t, "entries") {
-			all = append(all, someEntry(t, i))
+			e := &entry{kind: rapid.SampledFrom([]entryKind{joined, joined, joined, ended}).Draw(t, "kind")}
+			if e.kind == joined {
+				sub := fmt.Sprint(rapid.IntRange(0, 40).Draw(t, "sub"))
+				e.seat = &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub,
+					TokenID: fmt.Sprint(i), connectionName: strings.Repeat("c", 26)}
+			}
+			all = append(all, e)
 		}
 		s.queuedReports = append(s.queuedReports, all...)
 		var sent []*entry
 		for len(s.queuedReports) > 0 {
 			batch := s.nextBatch()
 			require.NotEmpty(t, batch)
-			checkBatch(t, batch)
+			size, subs := 0, map[string]bool{}
+			for i, e := range batch {
+				size += e.jsonSize()
+				if e.kind == ended {
+					require.Equal(t, len(batch)-1, i)
+					require.Zero(t, countJoins(batch...))
+					continue
+				}
+				require.False(t, subs[e.seat.Sub])
+				subs[e.seat.Sub] = true
+			}
+			require.LessOrEqual(t, size, maxReportBytes)
 			sent = append(sent, batch...)
 		}
 		require.Equal(t, all, sent)
 	})
-}
-
-func someEntry(t *rapid.T, i int) *entry {
-	kind := rapid.SampledFrom([]entryKind{joined, joined, joined, ended}).Draw(t, "kind")
-	if kind == ended {
-		return &entry{kind: ended}
-	}
-	sub := fmt.Sprint(rapid.IntRange(0, 40).Draw(t, "sub"))
-	return &entry{kind: kind, seat: &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub,
-		TokenID: fmt.Sprint(i), connectionName: strings.Repeat("c", 26)}}
-}
-
-func checkBatch(t *rapid.T, batch []*entry) {
-	size, subs := 0, map[string]bool{}
-	for i, e := range batch {
-		size += e.jsonSize()
-		if e.kind == ended {
-			require.Equal(t, len(batch)-1, i)
-			require.Zero(t, countJoins(batch...))
-			continue
-		}
-		require.False(t, subs[e.seat.Sub])
-		subs[e.seat.Sub] = true
-	}
-	require.LessOrEqual(t, size, maxReportBytes)
 }
 
 // Tokens are remembered for as long as they verify, and no longer: memory must not grow with the server's uptime.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,7 +56,11 @@ func newWire(t *testing.T, opts sdktest.Options) *wire {
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	body := readAll(req)
+	var body string
+	if req.Body != nil {
+		text, _ := io.ReadAll(req.Body)
+		body = string(text)
+	}
 	x := exchange{req.URL.Host, req.Method, req.URL.Path, req.Header.Clone(), body, time.Now(), req.Context().Done()}
 	w.mu.Lock()
 	w.sent = append(w.sent, x)
@@ -70,14 +75,10 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return forward(), req.Context().Err()
 }
 
-func readCloser(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }
-
-func readAll(req *http.Request) string {
-	if req.Body == nil {
-		return ""
-	}
-	body, _ := io.ReadAll(req.Body)
-	return string(body)
+// respond makes an answer with a body.
+func respond(status int, media, body string) (*http.Response, error) {
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {media}},
+		Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 func (w *wire) forward(req *http.Request, body string) *http.Response {
@@ -164,14 +165,9 @@ func on(path string, f fault) fault {
 
 // once applies a fault to the first request only.
 func once(f fault) fault {
-	var mu sync.Mutex
-	done := false
+	var later atomic.Bool
 	return func(x exchange, forward func() *http.Response) (*http.Response, error) {
-		mu.Lock()
-		first := !done
-		done = true
-		mu.Unlock()
-		if !first {
+		if later.Swap(true) {
 			return nil, errNoFault
 		}
 		return f(x, forward)
@@ -189,12 +185,11 @@ func lost(_ exchange, forward func() *http.Response) (*http.Response, error) {
 
 func answer(status int, code string, header ...string) fault {
 	return func(exchange, func() *http.Response) (*http.Response, error) {
-		h := http.Header{"Content-Type": {"application/problem+json"}}
+		res, err := respond(status, "application/problem+json", `{"code":"`+code+`","detail":"on purpose"}`)
 		for i := 0; i+1 < len(header); i += 2 {
-			h.Set(header[i], header[i+1])
+			res.Header.Set(header[i], header[i+1])
 		}
-		body := io.NopCloser(strings.NewReader(`{"code":"` + code + `","detail":"on purpose"}`))
-		return &http.Response{StatusCode: status, Header: h, Body: body}, nil
+		return res, err
 	}
 }
 

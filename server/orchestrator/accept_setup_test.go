@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -18,9 +17,11 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/variant"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -44,13 +45,6 @@ type accepting struct {
 	misses     chan int
 	ended      chan uuid.UUID
 	wake       chan struct{}
-}
-
-func newAccepting() *accepting {
-	return &accepting{
-		joined: make(chan db.AgentJoin, 100), left: make(chan db.AgentRef, 100), misses: make(chan int, 100),
-		ended: make(chan uuid.UUID, 100), wake: make(chan struct{}, 1),
-	}
 }
 
 func (a *accepting) set(change func(*accepting)) {
@@ -149,26 +143,17 @@ type served struct {
 
 func serve(t *testing.T, change ...func(*Options)) *served {
 	t.Helper()
-	v := &served{t: t, store: newAccepting(), log: new(logtest.Buffer)}
+	v := &served{t: t, log: new(logtest.Buffer), store: &accepting{
+		joined: make(chan db.AgentJoin, 100), left: make(chan db.AgentRef, 100), misses: make(chan int, 100),
+		ended: make(chan uuid.UUID, 100), wake: make(chan struct{}, 1),
+	}}
 	o := variant.Apply(Options{
 		Store: v.store, AgentKeys: []string{settingsKey}, Addr: "127.0.0.1:0", FailureRate: rest.Rate{PerSecond: -1},
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, change...)
 	v.Server = must.Get(New(o))(t)
 	require.NoError(t, v.Listen(t.Context()))
-	ctx, cancel := context.WithCancel(context.Background())
-	running := make(chan error, 1)
-	go func() { running <- v.Serve() }()
-	go v.Run(ctx)
-	v.stop = sync.OnceValue(func() error {
-		stopping, end := context.WithTimeout(context.Background(), patience)
-		defer end()
-		err := v.Stop(stopping)
-		cancel()
-		require.NoError(t, <-running)
-		return err
-	})
-	t.Cleanup(func() { require.NoError(t, v.stop()) })
+	v.stop = background.Serve(t, v.Server)
 	return v
 }
 
@@ -182,27 +167,13 @@ func (v *served) ready() *served {
 
 func (v *served) url() string { return "ws://" + v.Addr().String() + "/any/path?a=b" }
 
-// handshakeAnswer is the HTTP answer to a handshake that was not upgraded.
-type handshakeAnswer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (v *served) dial(subprotocols ...string) (*websocket.Conn, handshakeAnswer) {
+// dial offers subprotocols. Without a connection, it returns the answer to the handshake.
+func (v *served) dial(subprotocols ...string) (*websocket.Conn, webtest.Answer) {
 	v.t.Helper()
-	ws, res, err := websocket.Dial(v.t.Context(), v.url(), &websocket.DialOptions{
+	return webtest.WebSocket(v.t, v.url(), &websocket.DialOptions{
 		Subprotocols: subprotocols, CompressionMode: websocket.CompressionContextTakeover,
 		HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
 	})
-	if err != nil {
-		body := must.Get(io.ReadAll(res.Body))(v.t)
-		require.NoError(v.t, res.Body.Close())
-		return nil, handshakeAnswer{res.StatusCode, res.Header, string(body)}
-	}
-	v.t.Cleanup(func() { _ = ws.CloseNow() })
-	ws.SetReadLimit(-1)
-	return ws, handshakeAnswer{res.StatusCode, res.Header, ""}
 }
 
 // closedWith reads until the connection ends and checks its close code.

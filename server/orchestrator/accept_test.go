@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -24,7 +25,7 @@ func TestHandshake(t *testing.T) {
 	v := serve(t).ready()
 	ws, res := v.dial(settingsKey, subprotocol)
 	require.Equal(t, subprotocol, ws.Subprotocol())
-	require.Empty(t, res.header.Get("Sec-WebSocket-Extensions"))
+	require.Empty(t, res.Header.Get("Sec-WebSocket-Extensions"))
 	require.Equal(t, uint32(5000), next[wire.Hello](t, ws).HeartbeatMS)
 	require.Equal(t, wire.Poll{ReqID: "poll_1", Status: wire.Active}, next[wire.Poll](t, ws))
 
@@ -64,9 +65,9 @@ func (v *served) rejects(status int, cause string, subprotocols ...string) {
 	v.t.Helper()
 	ws, res := v.dial(subprotocols...)
 	require.Nil(v.t, ws)
-	require.Equal(v.t, status, res.status)
-	require.Equal(v.t, `{"status":"rejected","cause":"`+cause+`"}`, res.body)
-	require.Equal(v.t, "application/json; charset=utf-8", res.header.Get("Content-Type"))
+	require.Equal(v.t, webtest.Answer{Status: status, Header: res.Header,
+		Body: `{"status":"rejected","cause":"` + cause + `"}`}, res)
+	require.Equal(v.t, "application/json; charset=utf-8", res.Header.Get("Content-Type"))
 }
 
 func TestHandshakesBeyondTheLimits(t *testing.T) {
@@ -101,20 +102,15 @@ func TestRequestsThatAreNoHandshakesGoToTheHandler(t *testing.T) {
 			_, _ = io.WriteString(w, r.URL.Path)
 		})
 	})
-	res, err := http.Get("http://" + v.Addr().String() + "/v1/stats")
-	require.NoError(t, err)
-	defer res.Body.Close()
-	body, _ := io.ReadAll(res.Body)
-	require.Equal(t, "/v1/stats", string(body))
-}
-
-func row(secret string) db.AgentKey {
-	return db.AgentKey{ID: uuid.New(), Name: "eu", Digest: sha256.Sum256([]byte(secret))}
+	url := "http://" + v.Addr().String() + "/v1/stats"
+	require.Equal(t, "/v1/stats", webtest.Send(t, http.DefaultClient, webtest.Request(t, http.MethodGet, url,
+		nil)).Body)
 }
 
 func TestARevokedKeyClosesItsConnections(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.Store.(*accepting).keys = []db.AgentKey{row(rowKey)} }).ready()
+	stored := db.AgentKey{ID: uuid.New(), Name: "eu", Digest: sha256.Sum256([]byte(rowKey))}
+	v := serve(t, func(o *Options) { o.Store.(*accepting).keys = []db.AgentKey{stored} }).ready()
 	revoked, _ := v.greeted(rowKey)
 	stays, _ := v.greeted(settingsKey)
 	v.store.set(func(a *accepting) { a.keys = nil })

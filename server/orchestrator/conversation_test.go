@@ -178,7 +178,9 @@ func TestKnownHashIsThatOfTheLastAppliedSnapshot(t *testing.T) {
 	k.pass(heartbeat)
 	require.Nil(t, k.lastPoll().KnownHash, "h1 is not applied yet")
 	k.known()
-	k.apply1(t, 0, "h1")
+	require.Equal(t, "h1", k.jobs[0].(snapshotJob).stateHash)
+	k.at++
+	k.take(k.takeApplied(k.at, "h1", agentRecord{}))
 	k.pass(heartbeat)
 	require.Equal(t, new("h1"), k.lastPoll().KnownHash)
 	k.full("h2")
@@ -186,14 +188,6 @@ func TestKnownHashIsThatOfTheLastAppliedSnapshot(t *testing.T) {
 	require.Equal(t, new("h1"), k.lastPoll().KnownHash, "h2 is not applied yet")
 	k.known()
 	require.Equal(t, uint32(2), k.acceptedSeq)
-}
-
-// apply1 answers the first snapshot.
-func (k *talk) apply1(t *testing.T, i int, hash string) {
-	t.Helper()
-	require.Equal(t, hash, k.jobs[i].(snapshotJob).stateHash)
-	k.at++
-	k.take(k.takeApplied(k.at, hash, agentRecord{}))
 }
 
 // Polled at t and silent since: a miss at t+T, stale at t+2T, evicted at t+3T.

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // fake is an orchestrator that a test controls, over a real WebSocket.
@@ -34,13 +34,7 @@ type line struct {
 func newFake(t *testing.T, accept *websocket.AcceptOptions) *fake {
 	d := &fake{lines: make(chan *line)}
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, accept)
-		if err != nil {
-			return // the client has gone
-		}
-		defer func() { _ = ws.CloseNow() }()
+	d.url = webtest.ServeWebSocket(t, accept, func(ws *websocket.Conn, r *http.Request) {
 		l := &line{t: t, ws: ws, offered: r.Header.Get("Sec-WebSocket-Protocol"), received: make(chan any, 100),
 			lost: make(chan error, 1)}
 		select {
@@ -48,10 +42,8 @@ func newFake(t *testing.T, accept *websocket.AcceptOptions) *fake {
 			l.read(ctx)
 		case <-ctx.Done():
 		}
-	}))
-	t.Cleanup(server.Close)
+	})
 	t.Cleanup(cancel)
-	d.url = "ws" + strings.TrimPrefix(server.URL, "http")
 	return d
 }
 

@@ -24,41 +24,37 @@ func FuzzReceive(f *testing.F) {
 		require.True(t, err == nil || errors.As(err, &closes) || errors.As(err, &drops), "%v", err)
 		switch got := got.(type) {
 		case state:
-			fuzzSnapshot(t, got)
+			// What the director has read, an agent can say.
+			c := got.snapshot
+			require.LessOrEqual(t, len(c.rooms), maxRooms+1)
+			var refused *refusal
+			err := got.checkLimits()
+			require.True(t, err == nil || errors.As(err, &refused), "%v", err)
+			said := wire.Snapshot{
+				Name: c.name, ProcessUID: c.processUID, AgentVersion: c.agentVersion, ProtocolVersion: c.protocolVersion,
+				EndpointURL: c.endpointURL,
+				Labels:      c.labels, MaxConnections: c.capacity.maxConnections, MaxRooms: c.capacity.maxRooms,
+				AutoCreate: c.autoCreate,
+				RoomTypes:  c.roomTypes, Status: c.status,
+			}
+			for _, r := range c.rooms {
+				origin := wire.Fleet
+				if r.isLocal {
+					origin = wire.Local
+				}
+				said.Rooms = append(said.Rooms, wire.Room{ID: r.rawID, Type: r.roomType, Connections: r.connections,
+					Origin: origin})
+			}
+			again := received(t, wire.State{ReqID: got.reqID, IsFull: true, Seq: got.seq, Hash: got.hash,
+				Snapshot: said}.Frame()).(state)
+			again.isFull = got.isFull
+			require.Equal(t, got, again)
 		case ack:
 			require.NoError(t, err)
 		default:
 			require.Error(t, err)
 		}
 	})
-}
-
-// fuzzSnapshot holds a state against the half of the agents: what the director has read, an agent can say.
-func fuzzSnapshot(t *testing.T, got state) {
-	c := got.snapshot
-	require.LessOrEqual(t, len(c.rooms), maxRooms+1)
-	var refused *refusal
-	err := got.checkLimits()
-	require.True(t, err == nil || errors.As(err, &refused), "%v", err)
-	said := wire.Snapshot{
-		Name: c.name, ProcessUID: c.processUID, AgentVersion: c.agentVersion, ProtocolVersion: c.protocolVersion,
-		EndpointURL: c.endpointURL,
-		Labels:      c.labels, MaxConnections: c.capacity.maxConnections, MaxRooms: c.capacity.maxRooms,
-		AutoCreate: c.autoCreate,
-		RoomTypes:  c.roomTypes, Status: c.status,
-	}
-	for _, r := range c.rooms {
-		origin := wire.Fleet
-		if r.isLocal {
-			origin = wire.Local
-		}
-		said.Rooms = append(said.Rooms, wire.Room{ID: r.rawID, Type: r.roomType, Connections: r.connections,
-			Origin: origin})
-	}
-	again := received(t, wire.State{ReqID: got.reqID, IsFull: true, Seq: got.seq, Hash: got.hash,
-		Snapshot: said}.Frame()).(state)
-	again.isFull = got.isFull
-	require.Equal(t, got, again)
 }
 
 // FuzzStrictDecoder checks that the agents' decoder is strict: it accepts only the one spelling that the director

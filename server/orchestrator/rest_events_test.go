@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // holding is a fleet whose commands block until the test releases them.
@@ -192,9 +193,13 @@ func TestStoppingEndsStreams(t *testing.T) {
 	await.Value(t, f.closed, "close of the follower")
 }
 
-// stalled serves b over connections with small buffers, so that a caller that does not read blocks the server after few
-// bytes.
-func (b rig) stalled(t *testing.T) *httptest.Server {
+// The stream of a caller that reads nothing is cut, so that it holds no memory. A slow reader keeps its stream.
+func TestAStreamThatTakesNothingIsCut(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	b := newRig(t, duelFleet(), f.option)
+	b.streamTimeout = 300 * time.Millisecond
+	// With small buffers, a caller that does not read blocks the server after few bytes.
 	server := httptest.NewUnstartedServer(b)
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		_ = c.(*net.TCPConn).SetWriteBuffer(4096)
@@ -202,21 +207,9 @@ func (b rig) stalled(t *testing.T) *httptest.Server {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	return server
-}
-
-// The stream of a caller that reads nothing is cut, so that it holds no memory. A slow reader keeps its stream.
-func TestAStreamThatTakesNothingIsCut(t *testing.T) {
-	t.Parallel()
-	f := newFeed()
-	b := newRig(t, duelFleet(), f.option)
-	b.streamTimeout = 300 * time.Millisecond
-	server := b.stalled(t)
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
+	conn := webtest.Dial(t, server.Listener.Addr().String())
 	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
-	_, err = io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+adminKey+"\r\n\r\n")
+	_, err := io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+adminKey+"\r\n\r\n")
 	require.NoError(t, err)
 	large := []roster.Event{{Type: "instance:join", Data: []byte(`"` + strings.Repeat("x", 32<<20) + `"`)}}
 	begun := time.Now()

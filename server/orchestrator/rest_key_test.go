@@ -67,10 +67,6 @@ func TestKeysInEitherCase(t *testing.T) {
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, duelFleet())
-	b.throttled(t)
-}
-
-func (b rig) throttled(t *testing.T) {
 	from := func(address, key string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "/v1/stats", nil)
 		r.RemoteAddr = address + ":1"

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	commands "github.com/lattice-director/director/internal/rivalis/command"
 	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -53,15 +53,10 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 		},
 	}))(t)
 	r.Server = httptest.NewServer(face)
-	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{copied.Run, events.Run, caller.Run} {
-		running.Go(func() { _ = run(ctx) }) // Run only fails if it is called twice
+		background.Run(t, run)
 	}
-	t.Cleanup(func() {
-		stop()
-		r.Server.Close()
-		running.Wait()
-	})
+	t.Cleanup(func() { stop(); r.Server.Close() })
 	require.Eventually(t, copied.Ready, patience, time.Millisecond)
 	return r
 }
@@ -95,20 +90,19 @@ func (r *apiReplica) host(t *testing.T, id, name string) {
 	}()
 }
 
-// call returns the status, the body and the entity tag of an answer.
-func (r *apiReplica) call(t *testing.T, method, path, body string) (status int, text, etag string) {
+func (r *apiReplica) call(t *testing.T, method, path, body string) webtest.Answer {
 	t.Helper()
-	a := webtest.Send(t, r.Client(), webtest.Request(t, method, r.URL+path, body, "Authorization", "Bearer "+adminKey))
-	return a.Status, a.Body, a.Header.Get("ETag")
+	return webtest.Send(t, r.Client(), webtest.Request(t, method, r.URL+path, body, "Authorization",
+		"Bearer "+adminKey))
 }
 
-// follow opens a stream of events.
-func (r *apiReplica) follow(t *testing.T, after string) (events <-chan webtest.Event, cut func()) {
+// follow opens a stream of events, which may be refused.
+func (r *apiReplica) follow(t *testing.T, after string) (status int, events <-chan webtest.Event, cut func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	status, events := r.begin(ctx, t, after)
-	require.Equal(t, http.StatusOK, status)
-	return events, cancel
+	a, events := webtest.Events(t, r.Client(), webtest.Request(t, http.MethodGet, r.URL+"/v1/events", nil,
+		"Authorization", "Bearer "+adminKey, "Last-Event-ID", after).WithContext(ctx))
+	return a.Status, events, cancel
 }
 
 // nextEvent returns the type and the id of the next event other than sync, because the number of sync events is not
@@ -127,54 +121,52 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	a, b := newReplica(t, url, 10), newReplica(t, url, 10)
-	onB, _ := b.follow(t, "")
+	status, onB, _ := b.follow(t, "")
+	require.Equal(t, http.StatusOK, status)
 	b.host(t, "562cfc2cbeef8cf4", "eu0")
 	kind, joined := nextEvent(t, onB)
 	require.Equal(t, roster.InstanceJoined, kind)
 
-	status, body, _ := a.call(t, http.MethodPost, "/v1/rooms", `{"type":"match","roomId":"match-42"}`)
-	require.Equal(t, http.StatusCreated, status, body)
+	made := a.call(t, http.MethodPost, "/v1/rooms", `{"type":"match","roomId":"match-42"}`)
+	require.Equal(t, http.StatusCreated, made.Status, made.Body)
 	room := `{"id":"match-42","type":"match","connections":0,"instanceId":"562cfc2cbeef8cf4","endpointUrl":"wss://eu0.example","local":false}`
-	require.Equal(t, data(room), body)
+	require.Equal(t, data(room), made.Body)
 	for _, r := range []*apiReplica{a, b} {
-		status, body, _ = r.call(t, http.MethodGet, "/v1/rooms/match-42", "")
-		require.Equal(t, http.StatusOK, status)
-		require.Equal(t, data(room), body)
-		status, body, _ = r.call(t, http.MethodPost, "/v1/rooms", `{"type":"match","roomId":"match-42"}`)
-		require.Equal(t, http.StatusConflict, status)
-		require.Contains(t, body, db.CodeRoomExists)
+		found := r.call(t, http.MethodGet, "/v1/rooms/match-42", "")
+		require.Equal(t, http.StatusOK, found.Status)
+		require.Equal(t, data(room), found.Body)
+		twice := r.call(t, http.MethodPost, "/v1/rooms", `{"type":"match","roomId":"match-42"}`)
+		require.Equal(t, http.StatusConflict, twice.Status)
+		require.Contains(t, twice.Body, db.CodeRoomExists)
 	}
-	_, body, _ = a.call(t, http.MethodGet, "/v1/rooms", "")
-	require.Equal(t, data("["+room+"]"), body, "the caller reads what it wrote, in lists too")
+	require.Equal(t, data("["+room+"]"), a.call(t, http.MethodGet, "/v1/rooms", "").Body,
+		"the caller reads what it wrote, in lists too")
 	kind, created := nextEvent(t, onB)
 	require.Equal(t, roster.RoomCreated, kind)
 
-	require.Eventually(t, func() bool { return sameTag(t, a, b) }, patience, 10*time.Millisecond,
-		"the entity tags of replicas become equal")
+	require.Eventually(t, func() bool {
+		one := a.call(t, http.MethodGet, "/v1/stats", "").Header.Get("ETag")
+		return one != "" && one == b.call(t, http.MethodGet, "/v1/instances", "").Header.Get("ETag")
+	}, patience, 10*time.Millisecond, "the entity tags of replicas become equal")
 
-	status, _, _ = a.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/drain", "")
-	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, http.StatusOK, a.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/drain", "").Status)
 	for _, r := range []*apiReplica{a, b} {
-		_, body, _ = r.call(t, http.MethodGet, "/v1/instances/562cfc2cbeef8cf4", "")
-		require.Contains(t, body, `"status":"draining"`)
-		status, body, _ = r.call(t, http.MethodPost, "/v1/rooms", `{"type":"match"}`)
-		require.Equal(t, http.StatusConflict, status)
-		require.Contains(t, body, db.CodeNoCandidate)
+		require.Contains(t, r.call(t, http.MethodGet, "/v1/instances/562cfc2cbeef8cf4", "").Body, `"status":"draining"`)
+		full := r.call(t, http.MethodPost, "/v1/rooms", `{"type":"match"}`)
+		require.Equal(t, http.StatusConflict, full.Status)
+		require.Contains(t, full.Body, db.CodeNoCandidate)
 	}
-	status, _, _ = b.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/undrain", "")
-	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, http.StatusOK, b.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/undrain", "").Status)
 
-	status, _, _ = a.call(t, http.MethodDelete, "/v1/rooms/match-42", "")
-	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, http.StatusOK, a.call(t, http.MethodDelete, "/v1/rooms/match-42", "").Status)
 	for _, r := range []*apiReplica{a, b} {
-		status, _, _ = r.call(t, http.MethodGet, "/v1/rooms/match-42", "")
-		require.Equal(t, http.StatusNotFound, status)
+		require.Equal(t, http.StatusNotFound, r.call(t, http.MethodGet, "/v1/rooms/match-42", "").Status)
 	}
 	kind, destroyed := nextEvent(t, onB)
 	require.Equal(t, roster.RoomDestroyed, kind)
 
 	// A stream that was cut resumes on the other replica without losing events.
-	resumed, cut := a.follow(t, joined)
+	_, resumed, cut := a.follow(t, joined)
 	defer cut()
 	kind, id := nextEvent(t, resumed)
 	require.Equal(t, []string{roster.RoomCreated, created}, []string{kind, id})
@@ -182,40 +174,22 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 	require.Equal(t, []string{roster.RoomDestroyed, destroyed}, []string{kind, id})
 }
 
-func sameTag(t *testing.T, a, b *apiReplica) bool {
-	_, _, one := a.call(t, http.MethodGet, "/v1/stats", "")
-	_, _, other := b.call(t, http.MethodGet, "/v1/instances", "")
-	return one == other && one != ""
-}
-
 // Streams beyond the limit are refused. A stream that ends frees its slot.
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, dbtest.New(t), 2)
-	_, cut := r.follow(t, "")
-	_, _ = r.follow(t, "")
-	status, body, _ := r.call(t, http.MethodGet, "/v1/events", "")
-	require.Equal(t, http.StatusTooManyRequests, status)
-	require.JSONEq(t, `{"status":"rejected","cause":"SSE_LIMIT"}`, body)
+	_, _, cut := r.follow(t, "")
+	status, _, _ := r.follow(t, "")
+	require.Equal(t, http.StatusOK, status)
+	refused := r.call(t, http.MethodGet, "/v1/events", "")
+	require.Equal(t, http.StatusTooManyRequests, refused.Status)
+	require.JSONEq(t, `{"status":"rejected","cause":"SSE_LIMIT"}`, refused.Body)
 	cut()
-	require.Eventually(t, func() bool { return r.opens(t) }, patience, 10*time.Millisecond)
-}
-
-// opens reports whether a stream can be opened, and then closes it.
-func (r *apiReplica) opens(t *testing.T) bool {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	status, _ := r.begin(ctx, t, "")
-	return status == http.StatusOK
-}
-
-func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (status int, events <-chan webtest.Event) {
-	t.Helper()
-	request := webtest.Request(t, http.MethodGet, r.URL+"/v1/events", nil, "Authorization", "Bearer "+adminKey,
-		"Last-Event-ID", after)
-	a, events := webtest.Events(t, r.Client(), request.WithContext(ctx))
-	return a.Status, events
+	require.Eventually(t, func() bool {
+		status, _, cut := r.follow(t, "")
+		cut()
+		return status == http.StatusOK
+	}, patience, 10*time.Millisecond)
 }
 
 // FuzzLastEventID checks that a stream begins with any header value: after that event, at the present, or with a
@@ -230,7 +204,8 @@ func FuzzLastEventID(f *testing.F) {
 		if strings.IndexFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
 			return // not a valid HTTP header
 		}
-		_, cut := r.follow(t, id)
+		status, _, cut := r.follow(t, id)
+		require.Equal(t, http.StatusOK, status)
 		cut()
 	})
 }

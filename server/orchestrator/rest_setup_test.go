@@ -149,14 +149,6 @@ func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) 
 	return db.RosterPage{NextPoint: since, Replicas: []db.RosterReplica{{ID: theReplica, IsLive: true}}}, nil
 }
 
-// roster returns a copy of the fleet.
-func (f *fleet) roster(t testing.TB) *roster.Roster {
-	r := must.Get(roster.New(f, "global", roster.Config{}))(t)
-	background.Run(t, r.Run)
-	require.Eventually(t, r.Ready, patience, time.Millisecond)
-	return r
-}
-
 // rig is the REST handler of a fleet, with its log.
 type rig struct {
 	*REST
@@ -168,8 +160,11 @@ type rig struct {
 func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 	t.Helper()
 	b := rig{fleet: f, log: new(bytes.Buffer)}
+	copied := must.Get(roster.New(f, "global", roster.Config{}))(t)
+	background.Run(t, copied.Run)
+	require.Eventually(t, copied.Ready, patience, time.Millisecond)
 	o := variant.Apply(RESTOptions{
-		Region: "global", Roster: f.roster(t), Lookup: f, Commander: f,
+		Region: "global", Roster: copied, Lookup: f, Commander: f,
 		AdminKeys: []string{adminKey, "a-second-admin-key-of-32-chars-0"},
 		CheckReady: func(context.Context) error {
 			if f.unready {

@@ -23,6 +23,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 func TestBadMessages(t *testing.T) {
@@ -98,8 +99,7 @@ func TestTheLargestMessageIsDropped(t *testing.T) {
 // rawSocket is a client that may break the rules of WebSockets. The frames arrive with its handshake.
 func (v *served) rawSocket(frames ...byte) (net.Conn, *bufio.Reader) {
 	v.t.Helper()
-	conn := must.Get(net.Dial("tcp", v.Addr().String()))(v.t)
-	v.t.Cleanup(func() { _ = conn.Close() })
+	conn := webtest.Dial(v.t, v.Addr().String())
 	must.Get(fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s , %s\r\n\r\n%s", settingsKey,
 		subprotocol, frames))(v.t)
