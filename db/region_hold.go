@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/panics"
@@ -36,11 +37,15 @@ type heldCalls struct {
 	watches map[string]*fenceWatch // by region; a watch removes itself when it ends
 }
 
-// fenceWatch follows the fence of a region until calls need not wait for it any longer. The fields are written before
-// ended is closed, and may be read afterwards.
+// fenceWatch follows the fence of a region until calls need not wait for it any longer.
 type fenceWatch struct {
 	ended chan struct{}
-	// At most one of the two is set. Neither is where the fence lasts too long, or could not be read.
+	end   fenceEnd // written before ended is closed, and may be read afterwards
+}
+
+// fenceEnd is why calls need not wait for a fence any longer. At most one of the two is set. Neither is where the fence
+// lasts too long, or could not be read.
+type fenceEnd struct {
 	isLifted  bool  // this cell still serves the region
 	elsewhere error // the other cell serves it
 }
@@ -64,9 +69,9 @@ func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 		return refused
 	}
 	switch {
-	case watch.elsewhere != nil:
-		return watch.elsewhere
-	case watch.isLifted:
+	case watch.end.elsewhere != nil:
+		return watch.end.elsewhere
+	case watch.end.isLifted:
 		return nil
 	}
 	return refused
@@ -75,16 +80,7 @@ func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 // untilFlip is [Store.holdUntilFlip] for a call outside batches: it runs the transaction decide, and again each time
 // that a fence was lifted. Errors: those of decide; Elsewhere.
 func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
-	for {
-		err := decide()
-		if err == nil {
-			return nil
-		}
-		err = s.holdUntilFlip(ctx, err)
-		if err != nil {
-			return err
-		}
-	}
+	return batch.Repeat(ctx, decide, s.holdUntilFlip)
 }
 
 // joinWatch counts a call that waits for a region, and starts its watch unless another call has. It returns nil if
@@ -125,10 +121,14 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 	_ = guard.Do("fence", func() error {
 		turns := time.NewTicker(askFenceEvery)
 		defer turns.Stop()
-		for s.isBetweenCells(ctx, region, watch) {
+		for {
+			end := s.readFence(ctx, region)
+			if end != nil {
+				watch.end = *end
+				return nil
+			}
 			<-turns.C
 		}
-		return nil
 	})
 	s.heldCalls.mu.Lock()
 	defer s.heldCalls.mu.Unlock()
@@ -137,30 +137,32 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 	close(watch.ended)
 }
 
-// isBetweenCells reports whether calls about the region have to wait, and writes into the watch how the fence ended.
-func (s *Store) isBetweenCells(ctx context.Context, region string, watch *fenceWatch) bool {
+// readFence returns how the fence of a region has ended for the calls that wait for it; nil while they have to wait.
+func (s *Store) readFence(ctx context.Context, region string) *fenceEnd {
 	fence, err := s.q.RegionFence(ctx, region)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // lifted, or over: this process may have been frozen
-		isRead := s.readEnd(ctx, region, watch)
-		watch.isLifted = isRead && watch.elsewhere == nil
-		return false
+	// Lifted, or long over: this process may have been frozen while the region was flipped.
+	case errors.Is(err, pgx.ErrNoRows):
+		elsewhere, err := s.readFlip(ctx, region)
+		return &fenceEnd{isLifted: err == nil && elsewhere == nil, elsewhere: elsewhere}
+	// A region that arrives is refused for as long as its rows are copied: minutes or hours.
 	case err != nil || fence.Direction != "leaves":
-		// A region that arrives is refused for as long as its rows are copied: minutes or hours.
-		return false
+		return &fenceEnd{}
 	case fence.Step == stepFlipped:
-		s.readEnd(ctx, region, watch)
-		return false
+		elsewhere, _ := s.readFlip(ctx, region) // where it cannot be read, calls are refused as before
+		return &fenceEnd{elsewhere: elsewhere}
+	case fence.FencedFor >= holdFenceFor:
+		return &fenceEnd{}
 	}
-	return fence.FencedFor < holdFenceFor
+	return nil
 }
 
-// readEnd notes in the watch the cell that serves the region, if it is another, and reports whether it could read it. It
-// reads it now: the cells that CheckHere knows may be two seconds old, from before the flip.
-func (s *Store) readEnd(ctx context.Context, region string, watch *fenceWatch) bool {
+// readFlip returns Elsewhere if another cell serves the region, and nil if this one does. It reads that now: the cells
+// that CheckHere knows may be two seconds old, from before the flip.
+func (s *Store) readFlip(ctx context.Context, region string) (flipped, err error) {
 	cells, err := s.readElsewhere(ctx)
-	if err == nil && cells[region] != nil {
-		watch.elsewhere = fault.NewElsewhere(cells[region])
+	if err != nil || cells[region] == nil {
+		return nil, err
 	}
-	return err == nil
+	return fault.NewElsewhere(cells[region]), nil
 }

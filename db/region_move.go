@@ -208,8 +208,8 @@ type MoveReport struct {
 	Begun     time.Time     `json:"begun"`
 	RefusedMS int64         `json:"refused_ms"` // for how long neither cell took writes of the region
 	Deleted   []RowsOfTable `json:"deleted"`    // in the cell that does not serve it, by this run of the command
-	// Untold is how many of the further cells did not answer: set the cell of the region there.
-	Untold int `json:"untold"`
+	// UnreachedCells is how many of the further cells did not answer: set the cell of the region there.
+	UnreachedCells int `json:"untold"`
 }
 
 // Run moves the region, or goes on with the move of it that runs. If ctx ends or a cell is unreachable for long, it
@@ -306,7 +306,7 @@ func (m *RegionMove) drive(ctx context.Context, running query.LastMoveRow) error
 func (m *RegionMove) reportOf(row query.LastMoveRow) MoveReport {
 	r := MoveReport{Move: row.ID, Region: row.Region, Cell: row.Cell, Address: row.Address, Step: row.Step,
 		Begun: row.BegunAt, Deleted: append([]RowsOfTable{}, m.deleted...),
-		Untold: m.unreached}
+		UnreachedCells: m.unreached}
 	if row.FencedAt != nil && row.FlippedAt != nil {
 		r.RefusedMS = row.FlippedAt.Sub(*row.FencedAt).Milliseconds()
 	}

@@ -147,9 +147,9 @@ func (p *program) finishMove(l operator, f moveFlags, consequence string, run fu
 		return err
 	}
 	// No error: the region has moved. Those cells still send callers here, and SDKs do not follow the second answer.
-	if report.Untold > 0 {
+	if report.UnreachedCells > 0 {
 		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
-			report.Untold, report.Cell)
+			report.UnreachedCells, report.Cell)
 	}
 	return writeDetails(l.out, report, writeMoveReport)
 }

@@ -28,8 +28,8 @@ type Ticket struct {
 
 // Minter mints connect tokens. Make one with [New]; it is safe for concurrent use. A nil Minter mints none.
 type Minter struct {
-	sealer        *token.Sealer
-	mintersBySeat cache
+	sealer              *token.Sealer
+	mintersByDeployment cache
 }
 
 // New returns a minter that opens the keys of deployments with the sealer's key-encryption keys.
@@ -67,7 +67,7 @@ func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 
 // minterFor returns the minter of a deployment, from the cache if it was used before.
 func (m *Minter) minterFor(region string, seat *db.NetcodeSeat) (*netcode.Minter, error) {
-	if known := m.mintersBySeat.getMinter(region, seat); known != nil {
+	if known := m.mintersByDeployment.getMinter(region, seat); known != nil {
 		return known, nil
 	}
 	secret, err := m.sealer.OpenSecret(token.PurposeNetcode, region, seat.DeploymentID.String(), seat.SealedKey)
@@ -80,7 +80,7 @@ func (m *Minter) minterFor(region string, seat *db.NetcodeSeat) (*netcode.Minter
 	}
 	minter, err := netcode.NewMinter(seat.Dialect, key)
 	if err == nil {
-		m.mintersBySeat.putMinter(region, seat, minter)
+		m.mintersByDeployment.putMinter(region, seat, minter)
 	}
 	return minter, err
 }

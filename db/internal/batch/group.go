@@ -33,14 +33,25 @@ func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decid
 // Do puts a call into the key's next batch and waits for the answer, and again while Reconsider says so. When ctx ends
 // first, Do returns Errors.Unavailable, and the call may or may not have been decided.
 func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, error) {
+	var res Res
+	err := Repeat(ctx, func() (err error) {
+		res, err = g.Begin(ctx, key, req)()
+		return err
+	}, g.cfg.Reconsider)
+	return res, err
+}
+
+// Repeat calls decide, and again each time that reconsider returns nil for its error. It returns nil once decide
+// succeeds, and otherwise the error of reconsider; without reconsider, that of decide.
+func Repeat(ctx context.Context, decide func() error, reconsider func(ctx context.Context, err error) error) error {
 	for {
-		res, err := g.Begin(ctx, key, req)()
-		if err == nil || g.cfg.Reconsider == nil {
-			return res, err
+		err := decide()
+		if err == nil || reconsider == nil {
+			return err
 		}
-		err = g.cfg.Reconsider(ctx, err)
+		err = reconsider(ctx, err)
 		if err != nil {
-			return res, err
+			return err
 		}
 	}
 }
