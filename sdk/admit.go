@@ -41,8 +41,8 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	return s.seatAdmission(ctx, seat)
 }
 
-// verify verifies a token. One with an unknown key may be of the cell in which the region was before, or of that to which
-// it has moved since the last heartbeat.
+// verify verifies a token. One with an unknown key may be of the cell in which the region was before, or of that to
+// which it has moved since the last heartbeat.
 func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.SessionClaims, error) {
 	claims, err := s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
 	if !errors.Is(err, token.UnknownKey) {
@@ -108,7 +108,7 @@ func (s *GameServer) reportSeats(ctx context.Context, session string, batch []*e
 	}
 	var answer seatsAnswer
 	err := s.callFenced(ctx, "/fleet/seats", true, func(ref instanceRef) any {
-		req.instanceRef = ref
+		req.InstanceID, req.Incarnation = ref.InstanceID, ref.Incarnation
 		return req
 	}, &answer)
 	return answer, err

@@ -22,42 +22,44 @@ type registerRequest struct {
 // noIncarnation is the value of replaces for a process that has never been registered.
 const noIncarnation = "none"
 
-type registerAnswer struct {
-	statusAnswer
-
-	Incarnation string `json:"incarnation"`
-}
-
-// statusAnswer is part of the answers to register and heartbeat. Endpoint and Desired are empty for servers that nobody
+// statusAnswer is the answer to register and heartbeat. Endpoint and Desired are empty for servers that nobody
 // deployed.
 type statusAnswer struct {
-	Endpoint string `json:"endpoint"`
-	Desired  string `json:"desired"` // running or stopped
+	Incarnation string `json:"incarnation"` // of a registration only
+	Endpoint    string `json:"endpoint"`
+	Desired     string `json:"desired"` // running or stopped
 	// Credential is set when the server is to use a new one.
 	Credential *struct {
 		Token string `json:"token"`
 	} `json:"credential"`
 }
 
-// instanceRef is part of every request after registration. Incarnation is empty, and omitted, with a director that
-// returns none.
+// instanceRef names the instance in every request after registration. The incarnation is empty, and omitted, with a
+// director that returns none.
 type instanceRef struct {
 	InstanceID  string `json:"instance_id"`
 	Incarnation string `json:"incarnation,omitempty"`
 }
 
 type heartbeatRequest struct {
-	instanceRef
-	Load *float64 `json:"load,omitempty"`
+	InstanceID  string   `json:"instance_id"`
+	Incarnation string   `json:"incarnation,omitempty"`
+	Load        *float64 `json:"load,omitempty"`
 }
 
 type drainRequest struct {
-	instanceRef
-	Drain bool `json:"drain"`
+	InstanceID  string `json:"instance_id"`
+	Incarnation string `json:"incarnation,omitempty"`
+	Drain       bool   `json:"drain"`
+}
+
+func drainRequestOf(ref instanceRef, drain bool) drainRequest {
+	return drainRequest{InstanceID: ref.InstanceID, Incarnation: ref.Incarnation, Drain: drain}
 }
 
 type seatsRequest struct {
-	instanceRef
+	InstanceID      string       `json:"instance_id"`
+	Incarnation     string       `json:"incarnation,omitempty"`
 	SessionID       string       `json:"session_id"`
 	Joined          []joinedSeat `json:"joined,omitempty"`
 	Left            []string     `json:"left,omitempty"`
@@ -72,9 +74,10 @@ type joinedSeat struct {
 }
 
 type clientsRequest struct {
-	instanceRef
-	Seq     int64    `json:"seq"`
-	Clients []string `json:"clients"`
+	InstanceID  string   `json:"instance_id"`
+	Incarnation string   `json:"incarnation,omitempty"`
+	Seq         int64    `json:"seq"`
+	Clients     []string `json:"clients"`
 }
 
 type seatsAnswer struct {

@@ -40,13 +40,13 @@ func jitterPause(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Float64()*float64(d)/5)
 }
 
-// sendHeartbeat retries through an outage of any length. After an outage the director expires no lease until the instances
-// had time for a heartbeat.
+// sendHeartbeat retries through an outage of any length. After an outage the director expires no lease until the
+// instances had time for a heartbeat.
 func (s *GameServer) sendHeartbeat(ctx context.Context) error {
 	load := s.currentLoad()
 	var answer statusAnswer
 	err := s.callFenced(ctx, "/fleet/heartbeat", false, func(ref instanceRef) any {
-		return heartbeatRequest{instanceRef: ref, Load: load}
+		return heartbeatRequest{InstanceID: ref.InstanceID, Incarnation: ref.Incarnation, Load: load}
 	}, &answer)
 	if err == nil {
 		s.hearStatus(answer)
@@ -68,8 +68,8 @@ func (s *GameServer) callFenced(ctx context.Context, path string, once bool, bod
 // followFence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does
 // not know it, followFence registers again and returns ErrUnknownInstance, because the sessions that the call may
 // concern have ended. It does the same where another cell serves the region by now, which may know an incarnation that
-// this process had there before. If the incarnation is superseded, it ends the server. If the credential has expired, it
-// gets another one and repeats the call.
+// this process had there before. If the incarnation is superseded, it ends the server. If the credential has expired,
+// it gets another one and repeats the call.
 func (s *GameServer) followFence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
 	ref, credential, registeredAt := s.ownRef(), s.ownCredential(), s.registeredAt()
 	cell, err := send(ref)
@@ -115,9 +115,9 @@ func (s *GameServer) followRegion(from, to string) error {
 	return s.renewKeySource()
 }
 
-// supersededError ends the server, unless this process registered again while the request was in flight: then the refusal
-// concerns the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in flight before
-// it compares.
+// supersededError ends the server, unless this process registered again while the request was in flight: then the
+// refusal concerns the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in
+// flight before it compares.
 func (s *GameServer) supersededError(ctx context.Context, used string, err error) error {
 	if lockErr := s.lockRegistration(ctx); lockErr != nil {
 		return lockErr
@@ -169,7 +169,7 @@ func (s *GameServer) registerDraining(ctx context.Context) error {
 		return err
 	}
 	if s.isDraining() { // Read after the registration, because Drain may have been called during it.
-		return s.callFleet(ctx, "/fleet/drain", false, drainRequest{instanceRef: s.ownRef(), Drain: true}, nil)
+		return s.callFleet(ctx, "/fleet/drain", false, drainRequestOf(s.ownRef(), true), nil)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.hearStatus(answer.statusAnswer)
+	s.hearStatus(answer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
 	hasMoved := s.cellAddress != cell
@@ -219,7 +219,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 // registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives
 // late, after another process has registered. A process without an incarnation learns from the first refusal which one
 // it replaces. One whose credential is refused registers by its enrolment.
-func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, cell string, err error) {
+func (s *GameServer) registerReplacing(ctx context.Context) (answer statusAnswer, cell string, err error) {
 	replaces, secret := cmp.Or(s.ownRef().Incarnation, noIncarnation), s.callSecret()
 	for range maxReplaceAttempts {
 		cell, err = s.client.doAt(ctx, call{method: http.MethodPost, path: "/fleet/register",

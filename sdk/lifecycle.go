@@ -24,7 +24,8 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 		return nil, err
 	}
 	s.runningLoops.Go(s.runHeartbeats)
-	_, _ = s.keysOfCell().Keys(ctx) // Read now, so that the first player need not wait; on failure, the first Admit reads them.
+	// Read now, so that the first player need not wait. On failure, the first Admit reads them.
+	_, _ = s.keysOfCell().Keys(ctx)
 	return s, nil
 }
 
@@ -76,7 +77,7 @@ func (s *GameServer) Offer(ctx context.Context, o ServerOptions) error {
 
 func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
 	return s.callFenced(ctx, "/fleet/drain", false, func(ref instanceRef) any {
-		return drainRequest{instanceRef: ref, Drain: drain}
+		return drainRequestOf(ref, drain)
 	}, nil)
 }
 
@@ -99,7 +100,8 @@ func (s *GameServer) Close(ctx context.Context) error {
 func (s *GameServer) finishRun(ctx context.Context) {
 	s.endLife(ErrClosed)
 	s.runningLoops.Wait()
-	_ = s.seatReports.flushReports(context.WithoutCancel(ctx)) // Waits for the workers only: reports in flight end with s.lifeContext.
+	// Waits for the workers only: reports in flight end with s.lifeContext.
+	_ = s.seatReports.flushReports(context.WithoutCancel(ctx))
 }
 
 // deregisterOnce waits for a registration in flight, which could otherwise arrive later and register a server that has

@@ -51,7 +51,7 @@ func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refus
 		Refused []RefusedClient `json:"refused"`
 	}
 	err = s.callFenced(ctx, "/fleet/clients", false, func(ref instanceRef) any {
-		req.instanceRef = ref
+		req.InstanceID, req.Incarnation = ref.InstanceID, ref.Incarnation
 		return req
 	}, &answer)
 	return answer.Refused, err

@@ -38,10 +38,10 @@ func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err er
 	return cell, fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
 }
 
-// reachReplica makes attempts until one is answered, and returns the address of the cell that answered, "" for that of the
-// configured replicas. It asks the cell that has what the call names, where the client knows it. Otherwise it asks each
-// configured replica in turn, and follows one answer that another cell has it. A region is asked for again when its cell
-// is not reachable or sends the client away; a ticket stays where it is.
+// reachReplica makes attempts until one is answered, and returns the address of the cell that answered, "" for that of
+// the configured replicas. It asks the cell that has what the call names, where the client knows it. Otherwise it asks
+// each configured replica in turn, and follows one answer that another cell has it. A region is asked for again when
+// its cell is not reachable or sends the client away; a ticket stays where it is.
 func (c *Client) reachReplica(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
 	if known := c.knownCells.addressFor(k); known != "" {
 		err = attempt(known)
@@ -57,8 +57,9 @@ func (c *Client) reachReplica(ctx context.Context, k call, attempt func(base str
 	return "", err
 }
 
-// tryReplicas makes an attempt at each configured replica in turn, without a pause, until one answers, and returns which
-// did. A replica that is unreachable or shutting down says nothing about the others, so there is no reason to wait.
+// tryReplicas makes an attempt at each configured replica in turn, without a pause, until one answers, and returns
+// which did. A replica that is unreachable or shutting down says nothing about the others, so there is no reason to
+// wait.
 func (c *Client) tryReplicas(ctx context.Context, attempt func(base string) error) (asked string, err error) {
 	for range c.replicas.replicaCount() {
 		rep := c.replicas.pickReplica(time.Now())
@@ -104,12 +105,12 @@ func isRetryable(err error) bool { return errors.Is(err, ErrUnavailable) }
 // pacer adds exponential backoff with jitter to the last answer's Retry-After. It adds both instead of taking the
 // larger one: otherwise all clients that got "Retry-After: 2" would retry in the same instant.
 type pacer struct {
-	*backoff.ExponentialBackOff
-	retryAfter time.Duration
+	exponential *backoff.ExponentialBackOff
+	retryAfter  time.Duration // of the last answer; 0: it asked for no pause
 }
 
 func newPacer(opts Options) *pacer {
-	return &pacer{ExponentialBackOff: &backoff.ExponentialBackOff{
+	return &pacer{exponential: &backoff.ExponentialBackOff{
 		InitialInterval: opts.FirstBackoff, MaxInterval: opts.MaxBackoff, Multiplier: 2, RandomizationFactor: 0.5,
 	}}
 }
@@ -122,7 +123,10 @@ func (p *pacer) noteResult(err error) {
 }
 
 // NextBackOff implements backoff.BackOff.
-func (p *pacer) NextBackOff() time.Duration { return p.retryAfter + p.ExponentialBackOff.NextBackOff() }
+func (p *pacer) NextBackOff() time.Duration { return p.retryAfter + p.exponential.NextBackOff() }
+
+// Reset implements backoff.BackOff: the next pause is the shortest one, after the last answer's Retry-After.
+func (p *pacer) Reset() { p.exponential.Reset() }
 
 func sleepPause(ctx context.Context, pause backoff.BackOff) error {
 	timer := time.NewTimer(pause.NextBackOff())

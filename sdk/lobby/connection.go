@@ -3,7 +3,6 @@ package lobby
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,10 +36,8 @@ type hello struct {
 	Session string   `json:"session_id,omitempty"` // to resume
 }
 
-// welcome is the body of the answer to a hello.
+// welcome is the body of the answer to a hello that was accepted.
 type welcome struct {
-	refusal
-
 	Session string `json:"session_id"`
 	Resumed bool   `json:"resumed"`
 }
@@ -90,12 +87,20 @@ func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err er
 		return w, unreachableError(l.serverURL, err)
 	}
 	var first frame
-	if err := errors.Join(json.Unmarshal(raw, &first), json.Unmarshal(first.Payload, &w)); err != nil {
+	err = json.Unmarshal(raw, &first)
+	if err == nil && first.Type != "handshake.ok" {
+		var refused refusal
+		if err = json.Unmarshal(first.Payload, &refused); err == nil {
+			return w, refused.asError("handshake")
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(first.Payload, &w)
+	}
+	// A proxy or another service: the next replica may be a director.
+	if err != nil {
 		return w, unreachableError(l.serverURL,
 			fmt.Errorf("the answer to the handshake is no frame of a director: %w", err))
-	}
-	if first.Type != "handshake.ok" {
-		return w, w.asError("handshake")
 	}
 	return w, nil
 }

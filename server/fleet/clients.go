@@ -4,15 +4,17 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/rest"
 )
 
 type clientsRequest struct {
-	caller
-
-	Seq     *int64   `json:"seq"` // orders the lists of an instance, of which one may overtake another on its way
-	Clients []string `json:"clients"`
+	InstanceID  string     `json:"instance_id"`
+	Incarnation *uuid.UUID `json:"incarnation"`
+	Seq         *int64     `json:"seq"` // orders the lists of an instance, of which one may overtake another on its way
+	Clients     []string   `json:"clients"`
 }
 
 // clientID has one form for each number, so that a list names a client once.
@@ -24,9 +26,11 @@ var clientID = rest.Format{
 	},
 }
 
+func (r *clientsRequest) caller() caller { return caller{r.InstanceID, r.Incarnation} }
+
 // Validate implements rest.Validator.
 func (r *clientsRequest) Validate(c *rest.Check) {
-	r.checkInstance(c)
+	r.caller().checkInstance(c)
 	c.That(r.Seq != nil && *r.Seq > 0, "seq", "is required and must be 1 or more")
 	// An empty list takes every seat back, so it has to be meant.
 	c.That(r.Clients != nil, "clients", "is required and must be a list")
@@ -36,7 +40,7 @@ func (r *clientsRequest) Validate(c *rest.Check) {
 }
 
 func (r *clientsRequest) clientList() db.ClientList {
-	list := db.ClientList{InstanceRef: r.instanceRef(), Seq: *r.Seq, ClientIDs: make([]uint64, len(r.Clients))}
+	list := db.ClientList{InstanceRef: r.caller().instanceRef(), Seq: *r.Seq, ClientIDs: make([]uint64, len(r.Clients))}
 	for i, id := range r.Clients {
 		list.ClientIDs[i], _ = strconv.ParseUint(id, 10, 64) // checked by Validate
 	}
@@ -55,7 +59,7 @@ type refusedClient struct {
 }
 
 func (f face) reportClients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
-	if err := in.Body.speaksFor(ctx); err != nil {
+	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return clientsAnswer{}, err
 	}
 	res, err := f.store.ReportClients(ctx, in.Body.clientList())

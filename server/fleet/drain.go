@@ -3,26 +3,30 @@ package fleet
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/server/rest"
 )
 
 type drainRequest struct {
-	caller
-
-	Drain *bool `json:"drain"` // a pointer, since a body without it must not end a drain
+	InstanceID  string     `json:"instance_id"`
+	Incarnation *uuid.UUID `json:"incarnation"`
+	Drain       *bool      `json:"drain"` // a pointer, since a body without it must not end a drain
 }
+
+func (r *drainRequest) caller() caller { return caller{r.InstanceID, r.Incarnation} }
 
 // Validate implements rest.Validator.
 func (r *drainRequest) Validate(c *rest.Check) {
-	r.checkInstance(c)
+	r.caller().checkInstance(c)
 	c.That(r.Drain != nil, "drain", "is required and must be true or false")
 }
 
 func (f face) drainInstance(ctx context.Context, in rest.In[drainRequest]) (status, error) {
-	if err := in.Body.speaksFor(ctx); err != nil {
+	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return status{}, err
 	}
-	now, err := f.store.SetDrain(ctx, in.Body.instanceRef(), *in.Body.Drain)
+	now, err := f.store.SetDrain(ctx, in.Body.caller().instanceRef(), *in.Body.Drain)
 	state := "ready"
 	if now.IsDraining {
 		state = "draining"

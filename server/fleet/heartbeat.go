@@ -3,26 +3,30 @@ package fleet
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/server/rest"
 )
 
 type heartbeatRequest struct {
-	caller
-
-	Load *float64 `json:"load"` // nil: as before
+	InstanceID  string     `json:"instance_id"`
+	Incarnation *uuid.UUID `json:"incarnation"`
+	Load        *float64   `json:"load"` // nil: as before
 }
+
+func (r *heartbeatRequest) caller() caller { return caller{r.InstanceID, r.Incarnation} }
 
 // Validate implements rest.Validator.
 func (r *heartbeatRequest) Validate(c *rest.Check) {
-	r.checkInstance(c)
+	r.caller().checkInstance(c)
 	checkLoad(c, r.Load)
 }
 
 func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
-	if err := in.Body.speaksFor(ctx); err != nil {
+	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return status{}, err
 	}
-	alive, err := f.store.Heartbeat(ctx, in.Body.instanceRef(), in.Body.Load)
+	alive, err := f.store.Heartbeat(ctx, in.Body.caller().instanceRef(), in.Body.Load)
 	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
 	// Only then: a refused instance must not get a credential that lets it register again.
 	if err == nil {
@@ -33,8 +37,8 @@ func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (
 
 // endInstance accepts a load, because older game servers send one.
 func (f face) endInstance(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
-	if err := in.Body.speaksFor(ctx); err != nil {
+	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return rest.None{}, err
 	}
-	return rest.None{}, f.store.Deregister(ctx, in.Body.instanceRef())
+	return rest.None{}, f.store.Deregister(ctx, in.Body.caller().instanceRef())
 }

@@ -15,23 +15,23 @@ import (
 
 // caller identifies the instance in every call after register.
 type caller struct {
-	InstanceID  string     `json:"instance_id"`
-	Incarnation *uuid.UUID `json:"incarnation"` // nil for game servers that do not send it
+	instanceID  string
+	incarnation *uuid.UUID // nil for game servers that do not send it
 }
 
-func (r caller) checkInstance(c *rest.Check) { c.Match("instance_id", r.InstanceID, rest.ID) }
+func (r caller) checkInstance(c *rest.Check) { c.Match("instance_id", r.instanceID, rest.ID) }
 
 func (r caller) instanceRef() db.InstanceRef {
-	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
+	return db.InstanceRef{InstanceID: r.instanceID, Incarnation: r.incarnation}
 }
 
-// speaksFor refuses a caller whose credential speaks for another instance. One that registered by an enrolment names
-// its incarnation: the end of the incarnation is what ends a credential that an operator has revoked.
-func (r caller) speaksFor(ctx context.Context) error {
-	if err := speaksFor(ctx, r.InstanceID); err != nil {
+// checkCredential refuses a caller whose credential speaks for another instance. One that registered by an enrolment
+// names its incarnation: the end of the incarnation is what ends a credential that an operator has revoked.
+func (r caller) checkCredential(ctx context.Context) error {
+	if err := speaksFor(ctx, r.instanceID); err != nil {
 		return err
 	}
-	if enrolledCaller(ctx) != nil && r.Incarnation == nil {
+	if enrolledCaller(ctx) != nil && r.incarnation == nil {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "incarnation",
 			Detail: "is required with the credential of an instance: the registration returned it"}
 	}
@@ -61,9 +61,10 @@ func deploymentOf(ctx context.Context) *provision.Joining {
 
 // status is the answer to calls that concern the whole instance.
 type status struct {
-	InstanceID string `json:"instance_id"`
-	Status     string `json:"status"`
-	Available  int    `json:"available"` // seats for new sessions
+	InstanceID  string     `json:"instance_id"`
+	Status      string     `json:"status"`
+	Available   int        `json:"available"`             // seats for new sessions
+	Incarnation *uuid.UUID `json:"incarnation,omitempty"` // that a registration has begun; nil in other answers
 
 	// Of deployments only.
 	Endpoint string     `json:"endpoint,omitempty"` // that players dial; absent until it is ready

@@ -109,19 +109,13 @@ func (r *registerRequest) replacedIncarnation() *uuid.UUID {
 	return &id
 }
 
-type registered struct {
-	status
-
-	Incarnation uuid.UUID `json:"incarnation"`
-}
-
-func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
+func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest]) (status, error) {
 	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
-		return registered{}, err
+		return status{}, err
 	}
 	deployment := deploymentOf(ctx)
 	if err := in.Body.checkForCaller(deployment != nil); err != nil {
-		return registered{}, err
+		return status{}, err
 	}
 	r := in.Body.registrationOf()
 	r.Joining, r.Enrolling = deployment, f.enrollingOf(ctx)
@@ -131,5 +125,6 @@ func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest])
 	if err == nil && out.Enrolled != nil {
 		s.Credential = f.makeCredential(r.Region, out.InstanceID, *out.Enrolled)
 	}
-	return registered{s, out.Incarnation}, err
+	s.Incarnation = &out.Incarnation
+	return s, err
 }

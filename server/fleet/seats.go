@@ -14,13 +14,13 @@ import (
 )
 
 type seatsRequest struct {
-	caller
-
-	SessionID       string    `json:"session_id"`
-	Joined          []*joined `json:"joined"`
-	Left            []string  `json:"left"`
-	LeftConnections []*string `json:"left_connections"` // one for each entry of Left, in the same order; nil if unnamed
-	Ended           bool      `json:"ended"`
+	InstanceID      string     `json:"instance_id"`
+	Incarnation     *uuid.UUID `json:"incarnation"`
+	SessionID       string     `json:"session_id"`
+	Joined          []*joined  `json:"joined"`
+	Left            []string   `json:"left"`
+	LeftConnections []*string  `json:"left_connections"` // one for each entry of Left, in the same order; nil if unnamed
+	Ended           bool       `json:"ended"`
 }
 
 type joined struct {
@@ -32,9 +32,11 @@ type joined struct {
 // maxEntries bounds each list: a session has at most so many seats.
 const maxEntries = 1024
 
+func (r *seatsRequest) caller() caller { return caller{r.InstanceID, r.Incarnation} }
+
 // Validate implements rest.Validator.
 func (r *seatsRequest) Validate(c *rest.Check) {
-	r.checkInstance(c)
+	r.caller().checkInstance(c)
 	c.Match("session_id", r.SessionID, rest.ID)
 	c.Count("joined", len(r.Joined), 0, maxEntries)
 	for i, j := range r.Joined {
@@ -53,30 +55,29 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 	r.checkLeftConnections(c)
 }
 
-// checkLeftConnections checks the length of the list only if its entries are valid, so that one mistake gives one
-// error.
 func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
-	valid := true
+	areValid := true
 	for i, connection := range r.LeftConnections {
-		valid = checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection) && valid
+		checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection)
+		areValid = areValid && (connection == nil || rest.ID.Valid(*connection))
 	}
-	if valid && r.LeftConnections != nil {
+	// Only for valid entries, so that one mistake gives one error. Absent, no connection is named.
+	if areValid && r.LeftConnections != nil {
 		c.That(len(r.LeftConnections) == len(r.Left), "left_connections", "must have as many entries as left")
 	}
 }
 
 // checkConnection refuses an empty name: it means "no connection named", so a game server that sends one by mistake
 // would lose the protection against replays without noticing.
-func checkConnection(c *rest.Check, field string, connection *string) (ok bool) {
+func checkConnection(c *rest.Check, field string, connection *string) {
 	if connection != nil {
 		c.Match(field, *connection, rest.ID)
 	}
-	return connection == nil || rest.ID.Valid(*connection)
 }
 
 func (r *seatsRequest) seatReport() db.SeatReport {
 	report := db.SeatReport{
-		InstanceRef: r.instanceRef(), SessionID: r.SessionID, JoinedPlayers: make([]db.Joined, len(r.Joined)),
+		InstanceRef: r.caller().instanceRef(), SessionID: r.SessionID, JoinedPlayers: make([]db.Joined, len(r.Joined)),
 		LeftPlayers: make([]db.Left, len(r.Left)), HasEnded: r.Ended,
 	}
 	for i, j := range r.Joined {
@@ -125,7 +126,7 @@ var statuses = map[db.SeatResult]int{
 }
 
 func (f face) reportSeats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
-	if err := in.Body.speaksFor(ctx); err != nil {
+	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return seatsAnswer{}, err
 	}
 	// Only ids are logged: whoever reads a handle in the log can take a seat with it.

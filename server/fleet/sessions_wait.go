@@ -47,7 +47,7 @@ func (f sessionFace) listSessions(ctx context.Context, in rest.In[rest.None]) (r
 	if err != nil {
 		return rosters{}, err
 	}
-	if err := (caller{l.instanceRef.InstanceID, l.instanceRef.Incarnation}).speaksFor(ctx); err != nil {
+	if err := (caller{l.instanceRef.InstanceID, l.instanceRef.Incarnation}).checkCredential(ctx); err != nil {
 		return rosters{}, err
 	}
 	state, err := f.readState(ctx, l.instanceRef)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// scanned is how many events one reading of the log has, and maxScanned those of a page of JSON lines: a filter that
-	// selects few must not read the whole log in one call.
+	// scanned is how many events one reading of the log has, and maxScanned those of a page of JSON lines: a filter
+	// that selects few must not read the whole log in one call.
 	scanned, maxScanned = 1000, 10_000
 	maxLines            = 1000
 	maxName             = 128 // of a region, an instance or a session, in characters

@@ -27,28 +27,29 @@ type lobbyFace struct{ store LobbyStore }
 
 // roomName names a room in a request.
 type roomName struct {
-	Project string `json:"project"`
-	Room    string `json:"room"`
+	project, room string
 }
 
 func (r roomName) checkIDs(c *rest.Check) {
 	const form = "must have 1 to 128 bytes without spaces and control characters"
-	c.That(lobby.ValidID(r.Project), "project", form)
-	c.That(lobby.ValidID(r.Room), "room", form)
+	c.That(lobby.ValidID(r.project), "project", form)
+	c.That(lobby.ValidID(r.room), "room", form)
 }
 
 // punishment is a request about a player in a room.
 type punishment struct {
-	roomName
-
+	Project string `json:"project"`
+	Room    string `json:"room"`
 	Player  string `json:"player"`
 	Reason  string `json:"reason"`
 	Seconds *int   `json:"seconds"`
 }
 
+func (r *punishment) name() roomName { return roomName{r.Project, r.Room} }
+
 // Validate implements rest.Validator.
 func (r *punishment) Validate(c *rest.Check) {
-	r.checkIDs(c)
+	r.name().checkIDs(c)
 	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
 	if r.Seconds != nil {
@@ -77,29 +78,29 @@ func doneUnless(err error) (doneAnswer, error) { return doneAnswer{err == nil}, 
 
 // actIn returns what the caller may change in a room, for a reason.
 func (f lobbyFace) actIn(ctx context.Context, r roomName, reason string) db.RoomAct {
-	return f.store.As(rest.Caller(ctx)).Because(reason).InRoom(r.Project, r.Room)
+	return f.store.As(rest.Caller(ctx)).Because(reason).InRoom(r.project, r.room)
 }
 
 func (f lobbyFace) kickPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Kick(ctx, in.Body.Player))
+	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Kick(ctx, in.Body.Player))
 }
 
 func (f lobbyFace) banPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Ban(ctx, in.Body.Player, in.Body.sanctionTime()))
+	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Ban(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
 func (f lobbyFace) mutePlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Mute(ctx, in.Body.Player, in.Body.sanctionTime()))
+	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Mute(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
 func (f lobbyFace) pardonPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Pardon(ctx, in.Body.Player))
+	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Pardon(ctx, in.Body.Player))
 }
 
 // roomChange is a request to change a room.
 type roomChange struct {
-	roomName
-
+	Project    string          `json:"project"`
+	Room       string          `json:"room"`
 	Private    *bool           `json:"private"`
 	Locked     *bool           `json:"locked"`
 	MaxMembers *int            `json:"max_members"`
@@ -109,9 +110,11 @@ type roomChange struct {
 	parsedMetadata json.RawMessage // that Validate has read; nil: the room's stays as it is
 }
 
+func (r *roomChange) name() roomName { return roomName{r.Project, r.Room} }
+
 // Validate implements rest.Validator.
 func (r *roomChange) Validate(c *rest.Check) {
-	r.checkIDs(c)
+	r.name().checkIDs(c)
 	checkReason(c, r.Reason)
 	if r.MaxMembers != nil {
 		// The room's type may allow fewer, which ReconfigureRoom checks.
@@ -131,40 +134,44 @@ func (r *roomChange) Validate(c *rest.Check) {
 
 func (f lobbyFace) changeRoom(ctx context.Context, in rest.In[roomChange]) (doneAnswer, error) {
 	r := in.Body
-	return doneUnless(f.actIn(ctx, r.roomName, r.Reason).Change(ctx, lobby.Change{
+	return doneUnless(f.actIn(ctx, r.name(), r.Reason).Change(ctx, lobby.Change{
 		IsPrivate: r.Private, IsLocked: r.Locked, MaxMembers: r.MaxMembers, NewMetadata: r.parsedMetadata,
 	}))
 }
 
 type roomClosing struct {
-	roomName
-
-	Reason string `json:"reason"`
+	Project string `json:"project"`
+	Room    string `json:"room"`
+	Reason  string `json:"reason"`
 }
+
+func (r *roomClosing) name() roomName { return roomName{r.Project, r.Room} }
 
 // Validate implements rest.Validator.
 func (r *roomClosing) Validate(c *rest.Check) {
-	r.checkIDs(c)
+	r.name().checkIDs(c)
 	checkReason(c, r.Reason)
 }
 
 func (f lobbyFace) closeRoom(ctx context.Context, in rest.In[roomClosing]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Close(ctx))
+	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Close(ctx))
 }
 
 // roomMessage is a message to the members of a room.
 type roomMessage struct {
-	roomName
-
-	Type string          `json:"type"`
-	Data json.RawMessage `json:"data"`
+	Project string          `json:"project"`
+	Room    string          `json:"room"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data"`
 }
 
 const maxAnnouncement = 8 << 10 // bytes of data
 
+func (r *roomMessage) name() roomName { return roomName{r.Project, r.Room} }
+
 // Validate implements rest.Validator.
 func (r *roomMessage) Validate(c *rest.Check) {
-	r.checkIDs(c)
+	r.name().checkIDs(c)
 	checkMessage(c, r.Type, r.Data)
 }
 
@@ -175,5 +182,5 @@ func checkMessage(c *rest.Check, kind string, data json.RawMessage) {
 }
 
 func (f lobbyFace) announceInRoom(ctx context.Context, in rest.In[roomMessage]) (doneAnswer, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, "").Announce(ctx, in.Body.Type, in.Body.Data))
+	return doneUnless(f.actIn(ctx, in.Body.name(), "").Announce(ctx, in.Body.Type, in.Body.Data))
 }
