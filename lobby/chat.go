@@ -5,11 +5,7 @@ import "maps"
 const maxTopic = 500 // bytes
 
 // chat relays everything. Its state is that of its configuration, and a topic if the room was made with one.
-type chat struct {
-	plain
-
-	initialState State
-}
+type chat struct{ initialState State }
 
 func (c chat) OpenState(o Opening) (State, error) {
 	state := State{}
@@ -27,10 +23,9 @@ func (chat) OnMessage(r *Room, _ Member, m Message) error {
 	return nil
 }
 
-// plain is the part of a logic to which it does not matter who is a member.
-type plain struct{}
+// Who is a member does not matter to a chat.
 
-func (plain) OnJoin(*Room, Member, Options) error { return nil }
-func (plain) OnLeave(*Room, Member) error         { return nil }
-func (plain) OnAway(*Room, Member) error          { return nil }
-func (plain) OnBack(*Room, Member) error          { return nil }
+func (chat) OnJoin(*Room, Member, Options) error { return nil }
+func (chat) OnLeave(*Room, Member) error         { return nil }
+func (chat) OnAway(*Room, Member) error          { return nil }
+func (chat) OnBack(*Room, Member) error          { return nil }

@@ -133,11 +133,11 @@ func (t *Types) readTemplate(name string, entries []entry, config json.RawMessag
 
 func readMaxMembers(typ *Type, raw json.RawMessage) error {
 	most := maxMembersOf[logicName(typ.roomLogic)]
-	var n float64
-	if !isNumber(raw) || json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(most) {
+	members, ok := wholeNumberOf(raw, 1, most)
+	if !ok {
 		return fmt.Errorf("must be a whole number from 1 to %d", most)
 	}
-	typ.MaxMembers = int(n)
+	typ.MaxMembers = members
 	return nil
 }
 
@@ -222,16 +222,16 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	for _, e := range entries {
 		switch e.key {
 		case "room_type":
-			if q.RoomType = unquotedString(e.rawValue); !ValidType(q.RoomType) {
+			q.RoomType = unquotedString(e.rawValue)
+			if !ValidType(q.RoomType) {
 				return errors.New(`has a "room_type" that must be the name of a room type`)
 			}
 		case "size":
-			var n float64
-			if !isNumber(e.rawValue) || json.Unmarshal(e.rawValue, &n) != nil || n != math.Trunc(n) || n < minMatch ||
-				n > maxMatch {
+			size, ok := wholeNumberOf(e.rawValue, minMatch, maxMatch)
+			if !ok {
 				return fmt.Errorf(`has a "size" that must be a whole number from %d to %d`, minMatch, maxMatch)
 			}
-			q.MatchSize = int(n)
+			q.MatchSize = size
 		default:
 			return fmt.Errorf("has the unknown key %q; it has room_type, size", e.key)
 		}
@@ -247,9 +247,15 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	return nil
 }
 
-// isNumber tells a number from null, which json.Unmarshal takes for a zero.
-func isNumber(raw json.RawMessage) bool {
-	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+// wholeNumberOf reads a whole number from one to another. It refuses null, which json.Unmarshal takes for the number 0.
+func wholeNumberOf(raw json.RawMessage, from, to int) (n int, ok bool) {
+	var value *float64
+	// By way of a float64, since 16.0 and 1e1 are whole numbers in JSON, too.
+	if json.Unmarshal(raw, &value) != nil || value == nil || *value != math.Trunc(*value) ||
+		*value < float64(from) || *value > float64(to) {
+		return 0, false
+	}
+	return int(*value), true
 }
 
 // unquotedString returns a string, or "" for another value.

@@ -16,6 +16,14 @@ func (echoRoom) OnMessage(*Room, Member, Message) error    { return ErrNoLogic }
 func (counterRoom) OpenState(Opening) (State, error)       { return State{"counter": encodeJSON(0)}, nil }
 func (counterRoom) OnMessage(*Room, Member, Message) error { return ErrNoLogic }
 
+// plain is the part of a logic to which it does not matter who is a member.
+type plain struct{}
+
+func (plain) OnJoin(*Room, Member, Options) error { return nil }
+func (plain) OnLeave(*Room, Member) error         { return nil }
+func (plain) OnAway(*Room, Member) error          { return nil }
+func (plain) OnBack(*Room, Member) error          { return nil }
+
 // counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and each message is
 // answered to all.
 type counterPluginRoom struct{ plain }

@@ -208,8 +208,8 @@ func inviteMember(r *Room, m Member, f fields) error {
 	return nil
 }
 
-// openInvitations counts the other players that are invited. Those of this transaction are among the effects and not yet
-// in InvitedMembers.
+// openInvitations counts the other players that are invited. Those of this transaction are among the effects and not
+// yet in InvitedMembers.
 func openInvitations(r *Room, but string) int {
 	players := map[string]bool{}
 	for _, m := range r.InvitedMembers {

@@ -16,8 +16,8 @@ type Join struct {
 // oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
 type oncePerPlayer interface{ oncePerPlayer() }
 
-// heir is a logic that keeps something of a member: succeedMember gives to m, a session that is in the room in the place
-// of old, what the state says of old.
+// heir is a logic that keeps something of a member: succeedMember gives to m, a session that is in the room in the
+// place of old, what the state says of old.
 type heir interface {
 	succeedMember(r *Room, old, m Member, o Options) error
 }
@@ -45,7 +45,8 @@ func (t *Types) JoinRoom(j Join) Action {
 		if old, ok := r.Member(before); ok {
 			return replaceMember(r, typ.roomLogic, old, j)
 		}
-		// An empty room has no member who could invite or unlock: the next session is admitted as if it had made the room.
+		// An empty room has no member who could invite or unlock: the next session is admitted as if it had made the
+		// room.
 		deserted := len(r.Members) == 0 && r.Participants == nil
 		if err := checkAdmission(r, j, made || deserted || before != ""); err != nil {
 			return err

@@ -66,16 +66,16 @@ func (l lobby) OnMessage(r *Room, m Member, msg Message) error {
 
 // setReady notes whether a member is ready. A change takes the members out of the queue.
 func setReady(r *Room, m Member, f fields) error {
-	is, err := f.flagField("ready", true)
+	ready, err := f.flagField("ready", true)
 	if err != nil {
 		return err
 	}
 	c := r.cardOf(m.Session)
 	// A client that repeats a message whose answer was lost must not take the members out of the queue.
-	if c.Ready != nil && *c.Ready == is {
+	if c.Ready != nil && *c.Ready == ready {
 		return nil
 	}
-	c.Ready = &is
+	c.Ready = &ready
 	r.setCard(m.Session, c)
 	takeBack(r)
 	return nil

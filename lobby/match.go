@@ -127,7 +127,9 @@ func (match) succeedMember(r *Room, old, m Member, o Options) error {
 	}
 	var p player
 	_ = json.Unmarshal(r.State[memberKey(old.Session)], &p)
-	if p.Away = false; name != "" {
+	p.Away = false
+	// A game that was restarted may join without the name that its player chose before.
+	if name != "" {
 		p.Name = name
 	}
 	r.DeleteKey(memberKey(old.Session))

@@ -107,11 +107,11 @@ func (f fields) wholeNumber(name string, to, absent int) (int, error) {
 	if raw == nil {
 		return absent, nil
 	}
-	var n float64
-	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(to) {
+	n, ok := wholeNumberOf(raw, 1, to)
+	if !ok {
 		return 0, Invalid(f.prefix+name, "must be a whole number from 1 to %d", to)
 	}
-	return int(n), nil
+	return n, nil
 }
 
 const (

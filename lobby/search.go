@@ -81,7 +81,8 @@ func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	if s.orderName, err = f.textField("order", 16); err != nil {
 		return s, err
 	}
-	if s.orderName = cmp.Or(s.orderName, OrderNewest); orders[s.orderName] == nil {
+	s.orderName = cmp.Or(s.orderName, OrderNewest)
+	if orders[s.orderName] == nil {
 		return s, Invalid("order", "must be newest, members, free or id")
 	}
 	// Encoded anew, so that the order in which clients write the keys of a filter makes no other search.
