@@ -147,16 +147,21 @@ func (f loginFace) leaveQueue(ctx context.Context, in rest.In[rest.None]) (leftA
 	return leftAnswer{left}, err
 }
 
-// readPlace returns where a player stands; known is the last answer, nil: there was none.
-func (f loginFace) readPlace(ctx context.Context, r db.LoginRequest, known *db.Login) (db.Login, error) {
+// readPlace returns where a player stands.
+func (f loginFace) readPlace(ctx context.Context, r db.LoginRequest) (db.Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
 	defer cancel()
-	if known == nil {
-		return f.queue.Store.ReadLogin(ctx, r)
-	}
-	l, err := f.queue.Store.FollowLogin(ctx, r, *known)
+	return f.queue.Store.ReadLogin(ctx, r)
+}
+
+// followPlace returns where a player stands now whose last place is known. It returns that one while the database
+// cannot be reached: nothing has changed as far as this replica knows.
+func (f loginFace) followPlace(ctx context.Context, r db.LoginRequest, known db.Login) (db.Login, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
+	defer cancel()
+	l, err := f.queue.Store.FollowLogin(ctx, r, known)
 	if fault.Is(err, fault.Unavailable) {
-		return *known, nil // nothing has changed as far as this replica knows
+		return known, nil
 	}
 	return l, err
 }

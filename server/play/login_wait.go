@@ -32,7 +32,7 @@ func (f loginFace) showPlace(ctx context.Context, in rest.In[rest.None]) (loginA
 	}
 	// Read before the call counts as one that waits: most callers are answered from here, and need no place among
 	// those.
-	l, err := f.readPlace(ctx, r, nil)
+	l, err := f.readPlace(ctx, r)
 	if err != nil || l.WaitingPlace == nil || wait == 0 {
 		return answerOf(l), err
 	}
@@ -55,7 +55,7 @@ func (f loginFace) awaitAdmission(ctx context.Context, r db.LoginRequest, l db.L
 	for l.WaitingPlace != nil && err == nil {
 		select {
 		case <-step.C:
-			l, err = f.readPlace(ctx, r, &l)
+			l, err = f.followPlace(ctx, r, l)
 		case <-over.C:
 			return l, nil
 		// With the place as the answer: the client asks again, and another replica answers.
@@ -81,7 +81,7 @@ func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *
 	if err != nil {
 		return err
 	}
-	l, err := f.readPlace(ctx, r, nil)
+	l, err := f.readPlace(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *
 		select {
 		// During an outage this is the last place that is known, and the stream goes on.
 		case <-step.C:
-			if l, err = f.readPlace(ctx, r, &l); err != nil {
+			if l, err = f.followPlace(ctx, r, l); err != nil {
 				return err
 			}
 		case <-beat.C:
@@ -119,22 +119,29 @@ func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *
 // placeStream sends where a player stands, as it changes.
 type placeStream struct {
 	out          *rest.Events
-	sentEvents   int // events
-	lastPosition int // of the last one
-	sentAt       time.Time
+	sentEvents   int       // numbers the events, from 1
+	lastPosition int       // of the last one
+	sentAt       time.Time // of the last one
 }
 
 func (s *placeStream) send(l db.Login) error {
-	switch {
-	case l.WaitingPlace == nil:
+	if l.WaitingPlace == nil {
 		return s.sendEvent(stateAdmitted, l)
-	case s.sentEvents == 0,
-		l.WaitingPlace.Position != s.lastPosition &&
-			(l.WaitingPlace.Position <= nearPosition || time.Since(s.sentAt) >= farInterval):
-		s.lastPosition, s.sentAt = l.WaitingPlace.Position, time.Now()
-		return s.sendEvent(stateWaiting, l)
 	}
-	return nil
+	position := l.WaitingPlace.Position
+	if !s.isDue(position) {
+		return nil
+	}
+	s.lastPosition, s.sentAt = position, time.Now()
+	return s.sendEvent(stateWaiting, l)
+}
+
+// isDue reports whether a position is to be sent now: the first, and each that is another one, but not too often.
+func (s *placeStream) isDue(position int) bool {
+	if s.sentEvents == 0 {
+		return true
+	}
+	return position != s.lastPosition && (position <= nearPosition || time.Since(s.sentAt) >= farInterval)
 }
 
 func (s *placeStream) sendEvent(name string, l db.Login) error {

@@ -1,8 +1,8 @@
 // Package play is the face that players call: matchmake, resolve, reading a session, and tickets, as specified in
 // api/openapi.yaml; mount.go has all routes. It translates JSON into calls of the store and has server/keyring sign
-// session tokens. internal/connect mints connect tokens. db decides where a party is seated and what becomes of a ticket;
-// internal/matching/watch wakes calls that wait for a ticket; internal/matching/ticketbody knows how tickets are
-// stored. Authentication, limits and deadlines are set where server mounts the routes.
+// session tokens. internal/connect mints connect tokens. db decides where a party is seated and what becomes of a
+// ticket; internal/matching/watch wakes calls that wait for a ticket; internal/matching/ticketbody knows how tickets
+// are stored. Authentication, limits and deadlines are set where server mounts the routes.
 package play
 
 import (
@@ -58,5 +58,6 @@ func Serves(path string) bool {
 		strings.HasPrefix(path, "/tickets/")
 }
 
-// maxReasons bounds the profiles of which an answer says why they cannot match a ticket.
+// maxReasons bounds how many an answer names of the profiles that cannot match a ticket, or of the players who may not
+// be in a party.
 const maxReasons = 3

@@ -13,26 +13,26 @@ import (
 // createByBackend queues players for whom a backend vouches. The ticket is that of the first player of the party, who
 // counts as having posted it: a player with a ticket of its own for the profile keeps it. Nobody needs to wait for the
 // ticket, so it stays until its time is over.
-func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketRequest]) (createdTicket, error) {
+func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketRequest]) (ticket, error) {
 	var c rest.Check
 	c.That(in.Body.Party != nil, "party", "is required")
 	c.That(in.Body.Lobby == nil, "lobby", "must be absent: a backend names the party")
 	if err := c.Err(); err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	// The least, so that a retry that names the party in another order is for the same ticket.
 	key, first := in.Header("Idempotency-Key"), slices.Min(in.Body.Party)
 	draft, err := in.Body.draftFor(first, key, nil)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	vouchForAll(&draft, match.FromBackend)
 	a, err := f.admitDraft(ctx, draft)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	return f.enterQueue(ctx, a, nil, db.PlayerTicketRequest{
 		Caller: first, IsVouched: true, IdempotencyKey: key, RequestHash: hashOf(draft, nil, true),

@@ -18,25 +18,11 @@ import (
 // defaultTTL is how long a ticket may wait where no profile says so.
 const defaultTTL = 10 * time.Minute
 
-// createdTicket is the answer to a request for a ticket.
-type createdTicket struct {
-	ticket
-	isNew bool
-}
-
-// Status returns 201 for a new ticket, and 200 for one that was there before.
-func (t createdTicket) Status() int {
-	if t.isNew {
-		return http.StatusCreated
-	}
-	return http.StatusOK
-}
-
 // maxLobbyTries bounds how often a request is decided again because the members of its lobby have changed.
 const maxLobbyTries = 3
 
 // create puts a party into the queue.
-func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t createdTicket, err error) {
+func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t ticket, err error) {
 	if in.Body.Lobby == nil {
 		if err := f.tickets.Parties.checkParty(ctx, rest.Caller(ctx), in.Body.Party); err != nil {
 			return t, err
@@ -59,25 +45,25 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t cr
 }
 
 // createFor puts the caller and its party, or the members of a lobby, into the queue.
-func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], members []string) (createdTicket, error) {
+func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], members []string) (ticket, error) {
 	caller, key := rest.Caller(ctx), in.Header("Idempotency-Key")
 	build, err := buildOf(in.Header(clientBuild))
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	draft, err := in.Body.draftFor(caller, key, members)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	// A room is queued in the universe of its own region, wherever its members are.
 	if in.Body.Lobby == nil {
 		if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
-			return createdTicket{}, err
+			return ticket{}, err
 		}
 	}
 	a, err := f.admitDraft(ctx, draft)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	return f.enterQueue(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
 		Caller: caller, Build: build, IsVouched: in.Body.Lobby != nil, LeaseTTL: f.tickets.Lease, IdempotencyKey: key,
@@ -100,19 +86,21 @@ func nearestRegion(latencies map[string]uint16) (nearest string) {
 
 // enterQueue queues an admitted ticket with the rest of its request.
 func (f ticketFace) enterQueue(ctx context.Context, a admitted, lobby *ticketLobby,
-	r db.PlayerTicketRequest) (createdTicket, error) {
+	r db.PlayerTicketRequest) (ticket, error) {
 	r.Party, r.ProfileNames, r.SearchFields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
 	r.EncodeBody, r.BodyBytes, r.TTL, r.CallerLatencies = a.body.Body, len(a.body), a.ttl, a.latencies
 	answer, err := f.storeTicket(ctx, r, lobby)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
 	logTicket(ctx, answer.ID)
 	t, err := f.storedTicket(ctx, r, a.body, answer)
 	if err != nil {
-		return createdTicket{}, err
+		return ticket{}, err
 	}
-	return createdTicket{f.describeTicket(ctx, t), answer.IsNew}, nil
+	d := f.describeTicket(ctx, t)
+	d.isNew = answer.IsNew
+	return d, nil
 }
 
 // storedTicket returns the ticket that a request has got.
@@ -160,7 +148,8 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 	var c rest.Check
 	for _, name := range slices.Sorted(maps.Keys(p.Attributes)) {
 		for _, player := range d.Players {
-			if !checkAttribute(&c, p, name, d, player, player.Sub == caller) {
+			fine := checkAttribute(&c, p, name, d, player, player.Sub == caller)
+			if !fine {
 				break // one error says enough
 			}
 		}
@@ -213,7 +202,8 @@ func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody
 		field = "attributes." + name
 	}
 	var problem string
-	switch isVouched := want.Trusts(player.SourceOf(name)); {
+	isVouched := want.Trusts(player.SourceOf(name))
+	switch {
 	// The default counts, whoever would have to vouch for a value.
 	case !ok && want.Default != nil:
 	case !ok && !isVouched:

@@ -2,6 +2,7 @@ package play
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -35,6 +36,16 @@ type ticket struct {
 
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"` // the reason in words
+
+	isNew bool // the request that is answered has made it
+}
+
+// Status returns 201 for a new ticket, and 200 for one that was there before the request.
+func (t ticket) Status() int {
+	if t.isNew {
+		return http.StatusCreated
+	}
+	return http.StatusOK
 }
 
 // outlook is what a waiting ticket may expect.

@@ -103,8 +103,9 @@ func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct
 // sendUpdate sends what the caller does not know yet. While the database cannot be reached there is nothing to send.
 func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final bool, err error) {
 	t, err := s.face.read(ctx, s.ticketID)
+	s.isStale = fault.Is(err, fault.Unavailable)
 	// Before the first event the caller gets the error, and another replica may answer its next try.
-	if s.isStale = fault.Is(err, fault.Unavailable); s.isStale && s.sentState != "" {
+	if s.isStale && s.sentState != "" {
 		return 0, false, nil
 	}
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final boo
 		}
 	}
 	d := s.face.describeTicket(ctx, t)
-	widened := s.hasWidened(d.outlook)
+	widened := s.noteStep(d.outlook)
 	switch {
 	// The version alone is not enough: with Last-Event-ID the first event is due although the version is known.
 	case t.StateVersion != s.sentVersion || t.State != s.sentState:
@@ -129,9 +130,9 @@ func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final boo
 	return t.LeaseTTL, t.State.Final(), err
 }
 
-// hasWidened reports whether a rule has widened since the last update, and remembers when it widens next.
-func (s *stream) hasWidened(o *outlook) bool {
-	due := !s.widensAt.IsZero() && !s.widensAt.After(s.face.tickets.Store.Now())
+// noteStep notes when a rule widens next, and returns whether one has widened since the last update.
+func (s *stream) noteStep(o *outlook) (widened bool) {
+	widened = !s.widensAt.IsZero() && !s.widensAt.After(s.face.tickets.Store.Now())
 	s.widensAt = time.Time{}
 	if o == nil || o.Step == nil {
 		return false
@@ -139,7 +140,7 @@ func (s *stream) hasWidened(o *outlook) bool {
 	if o.Step.NextAt != nil {
 		s.widensAt = *o.Step.NextAt
 	}
-	return due
+	return widened
 }
 
 // replayStates sends the states between the last one that the caller knows and the current one.

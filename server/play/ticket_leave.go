@@ -24,8 +24,8 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 // cancelAs cancels a ticket as one of its players.
 func (f ticketFace) cancelAs(ctx context.Context, sub, id string) (err error) {
 	for range maxCancels {
+		// The match whose ready check the ticket is in, if any: only an answer to the check ends that.
 		var declines uuid.UUID
-		// declines is the match whose ready check the ticket is in, which only an answer to the check leaves.
 		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, sub)
 		if err != nil || declines == uuid.Nil {
 			return err

@@ -88,14 +88,7 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 	if key != "" {
 		c.Match("Idempotency-Key", key, idempotencyKey)
 	}
-	// Sorted, so that requests of all members of a party mean the same.
-	party := slices.Sorted(slices.Values(r.Party))
-	switch {
-	case r.Lobby != nil:
-		party = members
-	case r.Party == nil:
-		party = []string{caller}
-	}
+	party := r.partyFor(caller, members)
 	c.That(slices.Contains(party, caller), "party", "must contain the caller")
 	d.Profiles = slices.Sorted(slices.Values(r.Profiles))
 	d.Attributes = attributesOf(&c, "attributes", r.Attributes)
@@ -114,13 +107,30 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 	}
 	c.That(size <= maxAttributeBytes, "attributes",
 		fmt.Sprintf("must not be larger than %d bytes, with those of players", maxAttributeBytes))
-	d.Latencies = make(map[string]uint16, len(r.Latencies))
+	d.Latencies = r.measuredLatencies()
+	return d, c.Err()
+}
+
+// partyFor returns the players of the request, sorted, so that requests of all members of a party mean the same.
+func (r *ticketRequest) partyFor(caller string, members []string) []string {
+	switch {
+	case r.Lobby != nil:
+		return members // the store sorts them
+	case r.Party == nil:
+		return []string{caller}
+	}
+	return slices.Sorted(slices.Values(r.Party))
+}
+
+// measuredLatencies returns the latencies in milliseconds, by region, without those that the client could not measure.
+func (r *ticketRequest) measuredLatencies() map[string]uint16 {
+	measured := make(map[string]uint16, len(r.Latencies))
 	for region, ms := range r.Latencies {
 		if ms != nil {
-			d.Latencies[region], _ = match.LatencyOf(*ms)
+			measured[region], _ = match.LatencyOf(*ms) // checked by Validate
 		}
 	}
-	return d, c.Err()
+	return measured
 }
 
 // attributesOf checks and converts attributes; null is absent.
