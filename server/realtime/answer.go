@@ -56,7 +56,7 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
 		return
 	}
-	if c.mayReport(why) {
+	if c.takeReport(why, time.Now()) {
 		c.sendFrame(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
 	}
 }
@@ -76,11 +76,11 @@ func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 		Detail: why.Text})
 }
 
-// mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.
-func (c *conn) mayReport(why *wire.Failure) bool {
+// takeReport reports whether an error event may be sent now, and counts it. What is never served here is reported once
+// a minute.
+func (c *conn) takeReport(why *wire.Failure, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
 	// Clients of Nexis go on sending positions whether they are served or not: once a minute says enough.
 	last, every := &c.lastError, errorEvery
 	if why.Code == wire.CodeRefused {

@@ -78,7 +78,7 @@ func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime)
 	h.server.metrics.sentFrames.Inc()
 	// Written here and not through the outbox, which holds what the hub pushes until the client has sent a frame, or
 	// until the timer below.
-	if c.socket.WriteMessage(c.messageKind(), ok) != nil {
+	if err := c.socket.WriteMessage(c.messageKind(), ok); err != nil {
 		c.cutOff()
 		return
 	}

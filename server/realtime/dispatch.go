@@ -16,7 +16,8 @@ func (c *conn) receiveFrame(frame []byte) {
 	// frame is held in memory.
 	c.waitForSpace()
 	e, err := c.codec.Decode(frame)
-	if c.isSpam(e, err) {
+	refused := c.refuseSpam(e, err)
+	if refused {
 		return
 	}
 	if err != nil {
@@ -37,8 +38,8 @@ func (c *conn) receiveFrame(frame []byte) {
 	c.beginAction(e, begin)
 }
 
-// isSpam reports whether the client sends too much.
-func (c *conn) isSpam(e wire.Envelope, err error) bool {
+// refuseSpam counts a frame, and answers one that is above the rate of its player, or closes the connection.
+func (c *conn) refuseSpam(e wire.Envelope, err error) (refused bool) {
 	if broken, is := errors.AsType[*wire.FrameError](err); is {
 		// A frame that cannot be decoded has its answer, too, if its rid can be read.
 		e.RID = broken.RID

@@ -43,8 +43,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.connsClosed) })
 	// Clients that have no session yet are refused now, and ask another replica.
 	s.endHandshakes()
-	// They were not in the list that closeEvenly took.
-	for _, c := range s.openConns() { // whose handshake was under way
+	// Those whose handshake was under way: they were not in the list that closeEvenly took.
+	for _, c := range s.openConns() {
 		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
 	err := s.waitForRun(ctx)

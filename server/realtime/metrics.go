@@ -21,7 +21,7 @@ type metrics struct {
 	silentClients  prometheus.Counter
 	panics         *prometheus.CounterVec
 
-	receivedFrames, sentFrames prometheus.Counter // frames
+	receivedFrames, sentFrames prometheus.Counter // of frames, by direction
 	hub                        *delivery.HubMetrics
 }
 

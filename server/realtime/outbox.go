@@ -49,20 +49,17 @@ func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
 		o.dropRoom(p.roomID) // what the snapshot replaces
 		delete(o.starvingRooms, p.roomID)
 	}
-	// The room that takes most loses its patches first: a busy room must not cost a quiet one its state.
 	for !o.hasSpaceFor(p) {
-		room, found := o.largestRoom()
 		// The new patch itself does not fit: its own room starves, and other rooms keep what they have.
 		if p.isDroppable() {
-			room, found = p.roomID, true
+			return o.starveRoom(p.roomID) + 1, true
 		}
+		// The room that takes most loses its patches first: a busy room must not cost a quiet one its state.
+		room, found := o.largestRoom()
 		if !found {
 			return dropped, false
 		}
 		dropped += o.starveRoom(room)
-		if p.isDroppable() {
-			return dropped + 1, true
-		}
 	}
 	o.queue = append(o.queue, p)
 	o.queuedBytes += p.byteCount

@@ -18,7 +18,7 @@ const (
 
 // bucket is a token bucket. The zero value is full.
 type bucket struct {
-	usedTokens float64 // tokens
+	usedTokens float64
 	takenAt    time.Time
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // holdLease renews the lease, each second or each tenth of a shorter one, until the server stops and the last
-// connection is closed. It returns true at once if others have ended this id. A late renewal makes the replica unsteady:
-// leases expire only while some replica is steady.
+// connection is closed. It returns true at once if others have ended this id. A late renewal makes the replica
+// unsteady: leases expire only while some replica is steady.
 func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -65,7 +65,7 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 		if subscribe {
 			// Before the answer, since addWatcher cannot refuse any more. A client that comes in between may put the
 			// searches one above their bound.
-			if err := c.server.roomLists.mayWatch(list, search); err != nil {
+			if err := c.server.roomLists.checkWatch(list, search); err != nil {
 				return sendable{}, err
 			}
 			// After the answer is queued, so that no change of the list arrives before the list.

@@ -114,8 +114,8 @@ func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Durati
 	return rooms, nil
 }
 
-// mayWatch returns why a connection may not watch a search, or nil.
-func (l *roomLists) mayWatch(name listName, search lobby.Search) error {
+// checkWatch returns why a connection may not watch a search, or nil.
+func (l *roomLists) checkWatch(name listName, search lobby.Search) error {
 	list := l.listNamed(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()

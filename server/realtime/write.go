@@ -104,9 +104,9 @@ func (c *conn) messageKind() websocket.MessageType {
 // requestSnapshots asks for snapshots of the rooms whose patches were dropped, once there is space for them.
 func (c *conn) requestSnapshots() {
 	c.mu.Lock()
-	hungry := c.outbox.takeStarving()
+	starving := c.outbox.takeStarving()
 	c.mu.Unlock()
-	for _, room := range hungry {
+	for _, room := range starving {
 		c.hub.SendDropped(c, room)
 	}
 }

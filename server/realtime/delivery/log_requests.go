@@ -31,20 +31,20 @@ func newLogReads() logReads {
 type logRequests struct {
 	wake chan struct{}
 
-	mu   sync.Mutex
-	open logReads
+	mu             sync.Mutex
+	requestedReads logReads
 }
 
 func newLogRequests() *logRequests {
-	return &logRequests{wake: make(chan struct{}, 1), open: newLogReads()}
+	return &logRequests{wake: make(chan struct{}, 1), requestedReads: newLogReads()}
 }
 
 // takeReads returns what was asked for since the last call.
 func (q *logRequests) takeReads() logReads {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	reads := q.open
-	q.open = newLogReads()
+	reads := q.requestedReads
+	q.requestedReads = newLogReads()
 	return reads
 }
 
@@ -52,7 +52,7 @@ func (q *logRequests) takeReads() logReads {
 func (q *logRequests) requestRead(r *hubRoom) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open.noticedRooms[r] = true
+	q.requestedReads.noticedRooms[r] = true
 	wait.Wake(q.wake)
 }
 
@@ -72,7 +72,7 @@ func (q *logRequests) requestGap(r *hubRoom, target int64) {
 func (q *logRequests) requestSnapshot(r *hubRoom) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open.unreadableRooms[r] = true
+	q.requestedReads.unreadableRooms[r] = true
 	wait.Wake(q.wake)
 }
 
@@ -80,7 +80,7 @@ func (q *logRequests) requestSnapshot(r *hubRoom) {
 func (q *logRequests) requestJoinRows(j *joining) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open.overtakenJoins = append(q.open.overtakenJoins, j)
+	q.requestedReads.overtakenJoins = append(q.requestedReads.overtakenJoins, j)
 	wait.Wake(q.wake)
 }
 
@@ -88,14 +88,14 @@ func (q *logRequests) requestJoinRows(j *joining) {
 func (q *logRequests) noteGap(r *hubRoom, target int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open.gapTargets[r] = max(q.open.gapTargets[r], target)
+	q.requestedReads.gapTargets[r] = max(q.requestedReads.gapTargets[r], target)
 }
 
 // noteRowsAndSnapshot asks for a snapshot of a room, and for its rows first: the messages in them are in no snapshot.
 func (q *logRequests) noteRowsAndSnapshot(r *hubRoom) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open.noticedRooms[r], q.open.unreadableRooms[r] = true, true
+	q.requestedReads.noticedRooms[r], q.requestedReads.unreadableRooms[r] = true, true
 }
 
 // noteAgain asks once more for what a failed reading has left.
@@ -103,7 +103,7 @@ func (q *logRequests) noteAgain(gaps map[*hubRoom]int64, unreadable map[*hubRoom
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for r, target := range gaps {
-		q.open.gapTargets[r] = max(q.open.gapTargets[r], target)
+		q.requestedReads.gapTargets[r] = max(q.requestedReads.gapTargets[r], target)
 	}
-	maps.Copy(q.open.unreadableRooms, unreadable)
+	maps.Copy(q.requestedReads.unreadableRooms, unreadable)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// hubRoom is a room with members on connections of this process. Only the goroutine that runs the jobs of its inbox uses
-// it: it has no lock of its own.
+// hubRoom is a room with members on connections of this process. Only the goroutine that runs the jobs of its inbox
+// uses it: it has no lock of its own.
 type hubRoom struct {
 	lobbyUID uuid.UUID
 	feedKey  string // of notifications

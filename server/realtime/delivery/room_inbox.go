@@ -14,9 +14,9 @@ type batch struct {
 	presenceChanged bool // the list of members changed
 }
 
-// roomInbox queues the work of a room, and runs it in one goroutine that ends when nothing is queued: a replica has many
-// more rooms than rooms in which something happens. Its lock is held for no job, and no other lock is taken under it.
-// Safe for concurrent use.
+// roomInbox queues the work of a room, and runs it in one goroutine that ends when nothing is queued: a replica has
+// many more rooms than rooms in which something happens. Its lock is held for no job, and no other lock is taken under
+// it. Safe for concurrent use.
 type roomInbox struct {
 	runBatch func(jobs []func(*batch)) // called by one goroutine at a time
 	isUnused func() bool               // called between two batches: the room has no members
