@@ -17,8 +17,8 @@ type Backend struct {
 	token     string
 }
 
-// NewBackend returns a Backend with a token of DIRECTOR_BACKEND_TOKENS, which is a secret of the service: it must not be
-// part of a game.
+// NewBackend returns a Backend with a token of DIRECTOR_BACKEND_TOKENS, which is a secret of the service: it must not
+// be part of a game.
 func NewBackend(client *Client, token string) *Backend { return &Backend{client, token} }
 
 // PlayerFacts are all that a backend says of a player; what is left out is removed.
@@ -41,8 +41,8 @@ type StoredPlayer struct {
 	UpdatedBy string    `json:"updated_by"` // "backend:" and the name of the token
 }
 
-// PutPlayers replaces what is stored of players, by sub, at most 256, in one transaction, and returns of how many something
-// has changed. It may be repeated. Errors: [ErrInvalid], [ErrUnauthorized].
+// PutPlayers replaces what is stored of players, by sub, at most 256, in one transaction, and returns of how many
+// something has changed. It may be repeated. Errors: [ErrInvalid], [ErrUnauthorized].
 func (b *Backend) PutPlayers(ctx context.Context, players map[string]PlayerFacts) (changed int, err error) {
 	var answer struct {
 		Changed int `json:"changed"`

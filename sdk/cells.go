@@ -74,7 +74,8 @@ func (c *cells) forgetRegion(region string) {
 	c.regionCells.forgetAddress(region)
 }
 
-// followError returns where to ask in place of the replica that was asked, and remembers it; "" if the answer was another.
+// followError returns where to ask in place of the replica that was asked, and remembers it; "" if the answer was
+// another.
 func (c *cells) followError(asked string, err error) (address string) {
 	answer, answered := errors.AsType[*Error](err)
 	if !answered || !isElsewhere(err) {

@@ -68,11 +68,11 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the pause that the director asks for; 0 if it asks for none.
 	RetryAfter time.Duration
-	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict, and with ErrGone since
-	// the game server was evacuated; empty where there is none.
+	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict, and with ErrGone
+	// since the game server was evacuated; empty where there is none.
 	TicketID string
-	// SessionHandle is, with ErrGone of Resolve, that of the session in which the caller has a seat since the game server
-	// was evacuated; empty where there is none. A secret.
+	// SessionHandle is, with ErrGone of Resolve, that of the session in which the caller has a seat since the game
+	// server was evacuated; empty where there is none. A secret.
 	SessionHandle string
 	// ServersStarting is, with ErrNoCapacity, how many game servers start now that could host the party; nil where the
 	// director starts none.
@@ -132,7 +132,8 @@ func (e *Error) isFleetCall() bool { return strings.Contains(e.Call, " /fleet/")
 
 func kindOf(status int) error {
 	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
 		return ErrInvalid
 	case http.StatusUnauthorized:
 		return ErrUnauthorized
@@ -144,7 +145,8 @@ func kindOf(status int) error {
 		return ErrGone
 	case http.StatusMisdirectedRequest:
 		return ErrElsewhere
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return ErrUnavailable
 	}
 	return nil

@@ -76,7 +76,7 @@ type GameServer struct {
 	verifier         *token.SessionVerifier // with keySource
 	formerVerifier   *token.SessionVerifier // of the cell in which the region was before; nil: it has not moved
 	soughtAt         time.Time              // when a token with an unknown key last caused a heartbeat
-	cellAddress      string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
+	cellAddress      string                 // of the cell that gave the incarnation; "": the configured replicas'
 	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwantedSignal is closed

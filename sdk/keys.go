@@ -85,7 +85,8 @@ func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err er
 	return nil, err
 }
 
-// attemptRequest reads the whole answer, so that a replica that stops in the middle of it counts as one that did not answer.
+// attemptRequest reads the whole answer, so that a replica that stops in the middle of it counts as one that did not
+// answer.
 func (t keysTransport) attemptRequest(req *http.Request, base string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), t.client.clientOptions.AttemptTimeout)
 	defer cancel()

@@ -91,8 +91,8 @@ type QueueStatus struct {
 	Detail string `json:"detail"` // the reason in words, for people
 }
 
-// QueueEstimate is how long a ticket like this one that is queued now waits in all. Half of the waits end before P50, and
-// nine of ten before P90: show both, such as "one to four minutes".
+// QueueEstimate is how long a ticket like this one that is queued now waits in all. Half of the waits end before P50,
+// and nine of ten before P90: show both, such as "one to four minutes".
 type QueueEstimate struct {
 	P50     float64 `json:"p50"` // seconds, as P90
 	P90     float64 `json:"p90"`

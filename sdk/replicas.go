@@ -32,8 +32,8 @@ func newReplicas(bases []string) *replicas {
 
 func (r *replicas) replicaCount() int { return len(r.allReplicas) }
 
-// pickReplica returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends
-// first.
+// pickReplica returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown
+// ends first.
 func (r *replicas) pickReplica(now time.Time) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,8 +28,8 @@ type SessionRoster struct {
 	Chosen map[string]string `json:"chosen"`
 	Data   json.RawMessage   `json:"data"` // the profile's data for game servers; nil: none
 
-	// Bots are how many your game adds to each team, by its name. When a player joins or leaves, the next list has other
-	// numbers. Empty: none.
+	// Bots are how many your game adds to each team, by its name. When a player joins or leaves, the next list has
+	// other numbers. Empty: none.
 	Bots map[string]int `json:"bots"`
 
 	Players []RosterPlayer `json:"players"` // sorted by Sub

@@ -59,8 +59,8 @@ func (b *seatReporter) reportJoin(ctx context.Context, seat *Admission) error {
 	}
 }
 
-// reportLeave frees the seat, if this admission still holds it when its report is sent. Of two connections of one player only
-// the newer one holds the seat.
+// reportLeave frees the seat, if this admission still holds it when its report is sent. Of two connections of one
+// player only the newer one holds the seat.
 func (b *seatReporter) reportLeave(seat *Admission) {
 	_ = b.enqueueReport(seat.SessionID, &entry{kind: left, seat: seat}) // A server that has ended reports nothing.
 }
@@ -107,8 +107,8 @@ func (b *seatReporter) abandonReport(e *entry, cause error) error {
 	}
 }
 
-// workSession sends reports until the session's queue is empty. A failed report's entries go back into the queue, because the
-// next attempt may have more entries, and some of these may be obsolete by then.
+// workSession sends reports until the session's queue is empty. A failed report's entries go back into the queue,
+// because the next attempt may have more entries, and some of these may be obsolete by then.
 func (b *seatReporter) workSession(s *session) {
 	pause := newPacer(b.clientOptions)
 	for {
@@ -119,7 +119,7 @@ func (b *seatReporter) workSession(s *session) {
 		answer, err := b.sendBatch(s, batch)
 		if s.ctx.Err() == nil && (isRetryable(err) || operatorCanFix(err)) {
 			b.putBack(s, batch)
-			b.pauseOrWake(s, pause, err)
+			b.pauseRetry(s, pause, err)
 			continue
 		}
 		pause.Reset()
@@ -127,7 +127,7 @@ func (b *seatReporter) workSession(s *session) {
 	}
 }
 
-func (b *seatReporter) pauseOrWake(s *session, pause *pacer, err error) {
+func (b *seatReporter) pauseRetry(s *session, pause *pacer, err error) {
 	pause.noteResult(err)
 	d := pause.NextBackOff()
 	b.clientOptions.Logger.LogAttrs(s.ctx, slog.LevelWarn, "retrying seat report",
@@ -140,11 +140,12 @@ func (b *seatReporter) pauseOrWake(s *session, pause *pacer, err error) {
 	}
 }
 
-// takeBatch returns the entries of the next report. If there are none, it marks the session's worker as ended, and deletes
-// the session if it has no players.
+// takeBatch returns the entries of the next report. If there are none, it marks the session's worker as ended, and
+// deletes the session if it has no players.
 func (b *seatReporter) takeBatch(s *session) []*entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// Joins that are sent, and those that nextBatch drops, leave the bound of waiting ones.
 	before := countJoins(s.queuedReports...)
 	batch := s.nextBatch()
 	b.pendingJoins -= before - countJoins(s.queuedReports...)
@@ -184,8 +185,8 @@ func (b *seatReporter) putBack(s *session, batch []*entry) {
 	}
 }
 
-// settleBatch applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores a
-// session that forgetAll has dropped meanwhile, whose joins have their results already.
+// settleBatch applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores
+// a session that forgetAll has dropped meanwhile, whose joins have their results already.
 func (b *seatReporter) settleBatch(s *session, batch []*entry, answer seatsAnswer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,12 +220,14 @@ func (b *seatReporter) forgetAll() (lost int) {
 	return lost
 }
 
-// waitUntilEmpty waits until no session has players or entries to report. It returns early when ctx or the server's life ends.
+// waitUntilEmpty waits until no session has players or entries to report. It returns early when ctx or the server's
+// life ends.
 func (b *seatReporter) waitUntilEmpty(ctx context.Context) error {
 	return b.waitUntil(ctx, func() bool { return len(b.sessionByID) == 0 || b.serverLife.Err() != nil })
 }
 
-// flushReports waits until all entries are reported or, once the server's life has ended, until all workers have returned.
+// flushReports waits until all entries are reported or, once the server's life has ended, until all workers have
+// returned.
 func (b *seatReporter) flushReports(ctx context.Context) error {
 	return b.waitUntil(ctx, func() bool { return b.workerCount == 0 })
 }

@@ -118,8 +118,8 @@ func (s *session) putBack(batch []*entry) {
 	s.sendingReports, s.queuedReports = nil, append(batch, s.queuedReports...)
 }
 
-// isObsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or a
-// leave of an admission that no longer holds the seat.
+// isObsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or
+// a leave of an admission that no longer holds the seat.
 func (s *session) isObsolete(e *entry) bool {
 	switch e.kind {
 	case joined:

@@ -28,8 +28,8 @@ func newSpentTokens() *spentTokens {
 	return &spentTokens{tokenByID: map[string]spentToken{}, sweepAt: 1024}
 }
 
-// spendToken marks the token as used and returns the name of the connection that redeems it. ok is false if the token was
-// used before.
+// spendToken marks the token as used and returns the name of the connection that redeems it. ok is false if the token
+// was used before.
 func (s *spentTokens) spendToken(jti string, expires, now time.Time) (connection string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,6 +12,20 @@ import (
 	"github.com/lattice-director/director/server/orchestrator"
 )
 
+// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
+// the calls that wait for commands, and the sessions that are rooms.
+type agents struct {
+	connections *orchestrator.Server
+
+	roster *roster.Roster
+	events *roster.Events
+	caller *command.Caller
+	hosts  *roomhost.Host
+	api    *orchestrator.REST
+
+	endStreams context.CancelFunc
+}
+
 // Replica returns the id of this replica in the database; uuid.Nil before it has one.
 func (a *agents) Replica() uuid.UUID {
 	if a.connections == nil {
@@ -48,18 +62,4 @@ func (a *agents) runAll(ctx context.Context) {
 func (a *agents) stopAll(ctx context.Context) error {
 	a.endStreams() // Stop waits for the calls that it ends
 	return a.connections.Stop(ctx)
-}
-
-// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
-// the calls that wait for commands, and the sessions that are rooms.
-type agents struct {
-	connections *orchestrator.Server
-
-	roster *roster.Roster
-	events *roster.Events
-	caller *command.Caller
-	hosts  *roomhost.Host
-	api    *orchestrator.REST
-
-	endStreams context.CancelFunc
 }

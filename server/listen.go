@@ -55,6 +55,8 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
+// The addresses, after Listen. Each is nil where that part is not served.
+
 // Addr returns the address of the API.
 func (s *Server) Addr() net.Addr { return s.api.ListenAddr() }
 

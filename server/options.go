@@ -31,8 +31,8 @@ import (
 // Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
 //
 // A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens.
-// One that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
-// neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
+// One that serves neither of them by mistake would be ready and of no use, so both are required unless a face that
+// needs neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.

@@ -11,8 +11,6 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// The addresses, after Listen. Each is nil where that part is not served.
-
 // Run serves until ctx ends or a listener fails. When ctx ends, readiness fails while Run still serves for the drain
 // delay. Then Run waits for the calls in flight and returns. The database need not be up. Errors: that of a listener;
 // calls that did not finish within the shutdown timeout and were cut off.

@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// FleetToken is required with every fleet call; empty requires none.
 	FleetToken string
-	// Enrolment is the token of an enrolment, which is accepted beside FleetToken: a server that registers with it gets a
-	// credential, which its other calls have to have. Empty: there is no enrolment.
+	// Enrolment is the token of an enrolment, which is accepted beside FleetToken: a server that registers with it gets
+	// a credential, which its other calls have to have. Empty: there is no enrolment.
 	Enrolment string
 	// Access returns the player of an access token. Nil uses the token itself as the player's name.
 	Access func(accessToken string) (sub string, err error)

@@ -153,7 +153,8 @@ func (d *Director) addCredential(answer map[string]any, i *instance) {
 	answer["credential"] = map[string]any{"token": secret, "expires_at": time.Now().Add(24 * time.Hour).UTC()}
 }
 
-// registerInstance keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous incarnation.
+// registerInstance keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous
+// incarnation.
 func (d *Director) registerInstance(r *http.Request) (any, *problem) {
 	i := &instance{incarnation: uuid.NewString()}
 	if p := readBody(r, &i.registration); p != nil {

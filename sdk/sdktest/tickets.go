@@ -222,8 +222,8 @@ func (d *Director) cancelTicket(r *http.Request, sub string) (any, *problem) {
 	return t.documentFor(sub), nil
 }
 
-// answerCheck records whether a player accepts. A party of which one declines leaves the queue, and the others are back in
-// it.
+// answerCheck records whether a player accepts. A party of which one declines leaves the queue, and the others are back
+// in it.
 func (d *Director) answerCheck(r *http.Request, sub string, accept bool) (any, *problem) {
 	t, p := d.ticketOf(r, sub)
 	asked, unreadable := askedMatch(r)

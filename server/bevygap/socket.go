@@ -125,8 +125,9 @@ func (f *Face) upgradeConn(c *gin.Context) *socket {
 	return &socket{conn: conn, firstMessage: make(chan message, 1), closeWithin: f.options.writeTimeout}
 }
 
-// pingOptions returns the pings that detect a client that vanished without a close frame: its request would keep servers
-// starting until its time is over. Progress reports do not detect it, since the kernel buffers them for minutes.
+// pingOptions returns the pings that detect a client that vanished without a close frame: its request would keep
+// servers starting until its time is over. Progress reports do not detect it, since the kernel buffers them for
+// minutes.
 func (f *Face) pingOptions() ws.Pings {
 	return ws.Pings{Every: f.options.pingEvery, Within: f.options.pongWithin, Guard: f.guard, Goroutine: "bevygap ping"}
 }

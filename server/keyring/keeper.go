@@ -77,7 +77,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 }
 
 func (k *Keeper) readRing(ctx context.Context) error {
-	// Before the call: databaseNow may be ahead by the time that it takes, but not behind, where a key would sign too long.
+	// Before the call: databaseNow may be ahead by the time that it takes, but not behind, where a key would sign too
+	// long.
 	localAt := time.Now()
 	rows, readAt, err := k.store.Keys(ctx)
 	if err != nil {
@@ -88,7 +89,8 @@ func (k *Keeper) readRing(ctx context.Context) error {
 		keys[i] = inWholeSeconds(row)
 	}
 	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.tokenMargins().MaxStale)
-	// The keys of the last good reading stay: this replica still signs while an operator corrects its key-encryption key.
+	// The keys of the last good reading stay: this replica still signs while an operator corrects its key-encryption
+	// key.
 	if err != nil {
 		k.openErr.Store(&err)
 		return err

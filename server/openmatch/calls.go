@@ -132,8 +132,8 @@ func (s *Server) checkHere(ctx context.Context) error {
 	return err
 }
 
-// observeCall counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic
-// into an error, so that it ends this call only, and replaces err with the error for the client.
+// observeCall counts an authenticated call. The caller defers the returned function, which counts the end, turns a
+// panic into an error, so that it ends this call only, and replaces err with the error for the client.
 func (s *Server) observeCall(ctx context.Context, method string, err *error) (ended func()) {
 	began, open := time.Now(), s.callMetrics.openCalls.WithLabelValues(nameOf(method))
 	open.Inc()

@@ -142,9 +142,9 @@ func (s *Server) EndStreams() {
 // stops.
 const stopGrace = 250 * time.Millisecond
 
-// Stop calls [Server.EndStreams], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does
-// not arrive is not waited for, nor is a client that keeps its connection open. Call it after the REST mapping has
-// answered its last request. Errors: calls were canceled.
+// Stop calls [Server.EndStreams], lets other calls finish until ctx ends, and then cancels the rest. A call whose
+// request does not arrive is not waited for, nor is a client that keeps its connection open. Call it after the REST
+// mapping has answered its last request. Errors: calls were canceled.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.EndStreams()
 	done := make(chan struct{})

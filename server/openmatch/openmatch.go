@@ -7,11 +7,11 @@
 // (its commit.go and db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes
 // the assignments.
 //
-// frontend.go, several.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and
-// status.go errors. internal/openmatch/functions calls match functions and the evaluator. setup.go makes a server of its
-// parts, listen.go is the gRPC server, calls.go its interceptors. access.go says which credentials open which service,
-// and auth.go reads them from calls and connections. sendqueue.go and codec.go bound the memory of unread answers,
-// gateway.go is REST.
+// frontend.go, several.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values
+// and status.go errors. internal/openmatch/functions calls match functions and the evaluator. setup.go makes a server
+// of its parts, listen.go is the gRPC server, calls.go its interceptors. access.go says which credentials open which
+// service, and auth.go reads them from calls and connections. sendqueue.go and codec.go bound the memory of unread
+// answers, gateway.go is REST.
 package openmatch
 
 import (
@@ -56,12 +56,12 @@ type Options struct {
 	Registration time.Duration
 	// Collection is how long match functions may run after Registration; 0 means 20 s.
 	Collection time.Duration
-	// EvaluatorURL is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
-	// means the default evaluator.
+	// EvaluatorURL is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https;
+	// "" means the default evaluator.
 	EvaluatorURL string
 	// FunctionHosts are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions
-	// may be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost"
-	// or a network within loopback has to be.
+	// may be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else
+	// "localhost" or a network within loopback has to be.
 	FunctionHosts []string
 	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with
 	// TLS, and of the evaluator. "" means that match functions are called in plain text, and that the system's
@@ -84,8 +84,8 @@ type Options struct {
 	// ClientCA is a PEM file with the authority of callers' certificates; it requires TLS. A caller with a certificate
 	// needs no token.
 	ClientCA string
-	// ClientNames are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
-	// none means that any certificate of ClientCA opens all.
+	// ClientNames are the names (DNS, URI or common) that a certificate must have to open services, in the form of
+	// Tokens; none means that any certificate of ClientCA opens all.
 	ClientNames []string
 	// OpenToAll lets callers in without credentials where there are no Tokens and no ClientCA.
 	OpenToAll bool

@@ -23,7 +23,8 @@
 //   - receive.go, field.go: the bodies that the director receives (state, ack)
 //   - snapshot.go, text.go: what a snapshot may contain
 //
-// REST and events: routes.go mounts the routes, answer.go writes answers and errors; each resource has a file of its own.
+// REST and events: routes.go mounts the routes, answer.go writes answers and errors; each resource has a file of its
+// own.
 //
 // Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package
 // internal/rivalis/command waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the

@@ -87,7 +87,7 @@ type Server struct {
 	handshakeSlots, refusalSlots, agentSlots *ws.Slots
 	messageReader                            *ws.Reader
 	currentReplica                           atomic.Pointer[replica] // nil before the database was reached
-	closingSockets                           sync.WaitGroup          // counts refused sockets that are still being closed
+	closingSockets                           sync.WaitGroup          // counts refused sockets that are being closed
 
 	http     *rest.HTTPServer
 	stopping chan struct{} // closed by Stop

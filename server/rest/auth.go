@@ -28,9 +28,9 @@ func indexOf(hashes [][sha256.Size]byte, got string) int {
 }
 
 // RequireBearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a
-// valid [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold
-// no secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered
-// by [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
+// valid [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short
+// and hold no secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is
+// answered by [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
 func RequireBearer(verify func(ctx context.Context, raw string) (sub string, err error),
 	failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -96,7 +96,8 @@ func refuseToken(c *gin.Context, failures *Limiter, why string) {
 }
 
 // refuseCredential answers 401, or 429 to an address that has failed too often, and logs the reason and the address.
-// Only failed authentication is limited: callers with a valid token are served, whatever others behind the same address do.
+// Only failed authentication is limited: callers with a valid token are served, whatever others behind the same address
+// do.
 func refuseCredential(c *gin.Context, failures *Limiter, challenge, detail string) {
 	AddLogAttrs(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
 	if wait := failures.Take(FailureKey(c)); wait > 0 {

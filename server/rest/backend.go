@@ -33,7 +33,8 @@ type BackendTokens struct {
 }
 
 // ParseBackendTokens reads tokens in the forms NAME=SECRET, NAME:players=SECRET, NAME:tickets=SECRET and
-// NAME:players+tickets=SECRET. A name may have several, for a rotation. Errors: another form, whose secret is not shown.
+// NAME:players+tickets=SECRET. A name may have several, for a rotation. Errors: another form, whose secret is not
+// shown.
 func ParseBackendTokens(texts []string) (t BackendTokens, err error) {
 	for i, text := range texts {
 		parts := backendToken.FindStringSubmatch(text)
@@ -59,7 +60,8 @@ func ParseBackendTokens(texts []string) (t BackendTokens, err error) {
 }
 
 // RequireBackend accepts requests that carry a token with a scope as a bearer token (RFC 6750); handlers read
-// "backend:NAME" with [Caller]. Without tokens it accepts no request. failures limits how often an address may fail; nil sets no limit.
+// "backend:NAME" with [Caller]. Without tokens it accepts no request. failures limits how often an address may fail;
+// nil sets no limit.
 func RequireBackend(tokens BackendTokens, scope BackendScope, failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))

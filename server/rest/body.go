@@ -70,7 +70,8 @@ func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error, judge fun
 
 func (b *Bodies) readBounded(c *gin.Context, check func(http.Header) error) (*bodyBuffer, error) {
 	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(b.bodyTimeout)) // fails only in tests, where the request has no connection
+	// It fails only in tests, where the request has no connection.
+	_ = control.SetReadDeadline(time.Now().Add(b.bodyTimeout))
 	entry := b.beginReading(control)
 	body, err := readBody(c.Request, check)
 	b.endReading(entry)

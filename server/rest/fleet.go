@@ -126,8 +126,8 @@ func (f FleetTokens) refuseFleetToken(c *gin.Context, why string) {
 	refuseCredential(c, f.FailureLimiter, fleetChallenge, "The X-Fleet-Token header is "+why+".")
 }
 
-// acceptInstance accepts the credential of an instance. One that has expired is no failed guess, and not counted as one:
-// after an outage, many servers behind one address may come with theirs.
+// acceptInstance accepts the credential of an instance. One that has expired is no failed guess, and not counted as
+// one: after an outage, many servers behind one address may come with theirs.
 func (f FleetTokens) acceptInstance(c *gin.Context, got string) {
 	i, by, ok := f.ServerTokens.VerifyInstance(got)
 	enrolment, err := uuid.Parse(i.Enrolment)

@@ -16,8 +16,8 @@ const (
 	routeRefused   = "refused"   // [Gate.Guard] refused the request before routing
 )
 
-// routePattern returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and
-// session handles, so they are never logged or used as labels.
+// routePattern returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens
+// and session handles, so they are never logged or used as labels.
 func routePattern(c *gin.Context) string {
 	if pattern := c.FullPath(); pattern != "" {
 		return pattern

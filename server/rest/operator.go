@@ -97,10 +97,7 @@ func NoteCaller(c *gin.Context, caller, role string) {
 // not "", as the query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in
 // [RequireOperator].
 func RequireKey(keys []string, query string, failures *Limiter) gin.HandlerFunc {
-	hashes, names := make([][sha256.Size]byte, len(keys)), make([]string, len(keys))
-	for i, key := range keys {
-		hashes[i], names[i] = sha256.Sum256([]byte(key)), Fingerprint(key)
-	}
+	all := newNamedSecrets(keys)
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
 		if query != "" && c.GetHeader("Authorization") == "" {
@@ -111,7 +108,12 @@ func RequireKey(keys []string, query string, failures *Limiter) gin.HandlerFunc 
 			refuseCredential(c, failures, bearerChallenge, "A key is required: Authorization: Bearer <key>.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, bearerChallenge, "key", "The key is wrong.")
+		name, ok := all.findSecret(raw)
+		if !ok {
+			refuseCredential(c, failures, bearerChallenge, "The key is wrong.")
+			return
+		}
+		NoteCaller(c, name, "key")
 	}
 }
 
@@ -121,31 +123,45 @@ func Fingerprint(key string) string {
 	return "key#" + hex.EncodeToString(hash[:4])
 }
 
-// acceptNamed accepts a request with one of the secrets. role is the caller's name in the access log.
-func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter,
-	challenge, role, wrong string) {
-	i := indexOf(hashes, raw)
-	if i < 0 {
-		refuseCredential(c, failures, challenge, wrong)
-		return
+// namedSecrets are secrets whose holders logs and events name by a [Fingerprint].
+type namedSecrets struct {
+	hashes [][sha256.Size]byte
+	names  []string
+}
+
+func newNamedSecrets(secrets []string) namedSecrets {
+	s := namedSecrets{make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))}
+	for i, secret := range secrets {
+		s.hashes[i], s.names[i] = sha256.Sum256([]byte(secret)), Fingerprint(secret)
 	}
-	NoteCaller(c, names[i], role)
+	return s
+}
+
+// findSecret returns the name of a secret. It takes the same time whichever secret it is.
+func (s namedSecrets) findSecret(raw string) (name string, ok bool) {
+	i := indexOf(s.hashes, raw)
+	if i < 0 {
+		return "", false
+	}
+	return s.names[i], true
 }
 
 // RequireSecret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's
 // [Fingerprint] with [Caller]. failures is as in [RequireOperator].
 func RequireSecret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
 	challenge := header + ` realm="director"`
-	hashes, names := make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))
-	for i, secret := range secrets {
-		hashes[i], names[i] = sha256.Sum256([]byte(secret)), Fingerprint(secret)
-	}
+	all := newNamedSecrets(secrets)
 	return func(c *gin.Context) {
 		raw := c.GetHeader(header)
 		if raw == "" { // An empty secret in the configuration must not match it.
 			refuseCredential(c, failures, challenge, "The header "+header+" is missing.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, challenge, "secret", "The header "+header+" is wrong.")
+		name, ok := all.findSecret(raw)
+		if !ok {
+			refuseCredential(c, failures, challenge, "The header "+header+" is wrong.")
+			return
+		}
+		NoteCaller(c, name, "secret")
 	}
 }

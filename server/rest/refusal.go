@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"context"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/internal/base/fault"
@@ -20,5 +22,16 @@ func reportRefusals(refused func(fault.Refusal)) gin.HandlerFunc {
 			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + routePattern(c), Code: s.problemCode,
 			Region: s.region, Mode: s.mode, Detail: ProblemOf(s.cause).Detail, RequestID: s.requestID,
 		})
+	}
+}
+
+// NoteRefusals is a middleware that calls noted with the problem of a request that was answered with an error, after
+// the answer was written. The context outlives that of the request.
+func NoteRefusals(noted func(ctx context.Context, p Problem)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Next()
+		if s := scopeOf(c); s.problemCode != "" && s.cause != nil {
+			noted(context.WithoutCancel(c.Request.Context()), ProblemOf(s.cause))
+		}
 	}
 }

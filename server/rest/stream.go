@@ -16,8 +16,8 @@ const (
 )
 
 // AllowWaiting is the middleware of calls that may wait before they answer. It replaces the server's write deadline,
-// which is for short calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits. One
-// that is no GET belongs behind [Bodies.Read] or [DropBody], too.
+// which is for short calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits.
+// One that is no GET belongs behind [Bodies.Read] or [DropBody], too.
 func AllowWaiting(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
