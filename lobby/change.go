@@ -127,6 +127,7 @@ func findMember(members []Member, session string) (Member, bool) {
 	return members[at], true
 }
 
+// withoutMember returns a new list: the room of before an action that fails shares the old one.
 func withoutMember(members []Member, session string) []Member {
 	left := make([]Member, 0, len(members))
 	for _, m := range members {

@@ -127,6 +127,7 @@ func (c *canonicalJSON) lowerKind(names []string) {
 
 // arrayIndex returns the array index that a key is: a canonical decimal from 0 to 4294967294.
 func arrayIndex(key string) (uint32, bool) {
+	// Before it is parsed: "007" is a number, but a name in JavaScript.
 	if key == "" || len(key) > len("4294967294") || (key[0] == '0' && key != "0") || key[0] < '0' || key[0] > '9' {
 		return 0, false
 	}

@@ -15,6 +15,7 @@ var typedLetters = strings.NewReplacer("0", "Q", "O", "Q", "2", "Z", "5", "S", "
 // CodeOf returns the code of a random number, such as "KX7-4ZM".
 func CodeOf(random uint64) string {
 	code := make([]byte, 0, codeLength+1)
+	// 64 bits are so many more than six letters need that all codes are about equally likely.
 	for i := range codeLength {
 		if i == codeLength/2 {
 			code = append(code, '-')

@@ -75,7 +75,7 @@ func (t *Types) readConfiguration(config []byte) error {
 		if err != nil {
 			return fmt.Errorf("room type %q: %w", e.key, err)
 		}
-		t.byName[e.key] = typ
+		t.byName[e.key] = typ // also in place of a built-in type
 	}
 	return nil
 }
@@ -87,6 +87,7 @@ func (t *Types) readType(name string, config json.RawMessage) (Type, error) {
 		return Type{}, err
 	}
 	at := slices.IndexFunc(entries, func(e entry) bool { return e.key == "logic" })
+	// Configurations that were written for Nexis have no logic.
 	if at < 0 {
 		return t.readTemplate(name, entries, config)
 	}

@@ -62,4 +62,5 @@ func incrementBy(data json.RawMessage) int64 {
 	return int64(min(max(n, -maxSafe), maxSafe))
 }
 
+// addSaturated stays within the whole numbers that JavaScript knows: the counter is in the state that clients read.
 func addSaturated(a, b int64) int64 { return min(max(a+b, -maxSafe), maxSafe) }

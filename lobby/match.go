@@ -137,6 +137,7 @@ func (match) succeedMember(r *Room, old, m Member, o Options) error {
 	return nil
 }
 
+// OnLeave changes nothing: takeMember has deleted the member's key, and the match goes on without it.
 func (match) OnLeave(*Room, Member) error { return nil }
 
 func (match) OnAway(r *Room, m Member) error { return notePresence(r, m) }

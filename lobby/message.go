@@ -9,6 +9,7 @@ import (
 const maxMessageType = 128 // bytes
 
 func (m Message) checkForm() (Message, error) {
+	// Every member gets it in JSON, which has no other text.
 	m.Type = strings.ToValidUTF8(m.Type, "\uFFFD")
 	if m.Type == "" || len(m.Type) > maxMessageType {
 		return m, Invalid("type", "must have 1 to %d bytes", maxMessageType)

@@ -123,6 +123,7 @@ const (
 // else is 2.
 func ClampSize(asked any) int {
 	n, ok := asked.(float64)
+	// min and max return NaN as it is, and no int is like it.
 	if !ok || math.IsNaN(n) {
 		return minMatch
 	}

@@ -24,4 +24,5 @@ func (p party) queue(r *Room, _ Member, f fields) error {
 	return p.enqueueMembers(r, q)
 }
 
+// resetAfterMatch changes nothing: the cards of a party have no readiness.
 func (party) resetAfterMatch(*Room) {}

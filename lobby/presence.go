@@ -35,6 +35,7 @@ func (t *Types) leaveRoom(r *Room, session string) error {
 		return nil
 	}
 	r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session})
+	// Without a logic, of a type that another process is configured for, the member leaves all the same.
 	if logic := t.logicOf(r); logic != nil {
 		return logic.OnLeave(r, m)
 	}

@@ -16,7 +16,7 @@ const (
 	maxSanctionReason = 100
 )
 
-// IsOver reports whether the sanction has ended at a time.
+// IsOver reports whether the sanction has ended at a time. At the zero time, none has.
 func (s Sanction) IsOver(now time.Time) bool {
 	return !s.EndsAt.IsZero() && !now.IsZero() && !s.EndsAt.After(now)
 }

@@ -29,7 +29,7 @@ func (l Listed) WithDecodedValues() Listed {
 	return l
 }
 
-// isEqual reports whether a client would be shown the same.
+// isEqual reports whether a client would be shown the same. CreatedAt only orders rooms.
 func (l Listed) isEqual(other Listed) bool {
 	return l.ID == other.ID && l.Type == other.Type && l.MemberCount == other.MemberCount &&
 		l.MaxMembers == other.MaxMembers && l.IsLocked == other.IsLocked && bytes.Equal(l.Metadata, other.Metadata)

@@ -49,6 +49,7 @@ func (s State) JSONBytes() int {
 // Clone returns a copy whose keys may be set and deleted. It shares the values with s: nobody changes the bytes of a
 // value.
 func (s State) Clone() State {
+	// maps.Clone keeps nil, in which no key can be set.
 	if s == nil {
 		return State{}
 	}

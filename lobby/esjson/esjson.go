@@ -110,6 +110,7 @@ func AppendNumber(dst []byte, n float64) []byte {
 		return append(dst, "null"...)
 	case n == 0:
 		return append(dst, '0') // -0, too
+	// The bounds from which ECMA-262 writes an exponent.
 	case size >= 1e21 || size < 1e-6:
 		return appendExponent(dst, n)
 	}
@@ -140,6 +141,7 @@ func AppendString(dst []byte, s string) []byte {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
+		// A U+FFFD that is in the text has three bytes, and is copied.
 		if c < utf8.RuneSelf || (r == utf8.RuneError && size == 1) {
 			dst = appendEscaped(append(dst, s[plain:i]...), r)
 			plain = i + size

@@ -73,7 +73,7 @@ func (a *access) authenticateCaller(service string, c caller) error {
 	case opens:
 		return nil
 	// Only callers that are refused are counted: valid credentials work from any address.
-	case a.failureLimiter.Take(networkKey(c.peerAddr)) > 0:
+	case a.failureLimiter.Take(rest.AddressKey(c.peerAddr.Unmap())) > 0:
 		return errTooMany
 	case known:
 		return status.Error(codes.PermissionDenied, "these credentials do not open the "+service+" service")
@@ -124,13 +124,4 @@ func namesOf(c *x509.Certificate) []string {
 		names = append(names, c.Subject.CommonName)
 	}
 	return names
-}
-
-// networkKey returns the key that failures are counted by. The owner of one IPv6 address usually has all of its /64.
-func networkKey(addr netip.Addr) string {
-	addr = addr.Unmap().WithZone("")
-	if prefix, err := addr.Prefix(64); err == nil && addr.Is6() {
-		return prefix.String()
-	}
-	return addr.String()
 }

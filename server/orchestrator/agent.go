@@ -182,9 +182,17 @@ func (c *conversation) takeReply(e *effects, s state) {
 	}
 	c.missedPolls = 0
 	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heardAt.Sub(c.polledAt)})
+	applies := s.isFull
+	if s.isFull {
+		why, refused := c.refusalOf(s)
+		if refused {
+			e.notes = append(e.notes, why)
+			applies = false
+		}
+	}
 	switch {
 	// Even an equal state is a job: only the lane knows what the database has.
-	case s.isFull && c.mayApply(e, s):
+	case applies:
 		c.hasState, c.acceptedSeq = true, s.seq
 		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
 	case c.hasState:
@@ -192,22 +200,20 @@ func (c *conversation) takeReply(e *effects, s state) {
 	}
 }
 
-// mayApply reports whether a full state may be applied. A state that may not be applied still proves that the agent
+// refusalOf returns why a full state may not be applied, if so. A state that is refused still proves that the agent
 // answers.
-func (c *conversation) mayApply(e *effects, s state) bool {
+func (c *conversation) refusalOf(s state) (why note, refused bool) {
 	err := s.checkLimits()
 	if err == nil {
 		err = c.checkKey(&s.snapshot)
 	}
 	switch {
 	case err != nil:
-		e.notes = append(e.notes, note{outcome: outcomeRefused, topic: topicState, cause: err.Error()})
-		return false
+		return note{outcome: outcomeRefused, topic: topicState, cause: err.Error()}, true
 	case c.hasState && s.seq <= c.acceptedSeq:
-		e.notes = append(e.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
-		return false
+		return note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"}, true
 	}
-	return true
+	return note{}, false
 }
 
 // takeAck accepts the answer to a command of this connection, once, even after the command's timeout.

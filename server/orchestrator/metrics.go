@@ -16,7 +16,7 @@ type metrics struct {
 	commandSeconds           *prometheus.HistogramVec
 	closedConns              *prometheus.CounterVec
 	bytes                    *prometheus.CounterVec
-	receivedBytes, sentBytes prometheus.Counter // bytes
+	receivedBytes, sentBytes prometheus.Counter // of bytes, by direction
 	panics                   *prometheus.CounterVec
 }
 

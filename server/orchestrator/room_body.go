@@ -23,14 +23,18 @@ func (r *createRequest) UnmarshalJSON(body []byte) error {
 	if hasProto(members) {
 		return errInvalid
 	}
-	var ok bool
-	if r.room.Type, ok = asText(members["type"]); !ok || r.room.Type == "" {
+	roomType, ok := asText(members["type"])
+	if !ok || roomType == "" {
 		return errInvalid
 	}
-	if id, given := members["roomId"]; given {
-		if r.room.RoomID, ok = asText(id); !ok || r.room.RoomID == "" {
+	r.room.Type = roomType
+	// Absent: the store makes one.
+	if value, given := members["roomId"]; given {
+		id, ok := asText(value)
+		if !ok || id == "" {
 			return errInvalid
 		}
+		r.room.RoomID = id
 	}
 	if placement, given := members["placement"]; given {
 		return r.readPlacement(placement)

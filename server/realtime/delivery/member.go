@@ -262,7 +262,8 @@ func (m *member) takeAcks(b *batch) {
 		return
 	}
 	for _, ack := range acks {
-		if m.snapshotPolicy.takeAck(b.now, ack.seq, ack.checksum, m.sentSeq, m.sentChecksum) {
+		again := m.snapshotPolicy.takeAck(b.now, ack.seq, ack.checksum, m.sentSeq, m.sentChecksum)
+		if again {
 			m.snapshotDue = true
 			m.room.metrics.countSnapshot("ack")
 		}

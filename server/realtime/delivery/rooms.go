@@ -74,10 +74,11 @@ func (o *openRooms) enterRoom(j *joining) {
 func (o *openRooms) queueJoin(j *joining) {
 	for {
 		r, isNew := o.openRoom(j.answer)
-		if r.inbox.runSoon(func(b *batch) { r.receiveJoin(b, j) }) {
-			if isNew {
-				o.log.requestRead(r) // for what happened before Watch
-			}
+		queued := r.inbox.runSoon(func(b *batch) { r.receiveJoin(b, j) })
+		if queued && isNew {
+			o.log.requestRead(r) // for what happened before Watch
+		}
+		if queued {
 			return
 		}
 		// Its last member left just now, and its goroutine is about to do the same.
