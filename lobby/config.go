@@ -214,6 +214,7 @@ func readState(typ *Type, raw json.RawMessage) error {
 	return nil
 }
 
+// readQueue reads what the lobbies of a type queue for if their owners say nothing.
 func readQueue(typ *Type, raw json.RawMessage) error {
 	entries, err := readObject(raw)
 	if err != nil {

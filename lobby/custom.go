@@ -32,6 +32,7 @@ func setMemberData(r *Room, m Member, f fields) (err error) {
 	return nil
 }
 
+// memberData checks what a member wants shown of itself; nil stays nil.
 func memberData(r *Room, field string, raw json.RawMessage) (json.RawMessage, error) {
 	if raw == nil {
 		return nil, nil

@@ -128,6 +128,7 @@ func (t *Types) hasOwner(r *Room) bool {
 	return ok
 }
 
+// changeRoom changes what the change says, and shows it to the members of rooms with an owner.
 func (t *Types) changeRoom(r *Room, c Change) error {
 	// First, because it alone can fail.
 	if c.MaxMembers != nil {

@@ -188,6 +188,7 @@ func relaySaying(r *Room, msg Message, f fields) error {
 	return nil
 }
 
+// inviteMember invites a player. It changes nothing for one that is in the room.
 func inviteMember(r *Room, m Member, f fields) error {
 	name, err := f.requiredText("player", maxPlayer)
 	if err != nil {
@@ -234,6 +235,7 @@ func lockRoom(r *Room, _ Member, f fields) error {
 	return nil
 }
 
+// kickMember removes another member, and bans its player if the owner asks for that.
 func (g group) kickMember(r *Room, m Member, f fields) error {
 	session, err := otherMember(r, m, f)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 const maxMessageType = 128 // bytes
 
+// checkForm returns a message as members get it. Errors: code invalid, [ErrTooLarge].
 func (m Message) checkForm() (Message, error) {
 	// Every member gets it in JSON, which has no other text.
 	m.Type = strings.ToValidUTF8(m.Type, "\uFFFD")

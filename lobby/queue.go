@@ -143,6 +143,7 @@ func attributesOf(f fields) (json.RawMessage, error) {
 	return slices.Clone(raw), nil
 }
 
+// latenciesOf reads latencies in milliseconds by region; nil: there are none.
 func latenciesOf(f fields) (map[string]float64, error) {
 	raw := f.rawField("latencies")
 	if raw == nil {

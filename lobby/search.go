@@ -99,6 +99,7 @@ func (f fields) rawOrEmpty(name string) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
+// parseFilter reads a condition for each key of the metadata; nil admits every room.
 func parseFilter(raw json.RawMessage) (map[string]condition, error) {
 	if raw == nil {
 		return nil, nil //nolint:nilnil // none is no error

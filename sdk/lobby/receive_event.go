@@ -48,14 +48,18 @@ func (c *Client) takeMessage(f frame) {
 		return
 	}
 	event := decodeEvent(f, func(e *Message) { e.Room = f.Room })
-	if e, is := event.(Message); is && c.noteHeard(e) && e.Repeated {
-		return
+	if e, is := event.(Message); is {
+		wasHeard := c.noteHeard(e)
+		// Others that are not newer are published: only what is marked as repeated was sent before.
+		if wasHeard && e.Repeated {
+			return
+		}
 	}
 	c.publishEvent(event)
 }
 
-// noteHeard reports whether a message is not newer than those that the client has heard in its room.
-func (c *Client) noteHeard(e Message) bool {
+// noteHeard notes a message, and reports whether it is not newer than those that the client has heard in its room.
+func (c *Client) noteHeard(e Message) (wasHeard bool) {
 	var at heardMessage
 	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.logPosition, &at.entryIndex); n != 2 { //nolint:mnd // both
 		return false
@@ -80,7 +84,8 @@ func (c *Client) takeLeft(f frame) {
 	if json.Unmarshal(f.Payload, &left) != nil {
 		return
 	}
-	if left.Self = left.Session == c.Status().Session; left.Self {
+	left.Self = left.Session == c.Status().Session
+	if left.Self {
 		c.forgetRoom(f.Room)
 	}
 	c.publishEvent(left)

@@ -17,7 +17,8 @@ const (
 )
 
 // errOtherList means that the client watches another list instead.
-var errOtherList = errors.New("lobby: another call watches: a client watches one search and one list of friends at a time")
+var errOtherList = errors.New("lobby: another call watches: " +
+	"a client watches one search and one list of friends at a time")
 
 // watch is a list that is kept up to date. What the caller has not taken yet is bounded by the length of the list.
 type watch struct {
@@ -80,7 +81,8 @@ func followList[Item any](ctx context.Context, c *Client, l list[Item], show fun
 	defer c.endWatch(ctx, l.eventName, w, l.end)
 	items := map[string]Item{}
 	for {
-		if c.isNewLink(w) {
+		isNew := c.adoptLink(w)
+		if isNew {
 			all, err := l.begin(ctx)
 			if err != nil {
 				return err
@@ -139,8 +141,9 @@ func (c *Client) endWatch(ctx context.Context, event string, w *watch, end func(
 	}
 }
 
-// isNewLink reports whether the list has to begin on the present connection, and forgets what came on the former one.
-func (c *Client) isNewLink(w *watch) bool {
+// adoptLink makes the present connection that of the list, and forgets what came on another one. It reports whether the
+// list has to begin anew.
+func (c *Client) adoptLink(w *watch) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.startedOn != nil && w.startedOn == c.currentLink {

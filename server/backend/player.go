@@ -79,6 +79,7 @@ type playerAnswer struct {
 	UpdatedBy    string         `json:"updated_by"`
 }
 
+// storePlayer replaces all that is stored of one player.
 func (f face) storePlayer(ctx context.Context, in rest.In[playerRequest]) (playerAnswer, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
@@ -116,6 +117,7 @@ type batchAnswer struct {
 	Changed int `json:"changed"`
 }
 
+// putAll replaces what is stored of several players, in one transaction. The store sorts them before it locks rows.
 func (f face) putAll(ctx context.Context, in rest.In[batchRequest]) (batchAnswer, error) {
 	players := make([]db.StoredPlayer, 0, len(in.Body.Players))
 	for sub, p := range in.Body.Players {
@@ -133,6 +135,7 @@ func (f face) showPlayer(ctx context.Context, in rest.In[rest.None]) (playerAnsw
 	return f.readPlayer(ctx, sub)
 }
 
+// readPlayer returns what is stored of a player. Errors: NotFound, "player_unknown".
 func (f face) readPlayer(ctx context.Context, sub string) (playerAnswer, error) {
 	found, err := f.store.StoredPlayers(ctx, f.region, []string{sub})
 	if err != nil {

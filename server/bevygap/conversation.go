@@ -81,7 +81,10 @@ func (f *Face) serveConversation(ctx context.Context, c *conversation) {
 // sendEnding sends the last frame, and returns how the request has ended: a client that has left before it read the
 // frame gets no server.
 func (c *conversation) sendEnding(e ending) ending {
-	if e == clientLeft || c.outlet.sendLast(e) != nil {
+	if e == clientLeft {
+		return clientLeft
+	}
+	if err := c.outlet.sendLast(e); err != nil {
 		return clientLeft
 	}
 	return e
@@ -113,8 +116,10 @@ func (f *Face) limitWait(ctx context.Context) (limited context.Context, stop fun
 	return ctx, func() { release(); cancel(nil); overdue() }
 }
 
+// decideEnding identifies the player and seats it, again each time that its seat is lost, and returns how the request
+// ends.
 func (c *conversation) decideEnding(ctx context.Context) ending {
-	if c.outlet.sendFrame(acknowledged) != nil {
+	if err := c.outlet.sendFrame(acknowledged); err != nil {
 		return clientLeft
 	}
 	ctx, stop := c.face.limitWait(ctx)

@@ -34,7 +34,7 @@ func (c *conversation) awaitSeat(ctx context.Context) (*db.Placement, *failure) 
 		case state.Recorded && startsNone(ctx, state.Outlook):
 			return nil, newFailure(http.StatusServiceUnavailable, "no servers of this version are started now")
 		}
-		if c.reportProgress(ctx, state) != nil {
+		if err := c.reportProgress(ctx, state); err != nil {
 			return nil, nil
 		}
 		// Changes may come faster than reports are allowed: the timer sends what is left out now.

@@ -58,6 +58,7 @@ type refusedClient struct {
 	Result   db.SeatResult `json:"result"`
 }
 
+// reportClients stores who is connected to a netcode server, unless a list with a higher seq came first.
 func (f face) reportClients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
 	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return clientsAnswer{}, err

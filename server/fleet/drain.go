@@ -22,6 +22,7 @@ func (r *drainRequest) Validate(c *rest.Check) {
 	c.That(r.Drain != nil, "drain", "is required and must be true or false")
 }
 
+// drainInstance begins or ends the drain of an instance, which keeps new players away and its sessions running.
 func (f face) drainInstance(ctx context.Context, in rest.In[drainRequest]) (status, error) {
 	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return status{}, err

@@ -22,6 +22,7 @@ func (r *heartbeatRequest) Validate(c *rest.Check) {
 	checkLoad(c, r.Load)
 }
 
+// takeHeartbeat renews the lease of an instance, and with it a credential that is due.
 func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
 	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return status{}, err

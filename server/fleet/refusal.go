@@ -34,6 +34,7 @@ func isTransient(p rest.Problem) bool {
 
 const maxRefusal = 500 // bytes
 
+// refusalText returns a problem as a row can hold it: valid UTF-8 of at most maxRefusal bytes.
 func refusalText(p rest.Problem) string {
 	text := p.Code + ": " + p.Detail
 	for _, e := range p.Errors {

@@ -125,6 +125,7 @@ var statuses = map[db.SeatResult]int{
 	db.SeatNotHolder: http.StatusConflict,
 }
 
+// reportSeats records who has joined and who has left a session, in this order, and then whether it has ended.
 func (f face) reportSeats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
 	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return seatsAnswer{}, err

@@ -102,6 +102,7 @@ func (k credential) opensService(service string) bool {
 	return k.serviceName == "" || service == "" || k.serviceName == service
 }
 
+// byCertificate judges a certificate that TLS has verified. Without configured names, any opens every service.
 func (a *access) byCertificate(service string, state *tls.ConnectionState) (opens, known bool) {
 	if !a.acceptsCertificates || state == nil || len(state.VerifiedChains) == 0 {
 		return false, false

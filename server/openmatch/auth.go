@@ -65,6 +65,8 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	return config, nil
 }
 
+// makeAccess reads the credentials of the options. Errors: callers of other machines would need none though OpenToAll
+// is not set; a token is too short.
 func (s *Server) makeAccess() error {
 	o := s.options
 	if addr := o.Exposed(); addr != "" {

@@ -137,6 +137,7 @@ type queueingConn struct {
 	lastEnded atomic.Int64 // when the last call ended, or the connection began, in Unix nanoseconds
 }
 
+// wrapConn returns a connection whose answers are counted. closeIdle never closes that of the gateway.
 func (q *sendQueues) wrapConn(conn net.Conn) *queueingConn {
 	_, gateway := conn.(gatewayConn)
 	c := &queueingConn{Conn: conn, queues: q, isGateway: gateway}
@@ -190,6 +191,7 @@ func (c *queueingConn) Close() error {
 	return c.Conn.Close()
 }
 
+// detachAnswers returns the answers on a connection that is being closed. Later ones are not queued on it.
 func (c *queueingConn) detachAnswers() (left []*queuedAnswer) {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()

@@ -54,6 +54,7 @@ type eventStream struct {
 	sentCursor opsview.EventCursor // the last cursor that the caller has
 }
 
+// run sends pages until the caller disconnects or the replica stops.
 func (s *eventStream) run(ctx context.Context) error {
 	read, beat := time.NewTicker(followEvery), time.NewTicker(beatEvery)
 	defer read.Stop()

@@ -66,6 +66,7 @@ type profileVersion struct {
 	RetiredAt *time.Time `json:"retired_at,omitempty"`
 }
 
+// showProfile returns a version of a profile with its document, by default the live one.
 func (f face) showProfile(ctx context.Context, in rest.In[rest.None]) (profileVersion, error) {
 	// No version has the number 0: it stands for the live one.
 	wanted := 0
@@ -113,6 +114,7 @@ func checkReason(c *rest.Check, reason string) {
 		"must have at most 500 characters, and no control characters")
 }
 
+// applyProfile stores a document as the next version of a profile and makes it live, or the shadow of the live one.
 func (f face) applyProfile(ctx context.Context, in rest.In[applyRequest]) (profileChange, error) {
 	if in.Param("name") == schemaName {
 		return profileChange{}, invalidError("name", "must not be "+schemaName+": no call could read this profile")
@@ -138,6 +140,7 @@ func (r *rollbackRequest) Validate(c *rest.Check) {
 	checkReason(c, r.Reason)
 }
 
+// rollBackProfile makes an earlier version live.
 func (f face) rollBackProfile(ctx context.Context, in rest.In[rollbackRequest]) (profileChange, error) {
 	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
 	if err != nil {

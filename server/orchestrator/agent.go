@@ -113,6 +113,8 @@ func (c *conversation) tickPoll() (e effects) {
 	return e
 }
 
+// sendPoll asks for the state of the agent: the whole state each fullEvery polls, otherwise only if it differs from the
+// known one.
 func (c *conversation) sendPoll(e *effects) {
 	c.pollCount++
 	c.polledAt, c.unansweredPoll = c.now(), pollsPrefix+strconv.Itoa(c.pollCount)
@@ -128,6 +130,7 @@ func (c *conversation) sendPoll(e *effects) {
 	e.frames = append(e.frames, p.encodeFrame())
 }
 
+// countMiss counts a poll without an answer, of which the third in a row ends the connection.
 func (c *conversation) countMiss(e *effects) {
 	c.missedPolls++
 	e.notes = append(e.notes, note{outcome: outcomeMissed})
@@ -254,6 +257,7 @@ func (c *conversation) sendCommand(cmd command) (e effects, ok bool) {
 	return e, true
 }
 
+// forgetOldest forgets the command that was sent first of those that wait for their acks.
 func (c *conversation) forgetOldest() {
 	oldest, number := "", c.sentCount+1
 	for id, s := range c.unackedCommands {

@@ -145,6 +145,7 @@ func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time
 	return nil
 }
 
+// joinAgent lists the agent by a whole state: the first one, or the one with which an agent that was doubted answers.
 func (l *lane) joinAgent(ctx context.Context, c *content, received time.Time) error {
 	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
 		Ref: l.agentRef, KeyFingerprint: l.agentKey.fingerprint, KeyID: l.agentKey.rowID, Content: c.agent,
@@ -189,6 +190,7 @@ func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 // maxFailureBytes limits the stored part of an agent's error text.
 const maxFailureBytes = 1024
 
+// recordAck stores the result of a command, and notes what the next state of the agent is compared with.
 func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 	id, err := uuid.Parse(j.command.id)
 	if err != nil {

@@ -23,6 +23,7 @@ func (s *Server) serveReplicas(ctx context.Context) {
 	}.Run(ctx)
 }
 
+// beginReplica makes the next id of this replica.
 func (s *Server) beginReplica(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -130,6 +131,7 @@ func (r *replica) stopSockets(ctx context.Context) {
 	r.stopLanes()
 }
 
+// endReplica records that the id ends. Its agents stay listed for keptBeats heartbeats, until they have reconnected.
 func (r *replica) endReplica(ctx context.Context) {
 	// ctx may have ended, and the agents should not wait until the lease runs out.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)

@@ -68,6 +68,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	return errors.Join(err, s.http.Close())
 }
 
+// waitForRun waits until Run has returned, and cuts the remaining connections when ctx ends.
 func (s *Server) waitForRun(ctx context.Context) error {
 	select {
 	case <-s.runEnded:
@@ -93,6 +94,7 @@ func (s *Server) refreshKeys(ctx context.Context) {
 	}.Run(ctx)
 }
 
+// refreshKeysOnce reads the keys, and closes the connections of this replica whose key is no longer among them.
 func (s *Server) refreshKeysOnce(ctx context.Context) error {
 	rows, err := s.options.Store.AgentKeys(ctx, s.options.Region)
 	if err != nil {

@@ -61,6 +61,7 @@ func (s *socket) countNotes(e effects) {
 	}
 }
 
+// startLane runs the lane in a goroutine, unless one runs or there is no job. It is called with mu locked.
 func (s *socket) startLane() {
 	if s.laneIsRunning || len(s.queuedJobs.queuedJobs) == 0 {
 		return

@@ -115,6 +115,7 @@ func publicAddr(addr netip.Addr) netip.Addr {
 	return addr
 }
 
+// placeParty seats the caller with its party, or answers with the seats that they have.
 func (f face) placeParty(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
 	rest.NoteScope(ctx, in.Body.Region, in.Body.Mode)
 	req, err := in.Body.placeRequest(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)

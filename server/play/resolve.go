@@ -25,6 +25,8 @@ type resolveAnswer struct {
 	Netcode *netcodeAnswer `json:"netcode,omitempty"` // for games whose servers take connect tokens
 }
 
+// resolveSeat exchanges a session handle for the caller's session token, and for a connect token where the server takes
+// such.
 func (f face) resolveSeat(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
 	sub := rest.Caller(ctx)
 	r, err := f.store.Resolve(ctx, *in.Body.SessionHandle, sub)

@@ -113,6 +113,7 @@ func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []
 	return &estimate{P50: t.P50.Seconds(), P90: t.P90.Seconds(), Samples: t.SampleCount}
 }
 
+// readTimes returns the waiting times by profile, which are older than estimatesFor only while they cannot be read.
 func (e *estimates) readTimes(ctx context.Context) map[string][]db.WaitingTime {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -105,6 +105,7 @@ func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 	return l.readNow(ctx)
 }
 
+// readNow reads the list whatever its age. It is called with mu locked.
 func (l *LiveProfiles) readNow(ctx context.Context) error {
 	// Before the statement: a version that goes live while it runs may be missing from it.
 	began := time.Now()

@@ -46,6 +46,7 @@ func (f ticketFace) showTicket(ctx context.Context, in rest.In[rest.None]) (tick
 	return f.awaitTicket(ctx, id, w)
 }
 
+// awaitTicket answers when the ticket has another state than the caller knows, or at the end of its time to wait.
 func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (ticket, error) {
 	// Before the first reading: a change between the two would be missed otherwise.
 	follower, err := f.tickets.Hub.Follow(id)

@@ -40,6 +40,7 @@ func jsonOfKey(k query.ProjectKey, secret string) keyJSON {
 	return j
 }
 
+// createKey makes a key, whose scopes are those of the request, each once.
 func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error) {
 	scopes := scopesOf(in.Body.Scopes)
 	if len(scopes) == 0 {
@@ -77,6 +78,8 @@ type rotation struct {
 	Grace any `json:"grace_seconds"`
 }
 
+// rotateKey replaces a key by a new one. The old one mints no tokens any more; those that it has minted are accepted
+// for the grace.
 func (f *face) rotateKey(ctx context.Context, in rest.In[rotation]) (reply, error) {
 	grace, isNumber := in.Body.Grace.(float64)
 	// Refused and not defaulted as a ttl is: with the default, 0, the old key would end at once.
@@ -99,6 +102,7 @@ type keyStatus struct {
 	Scopes  []string `json:"scopes"`
 }
 
+// keyStatus answers servers that verify tokens by themselves whether the key of a token still counts.
 func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	s := keyStatus{Project: textOf(in.Query("project_id")), Key: textOf(in.Query("key_id")), Scopes: []string{}}
 	if s.Project == "" || s.Key == "" {

@@ -78,6 +78,7 @@ func (c *conn) sendFrame(class delivery.PushClass, out wire.Outgoing) {
 	c.queueParcel(parcel{pushClass: class, roomID: out.Room, frames: [][]byte{encoded}, byteCount: len(encoded)})
 }
 
+// queueParcel queues a parcel, and closes a connection whose outbox is full of what must not be dropped.
 func (c *conn) queueParcel(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,6 +27,7 @@ func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
 	}
 }
 
+// joinRoom makes the session a member of a room, which it makes if there is none of the id.
 func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	roomType, failed := e.RoomType(defaultRoomType)
 	if failed != nil {

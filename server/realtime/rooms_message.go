@@ -13,6 +13,7 @@ const (
 	maxMessageType  = 128     // bytes
 )
 
+// sendMessage sends a message to a room; a line of chat passes the hook of the operator first, if there is one.
 func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
@@ -44,6 +45,7 @@ func messageType(e wire.Envelope) (string, *wire.Failure) {
 	return text, nil
 }
 
+// sendRoomBytes sends bytes to a room, as base64.
 func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {

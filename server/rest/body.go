@@ -178,6 +178,7 @@ func checkFormMedia(h http.Header) error {
 	return nil
 }
 
+// fillFrom reads a body to its end, or one byte beyond maxBody. Its error is a *Problem.
 func (b *bodyBuffer) fillFrom(src io.Reader) error {
 	b.Reset()
 	b.limitedSource = io.LimitedReader{R: src, N: maxBody + 1}

@@ -34,6 +34,7 @@ func decodeBody(r *http.Request, into any) error {
 	return parseBody(body.Bytes(), into)
 }
 
+// parseBody is [decodeBody] for a body that was read.
 func parseBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return notJSON("the body is not valid UTF-8")

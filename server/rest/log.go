@@ -42,6 +42,7 @@ func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
 	}
 }
 
+// accessLevel tells defects, which are answered 500, from what passes, such as a database that is away.
 func accessLevel(c *gin.Context, quiet []string) slog.Level {
 	switch status := c.Writer.Status(); {
 	case status == http.StatusInternalServerError:

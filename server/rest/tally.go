@@ -25,6 +25,7 @@ type tally struct {
 // strangers on the internet look.
 var untallied = []string{"/healthz", "/readyz", "/health", "/metrics", routeUnmatched}
 
+// countRequest counts an answered request. A caller that left before its answer was not refused.
 func (t *tally) countRequest(route, method string, status int) {
 	if t == nil || slices.Contains(untallied, route) {
 		return

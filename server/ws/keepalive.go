@@ -40,13 +40,17 @@ type keepAlive struct {
 	pingsRunning sync.WaitGroup
 }
 
+// pingAndJudge sends one ping, and sets the timer for the next unless the client is silent.
 func (k *keepAlive) pingAndJudge() {
-	if !k.mayPing() {
+	begun := k.beginPing()
+	if !begun {
 		return
 	}
 	defer k.pingsRunning.Done()
 	goOn := true
-	if k.pings.Guard.Do(k.pings.Goroutine, func() error { goOn = k.pingOnce(); return nil }) != nil {
+	err := k.pings.Guard.Do(k.pings.Goroutine, func() error { goOn = k.pingOnce(); return nil })
+	// A panic: nothing would notice any more that the client is gone.
+	if err != nil {
 		k.conn.Cut()
 		return
 	}
@@ -57,8 +61,8 @@ func (k *keepAlive) pingAndJudge() {
 	}
 }
 
-// mayPing returns false after stopPings, which waits for a ping that may be sent.
-func (k *keepAlive) mayPing() bool {
+// beginPing counts a ping, for which stopPings waits. It returns false after stopPings.
+func (k *keepAlive) beginPing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.isStopped {

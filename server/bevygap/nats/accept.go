@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/server/rest"
 )
 
 // acceptPause is how long the listener rests after an error that passes, such as too many open files.
@@ -77,6 +78,7 @@ func (s *Server) serveSocket(socket net.Conn) {
 	}
 }
 
+// serveConn serves a connection that was admitted. A panic ends this connection alone.
 func (s *Server) serveConn(c *conn) {
 	if !s.conns.Add(c.id, c) {
 		c.closeSocket()
@@ -99,7 +101,7 @@ func (s *Server) refuseConn(c *conn, err error) {
 	}
 	cause := why.cause
 	// Only wrong credentials count: a game server whose deployment is over has a right one.
-	if why == errCredential && s.failureLimiter.Take(addressKey(c.clientAddress)) > 0 {
+	if why == errCredential && s.failureLimiter.Take(rest.AddressKey(c.clientAddress)) > 0 {
 		cause = "throttled"
 	}
 	s.metrics.refusedConns.WithLabelValues(cause).Inc()

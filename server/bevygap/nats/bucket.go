@@ -91,11 +91,8 @@ func (g *gameServer) moveClient(ctx context.Context, stream, key string, joins b
 	if !ok {
 		return errBadKey.message(), nil
 	}
-	change := g.leaveClient
-	if joins {
-		change = g.joinClient
-	}
-	if !change(client) {
+	counted := g.changeClient(client, joins)
+	if !counted {
 		return errTooMany.message(), nil
 	}
 	return g.ackMessage(stream), g.settlePending(ctx)

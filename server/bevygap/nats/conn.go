@@ -157,7 +157,8 @@ const inboxPrefix = "_INBOX."
 // addSubscription also names the process: a client has one inbox, which it subscribes to again after it has
 // reconnected, and a process that has restarted has another one.
 func (c *conn) addSubscription(op operation) error {
-	if !c.subscriptions.addPattern(op.sid, op.subject) {
+	added := c.subscriptions.addPattern(op.sid, op.subject)
+	if !added {
 		return errSubscriptions
 	}
 	if !strings.HasPrefix(op.subject, inboxPrefix) {
@@ -165,12 +166,15 @@ func (c *conn) addSubscription(op operation) error {
 	}
 	// Hashed, since a boot id has a bound, and an inbox is as long as the client likes.
 	digest := sha256.Sum256([]byte(op.subject))
-	if c.gameServer.beginProcess("nats-" + hex.EncodeToString(digest[:16])) {
+	begins := c.gameServer.beginProcess("nats-" + hex.EncodeToString(digest[:16]))
+	if begins {
 		close(c.processKnown)
 	}
 	return nil
 }
 
+// answerPublish answers what was published, where the client subscribes to the reply's subject. Errors: errLeft,
+// errSlow; the connection's.
 func (c *conn) answerPublish(ctx context.Context, op operation) error {
 	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
 	// Without an inbox there is no place to answer to, and without the process, which it names, nothing can be stored.
@@ -206,7 +210,8 @@ func (c *conn) keepLease(ctx context.Context) {
 	isRegistered, pause := c.renewLease(ctx), rand.N(c.beatInterval())
 	for isRegistered {
 		pinged := time.Now()
-		if c.writeWhole(pingLine) != nil || !wait.For(ctx, pause) {
+		err := c.writeWhole(pingLine)
+		if err != nil || !wait.For(ctx, pause) {
 			return
 		}
 		pause = c.beatInterval()

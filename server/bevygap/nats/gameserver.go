@@ -67,13 +67,8 @@ func (g *gameServer) hasBegun() bool {
 	return g.bootID != ""
 }
 
-// joinClient adds a client. It returns false if there are too many.
-func (g *gameServer) joinClient(client uint64) bool { return g.changeClient(client, true) }
-
-// leaveClient removes a client.
-func (g *gameServer) leaveClient(client uint64) bool { return g.changeClient(client, false) }
-
-// changeClient notes that a client has joined or left. One that leaves is kept until the next list, see list.
+// changeClient notes that a client has joined or left. One that leaves is kept until the next list, see list. It
+// returns false, and notes nothing, if there are too many clients.
 func (g *gameServer) changeClient(client uint64, isHere bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,11 +14,8 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
-	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
-
-func addressKey(a netip.Addr) string { return rest.AddressKey(a) }
 
 // shakeHands sends INFO, begins TLS where it is served, and reads the credential. Everything must arrive in time,
 // however slowly. Errors: a *refusal; others if the client breaks it off.

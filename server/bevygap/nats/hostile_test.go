@@ -220,11 +220,11 @@ func TestClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := &gameServer{clientIsHere: map[uint64]bool{}}
 	for id := range uint64(maxClients) {
-		require.True(t, g.joinClient(id+1))
+		require.True(t, g.changeClient(id+1, true))
 	}
-	require.False(t, g.joinClient(maxClients+1))
-	require.True(t, g.joinClient(1), "it is one of them")
-	require.True(t, g.leaveClient(2))
+	require.False(t, g.changeClient(maxClients+1, true))
+	require.True(t, g.changeClient(1, true), "it is one of them")
+	require.True(t, g.changeClient(2, false))
 }
 
 func FuzzConnection(f *testing.F) {

@@ -105,7 +105,8 @@ func (g *gameServer) registerProcess(ctx context.Context) error {
 		}
 		return err
 	}
-	if g.noteRegistered(r.CertDigest, out.Incarnation) {
+	isNew := g.noteRegistered(r.CertDigest, out.Incarnation)
+	if isNew {
 		g.log.LogAttrs(ctx, slog.LevelInfo, "game server registered",
 			slog.String("incarnation", out.Incarnation.String()))
 	}
@@ -127,6 +128,8 @@ func (g *gameServer) recallClients(ctx context.Context) error {
 	return nil
 }
 
+// reportList stores the list of clients. It returns nil also where the process has to be registered first, which asks
+// for the list again.
 func (g *gameServer) reportList(ctx context.Context) error {
 	list := g.list()
 	res, err := g.store.ReportClients(ctx, list)
@@ -140,7 +143,9 @@ func (g *gameServer) reportList(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if !g.noteStored(list, res.RefusedClients) {
+	isCurrent := g.noteStored(list, res.RefusedClients)
+	// The newer list that is due has refused clients of its own.
+	if !isCurrent {
 		return nil
 	}
 	for _, r := range res.RefusedClients {

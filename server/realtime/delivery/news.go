@@ -119,6 +119,7 @@ func (n *newsReader) takeAsked() (asked []db.SessionEpoch, all bool) {
 	return n.sessions.refsOf(ids), false
 }
 
+// readPage reads the news of sessions and has each act on its own. A session without news has no invitations any more.
 func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.SessionEpoch) error {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()

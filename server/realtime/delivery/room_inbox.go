@@ -82,6 +82,7 @@ func (q *roomInbox) publishPosition(applied int64) (dropped int64) {
 	return dropped
 }
 
+// runJobs runs batches of jobs until none is queued.
 func (q *roomInbox) runJobs() {
 	for {
 		// Only this goroutine changes who is in the room, and it runs no job now.

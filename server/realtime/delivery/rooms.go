@@ -71,6 +71,7 @@ func (o *openRooms) enterRoom(j *joining) {
 	o.deliverAnswer(j.answer)
 }
 
+// queueJoin queues the job by which a session enters its room, and opens another room where that one has retired.
 func (o *openRooms) queueJoin(j *joining) {
 	for {
 		r, isNew := o.openRoom(j.answer)
