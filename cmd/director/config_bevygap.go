@@ -14,35 +14,28 @@ import (
 
 // bevygapSettings returns the settings of what bevygap's clients call.
 func (c *Config) bevygapSettings() []setting {
-	return []setting{
-		{flag: "bevygap", section: sectionBevygap, start: true, commands: byServers,
-			value: choiceValue(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
+	return inSection(sectionBevygap, byServers, []setting{
+		{flag: "bevygap", start: true, value: choiceValue(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
 			help: "Whether clients of bevygap are served. tokens: they need an access token; guests: clients without " +
 				"one are new players, who can start servers that cost money. `director dev` serves guests"},
-		{flag: "bevygap-wait", section: sectionBevygap, commands: byServers,
-			value: durationValue(&c.Bevygap.WaitLimit, time.Second, 10*time.Minute),
-			help:  "How long a request waits for a server before it fails with code 408 or 409"},
-		{flag: "bevygap-per-address", section: sectionBevygap, commands: byServers,
-			value: integerValue(&c.Bevygap.PerAddress, 1, 1_000_000),
+		{flag: "bevygap-wait", value: durationValue(&c.Bevygap.WaitLimit, time.Second, 10*time.Minute),
+			help: "How long a request waits for a server before it fails with code 408 or 409"},
+		{flag: "bevygap-per-address", value: integerValue(&c.Bevygap.PerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in " +
 				"30 s on average; further ones fail with code 429"},
-		{flag: "bevygap-client-ip", section: sectionBevygap, commands: byServers,
-			value: trustingValue(&c.Bevygap.TrustClientIP),
+		{flag: "bevygap-client-ip", value: trustingValue(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},
-		{flag: "bevygap-default", section: sectionBevygap, commands: byServers,
-			value: gameVersion(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
+		{flag: "bevygap-default", value: gameVersion(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
 			help: "The app version for POST /matchmaker/wannaplay, whose requests name none. Not set: that path answers " +
 				"404"},
-		{flag: "bevygap-nats-addr", section: sectionBevygap, start: true, commands: byServers,
-			value: addressValue(&c.NATS.Addr),
+		{flag: "bevygap-nats-addr", start: true, value: addressValue(&c.NATS.Addr),
 			help: "The address for game servers with bevygap's plugin, which connect as to a NATS server. Not set: they are " +
 				"not served, except by `director dev` at 127.0.0.1:4222"},
-		{flag: "bevygap-nats-url", section: sectionBevygap, start: true, commands: byCallers | byDeploy,
-			value: natsURL(&c.NATSURL),
+		{flag: "bevygap-nats-url", start: true, commands: byCallers | byDeploy, value: natsURL(&c.NATSURL),
 			help: "Where the game servers of app versions with `compat: bevygap` reach this address, from wherever they " +
 				"run. Required for them, except with process alone: its servers are on this machine"},
-	}
+	})
 }
 
 // natsURL is where game servers with bevygap's plugin connect.

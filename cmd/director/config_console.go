@@ -15,42 +15,33 @@ import (
 // consoleSettings returns the settings of the operators' console. Those of a login with OpenID Connect have no effect
 // without an issuer.
 func (c *Config) consoleSettings() []setting {
-	return []setting{
-		{flag: "console-addr", section: sectionConsole, start: true, commands: byServers,
-			value: addressValue(&c.Console.Addr),
+	return inSection(sectionConsole, byServers, []setting{
+		{flag: "console-addr", start: true, value: addressValue(&c.Console.Addr),
 			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:8090"},
-		{flag: "console-url", section: sectionConsole, start: true, commands: byServers,
-			value: urlValue(&c.Console.Options.URL),
+		{flag: "console-url", start: true, value: urlValue(&c.Console.Options.URL),
 			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
 				"OIDC issuer, which sends browsers back to /login/callback there"},
-		{flag: "console-session-ttl", section: sectionConsole, commands: byServers,
-			value: durationValue(&c.Console.Options.SessionTTL, time.Minute, 7*day),
-			help:  "How long a login lasts"},
-		{flag: "console-oidc-issuer", section: sectionConsole, commands: byServers, value: urlValue(&c.OIDC.Issuer),
+		{flag: "console-session-ttl", value: durationValue(&c.Console.Options.SessionTTL, time.Minute, 7*day),
+			help: "How long a login lasts"},
+		{flag: "console-oidc-issuer", value: urlValue(&c.OIDC.Issuer),
 			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not " +
 				"set: only tokens of operators log in"},
-		{flag: "console-oidc-client-id", section: sectionConsole, commands: byServers,
-			value: lineValue(&c.OIDC.ClientID),
-			help:  "The client that the issuer knows the console as"},
-		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, commands: byServers,
-			value: hiddenText(&c.OIDC.ClientSecret),
-			help:  "Its secret. Not set: a public client"},
-		{flag: "console-oidc-scopes", section: sectionConsole, commands: byServers,
-			value: listValue(&c.OIDC.Scopes, "scopes"),
-			help:  "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
-		{flag: "console-oidc-claim", section: sectionConsole, commands: byServers,
-			value: textValue(&c.OIDC.RoleClaim, "text"),
+		{flag: "console-oidc-client-id", value: lineValue(&c.OIDC.ClientID),
+			help: "The client that the issuer knows the console as"},
+		{flag: "console-oidc-client-secret", secret: true, value: hiddenText(&c.OIDC.ClientSecret),
+			help: "Its secret. Not set: a public client"},
+		{flag: "console-oidc-scopes", value: listValue(&c.OIDC.Scopes, "scopes"),
+			help: "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
+		{flag: "console-oidc-claim", value: textValue(&c.OIDC.RoleClaim, "text"),
 			help: "The claim of the ID token that decides the role, a text or a list. Dots lead into objects, as in " +
 				"realm_access.roles"},
-		{flag: "console-oidc-operators", section: sectionConsole, commands: byServers,
-			value: listValue(&c.OIDC.Operators, "values of the claim, or *"),
-			help:  "The values of the claim that make somebody an operator; * is everybody whom the issuer knows"},
-		{flag: "console-oidc-viewers", section: sectionConsole, commands: byServers,
-			value: listValue(&c.OIDC.Viewers, "values of the claim, or *"),
+		{flag: "console-oidc-operators", value: listValue(&c.OIDC.Operators, "values of the claim, or *"),
+			help: "The values of the claim that make somebody an operator; * is everybody whom the issuer knows"},
+		{flag: "console-oidc-viewers", value: listValue(&c.OIDC.Viewers, "values of the claim, or *"),
 			help: "The values of the claim that make somebody a viewer, who changes nothing; * is everybody whom the " +
 				"issuer knows"},
-	}
+	})
 }
 
 // consoleOptions returns nil if the console is not served.

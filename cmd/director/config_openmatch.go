@@ -10,77 +10,68 @@ import (
 
 // openMatchSettings returns the settings of the Open Match server.
 func (c *Config) openMatchSettings() []setting {
-	return []setting{
-		{flag: "grpc-addr", section: sectionOpenMatch, start: true, commands: byServers,
-			value: addressesValue(&c.OpenMatch.Addrs),
+	return inSection(sectionOpenMatch, byServers, []setting{
+		{flag: "grpc-addr", start: true, value: addressesValue(&c.OpenMatch.Addrs),
 			help: "The gRPC addresses for Open Match's clients. Setting them also serves their REST API under /v1/ at " +
 				"the API's address. Each address serves all services: `:50503,:50504,:50505` are Open Match's own " +
 				"ports. Not set: Open Match is not served"},
-		{flag: "om-tokens", section: sectionOpenMatch, secret: true, start: true, commands: byServers,
-			value: secretsValue(&c.OpenMatch.Tokens),
+		{flag: "om-tokens", secret: true, start: true, value: secretsValue(&c.OpenMatch.Tokens),
 			help: "The secrets that Open Match's clients send as `authorization: Bearer …`. The prefix `frontend=`, " +
 				"`backend=` or `query=` limits a secret to that service"},
-		{flag: "om-client-ca", section: sectionOpenMatch, commands: byServers,
-			value: textValue(&c.OpenMatch.ClientCA, "a PEM file"),
-			help:  "The CA of client certificates, with which clients need no token. It requires TLS"},
-		{flag: "om-clients", section: sectionOpenMatch, commands: byServers,
-			value: listValue(&c.OpenMatch.ClientNames,
-				"names in certificates, with frontend=, backend= or query= before them"),
+		{flag: "om-client-ca", value: textValue(&c.OpenMatch.ClientCA, "a PEM file"),
+			help: "The CA of client certificates, with which clients need no token. It requires TLS"},
+		{flag: "om-clients", value: listValue(&c.OpenMatch.ClientNames,
+			"names in certificates, with frontend=, backend= or query= before them"),
 			help: "The DNS, URI or common names of client certificates that are accepted, and for which service. Not " +
 				"set: every certificate of the CA, for all services"},
-		{flag: "om-open", section: sectionOpenMatch, commands: byServers, value: booleanValue(&c.OpenMatch.OpenToAll),
+		{flag: "om-open", value: booleanValue(&c.OpenMatch.OpenToAll),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and " +
 				"change all tickets"},
 		// Of every process that has to do with tickets, also where no client of Open Match is served.
-		{flag: "om-region", section: sectionOpenMatch, commands: byLoops | byProfiles,
-			value: gameRegion(&c.Server.Universe),
-			help:  "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
-		{flag: "om-registration", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
+		{flag: "om-region", commands: byLoops | byProfiles, value: gameRegion(&c.Server.Universe),
+			help: "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
+		{flag: "om-registration", fleetWide: true, commands: byLoops,
 			value: durationValue(&c.OpenMatch.Registration, 0, time.Minute),
 			help: "How long a synchronization cycle accepts further FetchMatches calls. No ticket is in two matches of " +
 				"one cycle"},
-		{flag: "om-collection", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
+		{flag: "om-collection", fleetWide: true, commands: byLoops,
 			value: durationValue(&c.OpenMatch.Collection, 10*time.Millisecond, 10*time.Minute),
 			help:  "How long match functions may run after that"},
-		{flag: "om-pending-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops | byProfiles,
+		{flag: "om-pending-for", fleetWide: true, commands: byLoops | byProfiles,
 			value: durationValue(&c.Database.Timing.PendingFor, 10*time.Millisecond, day),
 			help:  "Tickets of a match that is not assigned return to the queue after this time"},
-		{flag: "om-backfill-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
+		{flag: "om-backfill-for", fleetWide: true, commands: byLoops,
 			value: durationValue(&c.Database.Timing.BackfillFor, 0, day),
 			help: "A backfill that is not acknowledged for four fifths of this time expires. 0: of the time of " +
 				"om-pending-for"},
-		{flag: "om-assigned-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
+		{flag: "om-assigned-for", fleetWide: true, commands: byLoops,
 			value: durationValue(&c.Database.Timing.AssignedFor, 10*time.Millisecond, 30*day),
 			help:  "How long an assigned ticket, and the final state of a player's ticket, can still be read"},
-		{flag: "om-max-watchers", section: sectionOpenMatch, commands: byServers,
-			value: integerValue(&c.Server.MaxWaiters, 1, 1_000_000),
+		{flag: "om-max-watchers", value: integerValue(&c.Server.MaxWaiters, 1, 1_000_000),
 			help: "The number of WatchAssignments calls in a replica, at about 15 KiB each (45 KiB with garbage), and " +
 				"of players' calls that wait for a ticket, and of game servers' calls that wait for sessions, each; " +
 				"further calls get an error and should use another replica"},
-		{flag: "om-functions", section: sectionOpenMatch, commands: byLoops,
+		{flag: "om-functions", commands: byLoops,
 			value: listValue(&c.OpenMatch.FunctionHosts, "hosts (*. for all below), addresses or CIDRs"),
 			help: "The hosts of match functions that callers of FetchMatches and profiles may name. While all listeners " +
 				"are on loopback, functions on loopback need no entry; otherwise they need one such as localhost or " +
 				"127.0.0.1"},
-		{flag: "om-function-ca", section: sectionOpenMatch, commands: byLoops,
-			value: textValue(&c.OpenMatch.FunctionCA, "a PEM file"),
+		{flag: "om-function-ca", commands: byLoops, value: textValue(&c.OpenMatch.FunctionCA, "a PEM file"),
 			help: "The CA of match functions, which are then called with TLS, and of an evaluator at grpcs:// or " +
 				"https://. Not set: match functions are called in plain text, and the system's CAs verify an " +
 				"evaluator's certificate"},
-		{flag: "om-evaluator", section: sectionOpenMatch, commands: byLoops,
-			value: evaluatorURL(&c.OpenMatch.EvaluatorURL),
+		{flag: "om-evaluator", commands: byLoops, value: evaluatorURL(&c.OpenMatch.EvaluatorURL),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default " +
 				"evaluator, by score"},
 		// Also of commands that decode tickets: they have to see the players whom the loop sees.
-		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, commands: byLoops | byExplain | byReplay,
+		{flag: "om-player-arg", fleetWide: true, commands: byLoops | byExplain | byReplay,
 			value: textValue(&c.Server.PlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any " +
 				"number"},
-		{flag: "ticket-lease", section: sectionOpenMatch, fleetWide: true, commands: byServers,
-			value: durationOrNone(&c.Server.TicketLease, day),
+		{flag: "ticket-lease", fleetWide: true, value: durationOrNone(&c.Server.TicketLease, day),
 			help: "A ticket of POST /tickets expires when none of its players has waited for it for this time. 0: only " +
 				"when its time in the queue is over"},
-	}
+	})
 }
 
 // openMatchOptions returns nil if Open Match is not served.

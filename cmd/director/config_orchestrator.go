@@ -13,48 +13,42 @@ import (
 // orchestratorSettings returns the settings of the orchestrator of Rivalis game servers. They can also be set by the
 // names of upstream's orchestrator.
 func (c *Config) orchestratorSettings() []setting {
-	return []setting{
+	return inSection(sectionRivalis, byServers, []setting{
 		{flag: "orchestrator-addr", upstream: upstream{[]string{"FLEET_HOST", "FLEET_PORT"}, upstreamAddr},
-			section: sectionRivalis, start: true, commands: byServers,
+			start: true,
 			value: addressValue(&c.Orchestrator.Options.Addr),
 			help: "The address for Rivalis agents, their REST and SSE. FLEET_HOST and FLEET_PORT default to 0.0.0.0 and " +
 				"7350 if the other one is set. Not set: Rivalis is not served, except by `director dev` at " +
 				"127.0.0.1:7350"},
-		{flag: "orchestrator-agent-keys", aliases: []string{"FLEET_AGENT_KEY"}, section: sectionRivalis, secret: true,
-			start: true, commands: byServers,
+		{flag: "orchestrator-agent-keys", aliases: []string{"FLEET_AGENT_KEY"}, secret: true, start: true,
 			value: agentKeys(&c.Orchestrator.Options.AgentKeys),
 			help: "The keys that agents connect with, in addition to those of `director agents key create`; several " +
 				"during a rotation"},
-		{flag: "orchestrator-admin-keys", aliases: []string{"FLEET_ADMIN_KEY"}, section: sectionRivalis, secret: true,
-			start: true, commands: byServers,
+		{flag: "orchestrator-admin-keys", aliases: []string{"FLEET_ADMIN_KEY"}, secret: true, start: true,
 			value: secretsValue(&c.Orchestrator.AdminKeys),
 			help: "The keys of callers of the REST API, sent as `authorization: Bearer …`. Required with an address, " +
 				"unless the API is off"},
 		{flag: "orchestrator-heartbeat", upstream: translatedVariable("FLEET_HEARTBEAT_MS", withMilliseconds),
-			section: sectionRivalis, fleetWide: true, commands: byServers,
-			value: durationValue(&c.Orchestrator.Options.Heartbeat, 20*time.Millisecond, time.Hour),
+			fleetWide: true,
+			value:     durationValue(&c.Orchestrator.Options.Heartbeat, 20*time.Millisecond, time.Hour),
 			help: "How often an agent is polled. After two polls without a reply it is stale, after three it is " +
 				"disconnected. FLEET_HEARTBEAT_MS is in milliseconds"},
 		{flag: "orchestrator-command-timeout",
-			upstream: translatedVariable("FLEET_COMMAND_TIMEOUT_MS", withMilliseconds),
-			section:  sectionRivalis, fleetWide: true, commands: byServers,
-			value: durationValue(&c.Orchestrator.CommandTimeout, 20*time.Millisecond, time.Hour),
-			help:  "The time in which an agent must acknowledge a command. FLEET_COMMAND_TIMEOUT_MS is in milliseconds"},
-		{flag: "orchestrator-cors-origins", aliases: []string{"FLEET_CORS_ORIGINS"}, section: sectionRivalis,
-			commands: byServers,
-			value:    listValue(&c.Orchestrator.CORSOrigins, "origins such as https://ops.example, or *"),
-			help:     "The origins of web pages that may call this API from a browser"},
-		{flag: "orchestrator-sse-query-auth", aliases: []string{"FLEET_SSE_QUERY_AUTH"}, section: sectionRivalis,
-			commands: byServers,
-			value:    booleanValue(&c.Orchestrator.SSEQueryAuth),
-			help:     "Accept ?key= on GET /v1/events, for browsers' EventSource. Proxies may then log the key"},
-		{flag: "orchestrator-api", section: sectionRivalis, commands: byServers,
-			value: negatedValue(&c.Orchestrator.NoAPI),
-			help:  "Serve REST and SSE in addition to the agents. /healthz and /readyz are always served"},
-		{flag: "orchestrator-region", section: sectionRivalis, commands: byServers | byAgents,
-			value: gameRegion(&c.Orchestrator.Options.Region),
-			help:  "The region of the fleet. Replicas with the same region act as one orchestrator"},
-	}
+			upstream:  translatedVariable("FLEET_COMMAND_TIMEOUT_MS", withMilliseconds),
+			fleetWide: true,
+			value:     durationValue(&c.Orchestrator.CommandTimeout, 20*time.Millisecond, time.Hour),
+			help:      "The time in which an agent must acknowledge a command. FLEET_COMMAND_TIMEOUT_MS is in milliseconds"},
+		{flag: "orchestrator-cors-origins", aliases: []string{"FLEET_CORS_ORIGINS"},
+			value: listValue(&c.Orchestrator.CORSOrigins, "origins such as https://ops.example, or *"),
+			help:  "The origins of web pages that may call this API from a browser"},
+		{flag: "orchestrator-sse-query-auth", aliases: []string{"FLEET_SSE_QUERY_AUTH"},
+			value: booleanValue(&c.Orchestrator.SSEQueryAuth),
+			help:  "Accept ?key= on GET /v1/events, for browsers' EventSource. Proxies may then log the key"},
+		{flag: "orchestrator-api", value: negatedValue(&c.Orchestrator.NoAPI),
+			help: "Serve REST and SSE in addition to the agents. /healthz and /readyz are always served"},
+		{flag: "orchestrator-region", commands: byServers | byAgents, value: gameRegion(&c.Orchestrator.Options.Region),
+			help: "The region of the fleet. Replicas with the same region act as one orchestrator"},
+	})
 }
 
 // upstreamAddr makes an address of upstream's two variables, with upstream's defaults for the one that is not set. If

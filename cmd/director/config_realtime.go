@@ -15,93 +15,80 @@ import (
 
 // realtimeSettings returns the settings of the realtime lobby. They can also be set by the names of Nexis.
 func (c *Config) realtimeSettings() []setting {
-	return []setting{
-		{flag: "realtime-addr", section: sectionRealtime, start: true, commands: byServers,
-			value: addressValue(&c.Realtime.Addr),
+	return inSection(sectionRealtime, byServers, []setting{
+		{flag: "realtime-addr", start: true, value: addressValue(&c.Realtime.Addr),
 			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by " +
 				"`director dev` at 127.0.0.1:4000"},
-		{flag: "realtime-control-addr", section: sectionRealtime, start: true, commands: byServers,
-			value: addressValue(&c.Projects.Addr),
+		{flag: "realtime-control-addr", start: true, value: addressValue(&c.Projects.Addr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
-		{flag: "realtime-region", section: sectionRealtime, commands: byServers | byProjects | byApply,
-			value: gameRegion(&c.Realtime.Region),
-			help:  "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
-		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, commands: byServers,
+		{flag: "realtime-region", commands: byServers | byProjects | byApply, value: gameRegion(&c.Realtime.Region),
+			help: "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
+		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"},
 			value: choiceValue(&c.Realtime.AuthMode, realtime.AuthRequired, realtime.AuthOptional,
 				realtime.AuthDisabled),
 			help: "Which clients need a token. optional: a client may be anonymous, but a token that it presents must " +
 				"be valid; disabled: tokens are not verified"},
-		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime,
+		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"},
 			secret: true, fleetWide: true, start: true, commands: byServers | byProjects,
 			value: signingSecret(&c.Realtime.MasterSecret),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. " +
 				"Required with either address, unless only the secrets of keys sign or no client needs a token. " +
 				"`openssl rand -hex 24` makes one"},
-		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime,
-			secret: true, start: true, commands: byServers,
+		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"},
+			secret: true, start: true,
 			value: secretsValue(&c.Projects.Options.Tokens),
 			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a " +
 				"rotation. Required with its address"},
-		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime,
+		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"},
 			secret: true, fleetWide: true, commands: byServers | byProjects,
 			value: projectSecrets(&c.Realtime.ProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
 		{flag: "realtime-require-key", upstream: translatedVariable("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
-			section: sectionRealtime, commands: byServers,
 			value: booleanValue(&c.Realtime.RequireKey),
 			help:  "Refuse tokens that name no key. Without a key a token cannot be revoked"},
-		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, section: sectionRealtime,
-			commands: byServers,
-			value:    textValue(&c.Realtime.KeyScope, "text"),
-			help:     "The scope that the key of a token must have"},
-		{flag: "realtime-key-secrets-only", section: sectionRealtime, fleetWide: true, commands: byServers | byProjects,
+		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"},
+			value: textValue(&c.Realtime.KeyScope, "text"),
+			help:  "The scope that the key of a token must have"},
+		{flag: "realtime-key-secrets-only", fleetWide: true, commands: byServers | byProjects,
 			value: booleanValue(&c.Realtime.KeySecretsOnly),
 			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that " +
 				"mint tokens with the secret of a project, as with Nexis, then get none that is accepted"},
-		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"}, section: sectionRealtime,
-			commands: byServers,
-			value:    secondsValue(&c.Realtime.SessionTTL, 5*time.Second, day),
-			help:     "How long a client that lost its connection keeps its session, rooms and place in the queue"},
+		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"},
+			value: secondsValue(&c.Realtime.SessionTTL, 5*time.Second, day),
+			help:  "How long a client that lost its connection keeps its session, rooms and place in the queue"},
 		{flag: "realtime-ticket-ttl", aliases: []string{"NEXIS_MATCHMAKING_TICKET_TTL_SECONDS"},
-			section: sectionRealtime, commands: byServers,
 			value: secondsValue(&c.Realtime.TicketTTL, 0, day),
 			help: "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its " +
 				"session lasts"},
-		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime,
+		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"},
 			fleetWide: true, commands: byLoops | byRooms,
 			value: roomTypes(&c.RoomTypes),
 			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, " +
 				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
 				"state of a chat, as with Nexis"},
-		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, commands: byLoops | byRooms,
+		{flag: "realtime-conformance", fleetWide: true, commands: byLoops | byRooms,
 			value: booleanValue(&c.Realtime.Conformance),
 			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let " +
 				"`echo` and `position.update` reach members. `director dev` does"},
-		{flag: "realtime-origins", section: sectionRealtime, commands: byServers,
-			value: listValue(&c.Realtime.AllowedOrigins, "origins such as https://play.example"),
+		{flag: "realtime-origins", value: listValue(&c.Realtime.AllowedOrigins, "origins such as https://play.example"),
 			help: "The origins of web pages that may connect. Not set: any, because clients authenticate with tokens " +
 				"and not with cookies"},
-		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime,
-			commands: byServers,
-			value:    listValue(&c.Projects.Options.CORSOrigins, "origins such as https://ops.example, or *"),
-			help:     "The origins of web pages that may call the control API from a browser. Not set: none"},
-		{flag: "realtime-text-hook", section: sectionRealtime, secret: true, commands: byServers,
-			value: hookURL(&c.Realtime.TextHook),
+		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"},
+			value: listValue(&c.Projects.Options.CORSOrigins, "origins such as https://ops.example, or *"),
+			help:  "The origins of web pages that may call the control API from a browser. Not set: none"},
+		{flag: "realtime-text-hook", secret: true, value: hookURL(&c.Realtime.TextHook),
 			help: "The URL of a service that checks what players say, such as https://user:password@filter.example/check. " +
 				"It gets each message of the type `say`, and answers `{\"allow\": true}` within a second. Not set: " +
 				"nothing is checked"},
-		{flag: "realtime-text-hook-fail-open", section: sectionRealtime, commands: byServers,
-			value: booleanValue(&c.Realtime.TextHookFailOpen),
-			help:  "Let through what the text hook could not check. Otherwise it is refused while the hook does not answer"},
-		{flag: "realtime-max-connections", section: sectionRealtime, commands: byServers,
-			value: integerValue(&c.Realtime.MaxConnections, 1, 1_000_000),
-			help:  "The number of clients connected to a replica; further ones get 503 and retry"},
-		{flag: "realtime-resume-by-key", section: sectionRealtime, commands: byServers,
-			value: booleanValue(&c.Realtime.ResumeByKey),
+		{flag: "realtime-text-hook-fail-open", value: booleanValue(&c.Realtime.TextHookFailOpen),
+			help: "Let through what the text hook could not check. Otherwise it is refused while the hook does not answer"},
+		{flag: "realtime-max-connections", value: integerValue(&c.Realtime.MaxConnections, 1, 1_000_000),
+			help: "The number of clients connected to a replica; further ones get 503 and retry"},
+		{flag: "realtime-resume-by-key", value: booleanValue(&c.Realtime.ResumeByKey),
 			help: "Any token of the same key resumes a session, as with Nexis. Otherwise only the same token or the " +
 				"same `sub` does"},
-	}
+	})
 }
 
 // secondsValue is a duration in which a number without a unit is seconds, as in the variables of Nexis.

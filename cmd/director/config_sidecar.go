@@ -14,50 +14,40 @@ import (
 // sidecarSettings returns the settings of the sidecar. What describes the game server may also be said by the game
 // server.
 func (c *Config) sidecarSettings() []setting {
-	return []setting{
-		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"}, section: sectionSidecar, commands: bySidecar,
+	return inSection(sectionSidecar, bySidecar, []setting{
+		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"},
 			value: listValue(&c.SidecarDirectors, "URLs such as https://director.example"),
 			help:  "The URLs of the director's replicas"},
-		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, section: sectionSidecar, secret: true,
-			commands: bySidecar,
-			value:    oneSecret(&c.GameServer.FleetToken),
+		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, secret: true,
+			value: oneSecret(&c.GameServer.FleetToken),
 			help: "The token of an enrolment, with which the game server gets a credential of its own, or the secret that " +
 				"game servers share. Give it in the environment: all users of the machine can read a command line"},
-		{flag: "sidecar-addr", section: sectionSidecar, commands: bySidecar, value: addressValue(&c.SidecarAddr),
+		{flag: "sidecar-addr", value: addressValue(&c.SidecarAddr),
 			help: "The loopback address at which the game server calls the sidecar over HTTP"},
-		{flag: "sidecar-lines-addr", section: sectionSidecar, commands: bySidecar,
-			value: addressValue(&c.SidecarLinesAddr),
+		{flag: "sidecar-lines-addr", value: addressValue(&c.SidecarLinesAddr),
 			help: "The loopback address at which the game server sends lines of text over TCP, such as 127.0.0.1:9358. " +
 				"Not set: only HTTP is served"},
-		{flag: "sidecar-instance-id", section: sectionSidecar, commands: bySidecar,
-			value: textValue(&c.GameServer.InstanceID, "text"),
+		{flag: "sidecar-instance-id", value: textValue(&c.GameServer.InstanceID, "text"),
 			help: "The name of the game server, unique in the fleet. Not set: the name of the host, which is the pod's " +
 				"in Kubernetes"},
-		{flag: "sidecar-endpoint", section: sectionSidecar, commands: bySidecar,
-			value: dialledValue(&c.GameServer.Endpoint),
-			help:  "The address at which players connect to the game server"},
-		{flag: "sidecar-region", section: sectionSidecar, commands: bySidecar, value: gameRegion(&c.GameServer.Region),
-			help: "The region of the game server"},
-		{flag: "sidecar-modes", section: sectionSidecar, commands: bySidecar,
-			value: listValue(&c.GameServer.Modes, "names of modes"),
-			help:  "The modes that the game server offers"},
-		{flag: "sidecar-capacity", section: sectionSidecar, commands: bySidecar,
-			value: integerValue(&c.GameServer.Capacity, 0, 1_000_000),
-			help:  "The number of players on the game server, over all sessions. 0: the game server says it"},
-		{flag: "sidecar-max-sessions", section: sectionSidecar, commands: bySidecar,
-			value: integerValue(&c.GameServer.MaxSessions, 0, 1_000_000),
-			help:  "The number of sessions on the game server. 0: no limit"},
-		{flag: "sidecar-heartbeat", section: sectionSidecar, commands: bySidecar,
+		{flag: "sidecar-endpoint", value: dialledValue(&c.GameServer.Endpoint),
+			help: "The address at which players connect to the game server"},
+		{flag: "sidecar-region", value: gameRegion(&c.GameServer.Region), help: "The region of the game server"},
+		{flag: "sidecar-modes", value: listValue(&c.GameServer.Modes, "names of modes"),
+			help: "The modes that the game server offers"},
+		{flag: "sidecar-capacity", value: integerValue(&c.GameServer.Capacity, 0, 1_000_000),
+			help: "The number of players on the game server, over all sessions. 0: the game server says it"},
+		{flag: "sidecar-max-sessions", value: integerValue(&c.GameServer.MaxSessions, 0, 1_000_000),
+			help: "The number of sessions on the game server. 0: no limit"},
+		{flag: "sidecar-heartbeat",
 			value: durationValue(&c.GameServer.HeartbeatEvery, 100*time.Millisecond, time.Minute),
 			help:  "The pause between heartbeats to the director: a third of its lease"},
-		{flag: "sidecar-health-within", section: sectionSidecar, commands: bySidecar,
-			value: durationValue(&c.Sidecar.HealthWithin, 0, time.Hour),
+		{flag: "sidecar-health-within", value: durationValue(&c.Sidecar.HealthWithin, 0, time.Hour),
 			help: "How long the game server may say nothing to the sidecar, once it is ready. Then it is taken for " +
 				"frozen, and its registration ends. 0s: for ever"},
-		{flag: "sidecar-grace", section: sectionSidecar, commands: bySidecar,
-			value: durationValue(&c.Sidecar.ShutdownGrace, 0, day),
-			help:  "How long players may play on after SIGTERM, or after a shutdown that says no time of its own"},
-	}
+		{flag: "sidecar-grace", value: durationValue(&c.Sidecar.ShutdownGrace, 0, day),
+			help: "How long players may play on after SIGTERM, or after a shutdown that says no time of its own"},
+	})
 }
 
 // gameServer returns what is known of the game server, its director, and whether the director has started it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,15 @@ type setting struct {
 	start     bool   // an installation starts with such settings: --help shows it, the others are in --help-all
 	commands  commandSet
 	value     value // the option that it sets, which has the default
+}
+
+// inSection fills in the section and the commands of the settings that have none of their own.
+func inSection(section string, commands commandSet, settings []setting) []setting {
+	for i := range settings {
+		settings[i].section = cmp.Or(settings[i].section, section)
+		settings[i].commands = cmp.Or(settings[i].commands, commands)
+	}
+	return settings
 }
 
 // upstream is the variables in which another system has a setting, in a syntax of its own. Installations that move from
