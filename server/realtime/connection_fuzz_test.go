@@ -34,7 +34,7 @@ func FuzzConnection(f *testing.F) {
 		if len(frame) > maxFrame {
 			return
 		}
-		r := v.rawFor(t)
+		r := v.raw(t)
 		r.text(`{"v":1,"codecs":["json"],"project_id":"p1"}`)
 		require.Equal(t, "handshake.ok", r.next().Type)
 		r.text(`{"v":1,"t":"room.join_or_create","rid":"joins","p":{"roomType":"lobby"}}`)

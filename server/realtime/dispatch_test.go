@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,60 +15,52 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-func inBothCodecs(t *testing.T, test func(t *testing.T, codec func(*realtimetest.Options))) {
-	t.Helper()
-	for _, name := range []string{"json", "msgpack"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, func(o *realtimetest.Options) { o.Codecs = []string{name} })
-		})
-	}
-}
-
 func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
-	inBothCodecs(t, func(t *testing.T, codec func(*realtimetest.Options)) {
-		t.Helper()
-		c := v.client(codec)
-		room := c.Join(t, "counter_plugin_room", "", nil)
-		for name, q := range map[string]struct {
-			kind, room string
-			p          map[string]any
-			code, text string
-		}{
-			"unknown": {"room.fly", "", nil, "unknown_type", "unknown message type"},
-			"no room": {"room.message", "", map[string]any{"type": "x"}, "room_required", "room id is required"},
-			"no such room": {"room.message", "elsewhere", map[string]any{"type": "x"}, "room_not_found",
-				"room not found"},
-			"not a member": {"room.leave", "nowhere", nil, "room_not_found", "room not found"},
-			"blank room":   {"room.join_or_create", "", map[string]any{"roomId": "a b"}, "invalid", ""},
-			"long room": {"room.join_or_create", "", map[string]any{"roomId": strings.Repeat("x", 129)}, "invalid",
-				""},
-			"odd type": {"room.join_or_create", "", map[string]any{"roomType": "no_such_type"},
-				"unsupported_room_type", "unsupported room type"},
-			"other type": {"room.join_or_create", "", map[string]any{"roomType": "echo_room", "roomId": room},
-				"unsupported_room_type", "unsupported room type"},
-			"no logic":   {"room.join_or_create", "", map[string]any{"roomType": "echo_room"}, "", ""},
-			"no type":    {"room.message", room, map[string]any{"data": 1}, "invalid", ""},
-			"bad base64": {"room.message.bytes", room, map[string]any{"type": "x", "data_b64": "a"}, "invalid", ""},
-			"large": {"room.message", room,
-				map[string]any{"type": "x", "data": strings.Repeat("x", wire.MaxPayload)}, "too_large",
-				"payload exceeds maximum size"},
-			"input": {"input.delta", room, map[string]any{"x": 1}, "refused", "not served here"},
-			"resync": {"state.resync", "elsewhere", map[string]any{"since": 1}, "not_a_member",
-				"client not found"},
-		} {
-			answer := c.Ask(t, q.kind, q.room, q.p)
-			require.Equal(t, q.code == "", answer.OK(), "%s: %v", name, answer)
-			require.Equal(t, q.code, answer.Code(), name)
-			if q.text != "" {
-				require.Equal(t, q.text, answer["error"], name)
+	for _, codec := range []string{"json", "msgpack"} {
+		t.Run(codec, func(t *testing.T) {
+			t.Parallel()
+			c := v.client(withCodec(codec))
+			room := c.Join(t, "counter_plugin_room", "", nil)
+			for name, q := range map[string]struct {
+				kind, room string
+				p          map[string]any
+				code, text string
+			}{
+				"unknown": {"room.fly", "", nil, "unknown_type", "unknown message type"},
+				"no room": {"room.message", "", map[string]any{"type": "x"}, "room_required", "room id is required"},
+				"no such room": {"room.message", "elsewhere", map[string]any{"type": "x"}, "room_not_found",
+					"room not found"},
+				"not a member": {"room.leave", "nowhere", nil, "room_not_found", "room not found"},
+				"blank room":   {"room.join_or_create", "", map[string]any{"roomId": "a b"}, "invalid", ""},
+				"long room": {"room.join_or_create", "", map[string]any{"roomId": strings.Repeat("x", 129)}, "invalid",
+					""},
+				"odd type": {"room.join_or_create", "", map[string]any{"roomType": "no_such_type"},
+					"unsupported_room_type", "unsupported room type"},
+				"other type": {"room.join_or_create", "", map[string]any{"roomType": "echo_room", "roomId": room},
+					"unsupported_room_type", "unsupported room type"},
+				"no logic":   {"room.join_or_create", "", map[string]any{"roomType": "echo_room"}, "", ""},
+				"no type":    {"room.message", room, map[string]any{"data": 1}, "invalid", ""},
+				"bad base64": {"room.message.bytes", room, map[string]any{"type": "x", "data_b64": "a"}, "invalid", ""},
+				"large": {"room.message", room,
+					map[string]any{"type": "x", "data": strings.Repeat("x", wire.MaxPayload)}, "too_large",
+					"payload exceeds maximum size"},
+				"input": {"input.delta", room, map[string]any{"x": 1}, "refused", "not served here"},
+				"resync": {"state.resync", "elsewhere", map[string]any{"since": 1}, "not_a_member",
+					"client not found"},
+			} {
+				answer := c.Ask(t, q.kind, q.room, q.p)
+				require.Equal(t, q.code == "", answer.OK(), "%s: %v", name, answer)
+				require.Equal(t, q.code, answer.Code(), name)
+				if q.text != "" {
+					require.Equal(t, q.text, answer["error"], name)
+				}
 			}
-		}
-		answer := c.Ask(t, "room.message", "echo_room:default", map[string]any{"type": "x"})
-		require.Equal(t, "no_logic", answer.Code())
-	})
+			answer := c.Ask(t, "room.message", "echo_room:default", map[string]any{"type": "x"})
+			require.Equal(t, "no_logic", answer.Code())
+		})
+	}
 }
 
 // Frames that are no envelopes are answered by their rid, in either codec and with either opcode.
@@ -252,19 +245,15 @@ func TestWithoutTheConformanceSwitchPositionsAreRefusedOnceAMinute(t *testing.T)
 	r.text(`{"v":1,"t":"echo","rid":"last","p":[1,"x",null]}`)
 	require.Equal(t, seen{Type: "error",
 		P: map[string]any{"reason": "not served here", "code": "refused", "room": "a"}}, r.next())
-	require.Equal(t, seen{Type: "rpc.response", RID: "last", P: map[string]any{"ok": true}}, answerOf(t, r))
-}
-
-// answerOf returns the next answer, whatever comes before.
-func answerOf(t *testing.T, r raw) seen {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for {
+	var answer seen
+	for answer.Type == "" { // the event before the answer has no object
 		_, frame, err := r.Read(ctx)
 		require.NoError(t, err)
 		if strings.Contains(string(frame), `"rpc.response"`) {
-			return parsed(t, frame)
+			require.NoError(t, json.Unmarshal(frame, &answer))
 		}
 	}
+	require.Equal(t, seen{Type: "rpc.response", RID: "last", P: map[string]any{"ok": true}}, answer)
 }

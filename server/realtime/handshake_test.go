@@ -58,7 +58,7 @@ func TestRefusedHandshakesAreAnErrorAndAClose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := v.raw()
+			r := v.raw(t)
 			r.text(c.frame)
 			frames, code := r.closed()
 			require.Equal(t, c.code, code)
@@ -97,7 +97,7 @@ func TestHandshakeOK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := v.raw()
+			r := v.raw(t)
 			require.NoError(t, r.Write(t.Context(), c.kind, []byte(c.frame)))
 			e := r.next()
 			require.Regexp(t, `^s-[0-9a-f]{16}$`, e.P["session_id"])
@@ -105,7 +105,7 @@ func TestHandshakeOK(t *testing.T) {
 			require.Equal(t, seen{Type: "handshake.ok", P: c.want}, e)
 		})
 	}
-	r := v.raw() // MessagePack is preferred, and binary
+	r := v.raw(t) // MessagePack is preferred, and binary
 	r.text(`{"v":1,"codecs":["json","msgpack"]}`)
 	kind, _, err := r.Read(t.Context())
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestHandshakeOK(t *testing.T) {
 func TestSilenceIsClosed(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.timing.handshakeTimeout = 50 * time.Millisecond })
-	frames, code := v.raw().closed()
+	frames, code := v.raw(t).closed()
 	require.Equal(t, closeTimeout, code)
 	require.Equal(t, "no handshake in time", frames[0].P["reason"])
 	require.Eventually(t, func() bool { return v.connSlots.Count() == 0 }, patience, time.Millisecond)
@@ -166,12 +166,12 @@ func TestFailuresAreChargedToTheAddress(t *testing.T) {
 	v := serve(t, func(o *Options) { o.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 2} })
 	tok := v.key("p1", "k1")
 	for range 2 {
-		r := v.raw()
+		r := v.raw(t)
 		r.text(`{"v":1,"codecs":["json"],"token":"x.y"}`)
 		_, code := r.closed()
 		require.Equal(t, closeToken, code)
 	}
-	r := v.raw()
+	r := v.raw(t)
 	r.text(`{"v":1,"codecs":["json"],"token":"x.y"}`)
 	frames, code := r.closed()
 	require.Empty(t, frames)
@@ -204,7 +204,7 @@ func TestTokensOfTheKeysOwnSecret(t *testing.T) {
 func TestAReplacedSessionIsAnnounced(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
-	r := v.raw()
+	r := v.raw(t)
 	r.text(`{"v":1,"codecs":["json"],"session_id":"s-0123456789abcdef"}`)
 	id := r.next().P["session_id"]
 	require.NotEqual(t, "s-0123456789abcdef", id)
@@ -216,7 +216,7 @@ func TestOddProjectsAreRefused(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.AuthMode = AuthDisabled })
 	for _, project := range []string{"a b", "a\x00", strings.Repeat("x", 129), "a\u2028b"} {
-		r := v.raw()
+		r := v.raw(t)
 		text, err := json.Marshal(map[string]any{"v": 1, "codecs": []string{"json"}, "project_id": project,
 			"token": base64.StdEncoding.EncodeToString([]byte("any"))})
 		require.NoError(t, err)

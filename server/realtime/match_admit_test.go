@@ -6,21 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
-const skilledDuel = `name: duel
-teams: [{name: red, players: 1}, {name: blue, players: 1}]
+// skilledDuel is the document of profile duel whose rules need values of the players.
+const skilledDuel = `teams: [{name: red, players: 1}, {name: blue, players: 1}]
 rules: [{near: skill, within: 100}, {latency: 60ms}]
 `
-
-func (v *served) apply(t *testing.T, document string) {
-	t.Helper()
-	must.Get(v.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"}, []byte(document),
-		false))(t)
-}
 
 // Pins sessions that wait for ever with a ticket that can be in no match of the profile of their room type, or whose
 // profile does not exist.
@@ -33,7 +25,7 @@ func TestSessionsDoNotQueueForNothing(t *testing.T) {
 		return c.Ask(t, "matchmaking.enqueue", "", p)
 	}
 	require.Equal(t, "profile_unknown", enqueue(first, map[string]any{}).Code())
-	a.apply(t, skilledDuel)
+	a.database.AddProfile("duel", skilledDuel)
 	near := map[string]any{"eu": float64(20)}
 	for want, p := range map[string]map[string]any{
 		"has no value of attribute skill": {"latencies": near},
@@ -47,9 +39,9 @@ func TestSessionsDoNotQueueForNothing(t *testing.T) {
 	require.Zero(t, a.database.Count("SELECT count(*) FROM tickets"))
 	require.True(t, enqueue(first, map[string]any{"latencies": near, "attributes": map[string]any{"skill": float64(1)}}).OK())
 
-	a.apply(t, "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	a.database.AddProfile("duel", "teams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
 	require.True(t, enqueue(second, map[string]any{}).OK(), "each replica judges by the version that is live")
-	a.apply(t, skilledDuel)
+	a.database.AddProfile("duel", skilledDuel)
 	require.Equal(t, "cannot_match", enqueue(a.client(), map[string]any{}).Code())
 }
 
@@ -57,7 +49,7 @@ func TestSessionsDoNotQueueForNothing(t *testing.T) {
 func TestPartiesDoNotQueueForNothing(t *testing.T) {
 	t.Parallel()
 	a, _ := matchmaking(t)
-	a.apply(t, skilledDuel)
+	a.database.AddProfile("duel", skilledDuel)
 	ada := a.client()
 	party := friends{room: "party:1", kind: "duel", size: 2, members: []*realtimetest.Client{ada}}
 	party.gather(t)

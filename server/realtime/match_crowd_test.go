@@ -88,12 +88,7 @@ func TestEveryoneEndsInOneMatchThoughAReplicaStops(t *testing.T) {
 		}
 	})
 	eachOf(t, all[half:], func(k *friends) { k.queue(t) })
-	b.requireCrowd(t, all)
-}
-
-// requireCrowd joins everybody into the room of its match, and checks that there is one.
-func (v *served) requireCrowd(t *testing.T, all []*friends) {
-	t.Helper()
+	// Everybody joins the room of its match, and there is one.
 	players := 0
 	for _, k := range all {
 		for _, c := range k.members {
@@ -113,9 +108,10 @@ func (v *served) requireCrowd(t *testing.T, all []*friends) {
 			require.Len(t, c.EventsOf("match.found", ""), len(c.EventsOf("match.found", room)), "other matches")
 		}
 	}
-	require.Equal(t, players, v.database.Count("SELECT count(*) FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL AND m.state = 'joined'"))
-	require.Zero(t, v.database.Count(`SELECT count(*) FROM (SELECT FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL
+	require.Equal(t, players,
+		b.database.Count("SELECT count(*) FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL AND m.state = 'joined'"))
+	require.Zero(t, b.database.Count(`SELECT count(*) FROM (SELECT FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL
 		GROUP BY m.session HAVING count(*) > 1) twice`))
-	require.Zero(t, v.database.Count("SELECT count(*) FROM realtime_tickets"))
-	require.Zero(t, v.database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
+	require.Zero(t, b.database.Count("SELECT count(*) FROM realtime_tickets"))
+	require.Zero(t, b.database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
 }

@@ -13,7 +13,8 @@ import (
 func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 	t.Parallel()
 	a, b := arena(t)
-	a.apply(t, "name: duel\nmode: arena\nlatency_jump: 40ms\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	a.database.AddProfile("duel",
+		"mode: arena\nlatency_jump: 40ms\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
 	latencies := func(c *realtimetest.Client) (counted, claimed map[string]uint16) {
 		t.Helper()
 		known, err := a.store.AnyTicket(t.Context(), "global", a.ticketOf(t, c))
@@ -50,7 +51,7 @@ func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 func TestALatencyOfNullIsNotMeasured(t *testing.T) {
 	t.Parallel()
 	a, _ := arena(t)
-	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	a.database.AddProfile("duel", "mode: arena\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
 	c := a.client(as("ada"), withCodec("json"))
 	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel",
 		"latencies": map[string]any{"eu": nil, "us": float64(30)}})

@@ -7,27 +7,19 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
-	"github.com/lattice-director/director/token"
 )
 
-// readyCheck makes the profile of the type duel ask its players.
-func (v *served) readyCheck() {
-	v.t.Helper()
-	must.Get(v.store.ApplyProfile(v.t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
-		[]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 40s}\n"),
-		false))(v.t)
-}
+// readyCheck is the document of a profile that asks its players.
+const readyCheck = "teams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 40s}\n"
 
 // settle tells sessions what became of tickets that left the queue, as workers do, until n sessions are told.
 func (v *served) settle(n int) {
 	v.t.Helper()
 	require.Eventually(v.t, func() bool {
-		done := must.Get(v.store.SettleLostTickets(v.t.Context(), "global", 100, ticketbody.Connection))(v.t)
-		n -= done
+		n -= must.Get(v.store.SettleLostTickets(v.t.Context(), "global", 100, ticketbody.Connection))(v.t)
 		return n <= 0
 	}, patience, 5*time.Millisecond)
 }
@@ -42,11 +34,9 @@ func reappears(t *testing.T, c *realtimetest.Client, kind string, n int) {
 func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
-	a.readyCheck()
+	a.database.AddProfile("duel", readyCheck)
 	first, second := a.client(), b.client()
-	for _, c := range []*realtimetest.Client{first, second} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
-	}
+	enqueue(t, "duel", first, second)
 	var asked any
 	for _, c := range []*realtimetest.Client{first, second} {
 		p := c.Hear(t, "match.pending").P
@@ -74,11 +64,9 @@ func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
 func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
-	a.readyCheck()
+	a.database.AddProfile("duel", readyCheck)
 	first, second := a.client(), b.client()
-	for _, c := range []*realtimetest.Client{first, second} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
-	}
+	enqueue(t, "duel", first, second)
 	first.Hear(t, "match.pending")
 	first.Must(t, "match.accept", "", nil)
 	require.Equal(t, true, second.Must(t, "match.decline", "", nil)["done"])
@@ -97,8 +85,7 @@ func TestASessionLearnsElsewhereThatItsTicketHasExpired(t *testing.T) {
 	a, b := matchmaking(t)
 	c := a.client()
 	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x", "size": float64(3)})
-	_, err := a.store.Pool().Exec(t.Context(), "UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
-	require.NoError(t, err)
+	a.database.Exec("UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
 	n, err := a.store.SweepTickets(t.Context(), "global", 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -111,9 +98,7 @@ func TestASessionLearnsElsewhereThatItsTicketHasExpired(t *testing.T) {
 	require.NoError(t, c.Reconnect(t.Context(), a.address()))
 	reappears(t, c, "matchmaking.expired", 2)
 	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x", "size": float64(3)})
-	var left int
-	require.NoError(t, a.store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM realtime_expired").Scan(&left))
-	require.Zero(t, left)
+	require.Zero(t, a.database.Count("SELECT count(*) FROM realtime_expired"))
 }
 
 // match.found comes again with each connection until the client joins the room.
@@ -121,9 +106,7 @@ func TestAMatchIsFoundUntilItsRoomIsJoined(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
 	first, second := a.client(), b.client()
-	for _, c := range []*realtimetest.Client{first, second} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x"})
-	}
+	enqueue(t, "x", first, second)
 	room, _ := found(t, first)
 	for n, v := range []*served{b, a, b} {
 		first.Drop()
@@ -147,12 +130,10 @@ func TestAMatchIsFoundUntilItsRoomIsJoined(t *testing.T) {
 func TestASessionLearnsThatItsPlayerQueuesElsewhere(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
-	a.readyCheck()
-	ada := a.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })
-	named := func(o *realtimetest.Options) { o.Token = ada }
-	first, second := a.client(named), b.client(named)
-	first.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
-	second.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
+	a.database.AddProfile("duel", readyCheck)
+	a.key("p1", "k1")
+	first, second := a.client(as("ada")), b.client(as("ada"))
+	enqueue(t, "duel", first, second)
 	require.Equal(t, "member_queued_elsewhere", first.Hear(t, "matchmaking.expired").P["reason"])
 	require.Empty(t, second.EventsOf("matchmaking.expired", ""))
 }

@@ -65,10 +65,7 @@ func TestTheTokenOfAMatchVerifies(t *testing.T) {
 			Capacity: 10})
 	require.NoError(t, err)
 	ada, bo := a.client(), b.client()
-	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "",
-			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
-	}
+	enqueue(t, "duel", ada, bo)
 	room, _ := found(t, ada)
 	ada.Join(t, "duel", room, nil)
 	server, _ := ada.Room(room).State["server"].(map[string]any)

@@ -1,9 +1,7 @@
 package realtime
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +9,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -34,11 +33,7 @@ func matchmaking(t *testing.T) (a, b *served) {
 	}
 	with := func(o *Options) { o.RoomTypes, o.Signer = types, signed{} }
 	a, b = serveStore(t, url, open(), with), serveStore(t, url, open(), with)
-	l := must.Get(loop.New(loop.Options{Store: open(), Universe: "global"}))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var over sync.WaitGroup
-	over.Go(func() { l.Run(ctx) })
-	t.Cleanup(func() { cancel(); over.Wait() })
+	background.Loop(t, must.Get(loop.New(loop.Options{Store: open(), Universe: "global"}))(t).Run)
 	return a, b
 }
 
@@ -110,10 +105,7 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 		return func(o *realtimetest.Options) { o.Token = tokens[player] }
 	}
 	ada, bo := a.client(as("ada")), b.client(as("bo"))
-	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "",
-			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
-	}
+	enqueue(t, "duel", ada, bo)
 	room, _ := found(t, ada)
 	require.Equal(t, "not_a_member", ada.Ask(t, "match.resolve", room, nil).Code())
 	ada.Join(t, "duel", room, nil)

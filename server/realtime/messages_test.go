@@ -7,22 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/realtime/realtimetest"
-	"github.com/lattice-director/director/token"
 )
-
-// asPlayer connects as a player of a project that has the key k1.
-func asPlayer(name string) func(*realtimetest.Options) {
-	return func(o *realtimetest.Options) {
-		o.Token = mint("p1", "k1", func(c *token.ProjectClaims) { c.Subject = name })
-	}
-}
 
 // A message reaches each session of a player, on any replica, and waits for those who are away.
 func TestPlayersSendEachOtherMessages(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t)
 	here.key("p1", "k1")
-	ada, bo := here.client(asPlayer("ada"), withCodec("msgpack")), there.client(asPlayer("bo"))
+	ada, bo := here.client(as("ada"), withCodec("msgpack")), there.client(as("bo"))
 	send := func(to, text string) realtimetest.Response {
 		return ada.Ask(t, "player.message", "",
 			map[string]any{"player": to, "type": "say", "data": map[string]any{"text": text}})
@@ -36,12 +28,12 @@ func TestPlayersSendEachOtherMessages(t *testing.T) {
 
 	require.Equal(t, float64(0), send("cy", "hello")["reached"], "nobody with this name is connected")
 	require.True(t, send("bo", "two").OK())
-	second := here.client(asPlayer("bo"))
+	second := here.client(as("bo"))
 	second.Wait(t, "what bo has not read",
 		func(v *realtimetest.View) bool { return v.Count("player.message", "") == 1 })
 	require.Equal(t, float64(2), last(second, "player.message").P["number"])
 	require.Len(t, second.Must(t, "player.history", "", nil)["messages"], 2)
-	cy := there.client(asPlayer("cy"))
+	cy := there.client(as("cy"))
 	cy.Wait(t, "what was sent before", func(v *realtimetest.View) bool { return v.Count("player.message", "") == 1 })
 
 	cy.Must(t, "player.block", "", map[string]any{"player": "ada"})
@@ -59,7 +51,7 @@ func TestFriendsSeeEachOther(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t, func(o *Options) { o.timing.presenceEvery = 20e6 })
 	here.key("p1", "k1")
-	ada := here.client(asPlayer("ada"), withCodec("msgpack"))
+	ada := here.client(as("ada"), withCodec("msgpack"))
 	friends := map[string]any{"players": []any{"cy", "bo", "bo"}}
 	nobody := func(player string) map[string]any {
 		return map[string]any{"player": player, "online": false, "rooms": []any{}}
@@ -77,7 +69,7 @@ func TestFriendsSeeEachOther(t *testing.T) {
 			return false
 		})
 	}
-	bo := there.client(asPlayer("bo"))
+	bo := there.client(as("bo"))
 	sees(map[string]any{"player": "bo", "online": true, "rooms": []any{}})
 	bo.Join(t, "party", "party:secret", nil)
 	bo.Join(t, "lobby", "lobby:1", nil)

@@ -24,18 +24,19 @@ func arena(t *testing.T) (a, b *served) {
 	t.Helper()
 	a, b = matchmaking(t)
 	a.key("p1", "k1")
-	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	a.database.AddProfile("duel", "mode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
 	must.Get(a.store.Register(t.Context(),
 		db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"},
 			Capacity: 10}))(t)
 	return a, b
 }
 
-func enqueueDuel(t *testing.T, clients ...*realtimetest.Client) {
+// enqueue queues sessions that are 20 ms from region eu for a room type.
+func enqueue(t *testing.T, roomType string, clients ...*realtimetest.Client) {
 	t.Helper()
 	for _, c := range clients {
-		c.Must(t, "matchmaking.enqueue", "",
-			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": roomType,
+			"latencies": map[string]any{"eu": float64(20)}})
 	}
 }
 
@@ -70,7 +71,7 @@ func TestARestartedGameIsInItsMatchAgain(t *testing.T) {
 			t.Parallel()
 			a, b := arena(t)
 			ada, bo := a.client(as("ada")), b.client(as("bo"))
-			enqueueDuel(t, ada, bo)
+			enqueue(t, "duel", ada, bo)
 			room, _ := found(t, ada)
 			bo.Join(t, "duel", room, nil)
 			crash(t, ada, room)
@@ -100,7 +101,7 @@ func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
 	t.Parallel()
 	a, b := arena(t)
 	ada, bo := a.client(as("ada")), b.client(as("bo"))
-	enqueueDuel(t, ada, bo)
+	enqueue(t, "duel", ada, bo)
 	room, _ := found(t, ada)
 	ada.Join(t, "duel", room, nil)
 	ada.Leave(t, room)
@@ -121,12 +122,10 @@ func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
 func TestARestartedGameHasTheSeatOfItsSession(t *testing.T) {
 	t.Parallel()
 	a, b := arena(t)
-	a.apply(t, "name: realtime-2\nmode: arena\nattributes: {queue: {type: string}}\nteams: [{name: players, players: 2}]\nrules: [{same: queue}]\n")
+	a.database.AddProfile("realtime-2",
+		"mode: arena\nattributes: {queue: {type: string}}\nteams: [{name: players, players: 2}]\nrules: [{same: queue}]\n")
 	ada, bo := a.client(as("ada")), b.client(as("bo"))
-	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "",
-			map[string]any{"roomType": "sparring", "latencies": map[string]any{"eu": float64(20)}})
-	}
+	enqueue(t, "sparring", ada, bo)
 	room, _ := found(t, bo)
 	ada.Drop()
 	restarted := b.client(as("ada"))
@@ -185,7 +184,8 @@ func TestARestartedGameKeepsItsPlaceInTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, b := arena(t)
-			a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}, {name: green, players: 1}]\n")
+			a.database.AddProfile("duel",
+				"mode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}, {name: green, players: 1}]\n")
 			ask := map[string]any{"roomType": c.roomType, "size": float64(3),
 				"latencies": map[string]any{"eu": float64(20)}}
 			ada, bo := a.client(as("ada")), b.client(as("bo"))

@@ -1,11 +1,9 @@
 package realtime
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,16 +45,12 @@ const cityRooms = 2
 
 // city is three replicas on one database, with clients in rooms that count.
 type city struct {
-	*testing.T
+	*town
 
-	random   *rand.Rand
-	database *storetest.DB
 	proxy    *dbtest.Proxy // of the second replica
 	paused   bool
-	replicas []*served // the first is never killed, and the anchors are there
-	anchors  []*realtimetest.Client
+	anchors  []*realtimetest.Client // at the first replica, which is never killed
 	citizens []*citizen
-	log      []string
 }
 
 // citizen is a client that is in any number of rooms.
@@ -75,12 +69,10 @@ func cityRoom(n int) string { return fmt.Sprint("counter_plugin_room:", n) }
 
 func newCity(t *testing.T, random *rand.Rand) *city {
 	t.Helper()
-	w := &city{T: t, random: random, database: storetest.New(t)}
+	w := &city{town: newTown(t, random)}
 	w.proxy = dbtest.NewProxy(t, w.database.URL, nil)
-	w.replicas = []*served{
-		serveOn(t, w.database.URL), serveStore(t, w.database.URL, storetest.Open(t, w.proxy.URL)), serveStore(t,
-			w.database.URL, storetest.Open(t, w.database.URL, mute)),
-	}
+	w.replicas = []*served{serveOn(t, w.database.URL), serveStore(t, w.database.URL, storetest.Open(t, w.proxy.URL)),
+		w.muteReplica()}
 	// as in production
 	w.database.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
 	for n := range cityRooms {
@@ -94,16 +86,9 @@ func newCity(t *testing.T, random *rand.Rand) *city {
 		c.Client = w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))
 		w.citizens = append(w.citizens, c)
 	}
-	t.Cleanup(func() {
-		w.resume()
-		if t.Failed() {
-			t.Log(strings.Join(w.log, "\n"))
-		}
-	})
+	t.Cleanup(w.resume)
 	return w
 }
-
-func (w *city) notef(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
 
 // step is one random operation. Increments are not waited for.
 func (w *city) step() {
@@ -121,7 +106,7 @@ func (w *city) step() {
 		w.notef("%s closes", c.name)
 		c.Close()
 	case 7, 8:
-		w.connect(c)
+		w.resumeSession(c)
 	case 9:
 		w.notef("pause or resume the second replica's database")
 		if w.paused {
@@ -131,7 +116,7 @@ func (w *city) step() {
 			w.proxy.Pause()
 		}
 	case 10:
-		w.kill()
+		w.kill(2, w.muteReplica)
 	default:
 		w.count(c, room)
 	}
@@ -150,16 +135,10 @@ func (w *city) act(c *citizen, room, kind string) {
 	if c.CloseStatus() != 0 {
 		return
 	}
-	if w.paused {
-		w.resume()
-	}
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
-	defer cancel()
-	answer, err := c.RPC(ctx, kind, room, map[string]any{"roomType": "counter_plugin_room"})
-	w.notef("%s %s %s: %v %v", c.name, kind, room, answer, err)
-	require.NoError(w, ctx.Err(), "%s has no answer", kind)
+	w.resume()
+	answer, _ := w.ask(c.name, c.Client, kind, room, map[string]any{"roomType": "counter_plugin_room"})
 	switch {
-	case err != nil || answer.Code() == wire.CodeUnavailable: // it may have happened
+	case answer == nil || answer.Code() == wire.CodeUnavailable: // it may have happened
 	case kind == "room.leave":
 		require.Contains(w, []string{"", "not_a_member"}, answer.Code())
 	default:
@@ -191,30 +170,16 @@ func (w *city) count(c *citizen, room string) {
 	})
 }
 
-// connect resumes the session of a client, at any replica, also while it is connected.
-func (w *city) connect(c *citizen) {
+// resumeSession resumes the session of a client, at any replica, also while it is connected.
+func (w *city) resumeSession(c *citizen) {
 	w.Helper()
-	if w.paused {
-		w.resume()
-	}
-	at := w.random.IntN(len(w.replicas))
-	require.Eventually(w, func() bool { return c.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience,
-		10*time.Millisecond)
-	w.notef("%s connects to %d, as %s", c.name, at, c.SessionID())
-	require.True(w, c.Resumed())
+	w.resume()
+	w.connect(c.name, c.Client)
 }
 
-// kill kills one of the replicas that may die, and starts another one: its connections break, and nothing of it reaches
-// the database any more.
-func (w *city) kill() {
-	w.Helper()
-	w.notef("the third replica is killed")
-	dead := w.replicas[2]
-	for _, c := range dead.openConns() {
-		c.disownSession()
-	}
-	dead.cut()
-	w.replicas[2] = serveStore(w, w.database.URL, storetest.Open(w, w.database.URL, mute))
+// muteReplica starts a replica without notifications, which may be killed.
+func (w *city) muteReplica() *served {
+	return serveStore(w, w.database.URL, storetest.Open(w, w.database.URL, mute))
 }
 
 // settle lets everybody come back, and compares what they have seen with the rows.
@@ -222,7 +187,7 @@ func (w *city) settle() {
 	w.Helper()
 	w.resume()
 	for _, c := range w.citizens {
-		w.connect(c)
+		w.resumeSession(c)
 		c.calls.Wait()
 	}
 	for n, anchor := range w.anchors {
@@ -254,38 +219,28 @@ func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 		require.Zero(w, c.Resyncs())
 	}
 	anchor.Wait(w, "the last change", func(v *realtimetest.View) bool { return v.Count("room.message", room) >= total })
-	values := values(anchor, room)
-	require.Len(w, values, total)
-	for i, n := range values {
-		require.Equal(w, i+1, n, "%v", values)
+	changes := anchor.EventsOf("room.message", room)
+	require.Len(w, changes, total)
+	for i, change := range changes {
+		require.Equal(w, i+1, valueOf(change), "%v", changes)
 	}
-	w.checkPresence(room, anchor)
+	// What the anchor was told of the others makes sense: who is not there joins, who is away comes back.
+	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience,
+		10*time.Millisecond,
+		"%s sees %v in %s, not %v", anchor.SessionID(), w.here(room, anchor), room, w.members(room))
+	// What others were told while they were connected, and members, has no gap and nothing twice.
 	for _, c := range w.citizens {
-		w.checkSegments(room, c, slices.Contains(members, c.SessionID()), total)
+		require.Eventually(w, func() bool {
+			last, fresh := w.lastOf(room, c)
+			return !slices.Contains(members, c.SessionID()) || fresh || last == total
+		}, patience, 10*time.Millisecond, "%s was not told of the last changes in %s", c.name, room)
 	}
-}
-
-// values returns the values of a room's counter that a client was told of.
-func values(c *realtimetest.Client, room string) (list []int) {
-	for _, e := range c.EventsOf("room.message", room) {
-		list = append(list, valueOf(e))
-	}
-	return list
 }
 
 func valueOf(e realtimetest.Event) int {
 	data, _ := e.P["data"].(map[string]any)
 	n, _ := data["counter"].(float64)
 	return int(n)
-}
-
-// checkPresence checks that what a member was told of the others makes sense: who is not there joins, who is away comes
-// back.
-func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
-	w.Helper()
-	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience,
-		10*time.Millisecond,
-		"%s sees %v in %s, not %v", anchor.SessionID(), w.here(room, anchor), room, w.members(room))
 }
 
 // here returns the sessions that are members and connected, by what a member was told.
@@ -309,15 +264,6 @@ func (w *city) here(room string, anchor *realtimetest.Client) (ids []string) {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// checkSegments checks that what a client was told while it was connected, and a member, has no gap and nothing twice.
-func (w *city) checkSegments(room string, c *citizen, member bool, total int) {
-	w.Helper()
-	require.Eventually(w, func() bool {
-		last, fresh := w.lastOf(room, c)
-		return !member || fresh || last == total
-	}, patience, 10*time.Millisecond, "%s was not told of the last changes in %s", c.name, room)
 }
 
 // lastOf returns the last value that a client was told of. fresh: it has joined or come back since.

@@ -6,13 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -236,7 +234,7 @@ func TestWithAnEmptyLogMembersAreSentSnapshots(t *testing.T) {
 	for range 3 {
 		near.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 	}
-	truncateLog(t, url)
+	a.database.Exec("TRUNCATE lobby_log")
 	near.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 	far.Wait(t, "the state", func(v *realtimetest.View) bool {
 		return counter(v.Room(room)) == 4 &&
@@ -246,13 +244,6 @@ func TestWithAnEmptyLogMembersAreSentSnapshots(t *testing.T) {
 	require.Zero(t, far.Resyncs(), "the replica finds the gap, not the client")
 	far.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 	near.Wait(t, "a later change", func(v *realtimetest.View) bool { return counter(v.Room(room)) == 5 })
-}
-
-func truncateLog(t *testing.T, url string) {
-	t.Helper()
-	conn := must.Get(pgx.Connect(t.Context(), url))(t)
-	defer func() { require.NoError(t, conn.Close(t.Context())) }()
-	must.Get(conn.Exec(t.Context(), "TRUNCATE lobby_log"))(t)
 }
 
 // crowd connects clients to the replicas in turn.

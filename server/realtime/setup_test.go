@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/variant"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -52,9 +52,8 @@ func serveOn(t testing.TB, database string, change ...func(*Options)) *served {
 func serveStore(t testing.TB, database string, store *db.Store, change ...func(*Options)) *served {
 	t.Helper()
 	v := &served{t: t, database: &storetest.DB{Store: store, T: t, URL: database}, log: new(logtest.Buffer)}
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o := Options{
-		Listener: listener, AuthMode: AuthOptional, MasterSecret: testMaster, RequireKey: true, Conformance: true,
+		Listener: webtest.Listen(t), AuthMode: AuthOptional, MasterSecret: testMaster, RequireKey: true, Conformance: true,
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	o.timing.pushDelay = 300 * time.Millisecond // The strict client measures it on a machine that may be busy.
@@ -110,9 +109,7 @@ func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) s
 }
 
 func mint(project, key string, change ...func(*token.ProjectClaims)) string {
-	claims := variant.Apply(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(),
-		Expires: time.Now().Add(time.Hour)}, change...)
-	return token.MintProject(token.ProjectSecret(testMaster, project), claims)
+	return token.MintProject(token.ProjectSecret(testMaster, project), variant.Apply(claimsOf(project, key), change...))
 }
 
 // raw is a client that sends what it likes, and sees frames as they are.
@@ -122,28 +119,17 @@ type raw struct {
 	t testing.TB
 }
 
-func (v *served) raw() raw {
-	v.t.Helper()
-	return v.rawFor(v.t)
-}
-
-// rawFor is raw for another test than that of the replica.
-func (v *served) rawFor(t testing.TB) raw {
+func (v *served) raw(t testing.TB) raw {
 	t.Helper()
-	ws, response, err := websocket.Dial(t.Context(), v.address(), nil)
-	require.NoError(t, err)
-	if response.Body != nil {
-		_ = response.Body.Close()
-	}
-	t.Cleanup(func() { _ = ws.CloseNow() })
-	ws.SetReadLimit(4 << 20)
+	ws, refused := webtest.WebSocket(t, v.address(), nil)
+	require.NotNil(t, ws, "%v", refused)
 	return raw{ws, t}
 }
 
 // shaken is a raw client with a session and the JSON codec.
 func (v *served) shaken() raw {
 	v.t.Helper()
-	r := v.raw()
+	r := v.raw(v.t)
 	r.text(`{"v":1,"codecs":["json"],"project_id":"p1"}`)
 	require.Equal(v.t, "handshake.ok", r.next().Type)
 	return r
@@ -188,10 +174,4 @@ func (r raw) closed() (before []seen, code websocket.StatusCode) {
 		require.NoError(r.t, json.Unmarshal(frame, &e))
 		before = append(before, e)
 	}
-}
-
-func parsed(t *testing.T, frame []byte) (e seen) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(frame, &e))
-	return e
 }

@@ -4,20 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/lobby/esjson"
 	"github.com/lattice-director/director/server/realtime/wire"
@@ -158,35 +155,31 @@ func (c *listener) Push(_ PushClass, _ string, frames ...*wire.SharedFrame) {
 			continue
 		}
 		c.frames = append(c.frames, e)
-		c.take(e["t"], p)
-	}
-}
-
-func (c *listener) take(kind any, p map[string]any) {
-	switch kind {
-	case "room.message":
-		text, _ := p["data"].(string)
-		c.messages = append(c.messages, text)
-	case "room.members":
-		c.members, _ = p["members"].([]any)
-	case "state.snapshot":
-		if p["seq"].(float64) < c.seq {
-			c.faults = append(c.faults, fmt.Sprintf("from %v back to %v", c.seq, p["seq"]))
+		switch e["t"] {
+		case "room.message":
+			text, _ := p["data"].(string)
+			c.messages = append(c.messages, text)
+		case "room.members":
+			c.members, _ = p["members"].([]any)
+		case "state.snapshot":
+			if p["seq"].(float64) < c.seq {
+				c.faults = append(c.faults, fmt.Sprintf("from %v back to %v", c.seq, p["seq"]))
+			}
+			c.seq, c.state = p["seq"].(float64), p["state"].(map[string]any)
+			c.ack()
+		case "state.patch":
+			c.patches++
+			if p["seq"].(float64) != c.seq+1 {
+				c.faults = append(c.faults, fmt.Sprintf("a patch to %v after %v", p["seq"], c.seq))
+			}
+			c.seq = p["seq"].(float64)
+			c.state = maps.Clone(c.state)
+			for _, op := range p["ops"].([]any) {
+				o := op.(map[string]any)
+				c.state[strings.TrimPrefix(o["path"].(string), "/")] = o["value"]
+			}
+			c.ack()
 		}
-		c.seq, c.state = p["seq"].(float64), p["state"].(map[string]any)
-		c.ack()
-	case "state.patch":
-		c.patches++
-		if p["seq"].(float64) != c.seq+1 {
-			c.faults = append(c.faults, fmt.Sprintf("a patch to %v after %v", p["seq"], c.seq))
-		}
-		c.seq = p["seq"].(float64)
-		c.state = maps.Clone(c.state)
-		for _, op := range p["ops"].([]any) {
-			o := op.(map[string]any)
-			c.state[strings.TrimPrefix(o["path"].(string), "/")] = o["value"]
-		}
-		c.ack()
 	}
 }
 
@@ -197,26 +190,3 @@ func (c *listener) ack() {
 }
 
 const testRoom = "town:default"
-
-func newTestHub(t *testing.T, l *memoryLog) (h *Hub, stop func()) {
-	t.Helper()
-	h = NewHub(HubOptions{
-		Store: l, Feed: quietNotices{}, Region: "eu", Replica: uuid.New,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); h.Run(ctx) }()
-	return h, func() { cancel(); <-done }
-}
-
-func newMemoryLog() *memoryLog {
-	return &memoryLog{uid: uuid.New(), server: time.Unix(1, 0),
-		room: lobby.Snapshot{ID: testRoom, StateSeq: 1, State: lobby.State{}}}
-}
-
-func (h *Hub) listen(session string, acks bool) *listener {
-	c := &listener{Session: db.SessionEpoch{ID: session, Epoch: 1}, hub: h, acks: acks}
-	h.AttachConn(c, db.OpenedRealtime{SessionID: session, OwnerEpoch: 1})
-	return c
-}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,9 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/lobby/esjson"
@@ -33,7 +38,27 @@ func TestEveryMemberIsSentOneSequence(t *testing.T) {
 			}
 			w.settle()
 		})
-		w.check(rt)
+		for _, r := range w.here {
+			require.Empty(rt, r.faults, r.Session.ID)
+			if r.from == 0 {
+				require.Empty(rt, r.frames)
+				continue
+			}
+			sent := w.sent(r)
+			switch {
+			case w.pruned: // messages are lost, but never the order of the others
+				require.True(rt, slices.IsSortedFunc(r.messages, inNumbers), "%v", r.messages)
+				require.Subset(rt, sent, r.messages)
+			case r.inside:
+				require.Equal(rt, sent, append([]string{}, r.messages...), r.Session.ID)
+			default: // its leave may have overtaken the rows before it
+				require.LessOrEqual(rt, len(r.messages), len(sent))
+				require.Equal(rt, sent[:len(r.messages)], append([]string{}, r.messages...), r.Session.ID)
+			}
+			if r.inside {
+				w.checkState(rt, r)
+			}
+		}
 	})
 }
 
@@ -118,10 +143,17 @@ type resident struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{log: newMemoryLog()}
-	w.hub, w.stop = newTestHub(t, w.log)
+	w := &world{log: &memoryLog{uid: uuid.New(), server: time.Unix(1, 0),
+		room: lobby.Snapshot{ID: testRoom, StateSeq: 1, State: lobby.State{}}}}
+	w.hub = NewHub(HubOptions{
+		Store: w.log, Feed: quietNotices{}, Region: "eu", Replica: uuid.New,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
+	})
+	w.stop = background.Loop(t, w.hub.Run)
 	for i, id := range []string{"s-a", "s-b", "s-c"} {
-		w.here = append(w.here, &resident{listener: w.hub.listen(id, i > 0)})
+		c := &listener{Session: db.SessionEpoch{ID: id, Epoch: 1}, hub: w.hub, acks: i > 0}
+		w.hub.AttachConn(c, db.OpenedRealtime{SessionID: id, OwnerEpoch: 1})
+		w.here = append(w.here, &resident{listener: c})
 	}
 	return w
 }
@@ -194,30 +226,6 @@ func (w *world) settle() {
 	}
 	time.Sleep(20 * time.Second)
 	synctest.Wait()
-}
-
-func (w *world) check(rt *rapid.T) {
-	for _, r := range w.here {
-		require.Empty(rt, r.faults, r.Session.ID)
-		if r.from == 0 {
-			require.Empty(rt, r.frames)
-			continue
-		}
-		sent := w.sent(r)
-		switch {
-		case w.pruned: // messages are lost, but never the order of the others
-			require.True(rt, slices.IsSortedFunc(r.messages, inNumbers), "%v", r.messages)
-			require.Subset(rt, sent, r.messages)
-		case r.inside:
-			require.Equal(rt, sent, append([]string{}, r.messages...), r.Session.ID)
-		default: // its leave may have overtaken the rows before it
-			require.LessOrEqual(rt, len(r.messages), len(sent))
-			require.Equal(rt, sent[:len(r.messages)], append([]string{}, r.messages...), r.Session.ID)
-		}
-		if r.inside {
-			w.checkState(rt, r)
-		}
-	}
 }
 
 // inNumbers compares two messages, which are numbers; none may come twice.

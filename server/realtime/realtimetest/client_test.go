@@ -3,7 +3,6 @@ package realtimetest_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -23,12 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // the client is gone.
 func badServer(t *testing.T, codec string, wait bool, frames ...string) (url string) {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer func() { _ = ws.CloseNow() }()
+	return webtest.ServeWebSocket(t, nil, func(ws *websocket.Conn, r *http.Request) {
 		kind := websocket.MessageText
 		ok := `{"v":1,"t":"handshake.ok","p":{"codec":"json","session_id":"s-1","resumed":false}}`
 		if codec == "msgpack" {
@@ -42,12 +37,10 @@ func badServer(t *testing.T, codec string, wait bool, frames ...string) (url str
 		for _, frame := range frames {
 			_ = ws.Write(r.Context(), kind, []byte(frame))
 		}
-		for err == nil {
+		for err := error(nil); err == nil; {
 			_, _, err = ws.Read(r.Context())
 		}
-	}))
-	t.Cleanup(s.Close)
-	return "ws" + strings.TrimPrefix(s.URL, "http")
+	})
 }
 
 const (
