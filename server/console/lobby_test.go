@@ -1,9 +1,9 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +20,9 @@ func (b *bundle) room(id string, players ...string) {
 	b.Exec(`INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu')`)
 	types := must.Get(lobby.NewTypes(false, nil))(b.t)
 	for i, player := range players {
-		session := "s-" + strings.Repeat("0", 15) + string(rune('0'+i))
-		b.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p1', $2, true, '30 s', gen_random_uuid())`, session, player)
-		must.Get(b.Store.ActInLobby(b.t.Context(),
-			db.LobbyAction{Region: "eu", ProjectID: "p1", RoomID: id, MakesRoom: true,
-				Session: db.SessionEpoch{ID: session, Epoch: 1},
-				Act:     types.JoinRoom(lobby.Join{RoomType: "lobby", Session: session, Player: player})}))(b.t)
+		session := fmt.Sprintf("s-%016d", i)
+		b.AddClient("p1", session, player)
+		b.ActInRoom("p1", id, session, types.JoinRoom(lobby.Join{RoomType: "lobby", Session: session, Player: player}))
 	}
 }
 

@@ -3,7 +3,6 @@ package console
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/variant"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -99,10 +99,8 @@ func TestHalfSentFormsLockNobodyOut(t *testing.T) {
 	cookies := ada.http.Jar.Cookies(&url.URL{Scheme: "http", Host: b.server.Listener.Addr().String(), Path: "/"})
 	for i := range 4 * maxRequests {
 		path := []string{"/login", "/instances/eu-1/drain"}[i%2]
-		conn, err := net.Dial("tcp", b.server.Listener.Addr().String())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nCookie: %s=%s\r\nExpect: 100-continue\r\n"+
+		conn := webtest.Dial(t, b.server.Listener.Addr().String())
+		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nCookie: %s=%s\r\nExpect: 100-continue\r\n"+
 			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n", path, cookies[0].Name,
 			cookies[0].Value)
 		require.NoError(t, err)

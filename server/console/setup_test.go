@@ -82,19 +82,14 @@ func (b *bundle) as(token string) *browser {
 	return w
 }
 
-func (w *browser) do(r *http.Request) webtest.Answer {
-	w.t.Helper()
-	return webtest.Send(w.t, w.http, r)
-}
-
 func (w *browser) get(path string) webtest.Answer {
 	w.t.Helper()
-	return w.do(webtest.Request(w.t, http.MethodGet, w.base+path, nil))
+	return webtest.Send(w.t, w.http, webtest.Request(w.t, http.MethodGet, w.base+path, nil))
 }
 
 func (w *browser) post(path string, form url.Values, headers ...string) webtest.Answer {
 	w.t.Helper()
-	return w.do(webtest.Request(w.t, http.MethodPost, w.base+path, form.Encode(),
+	return webtest.Send(w.t, w.http, webtest.Request(w.t, http.MethodPost, w.base+path, form.Encode(),
 		append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...))
 }
 

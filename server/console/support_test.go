@@ -16,13 +16,6 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// reasons returns the reasons of the events of a kind.
-func (b *bundle) reasons(kind string) []string {
-	b.t.Helper()
-	return storetest.Values[string](b.DB, "SELECT detail ->> 'reason' FROM ops.events WHERE kind = $1 ORDER BY tx, id",
-		kind)
-}
-
 // Pins a page of a player that does not lead to what support does for the player, and an action without a reason, an
 // event or a name.
 func TestSupportActsOnAPlayer(t *testing.T) {
@@ -33,7 +26,7 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	const hers = "a&b=<c>"
 	seat, ticket := b.place("duel", hers, "bob"), b.QueuePlayer(hers, 1000, "duel")
 	b.lobby(1, "lobby")
-	b.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's1', 'p1', $1, true, '30 s', gen_random_uuid())`, hers)
+	b.AddClient("p1", "s1", hers)
 	b.Exec(`INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) VALUES ('p1', 'k', 'k', '{mint}', '', 'x')`)
 	b.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, join_order) SELECT region, uid, 's1', $1, 'joined', 1 FROM lobbies`, hers)
 
@@ -65,7 +58,8 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	}
 	for _, kind := range []string{"seat.freed", "ticket.cancelled", "lobby.player_kicked"} {
 		require.Equal(t, []string{"console:ada"}, b.actors(kind))
-		require.Equal(t, []string{"ticket 4711"}, b.reasons(kind))
+		require.Equal(t, []string{"ticket 4711"}, storetest.Values[string](b.DB,
+			"SELECT detail ->> 'reason' FROM ops.events WHERE kind = $1 ORDER BY tx, id", kind))
 	}
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM seats"), "the seat of the other player")
 	require.Zero(t, b.Count("SELECT count(*) FROM tickets"))
