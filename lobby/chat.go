@@ -7,6 +7,8 @@ const maxTopic = 500 // bytes
 // chat relays everything. Its state is that of its configuration, and a topic if the room was made with one.
 type chat struct{ initialState State }
 
+// OpenState returns the configured state, with the topic that the maker of the room gives it, if any. Errors: code
+// invalid.
 func (c chat) OpenState(o Opening) (State, error) {
 	state := State{}
 	// A copy: the rooms of a type must not share one state.

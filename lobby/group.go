@@ -177,6 +177,7 @@ func cancelQueue(r *Room) error {
 	return nil
 }
 
+// relaySaying relays a line of chat to all members, the sender too.
 func relaySaying(r *Room, msg Message, f fields) error {
 	var text string
 	if json.Unmarshal(f.rawField("text"), &text) != nil || text == "" || len(text) > maxSaid {
@@ -225,6 +226,7 @@ func openInvitations(r *Room, but string) int {
 	return len(players)
 }
 
+// lockRoom locks or unlocks a room, and shows the members which.
 func lockRoom(r *Room, _ Member, f fields) error {
 	locked, err := f.flagField("locked", true)
 	if err != nil {

@@ -17,6 +17,7 @@ type ticketFace struct {
 	estimates *estimates
 }
 
+// newTicketFace returns the face with defaults for what the options leave out. Its readings of the queue are its own.
 func newTicketFace(t Tickets) ticketFace {
 	if t.CheckHere == nil {
 		t.CheckHere = func(string) error { return nil }

@@ -125,6 +125,7 @@ func stepOf(p *profile.Profile, created, now time.Time) *step {
 	return nil
 }
 
+// stepAt returns how far a rule has widened for a ticket that was created then, and when it widens next.
 func stepAt(r profile.Rule, created, now time.Time) *step {
 	limits, s := r.Limits, &step{Rule: r.ID}
 	for _, w := range r.Widen {
