@@ -30,9 +30,9 @@ func BenchmarkRun(b *testing.B) {
 					}
 					runtime.GC()
 					b.StartTimer()
-					before := cputime.Of(b)
+					before := cputime.ProcessTime(b)
 					found, _ := e.Run(begin.Add(time.Minute), math.MaxInt)
-					cpu += cputime.Of(b) - before
+					cpu += cputime.ProcessTime(b) - before
 					matched = 0
 					for i := range found {
 						matched += len(found[i].Tickets)

@@ -51,7 +51,7 @@ func runStream(b *testing.B, p *profile.Profile, before int) (spent time.Duratio
 		at = at.Add(time.Second)
 		e.Run(at, math.MaxInt)
 	}
-	start := cputime.Of(b)
+	start := cputime.ProcessTime(b)
 	for range streamed {
 		at = at.Add(time.Second)
 		e.Add(roleTicket(random, n, at, 12))
@@ -60,7 +60,7 @@ func runStream(b *testing.B, p *profile.Profile, before int) (spent time.Duratio
 			e.Run(at.Add(turn), math.MaxInt)
 		}
 	}
-	return cputime.Of(b) - start, e.Len()
+	return cputime.ProcessTime(b) - start, e.Len()
 }
 
 // roleTicket returns a ticket of 1 to 3 players, of whom so many in 100 would be tanks and 13 healers.

@@ -18,9 +18,9 @@ func BenchmarkHour(b *testing.B) {
 			o := simulate.Defaults()
 			o.Rate, o.Profile = 100, must.Get(profile.Parse([]byte(document)))(b)
 			for range b.N {
-				before := cputime.Of(b)
+				before := cputime.ProcessTime(b)
 				report := simulated(b, o)
-				b.ReportMetric((cputime.Of(b) - before).Seconds(), "cpu-s")
+				b.ReportMetric((cputime.ProcessTime(b) - before).Seconds(), "cpu-s")
 				b.ReportMetric(float64(report.Replayed.Matched)/float64(report.Replayed.Tickets), "matched")
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Of is the CPU time that this process has used so far.
-func Of(b *testing.B) time.Duration {
+// ProcessTime is the CPU time that this process has used so far.
+func ProcessTime(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
