@@ -59,26 +59,21 @@ func TestThePastCostsTheWritePathLittle(t *testing.T) {
 		spent[0], spent[1] = spent[0]+a, spent[1]+b
 		ratios = append(ratios, math.Log(a.Seconds()/b.Seconds()))
 	}
-	mean, margin := meanOf(ratios)
+	var mean, squares float64
+	for _, v := range ratios {
+		mean += v / float64(len(ratios))
+	}
+	for _, v := range ratios {
+		squares += (v - mean) * (v - mean)
+	}
+	n := float64(len(ratios))
+	margin := 1.96 * math.Sqrt(squares/max(n-1, 1)/n) // half of the interval that has the true mean with 95 %
 	players := costPlayers * len(ratios)
 	t.Logf("CPU of Postgres a player: %s with, %s without what as-of needs; ratio %.4f, 95 %% between %.4f and %.4f (%d pairs of %d players)",
 		spent[0]/time.Duration(players), spent[1]/time.Duration(players), math.Exp(mean), math.Exp(mean-margin),
 		math.Exp(mean+margin), len(ratios), costPlayers)
 	// The lower bound: a test fails where the cost is proved, and not where the machine was busy.
 	require.Less(t, math.Exp(mean-margin), 1+mostAllowed)
-}
-
-// meanOf returns the mean of values, and half of the interval that has the true one with 95 %.
-func meanOf(values []float64) (mean, margin float64) {
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	var squares float64
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	n := float64(len(values))
-	return mean, 1.96 * math.Sqrt(squares/max(n-1, 1)/n)
 }
 
 // costRounds plays rounds of the write path in a database.

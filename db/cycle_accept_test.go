@@ -62,20 +62,6 @@ func acceptedOf(id string, tickets ...string) db.AcceptedMatch {
 	return db.AcceptedMatch{ID: id, TicketIDs: tickets}
 }
 
-// associated returns the tickets that are associated with a backfill.
-func (b *bundle) associated(backfill string) (ids []string) {
-	b.t.Helper()
-	rows := must.Get(b.Pool().Query(b.t.Context(),
-		"SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill))(b.t)
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		require.NoError(b.t, rows.Scan(&id))
-		ids = append(ids, id)
-	}
-	return ids
-}
-
 // Pins a dropped match whose tickets are pending.
 func TestAcceptanceTakesAllTicketsOfAMatchOrNone(t *testing.T) {
 	t.Parallel()
@@ -266,4 +252,9 @@ func TestAcceptancesAndOtherCallsAtOnce(t *testing.T) {
 	for id := range in {
 		require.False(t, out[id], "%s was cancelled and is in a match", id)
 	}
+}
+
+// associated returns the tickets that are associated with a backfill.
+func (b *bundle) associated(backfill string) []string {
+	return b.Rows("SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill)
 }

@@ -57,7 +57,9 @@ func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.deploy("starting", providerReady)
-	b.requireJoinedLater(id)
+	b.Exec("UPDATE deployments SET provider_ready_at = NULL")
+	b.requireJoined(id, "boot-1") // before its provider is ready
+	b.Exec("UPDATE deployments SET " + providerReady)
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
@@ -69,14 +71,6 @@ func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ready)
 	require.NoError(t, tx.Commit(t.Context()), "it was ended so that the server could become ready")
-}
-
-// requireJoinedLater lets the server of a deployment register before its provider is ready.
-func (b *bundle) requireJoinedLater(id uuid.UUID) {
-	b.t.Helper()
-	b.Exec("UPDATE deployments SET provider_ready_at = NULL")
-	b.requireJoined(id, "boot-1")
-	b.Exec("UPDATE deployments SET " + providerReady)
 }
 
 // A server that is to end, or has not started, cannot take players by ending a drain.

@@ -358,9 +358,15 @@ func TestEvacuationsKeepTheRules(t *testing.T) {
 		}
 		id := m.evacuate("'eu', requeue => true")
 		var workers sync.WaitGroup
-		for n := range rapid.IntRange(1, 3).Draw(rt, "workers") {
+		for range rapid.IntRange(1, 3).Draw(rt, "workers") {
 			dies := rapid.IntRange(1, 30).Draw(rt, "dies after")
-			workers.Go(func() { m.workAndDie(n, dies, id) })
+			workers.Go(func() { // it dies in the middle of what it does
+				ctx, die := context.WithTimeout(m.t.Context(), time.Duration(dies)*time.Millisecond)
+				defer die()
+				for ctx.Err() == nil {
+					_, _ = m.StepEvacuation(ctx, id, restoreNothing)
+				}
+			})
 		}
 		workers.Wait()
 		m.finish(id)
@@ -377,13 +383,4 @@ func TestEvacuationsKeepTheRules(t *testing.T) {
 			require.Equal(rt, tickets[i].waited, of[party], "%v", waiting)
 		}
 	})
-}
-
-// workAndDie works on an evacuation until some milliseconds have passed, and dies in the middle of what it does.
-func (b *bundle) workAndDie(_, after int, id uuid.UUID) {
-	ctx, die := context.WithTimeout(b.t.Context(), time.Duration(after)*time.Millisecond)
-	defer die()
-	for ctx.Err() == nil {
-		_, _ = b.StepEvacuation(ctx, id, restoreNothing)
-	}
 }

@@ -13,22 +13,15 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// joiningWith is joining with options.
-func (l *lobbies) joiningWith(session, room, kind, options string) db.LobbyAction {
-	o := lobby.Options{}
-	require.NoError(l.t, json.Unmarshal([]byte(options), &o))
-	a := actionOf(session, room, l.types.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: session,
-		Options: o}))
-	a.MakesRoom = true
-	return a
-}
-
 // Pins details of a room that a replica does not see, or that a room does not keep.
 func TestTheDetailsOfARoomAreRows(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
 	l.session("a", "b")
-	l.act(l.Store, l.joiningWith("a", "lobby:1", "lobby", `{"metadata":{"map":"dust","n":1}}`))
+	makes := actionOf("a", "lobby:1", l.types.JoinRoom(lobby.Join{RoomType: "lobby", Session: "a", Player: "a",
+		Options: lobby.Options{"metadata": json.RawMessage(`{"map":"dust","n":1}`)}}))
+	makes.MakesRoom = true
+	l.act(l.Store, makes)
 	l.act(l.Store, l.joining("b", "lobby:2", "lobby"))
 	rooms, err := l.Replica().NewestLobbies(t.Context(), "eu", "p", "lobby")
 	require.NoError(t, err)

@@ -143,7 +143,7 @@ func TestAMatchEndsWithItsSession(t *testing.T) {
 	p := m.requireCommitted(m.commit(d)[0])
 	m.connect("a", p, "ann", "bob")
 	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, LeftPlayers: gone("ann")})
-	m.joinAgain(p, "ann")
+	require.Equal(t, db.SeatOK, m.joined("a", p.SessionID, "ann", "again-ann"), "with the token that she got before")
 	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, HasEnded: true})
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
 	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"},

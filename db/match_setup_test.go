@@ -108,11 +108,3 @@ func (b *bundle) state(ticket string) string {
 	b.t.Helper()
 	return one[string](b, `SELECT coalesce((SELECT state || coalesce(' ' || reason, '') FROM ticket_events WHERE ticket_id = $1 ORDER BY n DESC LIMIT 1), 'none')`, ticket)
 }
-
-// joinAgain lets a player, whose seat was freed, join again with the token that it got before.
-func (b *bundle) joinAgain(p db.Placement, sub string) {
-	b.t.Helper()
-	res := b.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID,
-		JoinedPlayers: []db.Joined{{PlayerSub: sub, JTI: "again-" + sub}}})
-	require.Equal(b.t, db.SeatOK, res.Outcomes[0].Result)
-}

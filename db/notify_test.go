@@ -102,7 +102,7 @@ func TestReplicasNotifyEachOther(t *testing.T) {
 	here.Notify(TopicCycle, "eu")
 	notifytest.RequireWoken(t, cycle, "the other subscriptions continue")
 	notifytest.RequireAsleep(t, eu, "this subscription has stopped")
-	require.Equal(t, 1, listening(t, url), "one connection for each replica with subscribers")
+	require.Equal(t, 1, listeners(t, url, "count(*)"), "one connection for each replica with subscribers")
 }
 
 // A replica that shuts down right after a commit must still notify the others, which would find the change by polling
@@ -127,7 +127,7 @@ func TestAKilledListenerReconnects(t *testing.T) {
 	there.awaitConnection(t, wake)
 	for range 3 {
 		n := there.logged.Count("notifications arrive")
-		require.Equal(t, 1, kill(t, url))
+		require.Equal(t, 1, listeners(t, url, "count(pg_terminate_backend(pid))"))
 		here.Notify(TopicTickets, "eu") // the listener may be down
 		notifytest.RequireWoken(t, wake, "each new connection wakes the subscribers")
 		require.Eventually(t, func() bool { return there.logged.Count("notifications arrive") > n }, 20*time.Second,
@@ -161,7 +161,7 @@ func TestBehindAPoolerNoReplicaListens(t *testing.T) {
 	there.Close()
 	notifytest.RequireAsleep(t, others, "")
 	require.Equal(t, 1, there.logged.Count("DATABASE_URL_DIRECT"), "logged once")
-	require.Zero(t, listening(t, url))
+	require.Zero(t, listeners(t, url, "count(*)"))
 }
 
 func TestReplicasListenByTheDirectURL(t *testing.T) {
@@ -184,22 +184,11 @@ func TestOpenRejectsAnInvalidDirectURL(t *testing.T) {
 	require.ErrorContains(t, err, "DATABASE_URL_DIRECT")
 }
 
-// listening counts the connections that listen in a database.
-func listening(t *testing.T, url string) (n int) {
-	t.Helper()
-	queryDirectly(t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
-	return n
-}
-
-func kill(t *testing.T, url string) (n int) {
-	t.Helper()
-	queryDirectly(t, url, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
-	return n
-}
-
-func queryDirectly(t *testing.T, url, sql string, into any) {
+// listeners reads an aggregate of the connections that listen in a database.
+func listeners(t *testing.T, url, aggregate string) (n int) {
 	t.Helper()
 	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer func() { _ = conn.Close(context.Background()) }()
-	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(into))
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT "+aggregate+" FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'").Scan(&n))
+	return n
 }

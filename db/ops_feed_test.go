@@ -82,7 +82,18 @@ func TestEventFeedHasNoGapsNorRepeatsUnderConcurrentCommits(t *testing.T) {
 		for r := range rounds {
 			want = append(want, fmt.Sprintf("%d-%d-a", w, r), fmt.Sprintf("%d-%d-b", w, r))
 		}
-		work.Go(func() error { return d.write(w, rounds) })
+		work.Go(func() error { // others are rolled back, and overlap at random with those of other writers
+			for r := range rounds {
+				kinds := []string{fmt.Sprintf("%d-%d-a", w, r), fmt.Sprintf("%d-%d-b", w, r)}
+				if err := d.inOneTransaction(pgx.Tx.Rollback, "lost"); err != nil {
+					return err
+				}
+				if err := d.inOneTransaction(pgx.Tx.Commit, kinds...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	done := make(chan error, 1)
 	go func() { done <- work.Wait() }()
@@ -99,21 +110,6 @@ func TestEventFeedHasNoGapsNorRepeatsUnderConcurrentCommits(t *testing.T) {
 	}
 	f.until(len(want))
 	require.ElementsMatch(t, want, f.seen)
-}
-
-// write commits transactions of two events each, and rolls others back after they have written. They overlap at random
-// with those of other writers.
-func (d *opsDB) write(writer, rounds int) error {
-	for r := range rounds {
-		kinds := []string{fmt.Sprintf("%d-%d-a", writer, r), fmt.Sprintf("%d-%d-b", writer, r)}
-		if err := d.inOneTransaction(pgx.Tx.Rollback, "lost"); err != nil {
-			return err
-		}
-		if err := d.inOneTransaction(pgx.Tx.Commit, kinds...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *opsDB) inOneTransaction(end func(pgx.Tx, context.Context) error, kinds ...string) error {

@@ -54,8 +54,21 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	d.Exec(`SELECT ops.drain('arena')`)
 	d.Exec(`SELECT ops.close_session($1, 'cheating')`, d.session("eu", "arena", "duel", "fay"))
 	reader := d.roles().reader
+	// It replaces macros and variables as Grafana's data source of Postgres does.
 	run := func(title, sql string, regions ...string) []string {
-		rows, err := storetest.RowsOf(reader, expandMacros(t, sql, regions...))
+		quoted := make([]string, len(regions))
+		for i, r := range regions {
+			quoted[i] = "'" + strings.ReplaceAll(r, "'", "''") + "'"
+		}
+		sql = strings.ReplaceAll(sql, "${region:sqlstring}", strings.Join(quoted, ","))
+		sql = timeFilter.ReplaceAllString(sql, "$1 BETWEEN '2020-01-01T00:00:00Z' AND '2120-01-01T00:00:00Z'")
+		sql = timeGroup.ReplaceAllStringFunc(sql, func(macro string) string {
+			arg := timeGroup.FindStringSubmatch(macro)
+			interval := must.Get(time.ParseDuration(arg[2]))(t)
+			return fmt.Sprintf(`floor(extract(epoch from %s)/%v)*%[2]v AS "time"`, arg[1], interval.Seconds())
+		})
+		require.NotContains(t, sql, "$")
+		rows, err := storetest.RowsOf(reader, sql)
 		require.NoError(t, err, "%s: %s", title, sql)
 		return rows
 	}
@@ -94,26 +107,21 @@ func TestGrafanaDashboardCanBeImported(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"director.json", "rivalis.json"} {
 		dashboard, text := readDashboard(t, name)
-		requireImportable(t, dashboard, text)
-	}
-}
-
-func requireImportable(t *testing.T, dashboard grafanaDashboard, text string) {
-	t.Helper()
-	ids, cells := map[int]bool{}, map[[2]int]string{}
-	for _, p := range dashboard.Panels {
-		require.False(t, ids[p.ID], p.Title)
-		ids[p.ID] = true
-		require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				require.Empty(t, cells[[2]int{x, y}], p.Title)
-				cells[[2]int{x, y}] = p.Title
+		ids, cells := map[int]bool{}, map[[2]int]string{}
+		for _, p := range dashboard.Panels {
+			require.False(t, ids[p.ID], p.Title)
+			ids[p.ID] = true
+			require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					require.Empty(t, cells[[2]int{x, y}], p.Title)
+					cells[[2]int{x, y}] = p.Title
+				}
 			}
 		}
-	}
-	for _, uid := range regexp.MustCompile(`"uid": "([^"]*)"`).FindAllStringSubmatch(text, -1) {
-		require.Contains(t, []string{"lattice-director", "lattice-director-rivalis", "${datasource}", "${prometheus}"}, uid[1])
+		for _, uid := range regexp.MustCompile(`"uid": "([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			require.Contains(t, []string{"lattice-director", "lattice-director-rivalis", "${datasource}", "${prometheus}"}, uid[1])
+		}
 	}
 }
 
@@ -121,21 +129,3 @@ var (
 	timeFilter = regexp.MustCompile(`\$__timeFilter\(([^)]*)\)`)
 	timeGroup  = regexp.MustCompile(`\$__timeGroupAlias\(([^,)]*), '([^']*)'(, [^)]*)?\)`)
 )
-
-// expandMacros replaces the macros and variables that the dashboard uses, as Grafana's Postgres data source does.
-func expandMacros(t *testing.T, sql string, regions ...string) string {
-	t.Helper()
-	quoted := make([]string, len(regions))
-	for i, r := range regions {
-		quoted[i] = "'" + strings.ReplaceAll(r, "'", "''") + "'"
-	}
-	sql = strings.ReplaceAll(sql, "${region:sqlstring}", strings.Join(quoted, ","))
-	sql = timeFilter.ReplaceAllString(sql, "$1 BETWEEN '2020-01-01T00:00:00Z' AND '2120-01-01T00:00:00Z'")
-	sql = timeGroup.ReplaceAllStringFunc(sql, func(macro string) string {
-		arg := timeGroup.FindStringSubmatch(macro)
-		interval := must.Get(time.ParseDuration(arg[2]))(t)
-		return fmt.Sprintf(`floor(extract(epoch from %s)/%v)*%[2]v AS "time"`, arg[1], interval.Seconds())
-	})
-	require.NotContains(t, sql, "$")
-	return sql
-}

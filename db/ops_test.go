@@ -242,14 +242,8 @@ func TestOpsOldestSnapshotIgnoresClientsThatLogIn(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
 	d := storetest.On(t, cluster.URL("postgres"))
-	beginLogin(t, cluster.TCPURL("postgres"))
-	require.Equal(t, []string{"0|"}, d.Rows(`SELECT holders, oldest FROM ops.oldest_snapshot WHERE kind = 'transaction'`))
-}
-
-// beginLogin connects and leaves the server waiting for the password.
-func beginLogin(t *testing.T, url string) {
-	t.Helper()
-	config := must.Get(pgconn.ParseConfig(url))(t)
+	// A client connects and leaves the server waiting for the password.
+	config := must.Get(pgconn.ParseConfig(cluster.TCPURL("postgres")))(t)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
 	conn := must.Get(net.Dial(network, address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
@@ -258,6 +252,7 @@ func beginLogin(t *testing.T, url string) {
 	require.NoError(t, frontend.Flush())
 	asked := must.Get(frontend.Receive())(t)
 	require.IsType(t, &pgproto3.AuthenticationSASL{}, asked)
+	require.Equal(t, []string{"0|"}, d.Rows(`SELECT holders, oldest FROM ops.oldest_snapshot WHERE kind = 'transaction'`))
 }
 
 // An operator must be able to look up the meaning of each column in the database, with \d+.

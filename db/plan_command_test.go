@@ -100,7 +100,7 @@ func TestThePlanOfCandidates(t *testing.T) {
 	_, err := query.New(e).RoomCandidates(t.Context(), query.RoomCandidatesParams{})
 	require.ErrorIs(t, err, errExplained)
 	require.NoError(t, e.err)
-	for _, scan := range wholeScans(e.plan) {
+	for _, scan := range wholeScans(t, e.plan) {
 		require.Contains(t, []string{"agents", "agents_pkey", "agent_states", "agent_states_pkey", "replicas", "replicas_pkey", "fleet_clock"}, scan, "%s", e.plan)
 	}
 }

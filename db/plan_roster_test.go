@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/query"
@@ -49,31 +48,26 @@ func TestAgentEventPlansReadTheLogInOrder(t *testing.T) {
 			require.NoError(t, err)
 			_, err = store.Pool().Exec(t.Context(), rosterState, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
-			requireLogOrder(t, store.Pool())
+			const kinds = "'{agent.joined,room.created}'"
+			for values, run := range map[string]func(context.Context, *query.Queries) error{
+				"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '25 hours', 500, 1000000": func(ctx context.Context, q *query.Queries) error {
+					return second(q.AgentEventsAfter(ctx, query.AgentEventsAfterParams{}))
+				},
+				"'eu', " + kinds + ", '25 hours'": func(ctx context.Context, q *query.Queries) error {
+					return second(q.AgentEventsHeld(ctx, query.AgentEventsHeldParams{}))
+				},
+				"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '24 hours'": func(ctx context.Context, q *query.Queries) error {
+					return second(q.AgentEvent(ctx, query.AgentEventParams{}))
+				},
+			} {
+				e := &explainer{pool: store.Pool(), values: values}
+				require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
+				require.NoError(t, e.err)
+				require.Contains(t, string(e.plan), "_tx_id_idx", values)
+				require.NotContains(t, string(e.plan), "_pkey", values)
+				require.NotContains(t, string(e.plan), "Seq Scan", values)
+				require.Contains(t, string(e.plan), "Subplans Removed", values) // partitions that the bounds of "at" exclude
+			}
 		})
-	}
-}
-
-func requireLogOrder(t *testing.T, pool *pgxpool.Pool) {
-	t.Helper()
-	const kinds = "'{agent.joined,room.created}'"
-	for values, run := range map[string]func(context.Context, *query.Queries) error{
-		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '25 hours', 500, 1000000": func(ctx context.Context, q *query.Queries) error {
-			return second(q.AgentEventsAfter(ctx, query.AgentEventsAfterParams{}))
-		},
-		"'eu', " + kinds + ", '25 hours'": func(ctx context.Context, q *query.Queries) error {
-			return second(q.AgentEventsHeld(ctx, query.AgentEventsHeldParams{}))
-		},
-		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '24 hours'": func(ctx context.Context, q *query.Queries) error {
-			return second(q.AgentEvent(ctx, query.AgentEventParams{}))
-		},
-	} {
-		e := &explainer{pool: pool, values: values}
-		require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
-		require.NoError(t, e.err)
-		require.Contains(t, string(e.plan), "_tx_id_idx", values)
-		require.NotContains(t, string(e.plan), "_pkey", values)
-		require.NotContains(t, string(e.plan), "Seq Scan", values)
-		require.Contains(t, string(e.plan), "Subplans Removed", values) // partitions that the bounds of "at" exclude
 	}
 }

@@ -95,7 +95,7 @@ func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]fu
 			require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
 			require.NoError(t, e.err)
 			require.NotEmpty(t, e.plan)
-			for _, scan := range wholeScans(e.plan) {
+			for _, scan := range wholeScans(t, e.plan) {
 				if name == "ForgetSettled" && scan == "settled_tickets_in_commit_order" {
 					continue // it reads a page of the index
 				}
@@ -105,34 +105,43 @@ func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]fu
 	}
 }
 
+// planNode is a node of a plan, as EXPLAIN shows it.
+type planNode struct {
+	Type      string     `json:"Node Type"`
+	Table     string     `json:"Relation Name"`
+	Index     string     `json:"Index Name"`
+	IndexCond string     `json:"Index Cond"`
+	Rows      float64    `json:"Plan Rows"`
+	Plans     []planNode `json:"Plans"`
+}
+
+// nodesOf returns all nodes of a plan.
+func nodesOf(t *testing.T, plan json.RawMessage) (nodes []planNode) {
+	t.Helper()
+	var roots []struct{ Plan planNode }
+	require.NoError(t, json.Unmarshal(plan, &roots))
+	for _, root := range roots {
+		nodes = append(nodes, root.Plan)
+	}
+	require.NotEmpty(t, nodes)
+	for i := 0; i < len(nodes); i++ {
+		nodes = append(nodes, nodes[i].Plans...)
+	}
+	return nodes
+}
+
 // wholeScans returns the tables that a plan scans, and the indexes of which it scans a whole region. It leaves out
 // history partitions, which are empty here.
-func wholeScans(plan json.RawMessage) (scans []string) {
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, x := range v {
-				walk(x)
-			}
-		case map[string]any:
-			table, _ := v["Relation Name"].(string)
-			index, _ := v["Index Name"].(string)
-			cond, _ := v["Index Cond"].(string)
-			if v["Node Type"] == "Seq Scan" && !strings.Contains(table, "_history_") {
-				scans = append(scans, table)
-			}
-			if index != "" && (cond == "" || regionOnly.MatchString(cond)) {
-				scans = append(scans, index)
-			}
-			for _, x := range v {
-				walk(x)
-			}
+func wholeScans(t *testing.T, plan json.RawMessage) (scans []string) {
+	t.Helper()
+	for _, n := range nodesOf(t, plan) {
+		if n.Type == "Seq Scan" && !strings.Contains(n.Table, "_history_") {
+			scans = append(scans, n.Table)
+		}
+		if n.Index != "" && (n.IndexCond == "" || regionOnly.MatchString(n.IndexCond)) {
+			scans = append(scans, n.Index)
 		}
 	}
-	var v any
-	_ = json.Unmarshal(plan, &v)
-	walk(v)
 	return scans
 }
 

@@ -42,15 +42,6 @@ func (b *bundle) sees(sub, id string) db.PlayerTicket {
 	return must.Get(b.PlayerTicket(b.t.Context(), universe, id, sub))(b.t)
 }
 
-func refusedTicket(t *testing.T, err error, kind fault.Kind, code, ticket string) {
-	t.Helper()
-	var e *fault.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, kind, e.Kind)
-	require.Equal(t, code, e.Code)
-	require.Equal(t, ticket, e.TicketID)
-}
-
 // Pins a party that waits twice because two of its members pressed the button, and a stranger who reads a ticket.
 func TestAPartyQueuesOnce(t *testing.T) {
 	t.Parallel()
@@ -71,12 +62,12 @@ func TestAPartyQueuesOnce(t *testing.T) {
 	require.Equal(t, time.Minute, seen.LeaseTTL)
 	require.Equal(t, "body of "+id, string(seen.Body))
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
+	require.Empty(t, requireKind(t, fault.NotFound, "ticket_unknown", err).TicketID)
 
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "race"))
-	refusedTicket(t, err, fault.Conflict, "ticket_exists", id)
+	require.Equal(t, id, requireKind(t, fault.Conflict, "ticket_exists", err).TicketID)
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "bo"}, "race"))
-	refusedTicket(t, err, fault.Conflict, "party_conflict", "")
+	require.Empty(t, requireKind(t, fault.Conflict, "party_conflict", err).TicketID)
 	b.queues(asks("ada", []string{"ada"}, "solo")) // another profile
 }
 
@@ -94,7 +85,7 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 	second := b.queues(asks("ada", []string{"ada", "cy"}, "duel"))
 	b.sees("cy", second)
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
-	refusedTicket(t, err, fault.Conflict, "party_conflict", second)
+	require.Equal(t, second, requireKind(t, fault.Conflict, "party_conflict", err).TicketID)
 	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
 	require.Equal(t, []string{"cancelled", "queued", "queued"},
 		storetest.Values[string](b.DB, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
@@ -171,7 +162,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
 	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
-	refusedTicket(t, err, fault.Conflict, "matched", "")
+	require.Empty(t, requireKind(t, fault.Conflict, "matched", err).TicketID)
 	_, err = b.AssignTickets(t.Context(), universe,
 		[]db.Assignment{{TicketIDs: []string{assigned}, EncodedAssignment: []byte("there")}}, true)
 	require.NoError(t, err)
@@ -258,7 +249,7 @@ func TestReadingKeepsATicketAlive(t *testing.T) {
 	}
 	b.Exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
+	require.Empty(t, requireKind(t, fault.NotFound, "ticket_unknown", err).TicketID)
 	require.Less(t, left(), 36*time.Second)
 	_, err = b.AnyTicket(t.Context(), universe, id)
 	require.NoError(t, err)

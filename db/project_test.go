@@ -43,13 +43,6 @@ func (p *lobbyProject) rotation(id string, grace time.Duration) db.RotateKey {
 	return db.RotateKey{ProjectID: "p1", ID: id, GraceTime: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
 }
 
-func requireCode(t require.TestingT, err error, kind fault.Kind, code string) {
-	var e *fault.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, kind, e.Kind, "%v", err)
-	require.Equal(t, code, e.Code)
-}
-
 func TestProjectsAreListedFromTheNewestInPages(t *testing.T) {
 	t.Parallel()
 	p := setupProject(t)
@@ -76,10 +69,10 @@ func TestProjectsAreRefused(t *testing.T) {
 	for _, bad := range []db.NewProject{{Name: ""}, {Name: "  "}, {Name: strings.Repeat("ü", 201)}, {Name: "a\x00"},
 		{Name: "a", ID: "a b"}, {Name: "a", ID: strings.Repeat("a", 129)}} {
 		_, err := p.CreateProject(t.Context(), bad)
-		requireCode(t, err, fault.Invalid, "invalid")
+		requireKind(t, fault.Invalid, "invalid", err)
 	}
 	_, err := p.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "again", Region: "us"})
-	requireCode(t, err, fault.Conflict, "project_exists")
+	requireKind(t, fault.Conflict, "project_exists", err)
 	_, err = p.CreateProject(t.Context(), db.NewProject{Name: strings.Repeat("ü", 200), Region: "us"})
 	require.NoError(t, err)
 }
@@ -93,7 +86,7 @@ func TestTheRegionOfAProjectIsCached(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "eu", region)
 		_, err = p.ProjectRegion(t.Context(), "p2")
-		requireCode(t, err, fault.NotFound, "project_unknown")
+		requireKind(t, fault.NotFound, "project_unknown", err)
 	}
 	p.Exec("UPDATE projects SET region = 'us'") // which nothing does
 	region, err := p.ProjectRegion(t.Context(), "p1")
@@ -133,9 +126,9 @@ func TestKeysOfAProject(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, list)
 		_, _, err = p.ProjectKey(t.Context(), project, "k1")
-		requireCode(t, err, fault.NotFound, "key_unknown")
+		requireKind(t, fault.NotFound, "key_unknown", err)
 		_, err = p.ProjectKeySecret(t.Context(), project, "k1")
-		requireCode(t, err, fault.NotFound, "key_unknown")
+		requireKind(t, fault.NotFound, "key_unknown", err)
 	}
 }
 
@@ -153,13 +146,13 @@ func TestKeysOfAProjectAreRefused(t *testing.T) {
 		{Name: "a", Scopes: []string{strings.Repeat("a", 65)}}, {Name: "a", Scopes: []string{"\x00"}},
 	} {
 		bad.ProjectID = "p1"
-		requireCode(t, create(bad), fault.Invalid, "invalid")
+		requireKind(t, fault.Invalid, "invalid", create(bad))
 	}
-	requireCode(t, create(db.NewProjectKey{ProjectID: "p2", Name: "a"}), fault.NotFound, "project_unknown")
+	requireKind(t, fault.NotFound, "project_unknown", create(db.NewProjectKey{ProjectID: "p2", Name: "a"}))
 	p.key("k1")
-	requireCode(t, create(db.NewProjectKey{ProjectID: "p1", ID: "k1", Name: "a"}), fault.Conflict, "key_exists")
+	requireKind(t, fault.Conflict, "key_exists", create(db.NewProjectKey{ProjectID: "p1", ID: "k1", Name: "a"}))
 	p.Exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) SELECT 'p1', n::text, 'a', '{}', '', '' FROM generate_series(1, 999) n")
-	requireCode(t, create(db.NewProjectKey{ProjectID: "p1", Name: "a"}), fault.TooMany, "too_many_keys")
+	requireKind(t, fault.TooMany, "too_many_keys", create(db.NewProjectKey{ProjectID: "p1", Name: "a"}))
 }
 
 // Pins a revoked key that mints or whose revocation moves, and a grace that outlives an explicit revocation.
@@ -182,9 +175,9 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, retired)
 	_, err = p.CountMinted(t.Context(), "p1", "k1")
-	requireCode(t, err, fault.Forbidden, "key_revoked")
+	requireKind(t, fault.Forbidden, "key_revoked", err)
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k1", 0))
-	requireCode(t, err, fault.Conflict, "key_revoked")
+	requireKind(t, fault.Conflict, "key_revoked", err)
 
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k2", time.Hour))
 	require.NoError(t, err)
@@ -192,7 +185,7 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, retired, "its tokens are accepted for an hour")
 	_, err = p.CountMinted(t.Context(), "p1", "k2")
-	requireCode(t, err, fault.Forbidden, "key_revoked")
+	requireKind(t, fault.Forbidden, "key_revoked", err)
 	ended, err := p.RevokeProjectKey(t.Context(), "p1", "k2", "ann")
 	require.NoError(t, err)
 	<-wake
@@ -202,7 +195,7 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.True(t, retired)
 
 	_, err = p.RevokeProjectKey(t.Context(), "p2", "k1", "ann")
-	requireCode(t, err, fault.NotFound, "key_unknown")
+	requireKind(t, fault.NotFound, "key_unknown", err)
 	require.Equal(t, []string{
 		"project.created test", "project_key.created test", "project_key.created test", "project_key.revoked ann",
 		"project_key.rotated test", "project_key.revoked ann",
@@ -229,10 +222,10 @@ func TestRotatedKeysHaveTheScopesOfTheOldOnes(t *testing.T) {
 	require.Len(t, made.Name, 200)
 	for _, grace := range []time.Duration{-1, db.MaxProjectGrace + 1} {
 		_, _, err = p.RotateProjectKey(t.Context(), p.rotation(made.ID, grace))
-		requireCode(t, err, fault.Invalid, "invalid")
+		requireKind(t, fault.Invalid, "invalid", err)
 	}
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k9", 0))
-	requireCode(t, err, fault.NotFound, "key_unknown")
+	requireKind(t, fault.NotFound, "key_unknown", err)
 }
 
 // Pins two new keys of one rotation, of which a caller would never learn.
@@ -254,7 +247,7 @@ func TestTenRacersRotateAKeyOnce(t *testing.T) {
 			made++
 			continue
 		}
-		requireCode(t, err, fault.Conflict, "key_revoked")
+		requireKind(t, fault.Conflict, "key_revoked", err)
 	}
 	require.Equal(t, 1, made)
 	require.Equal(t, 1, one[int](p.bundle, "SELECT count(*) FROM project_keys WHERE rotated_from = 'k1'"))
@@ -274,9 +267,9 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 			key, err := p.CountMinted(t.Context(), "p1", name)
 			switch name {
 			case "reader":
-				requireCode(t, err, fault.Forbidden, "key_scope")
+				requireKind(t, fault.Forbidden, "key_scope", err)
 			case "unknown":
-				requireCode(t, err, fault.NotFound, "key_unknown")
+				requireKind(t, fault.NotFound, "key_unknown", err)
 			default:
 				require.NoError(t, err)
 				require.Equal(t, name, key.ID)

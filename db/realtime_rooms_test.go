@@ -36,22 +36,6 @@ func (n *nexis) join(o db.OpenedRealtime, kind, room string) db.LobbyAnswer {
 		Player: o.PlayerSub})))(n.t)
 }
 
-// entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the
-// session that it is about.
-func (n *nexis) entries(room string) (all []string) {
-	n.t.Helper()
-	rows := must.Get(n.Pool().Query(context.WithoutCancel(n.t.Context()), `SELECT e ->> 'k' || coalesce(' ' || (e ->> 's'), '') FROM lobbies l
-		JOIN lobby_log g ON g.region = l.region AND g.lobby = l.uid, json_array_elements(g.body::json -> 'e') WITH ORDINALITY AS x(e, n) WHERE l.id = $1 ORDER BY g.pos, n`, room))(n.t)
-	defer rows.Close()
-	for rows.Next() {
-		var entry string
-		require.NoError(n.t, rows.Scan(&entry))
-		all = append(all, entry)
-	}
-	require.NoError(n.t, rows.Err())
-	return all
-}
-
 func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
@@ -209,4 +193,11 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 			}
 		}
 	}
+}
+
+// entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the
+// session that it is about.
+func (n *nexis) entries(room string) []string {
+	return n.Rows(`SELECT e ->> 'k' || coalesce(' ' || (e ->> 's'), '') FROM lobbies l
+		JOIN lobby_log g ON g.region = l.region AND g.lobby = l.uid, json_array_elements(g.body::json -> 'e') WITH ORDINALITY AS x(e, n) WHERE l.id = $1 ORDER BY g.pos, n`, room)
 }

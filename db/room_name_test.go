@@ -75,36 +75,33 @@ func TestRoomNamesProperties(t *testing.T) {
 				rooms = append(rooms, agentRoom(fmt.Sprintf("%d%d", round, i), process, joined,
 					rapid.Bool().Draw(t, "local"), ""))
 			}
-			rooms = nameAndCheck(t, base, rooms)
+
+			ids := nameRooms(base, rooms)
+			after, has := slices.Clone(rooms), map[string]bool{}
+			byFleet := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew && !r.isLocal })
+			news := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew })
+			for i, r := range rooms {
+				require.False(t, has[ids[i]], "%q twice", ids[i])
+				has[ids[i]] = true
+				displaced := !r.isNew && r.publicID == base && r.isLocal && byFleet
+				require.True(t, r.isNew || r.publicID == ids[i] || displaced, "%q was %q", ids[i], r.publicID)
+				require.False(t, displaced && ids[i] == base, "a room of the fleet takes the base from a local one")
+				after[i].isNew, after[i].publicID = false, ids[i]
+			}
+			require.True(t, has[base] || !news, "somebody has the base")
+			require.Equal(t, ids, nameRooms(base, after))
+
+			order := rapid.Permutation(indexes(len(rooms))).Draw(t, "order")
+			shuffled := make([]namedRoom, len(rooms))
+			for to, from := range order {
+				shuffled[to] = rooms[from]
+			}
+			for to, id := range nameRooms(base, shuffled) {
+				require.Equal(t, ids[order[to]], id)
+			}
+			rooms = after
 		}
 	})
-}
-
-func nameAndCheck(t *rapid.T, base string, rooms []namedRoom) []namedRoom {
-	ids := nameRooms(base, rooms)
-	after, has := slices.Clone(rooms), map[string]bool{}
-	byFleet := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew && !r.isLocal })
-	news := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew })
-	for i, r := range rooms {
-		require.False(t, has[ids[i]], "%q twice", ids[i])
-		has[ids[i]] = true
-		displaced := !r.isNew && r.publicID == base && r.isLocal && byFleet
-		require.True(t, r.isNew || r.publicID == ids[i] || displaced, "%q was %q", ids[i], r.publicID)
-		require.False(t, displaced && ids[i] == base, "a room of the fleet takes the base from a local one")
-		after[i].isNew, after[i].publicID = false, ids[i]
-	}
-	require.True(t, has[base] || !news, "somebody has the base")
-	require.Equal(t, ids, nameRooms(base, after))
-
-	order := rapid.Permutation(indexes(len(rooms))).Draw(t, "order")
-	shuffled := make([]namedRoom, len(rooms))
-	for to, from := range order {
-		shuffled[to] = rooms[from]
-	}
-	for to, id := range nameRooms(base, shuffled) {
-		require.Equal(t, ids[order[to]], id)
-	}
-	return after
 }
 
 func indexes(n int) []int {

@@ -43,7 +43,11 @@ func TestAServerThatGetsPlayersBehindTheSnapshotIsKept(t *testing.T) {
 			r.set(c.before)
 			chosen := make(chan int, 1)
 			go func() { chosen <- r.count(c.choose) }()
-			r.awaitSnapshot()
+			require.Eventually(t, func() bool {
+				var blocked bool
+				require.NoError(t, r.other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&blocked))
+				return blocked
+			}, 30*time.Second, time.Millisecond)
 			r.set(c.between)
 			r.exec("SELECT pg_advisory_unlock(7)")
 			require.Zero(t, <-chosen, "somebody has a seat on it, or may have one soon")
@@ -92,14 +96,4 @@ func (r *snapshotRace) count(choose func(context.Context, *query.Queries) ([]*uu
 		r.t.Error(err)
 	}
 	return len(ids)
-}
-
-// awaitSnapshot waits until the statement has its snapshot.
-func (r *snapshotRace) awaitSnapshot() {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
-		var blocked bool
-		require.NoError(r.t, r.other.QueryRow(r.t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&blocked))
-		return blocked
-	}, 30*time.Second, time.Millisecond)
 }

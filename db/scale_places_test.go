@@ -50,12 +50,6 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 	}
 }
 
-// drainServer makes a server take no new players, as an operator does.
-func (b *bundle) drainServer(id string) {
-	b.t.Helper()
-	b.Exec("SELECT ops.drain($1)", id)
-}
-
 // partners are the seven others of a party.
 func partners(party int) (all []string) {
 	for n := range 7 {
@@ -73,7 +67,7 @@ func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 	for i := range 2 {
 		b.place(request(fmt.Sprint("p", i, "-0"), 8, partners(i)...)) // a server each
 	}
-	b.drainServer(ids[0])
+	b.Exec("SELECT ops.drain($1)", ids[0])
 	b.isRefused(waits(request("p2-0", 8, partners(2)...)))
 	require.Zero(t, b.scale().StartedServers)
 	require.Equal(t, "1 live server, 1 of them with players; 0 starting; 1 draining; 1 party waiting. Used 1 + buffer 0 = 1: nothing to do", b.plan().Text)
@@ -90,7 +84,7 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 	p := b.place(request("ann", 8))
 	busy := one[string](b, "SELECT instance_id FROM sessions")
 	for _, id := range ids {
-		b.drainServer(id)
+		b.Exec("SELECT ops.drain($1)", id)
 	}
 	operators := ids[0]
 	if operators == busy {

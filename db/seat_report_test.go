@@ -97,7 +97,7 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	// One report may have a join and a leave of the same player. The seat is free afterwards, and history has it as
 	// connected. The next report, which needs that seat, stays for the next batch.
 	joinAndLeave := join("dan", "t4")
-	s.mustRelease(t, full, "bob")
+	must.Get(s.ReportSeats(t.Context(), leave("bob")))(t)
 	s.mustPlace(t, duelFor(2, "dan"))
 	joinAndLeave.LeftPlayers = []Left{{PlayerSub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, joinAndLeave, join("cid", "t5"))
@@ -110,10 +110,4 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	require.True(t, connected)
 	require.NoError(t, s.reportBatch(t.Context(), "eu", calls[1:]))
 	require.Equal(t, SeatOK, resultOf(calls[1]).Outcomes[0].Result)
-}
-
-func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
-	t.Helper()
-	must.Get(s.ReportSeats(t.Context(), SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID,
-		LeftPlayers: []Left{{PlayerSub: sub}}}))(t)
 }

@@ -79,18 +79,19 @@ func refOf(r db.Registered) db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: &r.Incarnation}
 }
 
-func requireKind(t *testing.T, want fault.Kind, code string, err error) {
-	t.Helper()
-	var e *fault.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, want, e.Kind, "%v", err)
-	require.Equal(t, code, e.Code)
-}
-
 func subs(n int) []string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = fmt.Sprintf("player-%04d", i)
 	}
 	return out
+}
+
+// requireKind requires an error of a kind with a code, and returns it.
+func requireKind(t require.TestingT, want fault.Kind, code string, err error) *fault.Error {
+	var e *fault.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, want, e.Kind, "%v", err)
+	require.Equal(t, code, e.Code)
+	return e
 }

@@ -2,9 +2,9 @@ package db
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strconv"
 	"testing"
@@ -114,7 +114,7 @@ type valveSimulation struct {
 	lookedAt    float64 // by the worker
 	// admittedLast is when a player was admitted who had an estimate: what follows a launch that is over is not played.
 	admittedLast float64
-	sessions     endTimes
+	sessions     []float64 // ends of those who play, the next first
 
 	copied     *LoginLine // of the replica
 	worker     estimate.Line
@@ -130,20 +130,6 @@ type simulatedPlayer struct {
 	p50, p90 time.Duration
 }
 
-// endTimes is a heap.
-type endTimes []float64 //nolint:recvcheck // as heap.Interface has it
-
-func (h endTimes) Len() int           { return len(h) }
-func (h endTimes) Less(i, j int) bool { return h[i] < h[j] }
-func (h endTimes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *endTimes) Push(x any)        { *h = append(*h, x.(float64)) } //nolint:forcetypeassert // of heap.Interface
-func (h *endTimes) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
-}
-
 func simulatedTime(s float64) time.Time { return time.Unix(0, int64(s*1e9)) }
 
 func (w valveWorld) play(seed uint64, waits int) estimate.Record {
@@ -154,7 +140,7 @@ func (w valveWorld) play(seed uint64, waits int) estimate.Record {
 	for tick := 1; s.record.WaitCount < waits && s.now < s.admittedLast+1800; tick++ {
 		s.now = float64(tick) * step
 		for len(s.sessions) > 0 && s.sessions[0] <= s.now {
-			heap.Pop(&s.sessions)
+			s.sessions = s.sessions[1:]
 		}
 		next := s.row.NextPlace
 		for owed += s.comes(s.now) * step * s.random.ExpFloat64(); owed >= 1; owed-- {
@@ -309,7 +295,9 @@ func (s *valveSimulation) turn() {
 // stay counts somebody who is in.
 func (s *valveSimulation) stay() {
 	if s.maxPlayers > 0 {
-		heap.Push(&s.sessions, s.now+s.stays(s.random))
+		ends := s.now + s.stays(s.random)
+		i, _ := slices.BinarySearch(s.sessions, ends)
+		s.sessions = slices.Insert(s.sessions, i, ends)
 	}
 }
 
