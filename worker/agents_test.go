@@ -18,13 +18,11 @@ func (b *bundle) replicaWith(agents int) uuid.UUID {
 	b.t.Helper()
 	replica := must.Get(b.BeginReplica(b.t.Context(), "global"))(b.t)
 	for i := range agents {
-		must.Get(b.JoinAgent(b.t.Context(), db.AgentJoin{
-			Ref: db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i),
-				ReplicaID: replica},
-			Content: db.AgentContent{Name: fmt.Sprintf("eu%d", i), ProcessUID: replica.String(),
-				EndpointURL: "wss://eu", Status: db.AgentActive},
-			ReportedRooms: []db.ReportedRoom{{RawID: "lobby", Type: "duel", IsLocal: true}},
-		}))(b.t)
+		ref := db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i), ReplicaID: replica}
+		must.Get(b.JoinAgent(b.t.Context(), storetest.AgentJoin(ref, fmt.Sprint("eu", i), func(j *db.AgentJoin) {
+			j.Content.ProcessUID = replica.String()
+			j.ReportedRooms = []db.ReportedRoom{{RawID: "lobby", Type: "duel", IsLocal: true}}
+		})))(b.t)
 	}
 	return replica
 }

@@ -27,8 +27,8 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	for _, table := range []string{"events", "seat_history"} {
 		b.Exec("DROP TABLE " + partition(table, daysAhead))
 	}
-	b.past("events", -40)
-	b.past("events", -10)
+	b.attach(-40, "events")
+	b.attach(-10, "events")
 
 	require.Equal(t, Done{"partitions_made": 2, "partitions_dropped": 1}, b.race(10, "history", b.options()))
 	require.Equal(t, daysAhead, storetest.One[int](b.DB, "SELECT min(days_ahead) FROM ops.partitions"))
@@ -39,20 +39,13 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
 }
 
-// past makes a partition of a day that is over.
-func (b *bundle) past(table string, age int) {
-	b.t.Helper()
-	from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
-	b.Exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" + from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
-}
-
 // The history of matches has a retention of its own; 0 keeps no day that has ended.
 func TestTheHistoryOfMatchesIsDroppedByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, table := range []string{"match_history", "ticket_history", "ticket_events"} {
-		b.past(table, -9)
-		b.past(table, -1)
+		b.attach(-9, table)
+		b.attach(-1, table)
 	}
 	o := b.options()
 	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
@@ -67,7 +60,7 @@ func TestRefusalsAreKeptForAWeek(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, age := range []int{-9, -6, -2} {
-		b.past("player_refusals", age)
+		b.attach(age, "player_refusals")
 	}
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, b.options(), "history")))
 	o := b.options()
@@ -86,17 +79,18 @@ func (b *bundle) withoutWorker(last, n int) {
 				AND inhrelid::regclass::text !~ 'default'
 			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
 		END $$`)
-	b.attach(last)
+	b.attach(last, historyTables...)
 	b.rows(last+1, 0, n)
 }
 
-// attach creates the partitions of one day in all history tables.
-func (b *bundle) attach(days int) {
+var historyTables = []string{"events", "seat_history", "session_history"}
+
+// attach creates the partitions of one day.
+func (b *bundle) attach(days int, tables ...string) {
 	b.t.Helper()
 	from := time.Now().UTC().AddDate(0, 0, days).Truncate(day)
-	for _, table := range []string{"events", "seat_history", "session_history"} {
-		b.Exec("CREATE TABLE " + partition(table, days) + " PARTITION OF " + table + " FOR VALUES FROM ('" +
-			from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
+	for _, table := range tables {
+		b.Exec("CREATE TABLE " + partition(table, days) + " PARTITION OF " + table + " FOR VALUES FROM ('" + from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
 	}
 }
 
@@ -117,7 +111,7 @@ func (b *bundle) rows(first, last, n int) {
 func (b *bundle) requireRepaired(rows int) {
 	b.t.Helper()
 	require.Equal(b.t, 3, storetest.One[int](b.DB, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead = $1 AND default_bytes = 0 AND table_name IN ('events', 'seat_history', 'session_history')", daysAhead))
-	for _, table := range []string{"events", "seat_history", "session_history"} {
+	for _, table := range historyTables {
 		require.Equal(b.t, rows, storetest.One[int](b.DB, "SELECT count(*)::int FROM "+table), table)
 	}
 }
@@ -239,7 +233,7 @@ func TestTodayIsRepairedThoughTomorrowHasAPartition(t *testing.T) {
 	b := setup(t)
 	b.withoutWorker(-3, 10)
 	for days := range daysAhead {
-		b.attach(days + 1)
+		b.attach(days+1, historyTables...)
 	}
 	require.Equal(t, Done{"default_partitions_replaced": 3}, once(t, loopOf(t, b.options(), "history")))
 	b.requireRepaired(3 * 10)

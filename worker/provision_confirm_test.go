@@ -11,7 +11,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -30,11 +29,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 	a := &allocator{works: setupWorks(t)}
 	cluster, p := agonesCluster(t, kubernetes)
 	a.cluster = cluster
-	o := a.works.options()
-	o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &a.works.opt
-	m := must.Get(New(o))(t)
-	t.Cleanup(m.provision.finishSteps)
-	a.provisioner = m.provision
+	a.provisioner = a.works.workerOf("shop", p)
 	a.cluster.Next("allocate", agonestest.LoseAnswer)
 	a.id = a.want()
 	a.step(a.provisioner)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/provision"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
@@ -31,11 +30,7 @@ func (w *works) withBranch() (*branch, *provisioner) {
 	w.bundle.t.Helper()
 	w.Exec(`UPDATE app_versions SET fallback = '{"provider": "branch", "launch": "image", "launch_version": "1.4"}'`)
 	by := &branch{shop: w.shop}
-	o := w.options()
-	o.Providers, o.Provision = map[string]provider.Provider{"branch": by}, &w.opt
-	m := must.Get(New(o))(w.bundle.t)
-	w.bundle.t.Cleanup(m.provision.finishSteps)
-	return by, m.provision
+	return by, w.workerOf("branch", by)
 }
 
 var noRoom = provider.Fail(provider.Capacity, "deploy", errors.New("no room"))

@@ -55,7 +55,14 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 	for at := time.Duration(0); at < 16*time.Minute; at += tick {
 		h.turn(at)
 	}
-	h.requireOneEach()
+	for tag, n := range h.executed {
+		require.Equal(t, 1, h.most[tag], "servers that lived at the same time for tag %s", tag)
+		// one that crashed before it was adopted is replaced
+		require.LessOrEqual(t, n, 1+h.crashes[tag], "servers started for tag %s", tag)
+	}
+	phases := storetest.Values[string](h.bundle.DB, "SELECT phase FROM deployments WHERE phase NOT IN ('ready', 'draining')")
+	require.Empty(t, phases, "deployments that are neither ready nor over")
+	require.Equal(t, h.deployments, storetest.One[int](h.bundle.DB, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
 	h.requireSame()
 	h.RequireInvariants()
 	t.Logf("calls: %v; ended: %s", h.calls, storetest.One[string](h.bundle.DB, "SELECT string_agg(n || ' ' || reason, ', ') FROM (SELECT count(*) AS n, reason FROM deployment_history GROUP BY 2 ORDER BY 1 DESC) h"))
@@ -153,17 +160,4 @@ func (h *hour) loseLeases() {
 			delete(h.crashed, id)
 		}
 	}
-}
-
-// requireOneEach requires that no tag was started twice, and that each deployment is ready or over.
-func (h *hour) requireOneEach() {
-	h.bundle.t.Helper()
-	for tag, n := range h.executed {
-		require.Equal(h.bundle.t, 1, h.most[tag], "servers that lived at the same time for tag %s", tag)
-		// one that crashed before it was adopted is replaced
-		require.LessOrEqual(h.bundle.t, n, 1+h.crashes[tag], "servers started for tag %s", tag)
-	}
-	phases := storetest.Values[string](h.bundle.DB, "SELECT phase FROM deployments WHERE phase NOT IN ('ready', 'draining')")
-	require.Empty(h.bundle.t, phases, "deployments that are neither ready nor over")
-	require.Equal(h.bundle.t, h.deployments, storetest.One[int](h.bundle.DB, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
 }

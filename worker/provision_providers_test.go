@@ -31,11 +31,37 @@ import (
 func TestEachProviderWithTheLoop(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]func(t *testing.T) (p provider.Provider, launch, version string, alive func() int){
-		"docker": dockerFake, "edgegap": edgegapFake, "manual": manualServers,
-		"agones": func(t *testing.T) (provider.Provider, string, string, func() int) { return agonesFake(t, true) },
+		"docker": func(t *testing.T) (provider.Provider, string, string, func() int) {
+			f := dockertest.New(dockertest.Options{})
+			s := httptest.NewServer(f)
+			t.Cleanup(s.Close)
+			p := must.Get(docker.New(docker.Config{
+				Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"},
+				Advertise: netip.MustParseAddr("192.0.2.7"),
+			}))(t)
+			t.Cleanup(p.Close)
+			return p, "arena", "1.0", f.AliveCount
+		},
+		"edgegap": func(t *testing.T) (provider.Provider, string, string, func() int) {
+			f := edgegaptest.New(edgegaptest.Options{})
+			s := httptest.NewServer(f)
+			t.Cleanup(func() {
+				s.Close()
+				f.Close()
+			})
+			p := must.Get(edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL}))(t)
+			return p, "arena", "1.0", f.AliveCount
+		},
+		"manual": func(*testing.T) (provider.Provider, string, string, func() int) {
+			return manual.Provider{}, "arena", "", func() int { return 0 }
+		},
+		"agones": func(t *testing.T) (provider.Provider, string, string, func() int) {
+			f, p := agonesCluster(t, true)
+			return p, "arena", "", f.AliveCount
+		},
 		"agones without Kubernetes": func(t *testing.T) (provider.Provider, string, string, func() int) {
-			p, launch, version, _ := agonesFake(t, false)
-			return p, launch, version, func() int { return 0 } // the servers end by themselves
+			_, p := agonesCluster(t, false)
+			return p, "arena", "", func() int { return 0 } // the servers end by themselves
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,14 +69,10 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			p, launch, version, alive := setup(t)
 			w := setupWorks(t)
 			w.Exec("UPDATE app_versions SET launch = $1, launch_version = $2", launch, version)
-			o := w.options()
-			o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &w.opt
-			m, err := New(o)
-			require.NoError(t, err)
-			t.Cleanup(m.provision.finishSteps)
+			worker := w.workerOf("shop", p)
 			id := w.want()
 			w.Exec("UPDATE deployments SET address = '198.51.100.7'")
-			w.until(m.provision, id, "starting")
+			w.until(worker, id, "starting")
 			r := db.Registration{
 				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot",
 				Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
@@ -58,13 +80,13 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			if name == "manual" {
 				r.Endpoint = "192.0.2.1:5000"
 			}
-			_, err = w.Register(t.Context(), r)
+			_, err := w.Register(t.Context(), r)
 			require.NoError(t, err)
-			w.until(m.provision, id, "ready")
+			w.until(worker, id, "ready")
 			require.Regexp(t, `^[0-9.]+:[0-9]+$`, storetest.One[string](w.bundle.DB, "SELECT endpoint FROM instances WHERE id = $1", id.String()))
 			require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "test"))
 			w.Exec("UPDATE deployments SET next_at = $1", w.Now())
-			w.until(m.provision, id, "gone: test")
+			w.until(worker, id, "gone: test")
 			require.Zero(t, alive())
 		})
 	}
@@ -78,38 +100,6 @@ func (w *works) until(p *provisioner, id uuid.UUID, phase string) {
 		w.elapse(time.Second)
 		return w.phase(id) == phase
 	}, 20*time.Second, 10*time.Millisecond, "%s", phase)
-}
-
-func dockerFake(t *testing.T) (provider.Provider, string, string, func() int) {
-	f := dockertest.New(dockertest.Options{})
-	s := httptest.NewServer(f)
-	t.Cleanup(s.Close)
-	p := must.Get(docker.New(docker.Config{
-		Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"},
-		Advertise: netip.MustParseAddr("192.0.2.7"),
-	}))(t)
-	t.Cleanup(p.Close)
-	return p, "arena", "1.0", f.AliveCount
-}
-
-func edgegapFake(t *testing.T) (provider.Provider, string, string, func() int) {
-	f := edgegaptest.New(edgegaptest.Options{})
-	s := httptest.NewServer(f)
-	t.Cleanup(func() {
-		s.Close()
-		f.Close()
-	})
-	p := must.Get(edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL}))(t)
-	return p, "arena", "1.0", f.AliveCount
-}
-
-func manualServers(*testing.T) (provider.Provider, string, string, func() int) {
-	return manual.Provider{}, "arena", "", func() int { return 0 }
-}
-
-func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, string, func() int) {
-	f, p := agonesCluster(t, kubernetes)
-	return p, "arena", "", f.AliveCount
 }
 
 func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Provider) {

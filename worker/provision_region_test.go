@@ -20,11 +20,11 @@ func TestTroubleInOneRegionPausesThatRegionAlone(t *testing.T) {
 	refused := provider.Fail(provider.Permanent, "deploy", errors.New("no such location"))
 	for range 3 {
 		w.next("deploy", refused)
-		id := w.wantIn("eu")
+		id := w.want("eu")
 		w.let(2*time.Second, p)
 		require.Equal(t, "gone: the provider refused it", w.phase(id))
 	}
-	paused, other := w.wantIn("eu"), w.wantIn("us")
+	paused, other := w.want("eu"), w.want("us")
 	w.let(5*time.Second, p)
 	require.Equal(t, "wanted", w.phase(paused))
 	require.Equal(t, "starting", w.phase(other))
@@ -40,12 +40,12 @@ func TestFailuresOfRegionsDoNotAddUp(t *testing.T) {
 	refused := provider.Fail(provider.Permanent, "deploy", errors.New("no room for tests"))
 	w.next("deploy", refused, refused, refused)
 	for _, region := range []string{"eu", "us", "asia"} {
-		id := w.wantIn(region)
+		id := w.want(region)
 		w.let(2*time.Second, p)
 		require.Equal(t, "gone: the provider refused it", w.phase(id))
 		require.Equal(t, 1, w.failures(region))
 	}
-	next := w.wantIn("eu")
+	next := w.want("eu")
 	w.let(2*time.Second, p)
 	require.Equal(t, "starting", w.phase(next))
 	require.Zero(t, storetest.One[int](w.bundle.DB, "SELECT count(*)::int FROM start_pauses WHERE until IS NOT NULL"))

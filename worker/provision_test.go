@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -25,11 +26,13 @@ type works struct {
 
 func setupWorks(t *testing.T) *works {
 	t.Helper()
-	w := &works{shop: newShop(time.Now().Truncate(time.Microsecond))}
+	w := &works{shop: &shop{
+		can: provider.Capabilities{List: true, Stop: true}, start: 20 * time.Second, now: time.Now().Truncate(time.Microsecond), rand: rand.New(rand.NewPCG(1, 2)),
+		script: map[string][]func() error{}, servers: map[provider.Ref]*server{}, executed: map[provider.Tag]int{}, most: map[provider.Tag]int{}, calls: map[string]int{},
+	}}
 	b := &bundle{storetest.New(t, func(c *db.Config) { c.VirtualClock, c.Timing = w.Now, db.DefaultTiming() }), t}
 	w.bundle = b
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
-	        VALUES ('arena', '1.0', 'shop', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
+	b.AddAppVersion(map[string]any{"version": "1.0", "provider": "shop", "ports": `[{"name": "game", "internal": 5000, "protocol": "udp"}]`})
 	w.opt = ProvisionOptions{
 		Owner: "ld-test",
 		Environment: func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error) {
@@ -39,11 +42,17 @@ func setupWorks(t *testing.T) *works {
 	return w
 }
 
-// worker makes a provisioner that ends with the test.
+// worker makes a provisioner with the shop that ends with the test.
 func (w *works) worker() *provisioner {
 	w.bundle.t.Helper()
+	return w.workerOf("shop", w.shop)
+}
+
+// workerOf is worker with another provider.
+func (w *works) workerOf(name string, p provider.Provider) *provisioner {
+	w.bundle.t.Helper()
 	o := w.options()
-	o.Providers, o.Provision = map[string]provider.Provider{"shop": w.shop}, &w.opt
+	o.Providers, o.Provision = map[string]provider.Provider{name: p}, &w.opt
 	m := must.Get(New(o))(w.bundle.t)
 	w.bundle.t.Cleanup(m.provision.finishSteps)
 	return m.provision
@@ -67,16 +76,11 @@ func (w *works) let(d time.Duration, workers ...*provisioner) {
 	}
 }
 
-func (w *works) want() uuid.UUID {
-	w.bundle.t.Helper()
-	return w.wantIn("eu")
-}
-
-func (w *works) wantIn(region string) uuid.UUID {
+func (w *works) want(region ...string) uuid.UUID {
 	w.bundle.t.Helper()
 	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(),
 		Origin: provision.OriginPool}
-	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), region, n))
+	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), append(region, "eu")[0], n))
 	w.Exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
 	return n.ID
 }

@@ -17,10 +17,8 @@ func (b *bundle) sealedDeployment(s *token.Sealer, phase string, key byte) uuid.
 	b.t.Helper()
 	id := uuid.New()
 	sealed, by := s.SealSecret(token.PurposeNetcode, "eu", id.String(), bytes.Repeat([]byte{key}, 32))
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, 'netcode102', '1') ON CONFLICT DO NOTHING`)
-	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, endpoint, incarnation, netcode_key, sealed_by)
-		VALUES ('eu', $1, 'arena', '1', 'process', left($2, 20), $3, 'h:1', gen_random_uuid(), $4, $5)`, id, id.String(), phase, sealed, by)
+	b.AddAppVersion(map[string]any{"dialect": "netcode102", "protocol_id": "1"})
+	b.AddDeployment(id, map[string]any{"phase": phase, "endpoint": "h:1", "incarnation": uuid.New(), "netcode_key": sealed, "sealed_by": by})
 	return id
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -101,14 +102,7 @@ func TestRotateReplacesATaintedKey(t *testing.T) {
 	require.NoError(t, err)
 	keys, now, err := b.Keys(t.Context())
 	require.NoError(t, err)
-	require.True(t, signs(keys, now), "the replacement signs once verifiers know it")
-}
-
-func signs(keys []db.SigningKey, now time.Time) bool {
-	for _, k := range keys {
-		if !now.Before(k.SignFrom) && now.Before(k.SignUntil) {
-			return true
-		}
-	}
-	return false
+	require.True(t, slices.ContainsFunc(keys, func(k db.SigningKey) bool {
+		return !now.Before(k.SignFrom) && now.Before(k.SignUntil)
+	}), "the replacement signs once verifiers know it")
 }

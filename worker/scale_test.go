@@ -14,20 +14,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-func (b *bundle) withPool() *bundle {
-	b.t.Helper()
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-	        VALUES ('arena', '1', 'manual', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 8, 'netcode102', '80085')`)
-	b.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
-	return b
-}
-
 // A player who begins to wait is planned for at once, not at the next tick, and the server's key opens for its
 // deployment alone.
 func TestAPlayerWakesTheScaler(t *testing.T) {
 	t.Parallel()
-	b := setup(t).withPool()
+	b := setup(t)
+	b.AddPool(map[string]any{"provider": "manual", "dialect": "netcode102", "protocol_id": "80085"})
 	o := b.options()
 	o.Providers = map[string]provider.Provider{"manual": manual.Provider{}}
 	o.Provision = &ProvisionOptions{Owner: "ld-test",

@@ -42,13 +42,6 @@ type server struct {
 	failed  bool
 }
 
-func newShop(now time.Time) *shop {
-	return &shop{
-		can: provider.Capabilities{List: true, Stop: true}, start: 20 * time.Second, now: now, rand: rand.New(rand.NewPCG(1, 2)),
-		script: map[string][]func() error{}, servers: map[provider.Ref]*server{}, executed: map[provider.Tag]int{}, most: map[provider.Tag]int{}, calls: map[string]int{},
-	}
-}
-
 func (s *shop) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

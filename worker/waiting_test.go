@@ -12,20 +12,6 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// queuedParty is a party whose room waits for a match, without a ticket.
-func queuedParty(b *bundle, types *lobby.Types) (uid uuid.UUID) {
-	b.t.Helper()
-	must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", ProjectID: "p1", RoomID: "party:1", MakesRoom: true,
-		Act: types.JoinRoom(lobby.Join{RoomType: "party", Session: "s-1", Player: "ada"}),
-	}))(b.t)
-	a := must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", ProjectID: "p1", RoomID: "party:1",
-		Act: types.MarkQueued(lobby.Queue{RoomType: "duel", MatchSize: 2}),
-	}))(b.t)
-	return a.LobbyUID
-}
-
 // Pins rooms that wait for ever: the transaction that decides about a ticket does not lock the room, so a worker has
 // to.
 func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
@@ -36,13 +22,21 @@ func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	b.Store = storetest.Open(t, b.URL, func(c *db.Config) { c.RoomTypes = types })
 	l := loopOf(t, b.options(), "waiting")
 	require.Empty(t, once(t, l))
-	lobby := queuedParty(b, types)
-	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, reason) VALUES ('eu', $1, 't-1', 'declined')", lobby)
+	// A party whose room waits for a match, without a ticket.
+	must.Get(b.ActInLobby(t.Context(), db.LobbyAction{
+		Region: "eu", ProjectID: "p1", RoomID: "party:1", MakesRoom: true,
+		Act: types.JoinRoom(lobby.Join{RoomType: "party", Session: "s-1", Player: "ada"}),
+	}))(t)
+	party := must.Get(b.ActInLobby(t.Context(), db.LobbyAction{
+		Region: "eu", ProjectID: "p1", RoomID: "party:1",
+		Act: types.MarkQueued(lobby.Queue{RoomType: "duel", MatchSize: 2}),
+	}))(t)
+	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, reason) VALUES ('eu', $1, 't-1', 'declined')", party.LobbyUID)
 	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
 	require.Equal(t, "open", storetest.One[string](b.DB, "SELECT state->>'phase' FROM lobbies"))
 	require.Empty(t, once(t, l))
 
-	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, match_id, room) VALUES ('eu', $1, 't-2', $2, 'duel:match:1')", lobby, uuid.New())
+	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, match_id, room) VALUES ('eu', $1, 't-2', $2, 'duel:match:1')", party.LobbyUID, uuid.New())
 	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
 	require.Equal(t, "matched", storetest.One[string](b.DB, "SELECT state->>'phase' FROM lobbies"))
 	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM lobby_outcomes"))
