@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // fleetModel is a fleet of game servers that connect to three replicas, with the rooms that they report, and a client
@@ -138,16 +139,18 @@ func (m *fleetModel) misses(t *rapid.T) {
 		db.AgentMiss{Ref: a.join.Ref, MissedPolls: rapid.IntRange(0, 3).Draw(t, "misses")}))
 }
 
-type modelRoom struct{ id, agent, base string }
+type modelRoom struct{ ID, Agent, Base string }
 
 // check compares the tables with the game servers' reports, and with the client's copy.
 func (m *fleetModel) check(t *rapid.T) {
 	m.follow(t)
-	rooms := m.tableRooms(t)
+	rooms := storetest.Records[modelRoom](m.DB, "SELECT id, agent_id, base FROM rooms WHERE region = $1", m.region)
 	seen, shown := map[string]string{}, map[string]bool{}
 	for _, r := range rooms {
-		seen[r.id], shown[r.agent+"/"+r.base] = r.agent, true
-		m.keepsItsName(t, r)
+		seen[r.ID], shown[r.Agent+"/"+r.Base] = r.Agent, true
+		// A room keeps its public id, unless the id was its base and another room has taken it.
+		before, known := m.names[r.Agent+"/"+r.Base]
+		require.True(t, !known || before == r.ID || before == r.Base, "%s became %s", before, r.ID)
 	}
 	require.Equal(t, seen, m.seen, "events and tables")
 	want, agents := map[string]bool{}, map[string]bool{}
@@ -164,18 +167,9 @@ func (m *fleetModel) check(t *rapid.T) {
 	require.Equal(t, agents, maps.Collect(maps.All(m.live())))
 	m.names = map[string]string{}
 	for _, r := range rooms {
-		m.names[r.agent+"/"+r.base] = r.id
+		m.names[r.Agent+"/"+r.Base] = r.ID
 	}
-	var drift int
-	require.NoError(t, m.Pool().QueryRow(m.rivalis.t.Context(),
-		"SELECT count(*) FROM ops.invariant_agent_count_drift WHERE region = $1", m.region).Scan(&drift))
-	require.Zero(t, drift)
-}
-
-// keepsItsName requires that a room keeps its public id, unless the id was its base and another room has taken it.
-func (m *fleetModel) keepsItsName(t *rapid.T, r modelRoom) {
-	before, known := m.names[r.agent+"/"+r.base]
-	require.True(t, !known || before == r.id || before == r.base, "%s became %s", before, r.id)
+	require.Zero(t, m.Count("SELECT count(*) FROM ops.invariant_agent_count_drift WHERE region = $1", m.region))
 }
 
 func (m *fleetModel) live() map[string]bool {
@@ -188,49 +182,26 @@ func (m *fleetModel) live() map[string]bool {
 	return live
 }
 
-func (m *fleetModel) tableRooms(t *rapid.T) (rooms []modelRoom) {
-	rows := must.Get(m.Pool().Query(m.rivalis.t.Context(), "SELECT id, agent_id, base FROM rooms WHERE region = $1",
-		m.region))(t)
-	defer rows.Close()
-	for rows.Next() {
-		var r modelRoom
-		require.NoError(t, rows.Scan(&r.id, &r.agent, &r.base))
-		rooms = append(rooms, r)
-	}
-	require.NoError(t, rows.Err())
-	return rooms
-}
-
 // follow applies the new events to the client's copy.
 func (m *fleetModel) follow(t *rapid.T) {
-	ctx := m.rivalis.t.Context()
-	rows := must.Get(m.Pool().Query(ctx, "SELECT kind, detail::text FROM events WHERE region = $1 ORDER BY tx, id",
-		m.region))(t)
-	defer rows.Close()
-	for rows.Next() {
-		var kind, detail string
-		require.NoError(t, rows.Scan(&kind, &detail))
-		m.hear(t, kind, []byte(detail))
-	}
-	require.NoError(t, rows.Err())
-	must.Get(m.Pool().Exec(ctx, "DELETE FROM events WHERE region = $1", m.region))(t)
-}
-
-func (m *fleetModel) hear(t *rapid.T, kind string, detail []byte) {
-	var instance db.InstanceInfo
-	var room db.RoomInfo
-	switch kind {
-	case db.EventAgentJoined, db.EventAgentLeft:
-		require.NoError(t, json.Unmarshal(detail, &instance))
-		require.Equal(t, kind == db.EventAgentLeft, m.listed[instance.ID], "%s twice", kind)
-		m.listed[instance.ID] = kind == db.EventAgentJoined
-		for _, r := range instance.Rooms {
-			m.hearRoom(t, kind == db.EventAgentJoined, r)
+	const sql = "SELECT kind, detail::text FROM events WHERE region = $1 ORDER BY tx, id"
+	for _, e := range storetest.Records[struct{ Kind, Detail string }](m.DB, sql, m.region) {
+		switch e.Kind {
+		case db.EventAgentJoined, db.EventAgentLeft:
+			var instance db.InstanceInfo
+			require.NoError(t, json.Unmarshal([]byte(e.Detail), &instance))
+			require.Equal(t, e.Kind == db.EventAgentLeft, m.listed[instance.ID], "%s twice", e.Kind)
+			m.listed[instance.ID] = e.Kind == db.EventAgentJoined
+			for _, r := range instance.Rooms {
+				m.hearRoom(t, e.Kind == db.EventAgentJoined, r)
+			}
+		case db.EventRoomCreated, db.EventRoomDestroyed:
+			var room db.RoomInfo
+			require.NoError(t, json.Unmarshal([]byte(e.Detail), &room))
+			m.hearRoom(t, e.Kind == db.EventRoomCreated, room)
 		}
-	case db.EventRoomCreated, db.EventRoomDestroyed:
-		require.NoError(t, json.Unmarshal(detail, &room))
-		m.hearRoom(t, kind == db.EventRoomCreated, room)
 	}
+	m.Exec("DELETE FROM events WHERE region = $1", m.region)
 }
 
 func (m *fleetModel) hearRoom(t *rapid.T, created bool, r db.RoomInfo) {

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // rivalis is a database with replicas that hold connections of agents.
@@ -52,14 +53,10 @@ func (r *rivalis) ref(replica uuid.UUID) db.AgentRef {
 
 // process returns the join of an agent of a game server with that name.
 func (r *rivalis) process(replica uuid.UUID, name string, rooms ...db.ReportedRoom) db.AgentJoin {
-	return db.AgentJoin{
-		Ref: r.ref(replica), KeyFingerprint: "key#01234567", StateHash: "h1", ReplySeq: 1, ReportedRooms: rooms,
-		Content: db.AgentContent{
-			Name: name, ProcessUID: "p_" + name, AgentVersion: "8.0.0", ProtocolVersion: 3,
-			EndpointURL: "wss://" + name, Labels: map[string]string{"region": "eu"},
-			RoomTypes: []string{"duel", `a "b"`}, AutoCreate: true, Status: db.AgentActive,
-		},
-	}
+	return storetest.AgentJoin(r.ref(replica), name, func(j *db.AgentJoin) {
+		j.StateHash, j.ReportedRooms = "h1", rooms
+		j.Content.Labels, j.Content.RoomTypes = map[string]string{"region": "eu"}, []string{"duel", `a "b"`}
+	})
 }
 
 func (r *rivalis) join(j db.AgentJoin) db.AgentState {
@@ -120,14 +117,6 @@ func (r *rivalis) acknowledge(ref db.AgentRef, command uuid.UUID) {
 	r.Exec("UPDATE agent_states SET reserved = reserved - 1, rooms = rooms + 1, in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
 }
 
-// timeOut changes the rows as if a create command had timed out some time ago.
-func (r *rivalis) timeOut(ref db.AgentRef, command uuid.UUID, ago time.Duration) {
-	r.t.Helper()
-	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - $2::interval WHERE id = $1",
-		command, ago)
-	r.Exec("UPDATE agent_states SET in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
-}
-
 func (r *rivalis) commandState(id uuid.UUID) string {
 	r.t.Helper()
 	return one[string](r.bundle, "SELECT state FROM commands WHERE id = $1", id)
@@ -143,21 +132,16 @@ type loggedEvent struct {
 // events returns the events in order, and deletes them.
 func (r *rivalis) events() (out []loggedEvent) {
 	r.t.Helper()
-	rows := must.Get(r.Pool().Query(r.t.Context(),
-		"SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id"))(r.t)
-	defer rows.Close()
-	for rows.Next() {
-		var e loggedEvent
-		var detail string
-		require.NoError(r.t, rows.Scan(&e.kind, &e.actor, &e.agent, &detail))
+	const sql = "SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id"
+	for _, row := range storetest.Records[struct{ Kind, Actor, Agent, Detail string }](r.DB, sql) {
+		e := loggedEvent{kind: row.Kind, actor: row.Actor, agent: row.Agent}
 		into := any(&e.instance)
 		if e.kind == db.EventRoomCreated || e.kind == db.EventRoomDestroyed {
 			into = &e.room
 		}
-		require.NoError(r.t, json.Unmarshal([]byte(detail), into))
+		require.NoError(r.t, json.Unmarshal([]byte(row.Detail), into))
 		out = append(out, e)
 	}
-	require.NoError(r.t, rows.Err())
 	r.Exec("DELETE FROM events")
 	return out
 }

@@ -158,7 +158,8 @@ func TestTheNextReplyDecidesAboutRoomsOfCommands(t *testing.T) {
 		"late", uuid.New()), r.reserve(ref, "pending", uuid.New())
 	r.acknowledge(ref, kept)
 	r.acknowledge(ref, gone)
-	r.timeOut(ref, late, time.Second)
+	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - interval '1 second' WHERE id = $1", late)
+	r.Exec("UPDATE agent_states SET in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
 	state := r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("kept", 1)},
 		ReplyAge: time.Minute})
 	require.True(t, state.OwesSnapshot, "the reply is older than the timeout")

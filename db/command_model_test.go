@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // commandModel is a fleet of three agents on one replica, with the expected states of its commands.
@@ -52,19 +53,16 @@ func TestCommandsKeepToTheirModel(t *testing.T) {
 	})
 }
 
+var modelRooms = []string{"a", "b", "c", "d", "e", "f"}
+
 func (m *commandModel) join() {
 	m.joined++
 	ref := db.AgentRef{Region: "eu", ID: agentID(m.joined), ReplicaID: m.holder}
-	must.Get(m.JoinAgent(m.t.Context(), db.AgentJoin{Ref: ref, KeyFingerprint: "key#00000000", StateHash: "h",
-		ReplySeq: 1, Content: db.AgentContent{
-			Name: "eu0", ProcessUID: fmt.Sprint("p_", m.joined), EndpointURL: "wss://eu0", RoomTypes: []string{"duel"},
-			AutoCreate: true, Status: db.AgentActive,
-			MaxRooms: new(int32(4)),
-		}}))(m.t)
+	must.Get(m.JoinAgent(m.t.Context(), storetest.AgentJoin(ref, "eu0", func(j *db.AgentJoin) {
+		j.Content.ProcessUID, j.Content.MaxRooms = fmt.Sprint("p_", m.joined), new(int32(4))
+	})))(m.t)
 	m.agents[ref.ID] = ref
 }
-
-var modelRooms = []string{"a", "b", "c", "d", "e", "f"}
 
 func (m *commandModel) create(rt *rapid.T) {
 	id := rapid.SampledFrom(modelRooms).Draw(rt, "room")

@@ -94,9 +94,7 @@ func (f *fleet) requireRefused(code string, r db.NewRoom) {
 	const state = "SELECT jsonb_agg(to_jsonb(x))::text FROM (SELECT s.*, (SELECT count(*) FROM rooms) AS r, (SELECT count(*) FROM commands) AS c FROM agent_states s) x"
 	before := one[string](f.bundle, state)
 	_, err := f.CreateRoom(f.t.Context(), r)
-	var e *fault.Error
-	require.ErrorAs(f.t, err, &e)
-	require.Equal(f.t, code, e.Code, "%v", err)
+	require.Equal(f.t, code, codeOf(err), "%v", err)
 	require.Equal(f.t, before, one[string](f.bundle, state))
 }
 

@@ -16,10 +16,7 @@ import (
 // withPool makes a pool that serves mode duel in region eu.
 func (b *bundle) withPool() *bundle {
 	b.t.Helper()
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
-	        VALUES ('arena', '1', 'process', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
-	b.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	b.AddPool(nil)
 	return b
 }
 
@@ -31,15 +28,7 @@ func waits(r db.PlaceRequest) db.PlaceRequest {
 func (b *bundle) refusal(r db.PlaceRequest) *fault.Error {
 	b.t.Helper()
 	_, err := b.Place(b.t.Context(), r)
-	var refused *fault.Error
-	require.ErrorAs(b.t, err, &refused)
-	require.Equal(b.t, fault.NoCapacity, refused.Kind)
-	return refused
-}
-
-func (b *bundle) isRefused(r db.PlaceRequest) {
-	b.t.Helper()
-	require.NotNil(b.t, b.refusal(r))
+	return requireKind(b.t, fault.NoCapacity, "no_capacity", err)
 }
 
 func (b *bundle) demand() int { return one[int](b, "SELECT count(*) FROM demand") }
@@ -63,9 +52,9 @@ func TestARefusedPartyIsDemand(t *testing.T) {
 func TestSeatingRemovesDemand(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.isRefused(waits(request("ann", 4, "bob")))
-	b.isRefused(waits(request("bob", 4)))
-	b.isRefused(waits(request("eve", 4)))
+	b.refusal(waits(request("ann", 4, "bob")))
+	b.refusal(waits(request("bob", 4)))
+	b.refusal(waits(request("eve", 4)))
 	require.Equal(t, 3, b.demand())
 	b.AddServer("i1", 4)
 	b.place(request("ann", 4, "bob"))
@@ -154,7 +143,7 @@ func TestDemandIsRenewedWhenHalfItsTimeIsOver(t *testing.T) {
 func TestDemandOfAModeIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.isRefused(waits(request("ann", 4)))
+	b.refusal(waits(request("ann", 4)))
 	b.Exec("INSERT INTO demand (region, mode, key, matches, players, expires_at) SELECT 'eu', 'duel', 'k' || n, 1, 1, now() + interval '1 minute' FROM generate_series(1, 9999) n")
 	b.Exec("UPDATE demand SET expires_at = now() + interval '1 second'")
 	require.NotNil(t, b.refusal(waits(request("bob", 4))).Outlook)
@@ -167,7 +156,7 @@ func TestDemandOfAModeIsBounded(t *testing.T) {
 func TestLoopsLeaveOtherDemandAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.isRefused(waits(request("ann", 4)))
+	b.refusal(waits(request("ann", 4)))
 	require.NoError(t, b.PutDemand(t.Context(), "eu", []string{"duel", ""}, nil))
 	require.Equal(t, 1, b.demand())
 	b.Exec(`DELETE FROM demand o WHERE NOT EXISTS (SELECT FROM profiles p WHERE p.name = split_part(o.key, '/', 1)) AND split_part(o.key, '/', 3) IN ('', 'eu')`)

@@ -20,12 +20,10 @@ import (
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
 func (b *bundle) deploy(phase string, change ...string) uuid.UUID {
 	b.t.Helper()
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, endpoint, modes, capacity, max_players)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', 'ws://{ip}:{port}/play', '{duel,ffa}', 16, 8) ON CONFLICT DO NOTHING`)
+	b.AddAppVersion(map[string]any{"ports": "[]", "endpoint": "ws://{ip}:{port}/play", "modes": []string{"duel", "ffa"}, "capacity": 16})
 	b.Exec(`INSERT INTO start_pauses (region, app, version, cause, count, reason) SELECT r, 'arena', '1', 'failures', 2, 'x' FROM unnest('{eu,us}'::text[]) r ON CONFLICT DO NOTHING`)
 	id := uuid.New()
-	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
-		VALUES ('eu', $1, 'arena', '1', 'process', $2, $3, now(), $2, NULL)`, id, id.String()[:20], phase)
+	b.AddDeployment(id, map[string]any{"phase": phase, "intent_at": time.Now(), "ref": id.String()[:20], "next_at": nil})
 	for _, set := range change {
 		b.Exec("UPDATE deployments SET "+set+" WHERE id = $1", id)
 	}

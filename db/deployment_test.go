@@ -13,12 +13,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// arena stores an app version of provider fake.
-func (b *bundle) arena() {
-	b.t.Helper()
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
-	        VALUES ('arena', '1.0', 'fake', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
-}
+// arenaOfFake is an app version of provider fake.
+var arenaOfFake = map[string]any{"version": "1.0", "provider": "fake", "ports": `[{"name": "game", "internal": 5000, "protocol": "udp"}]`}
 
 func newArena() provision.NewDeployment {
 	return provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "fake", Tag: provider.NewTag(), Origin: provision.OriginOperator}
@@ -27,7 +23,7 @@ func newArena() provision.NewDeployment {
 func TestStartAndStopDeployment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.arena()
+	b.AddAppVersion(arenaOfFake)
 	woken, stop := b.Subscribe(db.TopicDeployments, "eu")
 	defer stop()
 	n := newArena()
@@ -50,7 +46,7 @@ func TestStartDeploymentChecksTheVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	requireKind(t, fault.NotFound, "app_version_unknown", b.StartDeployment(t.Context(), "eu", newArena()))
-	b.arena()
+	b.AddAppVersion(arenaOfFake)
 	n := newArena()
 	n.Provider = "docker"
 	requireKind(t, fault.Invalid, "provider_mismatch", b.StartDeployment(t.Context(), "eu", n))
@@ -61,7 +57,7 @@ func TestStartDeploymentChecksTheVersion(t *testing.T) {
 func TestAStoppedDeploymentGetsNoPlayers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.arena()
+	b.AddAppVersion(arenaOfFake)
 	n := newArena()
 	require.NoError(t, b.StartDeployment(t.Context(), "eu", n))
 	b.AddServer(n.ID.String(), 8)

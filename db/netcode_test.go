@@ -18,12 +18,10 @@ import (
 func (b *bundle) netcodeServer(capacity int) (id uuid.UUID, registered db.Registered) {
 	b.t.Helper()
 	id = uuid.New()
-	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 100, 2, 'lightyear-be', '18446744073709551615') ON CONFLICT DO NOTHING`)
+	b.AddAppVersion(map[string]any{"capacity": 100, "max_players": 2, "dialect": "lightyear-be", "protocol_id": "18446744073709551615"})
 	registered = b.AddServer(id.String(), capacity, func(r *db.Registration) { r.ReportsSeats = true })
-	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation)
-		VALUES ('eu', $1, 'arena', '1', 'process', left($1::uuid::text, 20), 'ready', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
-			'192.0.2.7:31504', 'sealed', 'kek', 'aa:bb', $2)`, id, registered.Incarnation)
+	b.AddDeployment(id, map[string]any{"phase": "ready", "ip": "192.0.2.7", "endpoint": "192.0.2.7:31504", "netcode_key": []byte("sealed"), "sealed_by": "kek",
+		"ports": `{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}`, "cert_digest": "aa:bb", "incarnation": registered.Incarnation})
 	b.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
 	return id, registered
 }

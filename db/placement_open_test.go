@@ -24,13 +24,9 @@ func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 
 func observedFleet(t *testing.T, observer GroupObserver, capacity int, instances ...string) *Store {
 	t.Helper()
-	s := must.Get(Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute,
-		Observer: observer}))(t)
-	t.Cleanup(s.Close)
+	s := openStore(t, Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute, Observer: observer})
 	for _, id := range instances {
-		must.Get(s.Register(t.Context(),
-			Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
-				Capacity: capacity}))(t)
+		must.Get(s.Register(t.Context(), Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity}))(t)
 	}
 	return s
 }

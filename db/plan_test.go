@@ -70,11 +70,18 @@ func (e *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 // Scan implements pgx.Row.
 func (e *explainer) Scan(...any) error { return errExplained }
 
+// openStore opens a store until the test ends.
+func openStore(t *testing.T, cfg Config) *Store {
+	t.Helper()
+	s := must.Get(Open(t.Context(), cfg))(t)
+	t.Cleanup(s.Close)
+	return s
+}
+
 // storeWith opens a store on a database of its own, whose rows the statements of state insert.
 func storeWith(t *testing.T, state string) *Store {
 	t.Helper()
-	store := must.Get(Open(t.Context(), Config{URL: dbtest.New(t)}))(t)
-	t.Cleanup(store.Close)
+	store := openStore(t, Config{URL: dbtest.New(t)})
 	must.Get(store.pool.Exec(t.Context(), state, pgx.QueryExecModeSimpleProtocol))(t)
 	return store
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -36,20 +37,19 @@ func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) p
 }
 
 // refused returns the error of a declaration that is not applied.
-func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) *fault.Error {
+func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) (refusal *fault.Error) {
 	b.t.Helper()
 	_, err := b.Declare(b.t.Context(), db.Declaration{AppVersions: apps, Pools: pools})
-	var e *fault.Error
-	require.ErrorAs(b.t, err, &e)
-	require.Equal(b.t, kind, e.Kind, "%v", err)
-	return e
+	require.ErrorAs(b.t, err, &refusal)
+	require.Equal(b.t, kind, refusal.Kind, "%v", err)
+	return refusal
 }
 
 // deploy inserts a deployment in a phase, and an instance of it where that has one.
 func (b *bundle) deployed(version, phase string) (id string) {
 	b.t.Helper()
-	id = one[string](b, `INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, endpoint, incarnation)
-		VALUES ('eu', gen_random_uuid(), 'arena', $1, 'process', 'ld-' || gen_random_uuid(), $2, now(), gen_random_uuid(), 'x:1', gen_random_uuid()) RETURNING id::text`, version, phase)
+	id = uuid.NewString()
+	b.AddDeployment(uuid.MustParse(id), map[string]any{"version": version, "phase": phase, "intent_at": time.Now(), "ref": id, "endpoint": "x:1", "incarnation": uuid.New()})
 	if phase == "ready" {
 		b.AddServer(id, 8)
 		b.Exec("UPDATE instances SET deployment_id = id::uuid WHERE id = $1", id)

@@ -33,9 +33,7 @@ func (*lookups) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)
 func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	t.Parallel()
 	seen := &lookups{}
-	s, err := Open(t.Context(), Config{URL: dbtest.New(t), Tracer: seen})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
+	s := openStore(t, Config{URL: dbtest.New(t), Tracer: seen})
 	in, err := s.Register(t.Context(), Registration{InstanceID: "a", Endpoint: "a:7777", Region: "eu",
 		Modes: []string{"duel"}, Capacity: 8})
 	require.NoError(t, err)

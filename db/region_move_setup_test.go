@@ -4,17 +4,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/dev/pglocal"
-	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
-	"github.com/lattice-director/director/match"
 )
 
 // replicatingCluster is a Postgres for tests that move regions between its databases.
@@ -151,25 +148,9 @@ func (m *twoCells) fill() (kept db.PlaceRequest, seat db.Placement) {
 			f.left(server, p.SessionID, sub)
 		}
 	}
-	f.queueIn("eu", "dan")
+	f.AddProfileTo("eu", "duel", storetest.Duel)
+	f.QueuePlayerIn("eu", "dan", 0, "duel")
 	f.Exec("INSERT INTO settled_tickets (region, id) VALUES ('eu', 'settled')")
 	f.Exec("INSERT INTO region_beacons (region, url, set_by) VALUES ('eu', 'https://ping.example', 'ada')")
 	return kept, seat
-}
-
-// queueIn queues a player for a profile of a universe.
-func (b *bundle) queueIn(universe, sub string) (ticket string) {
-	b.t.Helper()
-	_, err := b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"},
-		[]byte("name: duel\n"+storetest.Duel), false)
-	require.NoError(b.t, err)
-	draft := ticketbody.Draft{Profiles: []string{"duel"}, Players: []match.Player{{Sub: sub}}}
-	prepared, err := ticketbody.Prepare(draft)
-	require.NoError(b.t, err)
-	created, err := b.CreatePlayerTicket(b.t.Context(), universe,
-		db.PlayerTicketRequest{Caller: sub, Party: []string{sub}, ProfileNames: draft.Profiles,
-			SearchFields: ticketbody.Fields(draft), EncodeBody: prepared.Body, TTL: time.Hour,
-			RequestHash: []byte(sub)})
-	require.NoError(b.t, err)
-	return created.ID
 }

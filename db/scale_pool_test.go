@@ -42,9 +42,9 @@ func (b *bundle) plan() (p struct {
 func (b *bundle) ready(n int) (ids []string) {
 	b.t.Helper()
 	for range n {
-		id := uuid.New().String()
-		b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', $1, 'arena', '1', 'process', $2)`, id, id[:20])
-		ids = append(ids, id)
+		id := uuid.New()
+		b.AddDeployment(id, nil)
+		ids = append(ids, id.String())
 	}
 	b.join()
 	return ids
@@ -66,11 +66,11 @@ func TestPlayersWhoWaitGetServers(t *testing.T) {
 	b := setup(t).withPool()
 	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	for i := range 20 {
-		b.isRefused(waits(request(fmt.Sprint("p", i), 8)))
+		b.refusal(waits(request(fmt.Sprint("p", i), 8)))
 	}
-	b.isRefused(waits(request("p3", 8, "p4", "p5")))
-	b.isRefused(waits(request("p4", 8, "p3", "p5")))
-	b.isRefused(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
+	b.refusal(waits(request("p3", 8, "p4", "p5")))
+	b.refusal(waits(request("p4", 8, "p3", "p5")))
+	b.refusal(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
 	require.Equal(t, provision.Scaled{PlannedPools: 1, StartedServers: 3}, b.scale())
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM deployments WHERE phase = 'wanted' AND origin = 'pool' AND netcode_key IS NULL AND next_at <= now()"))
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM events WHERE kind = 'deployment.wanted'"))
@@ -244,8 +244,8 @@ func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	b := setup(t).withPool()
 	b.AddServer("i1", 8)
 	b.Exec("UPDATE instances SET status = 'starting'")
-	b.isRefused(request("ann", 8))
-	b.isRefused(waits(request("ann", 8)))
+	b.refusal(request("ann", 8))
+	b.refusal(waits(request("ann", 8)))
 	regions, err := b.HostRegions(t.Context(), []string{"duel"})
 	require.NoError(t, err)
 	require.Zero(t, regions[0].FreeSeats)

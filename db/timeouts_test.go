@@ -18,15 +18,12 @@ import (
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // withShortHold opens a store with one connection, whose transactions Postgres ends after 200 ms.
 func withShortHold(t *testing.T, databaseURL string) *Store {
 	t.Helper()
-	s := must.Get(Open(t.Context(), Config{URL: databaseURL, MaxConns: 1, HoldTimeout: 200 * time.Millisecond}))(t)
-	t.Cleanup(s.Close)
-	return s
+	return openStore(t, Config{URL: databaseURL, MaxConns: 1, HoldTimeout: 200 * time.Millisecond})
 }
 
 // poolerURL returns the URL of the database through a proxy that reports another process id than the server's to

@@ -3,6 +3,7 @@ package provision
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -196,34 +197,23 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 				t.Fatalf("after %d steps, servers ended: %v: %s", steps, ended, p.Text)
 			}
 			running := s.coming == 0
-			s.runs(s.coming)
+			for range s.coming { // those that started live
+				h := s.emptyServer
+				h.ID = value.NewID().String()
+				s.readyServers++
+				s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, true)
+			}
 			s.coming = p.Start
-			ending := p.End > 0 && s.endsOne()
+			empty := slices.Index(s.isUnused, true)
+			ending := p.End > 0 && empty >= 0
+			if ending {
+				s.packHosts = slices.Concat(s.packHosts[:empty], s.packHosts[empty+1:])
+				s.isUnused = slices.Concat(s.isUnused[:empty], s.isUnused[empty+1:])
+				s.readyServers--
+			}
 			if ended = ended || ending; running && p.Start == 0 && !ending {
 				return
 			}
 		}
 	})
-}
-
-// endsOne ends an empty server, if there is one.
-func (s *poolState) endsOne() bool {
-	for i, unused := range s.isUnused {
-		if unused {
-			s.packHosts, s.isUnused, s.readyServers = append(s.packHosts[:i:i],
-				s.packHosts[i+1:]...), append(s.isUnused[:i:i], s.isUnused[i+1:]...), s.readyServers-1
-			return true
-		}
-	}
-	return false
-}
-
-// runs makes n servers that started live.
-func (s *poolState) runs(n int) {
-	for range n {
-		h := s.emptyServer
-		h.ID = value.NewID().String()
-		s.readyServers++
-		s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, true)
-	}
 }

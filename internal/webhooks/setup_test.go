@@ -64,11 +64,9 @@ func (b *bundle) happen(first, last int) {
 	b.T.Helper()
 	for n := first; n <= last; n++ {
 		b.Exec(`INSERT INTO events (region, kind, session_id, detail) VALUES ('eu', 'session.closed', $1, $2)`,
-			sessionOf(n), fmt.Sprintf(`{"n": %d}`, n))
+			uuid.UUID{15: byte(n % 3)}, fmt.Sprintf(`{"n": %d}`, n))
 	}
 }
-
-func sessionOf(n int) uuid.UUID { return uuid.UUID{15: byte(n % 3)} }
 
 // webhook reads the state of a webhook.
 func (b *bundle) webhook(name string) opsview.Webhook {

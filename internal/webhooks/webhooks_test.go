@@ -135,7 +135,12 @@ func TestABadLetterHoldsUpItsSubjectOnly(t *testing.T) {
 	b.happen(10, 12)
 	r.awaits(8)
 	b.Eventually(4, "SELECT waiting FROM ops.webhooks")
-	require.Equal(t, []string{"retrying", "behind", "behind", "behind"}, storedStates(b))
+	deliveries := must.Get(opsview.WebhookDeliveries.Read(t.Context(), b.Pool(), opsview.WebhookDeliveryFilter{}, opsview.Page{}))(t)
+	var states []string
+	for _, d := range deliveries {
+		states = append(states, d.State)
+	}
+	require.Equal(t, []string{"retrying", "behind", "behind", "behind"}, states)
 	require.Equal(t, "active", b.webhook("studio").State)
 	require.Equal(t, "it answered 500", b.webhook("studio").LastError)
 
@@ -143,16 +148,6 @@ func TestABadLetterHoldsUpItsSubjectOnly(t *testing.T) {
 	b.Exec("UPDATE webhook_deliveries SET next_at = now() WHERE next_at IS NOT NULL")
 	r.requireEach(12)
 	b.Eventually(0, "SELECT count(*) FROM webhook_deliveries")
-}
-
-func storedStates(b *bundle) (states []string) {
-	b.T.Helper()
-	all := must.Get(opsview.WebhookDeliveries.Read(b.T.Context(), b.Pool(), opsview.WebhookDeliveryFilter{},
-		opsview.Page{}))(b.T)
-	for _, d := range all {
-		states = append(states, d.State)
-	}
-	return states
 }
 
 // A letter that was tried for three days is a dead letter, those behind it go on, and an operator sends it again with
@@ -228,7 +223,8 @@ func TestAWorkerThatDiedIsReplaced(t *testing.T) {
 	b.happen(1, 20)
 	r.awaits(20)
 	b.Eventually(20, "SELECT delivered FROM ops.webhooks")
-	frozen := storetestLease(b)
+	var frozen db.WebhookLease
+	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT webhook, worker, epoch FROM webhook_progress").Scan(&frozen.Webhook, &frozen.Worker, &frozen.Epoch))
 	dying.Close() // it can neither renew its lease nor end it
 
 	b.deliver(quick)
@@ -239,13 +235,6 @@ func TestAWorkerThatDiedIsReplaced(t *testing.T) {
 	require.True(t, fault.Is(late, fault.Conflict), "what it writes on waking is refused: %v", late)
 	require.True(t, fault.Is(b.RenewWebhook(t.Context(), frozen, time.Minute), fault.Conflict))
 	require.NotEqual(t, opsview.EventCursor{}, b.webhook("studio").Cursor())
-}
-
-func storetestLease(b *bundle) (l db.WebhookLease) {
-	b.T.Helper()
-	require.NoError(b.T, b.Pool().QueryRow(b.T.Context(),
-		"SELECT webhook, worker, epoch FROM webhook_progress").Scan(&l.Webhook, &l.Worker, &l.Epoch))
-	return l
 }
 
 // Two workers share an installation: no event comes twice, and one that stops gives its webhooks up at once.

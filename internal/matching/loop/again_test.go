@@ -21,19 +21,6 @@ teams: [{name: red, players: 1}, {name: blue, players: 1}]
 rules: [{near: skill, within: 100}]
 `
 
-// decides waits until a version decides for a profile: players who suit nobody else have a match of it.
-func (b *bundle) decides(name string, version int) {
-	b.t.Helper()
-	pairs := 0
-	require.Eventually(b.t, func() bool {
-		for i := range 2 {
-			b.ticket(float64(10_000+1000*pairs), party(fmt.Sprint("pair-", pairs, "-", i)), name)
-		}
-		pairs++
-		return b.Count("SELECT count(*) FROM match_history WHERE profile = $1 AND version = $2", name, version) > 0
-	}, 20*time.Second, 50*time.Millisecond)
-}
-
 // waitsForServer is a worker with a match of ada and bo that waits for a server of profile duel, beside a host of
 // another mode.
 func waitsForServer(t *testing.T, profiles ...string) *bundle {
@@ -79,7 +66,15 @@ func TestReadyChecksOutlastTheirVersion(t *testing.T) {
 	ada, bo := b.ticket(1000, party("ada"), "duel"), b.ticket(1000, party("bo"), "duel")
 	b.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	b.AddProfile("duel", duel)
-	b.decides("duel", 2)
+	// The new version decides once players who suit nobody else have a match of it.
+	pairs := 0
+	require.Eventually(t, func() bool {
+		for i := range 2 {
+			b.ticket(float64(10_000+1000*pairs), party(fmt.Sprint("pair-", pairs, "-", i)), "duel")
+		}
+		pairs++
+		return b.Count("SELECT count(*) FROM match_history WHERE profile = $1 AND version = $2", "duel", 2) > 0
+	}, 20*time.Second, 50*time.Millisecond)
 	for sub, id := range map[string]string{"ada": ada, "bo": bo} {
 		_, err := b.AnswerReadyCheck(t.Context(), universe,
 			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, Accept: true})

@@ -5,17 +5,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
-	"github.com/lattice-director/director/match"
 )
 
 func codeOf(err error) string {
@@ -103,76 +100,64 @@ func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
 	for round := range 10 {
 		for name, change := range changes {
 			r := &partyRace{lobbies: l, other: other, room: "party:1"}
-			seen[r.run(t, round%2 == 0, name, change)]++
+			overHTTP := round%2 == 0
+			r.party(r.room, "ada", "bo")
+			r.open("cy")
+			if overHTTP {
+				r.ticket = r.asked("ada", r.room, "ada", "bo")
+			} else {
+				r.send("ada", r.room, "queue", `{"room_type":"three","size":3}`)
+				require.NoError(t, r.Pool().QueryRow(t.Context(),
+					"SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
+			}
+			var race errgroup.Group
+			race.Go(func() error {
+				r.pause(t, rand.IntN(40))
+				if overHTTP {
+					r.QueuePlayer("cy", 1, "trio")
+					return nil
+				}
+				_, err := r.EnqueueRealtime(t.Context(), r.alone("cy", "three", 3))
+				return err
+			})
+			race.Go(func() error {
+				r.pause(t, rand.IntN(60))
+				return change(r)
+			})
+			require.NoError(t, race.Wait(), name)
+			r.Eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')",
+				r.ticket)
+			state := r.state(r.ticket)
+			matches := 0
+			if state == "assigned" {
+				matches = 1
+			}
+			require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].SessionID), name)
+			require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].SessionID), name)
+			require.Zero(t, r.Count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].SessionID),
+				name)
+			must.Get(r.SettleLostTickets(t.Context(), region, 100, func([]byte) (string, error) { return "", nil }))(t)
+			r.tell() // as workers do
+			phase := map[string]string{"assigned": "matched", "cancelled": "open"}[state]
+			if r.Count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
+				require.Equal(t, phase, r.phase(r.room), name)
+			}
+
+			// The queue and the rooms are empty for the next race.
+			r.Eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
+			for _, row := range r.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1") {
+				id, sub, _ := strings.Cut(row, "|")
+				must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
+			}
+			for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies",
+				"DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
+				r.Exec(statement)
+			}
+			seen[state]++
 		}
 	}
 	t.Log(seen)
 	l.RequireInvariants()
-}
-
-// run lets a party of two and a player alone queue for a match of three, and the party change at some time. It returns
-// the last state of the ticket.
-func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*partyRace) error) string {
-	t.Helper()
-	r.party(r.room, "ada", "bo")
-	r.open("cy")
-	if overHTTP {
-		r.ticket = r.asked("ada", r.room, "ada", "bo")
-	} else {
-		r.send("ada", r.room, "queue", `{"room_type":"three","size":3}`)
-		require.NoError(t, r.Pool().QueryRow(t.Context(),
-			"SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
-	}
-	var race errgroup.Group
-	race.Go(func() error {
-		r.pause(t, rand.IntN(40))
-		if overHTTP {
-			return r.joinQueue("cy", "trio")
-		}
-		_, err := r.EnqueueRealtime(t.Context(), r.alone("cy", "three", 3))
-		return err
-	})
-	race.Go(func() error {
-		r.pause(t, rand.IntN(60))
-		return change(r)
-	})
-	require.NoError(t, race.Wait(), name)
-	r.Eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')",
-		r.ticket)
-	state := r.state(r.ticket)
-	matches := 0
-	if state == "assigned" {
-		matches = 1
-	}
-	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].SessionID), name)
-	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].SessionID), name)
-	require.Zero(t, r.Count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].SessionID),
-		name)
-	r.settle(t)
-	phase := map[string]string{"assigned": "matched", "cancelled": "open"}[state]
-	if r.Count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
-		require.Equal(t, phase, r.phase(r.room), name)
-	}
-	r.clear(t)
-	return state
-}
-
-// joinQueue queues a player alone, as POST /tickets does.
-func (l *lobbies) joinQueue(player, profile string) error {
-	draft := ticketbody.Draft{
-		Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1}},
-		Players: []match.Player{{Sub: player}},
-	}
-	body, err := ticketbody.Prepare(draft)
-	if err != nil {
-		return err
-	}
-	_, err = l.CreatePlayerTicket(l.t.Context(), universe, db.PlayerTicketRequest{
-		Caller: player, Party: party(player), ProfileNames: draft.Profiles, SearchFields: ticketbody.Fields(draft),
-		EncodeBody: body.Body, BodyBytes: len(body),
-		TTL: time.Hour, RequestHash: []byte(player),
-	})
-	return err
 }
 
 // pause lets some time pass: that of so many questions to the database.
@@ -180,26 +165,5 @@ func (r *partyRace) pause(t *testing.T, questions int) {
 	t.Helper()
 	for range questions {
 		_, _ = r.Pool().Exec(t.Context(), "SELECT 1")
-	}
-}
-
-// settle does what workers do.
-func (r *partyRace) settle(t *testing.T) {
-	t.Helper()
-	must.Get(r.SettleLostTickets(t.Context(), region, 100, func([]byte) (string, error) { return "", nil }))(t)
-	r.tell()
-}
-
-// clear empties the queue and the rooms for the next race.
-func (r *partyRace) clear(t *testing.T) {
-	t.Helper()
-	r.Eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
-	for _, row := range r.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1") {
-		id, sub, _ := strings.Cut(row, "|")
-		must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
-	}
-	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies",
-		"DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
-		r.Exec(statement)
 	}
 }

@@ -78,7 +78,7 @@ func TestAPartyQueuesWithATicketOfTheAPI(t *testing.T) {
 	require.Equal(t, 1, l.Count("SELECT count(*) FROM tickets WHERE id = $1 AND kept_alive IS NULL", id),
 		"it stays while the members are connected")
 	require.Equal(t, 2, l.Count("SELECT count(*) FROM realtime_tickets WHERE ticket = $1 AND lobby IS NOT NULL", id))
-	require.NoError(t, l.joinQueue("cy", "trio"))
+	l.QueuePlayer("cy", 1, "trio")
 	l.worker()
 	l.Eventually(1, matchRooms+" AND type = 'match' AND cardinality(participants) = 2")
 	l.tell()

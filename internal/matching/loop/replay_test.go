@@ -50,10 +50,19 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 			fmt.Sprint("player-", n, "-c"))[:1+n%3]
 		b.ticket(float64(1200+random.IntN(600)), members, "trios")
 		if n%100 == 99 {
-			matches = b.untilNothingMatches(matches)
+			decided := matches // there are more matches, and then no more
+			require.Eventually(t, func() bool {
+				before := matches
+				matches = b.Count("SELECT count(*) FROM match_history")
+				return matches == before && matches > decided
+			}, 20*time.Second, 1500*time.Millisecond)
 			// while nothing is decided: of a match that loses a ticket under way, nothing records when the others
 			// returned
-			b.cancelSome()
+			for i, row := range b.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1") {
+				if id, sub, _ := strings.Cut(row, "|"); i%3 == 0 {
+					must.Get(b.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
+				}
+			}
 		}
 	}
 	require.Positive(t, b.Count("SELECT count(*) FROM tickets"), "some wait")
@@ -66,28 +75,6 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	require.Greater(t, report.Reproduced.SameRules, 90)
 	require.Equal(t, report.Reproduced.SameRules, report.Reproduced.FromSame, replayer.FirstDifference(report))
 	require.Equal(t, 1, report.Reproduced.Owners)
-}
-
-// untilNothingMatches waits until the tickets that wait make no match any more, and there are more than so many. It
-// returns how many.
-func (b *bundle) untilNothingMatches(more int) (matches int) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		before := matches
-		matches = b.Count("SELECT count(*) FROM match_history")
-		return matches == before && matches > more
-	}, 20*time.Second, 1500*time.Millisecond)
-	return matches
-}
-
-// cancelSome cancels every third of the tickets that wait.
-func (b *bundle) cancelSome() {
-	b.t.Helper()
-	for i, row := range b.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1") {
-		if id, sub, _ := strings.Cut(row, "|"); i%3 == 0 {
-			must.Get(b.CancelPlayerTicket(b.t.Context(), universe, id, sub))(b.t)
-		}
-	}
 }
 
 // replay replays the live version of a profile from then on.

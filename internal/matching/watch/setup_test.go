@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -54,55 +52,19 @@ func (h *hook) set(name string, do func()) {
 	h.do.Store(&do)
 }
 
-func (h *hook) at(sql string) {
-	if h.do.Load() != nil && strings.HasPrefix(sql, "-- name: "+h.name+" ") {
-		h.once()
-	}
-}
+type traced struct{}
 
-func (h *hook) in(stack []byte) {
-	if h.do.Load() != nil && bytes.Contains(stack, []byte("(*Store)."+h.name+"(")) {
-		h.once()
+// runIf runs the function once, for the statement or the method that it was set for.
+func (h *hook) runIf(isNamed func(name string) bool) {
+	if h.do.Load() == nil || !isNamed(h.name) {
+		return
 	}
-}
-
-func (h *hook) once() {
 	if do := h.do.Swap(nil); do != nil {
 		(*do)()
 	}
 }
 
-func (c *counter) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool,
-	_ pgxpool.TraceAcquireStartData) context.Context {
-	if c.connecting.do.Load() != nil {
-		c.connecting.in(debug.Stack())
-	}
-	return ctx
-}
-
-func (*counter) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
-
-type traced struct{}
-
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	c.n.Add(1)
-	c.before.at(data.SQL)
-	return context.WithValue(ctx, traced{}, data.SQL)
-}
-
-func (c *counter) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
-	c.after.at(ctx.Value(traced{}).(string))
-}
-
-func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	c.n.Add(1)
-	c.before.at(data.Batch.QueuedQueries[0].SQL)
-	return ctx
-}
-
-func (*counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-func (*counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+func isStatement(sql, name string) bool { return strings.HasPrefix(sql, "-- name: "+name+" ") }
 
 // setup runs a hub that never reads the feed without a notification, so that each assignment that arrives was pushed.
 func setup(t *testing.T, change ...func(*db.Config)) *bundle {
@@ -115,8 +77,16 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 
 func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, statements: &counter{}, there: storetest.On(t, url, change...)}
-	b.here = b.there.Replica(append(change, func(c *db.Config) { c.Tracer = b.statements })...)
+	s := &counter{}
+	b := &bundle{t: t, statements: s, there: storetest.On(t, url, change...)}
+	tracer := &storetest.Tracer{
+		Before: func(sql string) { s.n.Add(1); s.before.runIf(func(name string) bool { return isStatement(sql, name) }) },
+		After:  func(sql string) { s.after.runIf(func(name string) bool { return isStatement(sql, name) }) },
+		Acquire: func() {
+			s.connecting.runIf(func(name string) bool { return bytes.Contains(debug.Stack(), []byte("(*Store)."+name+"(")) })
+		},
+	}
+	b.here = b.there.Replica(append(change, func(c *db.Config) { c.Tracer = tracer })...)
 	b.hub = New(b.here, region, 5000, nil, nil)
 	return b
 }

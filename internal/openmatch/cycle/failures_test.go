@@ -16,21 +16,15 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// longLease sets a lease that only expireLeases ends early: machines that run tests are slow at times.
+// longLease sets a lease that only kill ends early: machines that run tests are slow at times.
 func longLease(o *cycle.Options) { o.Lease = time.Minute }
-
-// expireLeases expires a replica's leases.
-func (b *bundle) expireLeases(r *replica) {
-	b.t.Helper()
-	b.Exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
-	b.Exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
-}
 
 // kill cuts a replica off from the database, and expires its leases.
 func (b *bundle) kill(r *replica) {
 	b.t.Helper()
 	r.store.Close()
-	b.expireLeases(r)
+	b.Exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
+	b.Exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
 }
 
 // advance moves the cycle's row to a state.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // recorder records what a guard has recovered.
@@ -101,30 +100,15 @@ func TestAPanicOfDeliverLeavesNothingBehind(t *testing.T) {
 	r.requireServes(ids[1:])
 }
 
-// trap is a tracer that panics once, when a method of the store acquires a connection.
-type trap struct {
-	method string
-	sprung atomic.Bool
-}
-
-func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	if strings.Contains(string(debug.Stack()), "(*Store)."+p.method+"(") && !p.sprung.Swap(true) {
-		panic("in " + p.method)
-	}
-	return ctx
-}
-
-func (*trap) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
-
-func (*trap) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-func (*trap) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// trapped gives a replica a store of which one method panics.
+// trapped gives a replica a store of which one method panics once, when it acquires a connection.
 func (b *bundle) trapped(method string) func(*cycle.Options) {
-	return func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Tracer = &trap{method: method} }) }
+	var sprung atomic.Bool
+	tracer := &storetest.Tracer{Acquire: func() {
+		if strings.Contains(string(debug.Stack()), "(*Store)."+method+"(") && !sprung.Swap(true) {
+			panic("in " + method)
+		}
+	}}
+	return func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Tracer = tracer }) }
 }
 
 // Pins a replica that crashes by a panic in one of the engine's own goroutines.

@@ -121,7 +121,11 @@ func TestRunWaitsForARestart(t *testing.T) {
 	}
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	at, stop := functionstest.Serve(t, l, register)
-	f, dialled := watched(t)
+	f, dialled := makeFunctions(t), make(chan struct{}, 1000)
+	f.functionConnections.dialer.outbound.Allows = func(string, netip.Addr) bool {
+		dialled <- struct{}{}
+		return true
+	}
 	_, err := runs(t.Context(), f, at)
 	require.NoError(t, err)
 	<-dialled
@@ -149,16 +153,6 @@ func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 		require.Equal(t, codes.Unavailable, status.Code(err))
 		require.ErrorContains(t, causeOf(err), "connection refused")
 	}
-}
-
-// watched are functions that report each new connection.
-func watched(t *testing.T) (f *functions, dialled chan struct{}) {
-	f, dialled = makeFunctions(t), make(chan struct{}, 1000)
-	f.functionConnections.dialer.outbound.Allows = func(string, netip.Addr) bool {
-		dialled <- struct{}{}
-		return true
-	}
-	return f, dialled
 }
 
 // All addresses of a name are tried, not only the first: here one of localhost's addresses refuses connections.

@@ -19,26 +19,20 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// secured serves user code over HTTP with a certificate for 127.0.0.1, and returns a file with its authority.
-func secured(t *testing.T, code http.Handler) (server *httptest.Server, signer string) {
-	server = httptest.NewTLSServer(code)
-	t.Cleanup(server.Close)
-	signer = filepath.Join(t.TempDir(), "ca.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	require.NoError(t, os.WriteFile(signer, text, 0o600))
-	return server, signer
-}
-
 // Pins user code that is called in plain text though its authority is set, or that is trusted with any certificate.
 func TestUserCodeOverTLS(t *testing.T) {
 	t.Parallel()
-	web, signer := secured(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1/evaluator/") {
 			_, _ = w.Write([]byte(`{"result":{"match_id":"0"}}`))
 			return
 		}
 		_, _ = w.Write([]byte(`{"result":{"proposal":{"match_id":"0"}}}`))
 	}))
+	t.Cleanup(web.Close)
+	signer := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
+	require.NoError(t, os.WriteFile(signer, text, 0o600))
 	register := func(s *grpc.Server) {
 		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.Proposes(1)})
 		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(_ func() (*pb.Match, error),

@@ -57,11 +57,7 @@ func prepare(t *testing.T) *bundle {
 	b := &bundle{t: t, here: storetest.Open(t, url), there: storetest.Open(t, url)}
 	b.hereID, b.thereID = b.begin(b.here), b.begin(b.there)
 	b.ref = db.AgentRef{Region: region, ID: agent, ReplicaID: b.thereID}
-	must.Get(b.there.JoinAgent(t.Context(),
-		db.AgentJoin{Ref: b.ref, KeyFingerprint: "key#00000000", StateHash: "h", ReplySeq: 1, Content: db.AgentContent{
-			Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true,
-			Status: db.AgentActive,
-		}}))(t)
+	must.Get(b.there.JoinAgent(t.Context(), storetest.AgentJoin(b.ref, "eu0")))(t)
 	return b
 }
 

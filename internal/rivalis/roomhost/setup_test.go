@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -52,36 +53,24 @@ func (b *bundle) begin() uuid.UUID {
 func (b *bundle) run(replica uuid.UUID) (stop func()) {
 	b.t.Helper()
 	h := roomhost.New(roomhost.Options{
-		Store: b.Store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: b.destroy,
+		Store: b.Store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: func(_ context.Context, room string) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.destroyed = append(b.destroyed, room)
+			return nil
+		},
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
 	})
 	return background.Loop(b.t, h.Run)
 }
 
-func (b *bundle) destroy(_ context.Context, room string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.destroyed = append(b.destroyed, room)
-	return nil
-}
-
 // agent is the agent of a process with the label matchmaking=true.
 func (b *bundle) agent(replica uuid.UUID, n int, change ...func(*db.AgentContent)) db.AgentJoin {
 	b.agents++
-	j := db.AgentJoin{
-		Ref:            db.AgentRef{Region: region, ID: fmt.Sprintf("%016x", b.agents), ReplicaID: replica},
-		KeyFingerprint: "key#01234567", StateHash: "h", ReplySeq: 1,
-		Content: db.AgentContent{
-			Name: fmt.Sprint("eu", n), ProcessUID: fmt.Sprintf("p_%024x", n), AgentVersion: "8.0.0", ProtocolVersion: 3,
-			EndpointURL: fmt.Sprintf("wss://eu%d.example", n),
-			Labels:      map[string]string{"matchmaking": "true"}, RoomTypes: []string{"duel", "no mode!"},
-			AutoCreate: true,
-			Status:     db.AgentActive,
-		},
-	}
-	for _, c := range change {
-		c(&j.Content)
-	}
+	j := storetest.AgentJoin(db.AgentRef{Region: region, ID: fmt.Sprintf("%016x", b.agents), ReplicaID: replica}, fmt.Sprint("eu", n))
+	j.Content.ProcessUID, j.Content.EndpointURL = fmt.Sprintf("p_%024x", n), fmt.Sprintf("wss://eu%d.example", n)
+	j.Content.Labels, j.Content.RoomTypes = map[string]string{"matchmaking": "true"}, []string{"duel", "no mode!"}
+	j.Content = variant.Apply(j.Content, change...)
 	return j
 }
 

@@ -22,7 +22,7 @@ var someReplicas = []uuid.UUID{{1}, {2}, {3}}
 func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	id := fmt.Sprintf("%016x", rapid.IntRange(0, 11).Draw(t, "id"))
 	a := db.RosterAgent{
-		ReplicaID: rapid.SampledFrom(someReplicas).Draw(t, "replica"), JoinedAt: joinedAt(id), ChangedTx: tx,
+		ReplicaID: rapid.SampledFrom(someReplicas).Draw(t, "replica"), JoinedAt: time.Unix(int64(id[15]%3), 0), ChangedTx: tx,
 		HasMissed: rapid.Bool().Draw(t, "missed"), JoinedElsewhere: rapid.IntRange(0, 4).Draw(t, "doubted") == 0,
 		HasLeft: rapid.IntRange(0, 4).Draw(t, "left") == 0,
 	}
@@ -44,24 +44,6 @@ func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	return a
 }
 
-// joinedAt makes some agents join at the same time.
-func joinedAt(id string) time.Time { return time.Unix(int64(id[15]%3), 0) }
-
-func somePage(t *rapid.T, tx uint64) *db.RosterPage {
-	page := &db.RosterPage{}
-	for _, id := range someReplicas {
-		if rapid.IntRange(0, 5).Draw(t, "known") > 0 {
-			page.Replicas = append(page.Replicas,
-				db.RosterReplica{ID: id, IsLive: rapid.IntRange(0, 3).Draw(t, "live") > 0,
-					HeardSince: time.UnixMilli(int64(tx))})
-		}
-	}
-	for range rapid.IntRange(0, 6).Draw(t, "agents") {
-		page.Agents = append(page.Agents, someAgent(t, tx))
-	}
-	return page
-}
-
 // A copy that was updated change by change equals a copy made from the last rows: lists, totals, hash, and lookups by
 // id.
 func TestChangesEqualAFullReading(t *testing.T) {
@@ -70,7 +52,17 @@ func TestChangesEqualAFullReading(t *testing.T) {
 		f, latest := newFleet(), map[string]db.RosterAgent{}
 		views := map[*View]string{}
 		for tx := range uint64(rapid.IntRange(1, 12).Draw(t, "pages")) {
-			page := somePage(t, tx+1)
+			page := &db.RosterPage{}
+			for _, id := range someReplicas {
+				if rapid.IntRange(0, 5).Draw(t, "known") > 0 {
+					page.Replicas = append(page.Replicas,
+						db.RosterReplica{ID: id, IsLive: rapid.IntRange(0, 3).Draw(t, "live") > 0,
+							HeardSince: time.UnixMilli(int64(tx + 1))})
+				}
+			}
+			for range rapid.IntRange(0, 6).Draw(t, "agents") {
+				page.Agents = append(page.Agents, someAgent(t, tx+1))
+			}
 			f.applyPage(page)
 			for _, a := range page.Agents {
 				latest[a.InstanceInfo.ID] = a

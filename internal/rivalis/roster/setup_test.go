@@ -48,16 +48,10 @@ func setup(t *testing.T) *bundle {
 	url := dbtest.New(t)
 	store := storetest.Open(t, url)
 	b := &bundle{t: t, url: url, store: store, pool: store.Pool(), agents: map[string]*db.InstanceInfo{}}
-	b.replica = b.begins()
-	return b
-}
-
-// begins inserts a replica that renews its lease for the whole test.
-func (b *bundle) begins() uuid.UUID {
-	id := uuid.New()
+	b.replica = uuid.New() // renews its lease for the whole test
 	b.exec("INSERT INTO replicas (region, id, seen_at, heard_since) VALUES ($1, $2, now() + interval '1 day', 'epoch')",
-		region, id)
-	return id
+		region, b.replica)
+	return b
 }
 
 func (b *bundle) exec(sql string, args ...any) {

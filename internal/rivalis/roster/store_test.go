@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // processes are game servers with connections to two replicas. The test writes their rows through the store, as the
@@ -29,34 +30,16 @@ type processes struct {
 	n        int
 }
 
+func second[T any](_ T, err error) error { return err }
+
 // joins connects a process with rooms.
 func (p *processes) joins(replica uuid.UUID, uid string, rooms ...db.ReportedRoom) error {
 	p.n++
-	j := db.AgentJoin{
-		Ref: db.AgentRef{Region: region, ID: agentID(p.n), ReplicaID: replica}, KeyFingerprint: "key#01234567",
-		StateHash: "h", ReplySeq: 1, ReportedRooms: rooms,
-		Content: db.AgentContent{
-			Name: uid, ProcessUID: uid, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + uid,
-			Labels:    map[string]string{"a": "<b>"},
-			RoomTypes: []string{"match"}, AutoCreate: true, Status: db.AgentActive,
-		},
-	}
+	j := storetest.AgentJoin(db.AgentRef{Region: region, ID: agentID(p.n), ReplicaID: replica}, uid)
+	j.Content.ProcessUID, j.Content.Labels, j.Content.RoomTypes = uid, map[string]string{"a": "<b>"}, []string{"match"}
+	j.ReportedRooms = rooms
 	p.agents = append(p.agents, j)
 	return second(p.JoinAgent(p.t.Context(), j))
-}
-
-func second[T any](_ T, err error) error { return err }
-
-// reports sends a snapshot with other rooms.
-func (p *processes) reports(j *db.AgentJoin, rooms []db.ReportedRoom) error {
-	s := db.AgentSnapshot{Ref: j.Ref, ChangedRooms: rooms, StateHash: "h", ReplySeq: j.ReplySeq + 1}
-	for _, r := range j.ReportedRooms {
-		if !slices.ContainsFunc(rooms, func(o db.ReportedRoom) bool { return o.RawID == r.RawID }) {
-			s.RemovedRawIDs = append(s.RemovedRawIDs, r.RawID)
-		}
-	}
-	j.ReportedRooms, j.ReplySeq = rooms, j.ReplySeq+1
-	return second(p.ApplySnapshot(p.t.Context(), s))
 }
 
 // acts performs a random action of one of the processes.
@@ -83,7 +66,14 @@ func (p *processes) acts(rt *rapid.T) error {
 	case 4: // the whole content again, as after a doubt
 		return second(p.JoinAgent(p.t.Context(), *j))
 	default:
-		return p.reports(j, rooms)
+		s := db.AgentSnapshot{Ref: j.Ref, ChangedRooms: rooms, StateHash: "h", ReplySeq: j.ReplySeq + 1}
+		for _, r := range j.ReportedRooms {
+			if !slices.ContainsFunc(rooms, func(o db.ReportedRoom) bool { return o.RawID == r.RawID }) {
+				s.RemovedRawIDs = append(s.RemovedRawIDs, r.RawID)
+			}
+		}
+		j.ReportedRooms, j.ReplySeq = rooms, j.ReplySeq+1
+		return second(p.ApplySnapshot(p.t.Context(), s))
 	}
 }
 
@@ -91,31 +81,6 @@ func (p *processes) acts(rt *rapid.T) error {
 type mirror struct {
 	instances map[string]bool
 	rooms     map[string]string // instance by room
-}
-
-// sees applies an event, and checks that it fits the events before it.
-func (m *mirror) sees(t require.TestingT, e Event) {
-	var data struct{ ID, InstanceID string }
-	require.NoError(t, json.Unmarshal(e.Data, &data))
-	instance, present := m.instances[data.ID]
-	_, room := m.rooms[data.ID]
-	switch e.Type {
-	case InstanceJoined:
-		require.False(t, present, "%s joins again", data.ID)
-		m.instances[data.ID] = true
-	case InstanceLeft:
-		require.True(t, instance)
-		delete(m.instances, data.ID)
-	case InstanceStale, InstanceRecovered:
-		require.True(t, instance)
-	case RoomCreated:
-		require.False(t, room, "%s is created again", data.ID)
-		require.True(t, m.instances[data.InstanceID])
-		m.rooms[data.ID] = data.InstanceID
-	case RoomDestroyed:
-		require.Equal(t, data.InstanceID, m.rooms[data.ID])
-		delete(m.rooms, data.ID)
-	}
 }
 
 // After any actions of agents, the lists equal the database's answers by id, and replaying the events gives the same
@@ -143,7 +108,27 @@ func TestListsEventsAndLookupsAgree(t *testing.T) {
 		require.NoError(rt, p.joins(p.replicas[0], "", db.ReportedRoom{RawID: last}))
 		require.NoError(rt, p.LeaveAgent(t.Context(), p.agents[len(p.agents)-1].Ref))
 		for _, e := range s.until(func(e Event) bool { return describe(rt, e) == RoomDestroyed+" "+last }) {
-			m.sees(rt, e)
+			var data struct{ ID, InstanceID string }
+			require.NoError(rt, json.Unmarshal(e.Data, &data))
+			instance, present := m.instances[data.ID]
+			_, room := m.rooms[data.ID]
+			switch e.Type {
+			case InstanceJoined:
+				require.False(rt, present, "%s joins again", data.ID)
+				m.instances[data.ID] = true
+			case InstanceLeft:
+				require.True(rt, instance)
+				delete(m.instances, data.ID)
+			case InstanceStale, InstanceRecovered:
+				require.True(rt, instance)
+			case RoomCreated:
+				require.False(rt, room, "%s is created again", data.ID)
+				require.True(rt, m.instances[data.InstanceID])
+				m.rooms[data.ID] = data.InstanceID
+			case RoomDestroyed:
+				require.Equal(rt, data.InstanceID, m.rooms[data.ID])
+				delete(m.rooms, data.ID)
+			}
 		}
 		// The log is read up to here, so a reading that begins now has everything.
 		before := f.latestReading.Load()
@@ -152,27 +137,24 @@ func TestListsEventsAndLookupsAgree(t *testing.T) {
 		before = f.latestReading.Load()
 		wait.Wake(f.readNow)
 		<-before.replaced
-		p.agrees(rt, f, m)
-	})
-}
 
-// agrees compares the lists of a replica with the database and with the fleet reconstructed from its events.
-func (p *processes) agrees(t require.TestingT, f *follower, m *mirror) {
-	text, _ := f.View().AppendInstances(nil, Page{})
-	var listed []db.InstanceInfo
-	require.NoError(t, json.Unmarshal(text, &listed))
-	rooms := map[string]string{}
-	for _, i := range listed {
-		require.True(t, m.instances[i.ID])
-		found := must.Get(p.FindAgent(p.t.Context(), region, i.ID))(t)
-		i.LastSyncAt, found.LastSyncAt = 0, 0
-		require.Equal(t, found, i)
-		for _, r := range i.Rooms {
-			rooms[r.ID] = i.ID
+		// The lists of a replica agree with the database, and with the fleet reconstructed from its events.
+		text, _ := f.View().AppendInstances(nil, Page{})
+		var listed []db.InstanceInfo
+		require.NoError(rt, json.Unmarshal(text, &listed))
+		rooms := map[string]string{}
+		for _, i := range listed {
+			require.True(rt, m.instances[i.ID])
+			found := must.Get(p.FindAgent(p.t.Context(), region, i.ID))(rt)
+			i.LastSyncAt, found.LastSyncAt = 0, 0
+			require.Equal(rt, found, i)
+			for _, r := range i.Rooms {
+				rooms[r.ID] = i.ID
+			}
 		}
-	}
-	require.Len(t, listed, len(m.instances))
-	require.Equal(t, m.rooms, rooms)
+		require.Len(rt, listed, len(m.instances))
+		require.Equal(rt, m.rooms, rooms)
+	})
 }
 
 // Pins an event that was neither read nor reported as held, because the older transaction ended between these two

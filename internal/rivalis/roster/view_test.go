@@ -11,32 +11,27 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// someView makes a view of several instances with live replicas.
-func someView(t *rapid.T) (*View, []db.RosterAgent) {
-	page := &db.RosterPage{}
-	for _, id := range someReplicas {
-		page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, IsLive: true})
-	}
-	seen := map[string]bool{}
-	for range rapid.IntRange(0, 8).Draw(t, "agents") {
-		a := someAgent(t, 1)
-		a.HasLeft, a.JoinedElsewhere = false, false
-		if !seen[a.InstanceInfo.ID] {
-			page.Agents = append(page.Agents, a)
-		}
-		seen[a.InstanceInfo.ID] = true
-	}
-	f := newFleet()
-	f.applyPage(page)
-	slices.SortFunc(page.Agents, func(a, b db.RosterAgent) int { return newInstance(&a).compareJoining(newInstance(&b)) })
-	return f.currentView(), page.Agents
-}
-
 // AppendRooms returns the same rooms as a simple filter, in one list and in pages of any size.
 func TestRoomsByFilterAndPage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		v, agents := someView(t)
+		page := &db.RosterPage{}
+		for _, id := range someReplicas {
+			page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, IsLive: true})
+		}
+		seen := map[string]bool{}
+		for range rapid.IntRange(0, 8).Draw(t, "agents") {
+			a := someAgent(t, 1)
+			a.HasLeft, a.JoinedElsewhere = false, false
+			if !seen[a.InstanceInfo.ID] {
+				page.Agents = append(page.Agents, a)
+			}
+			seen[a.InstanceInfo.ID] = true
+		}
+		shown := newFleet()
+		shown.applyPage(page)
+		slices.SortFunc(page.Agents, func(a, b db.RosterAgent) int { return newInstance(&a).compareJoining(newInstance(&b)) })
+		v, agents := shown.currentView(), page.Agents
 		var f Filter
 		if rapid.Bool().Draw(t, "by type") {
 			f.Type = new(rapid.SampledFrom([]string{"lobby", "match", "none"}).Draw(t, "type"))

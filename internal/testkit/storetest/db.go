@@ -69,6 +69,16 @@ func Values[V any](d *DB, sql string, args ...any) []V {
 	return all
 }
 
+// Records returns the rows of a query, as structs whose fields are its columns in order.
+func Records[V any](d *DB, sql string, args ...any) []V {
+	d.T.Helper()
+	rows, err := d.Pool().Query(d.T.Context(), sql, args...)
+	require.NoError(d.T, err, sql)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[V])
+	require.NoError(d.T, err, sql)
+	return all
+}
+
 // Count returns the number that a query reads.
 func (d *DB) Count(sql string, args ...any) int {
 	d.T.Helper()

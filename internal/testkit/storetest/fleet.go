@@ -38,7 +38,13 @@ const Duel = "mode: duel\nteams: [{name: a, players: 1, count: 2}]\nrules: [{nea
 // AddProfile makes a document, which does not name it, the live version of a profile.
 func (d *DB) AddProfile(name, document string) {
 	d.T.Helper()
-	_, err := d.ApplyProfile(d.T.Context(), db.ProfileEdit{Region: Universe, Author: "test"},
+	d.AddProfileTo(Universe, name, document)
+}
+
+// AddProfileTo is AddProfile in another universe.
+func (d *DB) AddProfileTo(universe, name, document string) {
+	d.T.Helper()
+	_, err := d.ApplyProfile(d.T.Context(), db.ProfileEdit{Region: universe, Author: "test"},
 		[]byte("name: "+name+"\n"+document), false)
 	require.NoError(d.T, err)
 }
@@ -46,13 +52,19 @@ func (d *DB) AddProfile(name, document string) {
 // QueuePlayer queues one player with a skill for profiles, and returns the ticket.
 func (d *DB) QueuePlayer(sub string, skill float64, profiles ...string) (ticket string) {
 	d.T.Helper()
+	return d.QueuePlayerIn(Universe, sub, skill, profiles...)
+}
+
+// QueuePlayerIn is QueuePlayer in another universe.
+func (d *DB) QueuePlayerIn(universe, sub string, skill float64, profiles ...string) (ticket string) {
+	d.T.Helper()
 	draft := ticketbody.Draft{
 		Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
 		Players: []match.Player{{Sub: sub}},
 	}
 	prepared, err := ticketbody.Prepare(draft)
 	require.NoError(d.T, err)
-	created, err := d.CreatePlayerTicket(d.T.Context(), Universe, db.PlayerTicketRequest{
+	created, err := d.CreatePlayerTicket(d.T.Context(), universe, db.PlayerTicketRequest{
 		Caller: sub, Party: []string{sub}, ProfileNames: profiles, SearchFields: ticketbody.Fields(draft),
 		EncodeBody: prepared.Body,
 		TTL:        time.Hour, RequestHash: []byte(sub),

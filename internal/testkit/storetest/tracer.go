@@ -1,0 +1,57 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Tracer calls functions beside what a store does: before it acquires a connection, before each statement or pipeline,
+// whose first statement it is, and after each statement. Those that are nil are not called.
+type Tracer struct {
+	Acquire       func()
+	Before, After func(sql string)
+}
+
+type tracedSQL struct{}
+
+// TraceAcquireStart implements pgxpool.AcquireTracer.
+func (r *Tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if r.Acquire != nil {
+		r.Acquire()
+	}
+	return ctx
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer.
+func (*Tracer) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (r *Tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if r.Before != nil {
+		r.Before(data.SQL)
+	}
+	return context.WithValue(ctx, tracedSQL{}, data.SQL)
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (r *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	if sql, ok := ctx.Value(tracedSQL{}).(string); ok && r.After != nil {
+		r.After(sql)
+	}
+}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (r *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	if r.Before != nil {
+		r.Before(data.Batch.QueuedQueries[0].SQL)
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (*Tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (*Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
