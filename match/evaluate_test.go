@@ -87,7 +87,15 @@ func TestEvaluateKeepsTheOrderOfEqualScores(t *testing.T) {
 func TestEvaluateIsGreedy(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		proposals := someProposals(t)
+		scores := rapid.Ptr(rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 2, math.Inf(1), math.Inf(-1), math.NaN()}), rapid.Float64()), true)
+		var proposals []match.Proposal
+		for i := range rapid.IntRange(0, 12).Draw(t, "proposals") {
+			proposals = append(proposals, match.Proposal{
+				ID: fmt.Sprint(i), Score: scores.Draw(t, "score"),
+				Tickets:  rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 3).Draw(t, "tickets"),
+				Backfill: rapid.SampledFrom([]string{"", "", "", "a", "x"}).Draw(t, "backfill"),
+			})
+		}
 		ids := match.Evaluate(proposals)
 		rank := map[string]int{}
 		for i, id := range ids {
@@ -99,29 +107,13 @@ func TestEvaluateIsGreedy(t *testing.T) {
 			at, accepted := rank[p.ID]
 			inTheWay := slices.ContainsFunc(proposals, func(o match.Proposal) bool {
 				r, ok := rank[o.ID]
-				return ok && o.ID != p.ID && collide(p, o) && (!accepted || r < at) && !better(proposals, i, o)
+				collides := p.Backfill != "" && p.Backfill == o.Backfill ||
+					slices.ContainsFunc(p.Tickets, func(id string) bool { return slices.Contains(o.Tickets, id) })
+				return ok && o.ID != p.ID && collides && (!accepted || r < at) && !better(proposals, i, o)
 			})
 			require.Equal(t, !accepted, inTheWay, p.ID)
 		}
 	})
-}
-
-func someProposals(t *rapid.T) []match.Proposal {
-	scores := rapid.Ptr(rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 2, math.Inf(1), math.Inf(-1), math.NaN()}), rapid.Float64()), true)
-	var proposals []match.Proposal
-	for i := range rapid.IntRange(0, 12).Draw(t, "proposals") {
-		proposals = append(proposals, match.Proposal{
-			ID: fmt.Sprint(i), Score: scores.Draw(t, "score"),
-			Tickets:  rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 3).Draw(t, "tickets"),
-			Backfill: rapid.SampledFrom([]string{"", "", "", "a", "x"}).Draw(t, "backfill"),
-		})
-	}
-	return proposals
-}
-
-func collide(p, o match.Proposal) bool {
-	return p.Backfill != "" && p.Backfill == o.Backfill ||
-		slices.ContainsFunc(p.Tickets, func(id string) bool { return slices.Contains(o.Tickets, id) })
 }
 
 // better reports whether the proposal at i has a higher score than o, or an equal one and an earlier position.

@@ -61,47 +61,29 @@ func TestUpInParallelAppliesOnce(t *testing.T) {
 func TestUpDownUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Empty(t)
-	before := inventory(t, url)
+	before := rowsOf(t, url, inventory)
 	applied, err := migrations.Up(t.Context(), url, nil)
 	require.NoError(t, err)
-	up := inventory(t, url)
+	up := rowsOf(t, url, inventory)
 	require.NotEqual(t, before, up)
 	taken, err := migrations.Down(t.Context(), url, 1000, nil)
 	require.NoError(t, err)
 	slices.Reverse(taken)
 	require.Equal(t, applied, taken)
-	require.Equal(t, before, inventory(t, url))
+	require.Equal(t, before, rowsOf(t, url, inventory))
 	_, err = migrations.Up(t.Context(), url, nil)
 	require.NoError(t, err)
-	require.Equal(t, up, inventory(t, url))
+	require.Equal(t, up, rowsOf(t, url, inventory))
 }
 
 func TestRedoRepeatsTheNewest(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	before := inventory(t, url)
+	before := rowsOf(t, url, inventory)
 	versions, err := migrations.Redo(t.Context(), url, nil)
 	require.NoError(t, err)
 	require.Equal(t, []int64{migrations.Latest(), migrations.Latest()}, versions)
-	require.Equal(t, before, inventory(t, url))
-}
-
-// inventory lists everything in the database that a migration can make, but goose's own table.
-func inventory(t *testing.T, url string) []string {
-	t.Helper()
-	conn := must.Get(pgx.Connect(t.Context(), url))(t)
-	defer func() { _ = conn.Close(context.Background()) }()
-	rows := must.Get(conn.Query(t.Context(), `
-		select 'relation ' || c.oid::regclass || ' ' || c.relkind::text from pg_class c join pg_namespace n on n.oid = relnamespace
-		where nspname !~ '^pg_' and nspname <> 'information_schema' and relname !~ '^goose_db_version'
-		union all select 'function ' || p.oid::regprocedure from pg_proc p join pg_namespace n on n.oid = pronamespace
-		where nspname !~ '^pg_' and nspname <> 'information_schema'
-		union all select 'type ' || t.oid::regtype from pg_type t join pg_namespace n on n.oid = typnamespace
-		where nspname !~ '^pg_' and nspname <> 'information_schema' and typname !~ '^_?goose_db_version'
-		union all select 'schema ' || nspname from pg_namespace where nspname !~ '^pg_(toast_)?temp'
-		union all select 'extension ' || extname from pg_extension
-		order by 1`))(t)
-	return must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
+	require.Equal(t, before, rowsOf(t, url, inventory))
 }
 
 // two is a small history whose second step can be made to fail.
@@ -254,4 +236,24 @@ func TestHashChangesWithEveryChange(t *testing.T) {
 	require.NotEqual(t, base, migrations.Of(renamed).Hash())
 	require.EqualValues(t, 3, migrations.Of(renamed).Latest())
 	require.Len(t, migrations.Hash(), 64)
+}
+
+// inventory lists everything in the database that a migration can make, but goose's own table.
+const inventory = `
+		select 'relation ' || c.oid::regclass || ' ' || c.relkind::text from pg_class c join pg_namespace n on n.oid = relnamespace
+		where nspname !~ '^pg_' and nspname <> 'information_schema' and relname !~ '^goose_db_version'
+		union all select 'function ' || p.oid::regprocedure from pg_proc p join pg_namespace n on n.oid = pronamespace
+		where nspname !~ '^pg_' and nspname <> 'information_schema'
+		union all select 'type ' || t.oid::regtype from pg_type t join pg_namespace n on n.oid = typnamespace
+		where nspname !~ '^pg_' and nspname <> 'information_schema' and typname !~ '^_?goose_db_version'
+		union all select 'schema ' || nspname from pg_namespace where nspname !~ '^pg_(toast_)?temp'
+		union all select 'extension ' || extname from pg_extension
+		order by 1`
+
+// rowsOf returns the rows of a query with one column.
+func rowsOf(t *testing.T, url, sql string) []string {
+	t.Helper()
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
+	defer func() { _ = conn.Close(context.Background()) }()
+	return must.Get(pgx.CollectRows(must.Get(conn.Query(t.Context(), sql))(t), pgx.RowTo[string]))(t)
 }

@@ -28,7 +28,21 @@ func (k *anyMember) readValue(json string) bool {
 func TestReadObjectAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		object := drawObject(t)
+		space := rapid.SampledFrom([]string{"", " ", "\n", "\t\r\n "})
+		value := rapid.SampledFrom([]string{
+			`""`, `"a\"}{"`, `"\\"`, `"é\u0000"`, "0", "-1.5e+3", "true", "null", "[]", `[1,{"a":"]}"},[" "]]`, "{}", `{ "x" : {"y":[ ]} }`,
+		})
+		names := rapid.SliceOfNDistinct(rapid.String(), 0, 5, rapid.ID).Draw(t, "names")
+		text := space.Draw(t, "s") + "{" + space.Draw(t, "s")
+		for i, name := range names {
+			quoted := must.Get(json.Marshal(name))(t)
+			if i > 0 {
+				text += "," + space.Draw(t, "s")
+			}
+			text += string(quoted) + space.Draw(t, "s") + ":" + space.Draw(t, "s") + value.Draw(t, "value") +
+				space.Draw(t, "s")
+		}
+		object := text + "}" + space.Draw(t, "s")
 		var want map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(object), &want), object)
 		got := map[string]*anyMember{}
@@ -43,25 +57,6 @@ func TestReadObjectAgreesWithEncodingJSON(t *testing.T) {
 			require.Equal(t, string(value), got[name].json)
 		}
 	})
-}
-
-// drawObject draws JSON text with distinct names.
-func drawObject(t *rapid.T) string {
-	space := rapid.SampledFrom([]string{"", " ", "\n", "\t\r\n "})
-	value := rapid.SampledFrom([]string{
-		`""`, `"a\"}{"`, `"\\"`, `"é\u0000"`, "0", "-1.5e+3", "true", "null", "[]", `[1,{"a":"]}"},[" "]]`, "{}", `{ "x" : {"y":[ ]} }`,
-	})
-	names := rapid.SliceOfNDistinct(rapid.String(), 0, 5, rapid.ID).Draw(t, "names")
-	text := space.Draw(t, "s") + "{" + space.Draw(t, "s")
-	for i, name := range names {
-		quoted := must.Get(json.Marshal(name))(t)
-		if i > 0 {
-			text += "," + space.Draw(t, "s")
-		}
-		text += string(quoted) + space.Draw(t, "s") + ":" + space.Draw(t, "s") + value.Draw(t, "value") +
-			space.Draw(t, "s")
-	}
-	return text + "}" + space.Draw(t, "s")
 }
 
 func TestReadObjectRefuses(t *testing.T) {

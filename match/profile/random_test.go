@@ -15,54 +15,49 @@ import (
 func TestCanonicalOfRandomProfiles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		document := randomProfile(t)
+		lines := []string{"name: " + rapid.StringMatching(`[a-z][a-z0-9-]{0,20}`).Draw(t, "name")}
+		optional := func(line string) {
+			if rapid.Bool().Draw(t, line) {
+				lines = append(lines, line)
+			}
+		}
+		teams := []string{}
+		for i := range rapid.IntRange(2, 4).Draw(t, "teams") {
+			least, step := rapid.IntRange(2, 4).Draw(t, "least"), rapid.IntRange(1, 2).Draw(t, "step")
+			most := least + step*rapid.IntRange(0, 2).Draw(t, "steps")
+			teams = append(teams, fmt.Sprintf("{name: t%d, players: %d..%d, step: %d, roles: {tank: 1..2}, allow_split: %v}", i, least, most, step, rapid.Bool().Draw(t, "split")))
+		}
+		lines = append(lines, "teams: ["+strings.Join(teams, ", ")+"]")
+		var rules []string
+		for i := range rapid.IntRange(0, 10).Draw(t, "rules") {
+			rules = append(rules, randomRule(t, i, 0))
+		}
+		lines = append(lines, "rules: ["+strings.Join(rules, ", ")+"]")
+		optional("prefer: [{rule: {near: soft, within: 5}}, {rule: {or: [{same: clan, missing: x}, {latency: 30ms}]}, weight: 2.5}]")
+		optional("mode: [a, b.c]")
+		optional("pool: {tags: [z, y], doubles: {x: {min: -1.5, exclude: both}}}")
+		optional("attributes: {declared: {type: list, default: [a, b]}}")
+		optional("age: " + rapid.SampledFrom([]string{"oldest", "youngest", "mean", "each"}).Draw(t, "age"))
+		optional("batch: {by: skill, for: 90s}")
+		optional("priority: {by: ahead, up_to: 1m30s}")
+		trades := []string{"latency: 5ms per second"}
+		if len(rules) > 0 && strings.HasPrefix(rules[0], "{near") {
+			trades = append(trades, "n0: 0.5 per second", "balance: 12.25 per second")
+		}
+		optional("trade: {" + strings.Join(trades[rapid.IntRange(0, len(trades)-1).Draw(t, "first"):], ", ") + "}")
+		optional("order: [{distance: skill, descending: true}, {value: exp}]")
+		optional("join_in_progress: {when: prefer, within: 1h30m}")
+		optional("accept: {within: 1.5s}")
+		optional("data: {b: 1.0, a: [1e5, +3, .5, 007, -0, '1', \"\\u2028\"]}")
+		optional("tell: []")
+		optional("regions: [eu, us]")
+		document := strings.Join(lines, "\n") + "\n"
 		p, err := profile.Parse([]byte(document))
 		require.NoError(t, err, document)
 		again, err := profile.Parse(p.Canonical())
 		require.NoError(t, err, "%s\n%s", document, p.Canonical())
 		require.Equal(t, p, again, document)
 	})
-}
-
-// randomProfile returns a valid document.
-func randomProfile(t *rapid.T) string {
-	lines := []string{"name: " + rapid.StringMatching(`[a-z][a-z0-9-]{0,20}`).Draw(t, "name")}
-	optional := func(line string) {
-		if rapid.Bool().Draw(t, line) {
-			lines = append(lines, line)
-		}
-	}
-	teams := []string{}
-	for i := range rapid.IntRange(2, 4).Draw(t, "teams") {
-		least, step := rapid.IntRange(2, 4).Draw(t, "least"), rapid.IntRange(1, 2).Draw(t, "step")
-		most := least + step*rapid.IntRange(0, 2).Draw(t, "steps")
-		teams = append(teams, fmt.Sprintf("{name: t%d, players: %d..%d, step: %d, roles: {tank: 1..2}, allow_split: %v}", i, least, most, step, rapid.Bool().Draw(t, "split")))
-	}
-	lines = append(lines, "teams: ["+strings.Join(teams, ", ")+"]")
-	var rules []string
-	for i := range rapid.IntRange(0, 10).Draw(t, "rules") {
-		rules = append(rules, randomRule(t, i, 0))
-	}
-	lines = append(lines, "rules: ["+strings.Join(rules, ", ")+"]")
-	optional("prefer: [{rule: {near: soft, within: 5}}, {rule: {or: [{same: clan, missing: x}, {latency: 30ms}]}, weight: 2.5}]")
-	optional("mode: [a, b.c]")
-	optional("pool: {tags: [z, y], doubles: {x: {min: -1.5, exclude: both}}}")
-	optional("attributes: {declared: {type: list, default: [a, b]}}")
-	optional("age: " + rapid.SampledFrom([]string{"oldest", "youngest", "mean", "each"}).Draw(t, "age"))
-	optional("batch: {by: skill, for: 90s}")
-	optional("priority: {by: ahead, up_to: 1m30s}")
-	trades := []string{"latency: 5ms per second"}
-	if len(rules) > 0 && strings.HasPrefix(rules[0], "{near") {
-		trades = append(trades, "n0: 0.5 per second", "balance: 12.25 per second")
-	}
-	optional("trade: {" + strings.Join(trades[rapid.IntRange(0, len(trades)-1).Draw(t, "first"):], ", ") + "}")
-	optional("order: [{distance: skill, descending: true}, {value: exp}]")
-	optional("join_in_progress: {when: prefer, within: 1h30m}")
-	optional("accept: {within: 1.5s}")
-	optional("data: {b: 1.0, a: [1e5, +3, .5, 007, -0, '1', \"\\u2028\"]}")
-	optional("tell: []")
-	optional("regions: [eu, us]")
-	return strings.Join(lines, "\n") + "\n"
 }
 
 func randomRule(t *rapid.T, i, depth int) string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/lastwill"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
 // parentEnv makes this test binary a process that calls Leave and waits.
@@ -59,19 +60,13 @@ func TestLineRunsAfterTheProcess(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), parentEnv+"="+dir)
-			stdin, err := cmd.StdinPipe()
-			require.NoError(t, err)
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			said, err := bufio.NewReader(stdout).ReadString('\n')
-			require.NoError(t, err)
-			require.Equal(t, "ready\n", said)
+			said, endInput := programtest.StartProgram(t, cmd)
+			require.Equal(t, "ready", said)
 			require.Empty(t, entries(t, dir), "the process is still running")
 			if kill {
 				require.NoError(t, cmd.Process.Kill())
 			}
-			require.NoError(t, stdin.Close())
+			endInput()
 			_ = cmd.Wait()
 			require.Eventually(t, func() bool { return len(entries(t, dir)) > 0 }, 10*time.Second, time.Millisecond)
 			require.Equal(t, []string{"it's done"}, entries(t, dir))

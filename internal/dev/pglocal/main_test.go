@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
 // parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints
@@ -56,19 +56,9 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 	t.Helper()
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), parentEnv+"="+dir)
-	cmd.Dir, cmd.Stderr = "/", os.Stderr
-	cmd.SysProcAttr = as.attributes()
-	stdin := must.Get(cmd.StdinPipe())(t)
-	stdout := must.Get(cmd.StdoutPipe())(t)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err, "the parent printed nothing")
-	return cmd, strings.TrimSpace(line)
+	cmd.Dir, cmd.SysProcAttr = "/", as.attributes()
+	line, _ := programtest.StartProgram(t, cmd)
+	return cmd, line
 }
 
 // scratch returns a directory that Postgres can use whichever user runs the test. A cluster in it is removed at the

@@ -17,19 +17,14 @@ import (
 	"github.com/lattice-director/director/match/simulate"
 )
 
-func report(t *testing.T) *replay.Report {
-	t.Helper()
+// The page is well-formed, says what is not reproduced, and loads nothing.
+func TestThePageStandsAlone(t *testing.T) {
+	t.Parallel()
 	o := simulate.Defaults()
 	o.Profile = must.Get(profile.Parse([]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 100}]\n")))(t)
 	o.Hours = 0.02
 	arrivals := must.Get(simulate.Arrivals(o))(t)
-	return must.Get(replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, Begin: o.From, End: o.End(), Arrivals: arrivals}))(t)
-}
-
-// The page is well-formed, says what is not reproduced, and loads nothing.
-func TestThePageStandsAlone(t *testing.T) {
-	t.Parallel()
-	r := report(t)
+	r := must.Get(replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, Begin: o.From, End: o.End(), Arrivals: arrivals}))(t)
 	for _, recorded := range []*replay.Side{nil, &r.Replayed} {
 		r.Recorded = recorded
 		var page strings.Builder

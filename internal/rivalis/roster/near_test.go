@@ -87,7 +87,7 @@ func TestNearEqualsAComparisonOfAll(t *testing.T) {
 		})
 		strategy := rapid.SampledFrom([]string{"least-loaded", "most-loaded", "random"}).Draw(t, "strategy")
 		rank := func(i *Instance) []float64 {
-			sign := signOf(strategy)
+			sign := map[string]float64{"least-loaded": 1, "most-loaded": -1, "random": 0}[strategy] // the least loaded are the best, or the most
 			return []float64{sign * i.connectionLoad, sign * sign * float64(len(i.Rooms))}
 		}
 		hosts := slices.DeleteFunc(slices.Clone(v.byJoining), func(i *Instance) bool { return !i.autoCreate })
@@ -104,11 +104,6 @@ func TestNearEqualsAComparisonOfAll(t *testing.T) {
 			delete(byID, id)
 		}
 	})
-}
-
-// signOf returns 1 where the least loaded instances are the best, -1 for the most loaded, 0 for any.
-func signOf(strategy string) float64 {
-	return map[string]float64{"least-loaded": 1, "most-loaded": -1, "random": 0}[strategy]
 }
 
 func BenchmarkNear(b *testing.B) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
 // holdEnv makes this test binary a process that starts its cluster, says its address and waits.
@@ -40,18 +39,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func hold(t *testing.T) (cmd *exec.Cmd, url string, letGo func()) {
-	t.Helper()
-	cmd = exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), holdEnv+"=1"), os.Stderr
-	stdin := must.Get(cmd.StdinPipe())(t)
-	stdout := must.Get(cmd.StdoutPipe())(t)
-	require.NoError(t, cmd.Start())
-	url = must.Get(bufio.NewReader(stdout).ReadString('\n'))(t)
-	require.NotContains(t, url, "error")
-	return cmd, strings.TrimSpace(url), func() { _ = stdin.Close() }
-}
-
 // The clusters are in memory: each test process that leaves one behind takes some of it away.
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
@@ -61,7 +48,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, url, letGo := hold(t)
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), holdEnv+"=1")
+			url, letGo := programtest.StartProgram(t, cmd)
+			require.NotContains(t, url, "error")
 			require.Len(t, dirsOf(cmd), 1)
 			end(cmd, letGo)
 			_ = cmd.Wait()
@@ -113,7 +103,14 @@ func TestProcessesShareAServer(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	for range 4 {
-		wait.Go(func() { runTests(t, shared.URL("postgres")) })
+		wait.Go(func() { // some of these tests run again, as another process on that server
+			cmd := exec.Command(os.Args[0], "-test.run=^TestThereIsRoomForManyConnections$", "-test.count=1")
+			cmd.Env = append(os.Environ(), "TEST_DATABASE_URL="+shared.URL("postgres"), "DIRECTOR_TEST_PG=url")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 	wait.Wait()
 
@@ -122,14 +119,4 @@ func TestProcessesShareAServer(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"director_template_..", "director_template_branch", "director_test_..running", "somebody_elses",
 	}, names)
-}
-
-// runTests runs some of these tests again, as another process on that server.
-func runTests(t *testing.T, url string) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestThereIsRoomForManyConnections$", "-test.count=1")
-	cmd.Env = append(os.Environ(), "TEST_DATABASE_URL="+url, "DIRECTOR_TEST_PG=url")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }
