@@ -52,8 +52,6 @@ func (h *hook) set(name string, do func()) {
 	h.do.Store(&do)
 }
 
-type traced struct{}
-
 // runIf runs the function once, for the statement or the method that it was set for.
 func (h *hook) runIf(isNamed func(name string) bool) {
 	if h.do.Load() == nil || !isNamed(h.name) {
