@@ -78,9 +78,9 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	s := &counter{}
 	b := &bundle{t: t, statements: s, there: storetest.On(t, url, change...)}
 	tracer := &storetest.Tracer{
-		Before: func(sql string) { s.n.Add(1); s.before.runIf(func(name string) bool { return isStatement(sql, name) }) },
-		After:  func(sql string) { s.after.runIf(func(name string) bool { return isStatement(sql, name) }) },
-		Acquire: func() {
+		BeforeStatement: func(sql string) { s.n.Add(1); s.before.runIf(func(name string) bool { return isStatement(sql, name) }) },
+		AfterStatement:  func(sql string) { s.after.runIf(func(name string) bool { return isStatement(sql, name) }) },
+		BeforeAcquire: func() {
 			s.connecting.runIf(func(name string) bool { return bytes.Contains(debug.Stack(), []byte("(*Store)."+name+"(")) })
 		},
 	}

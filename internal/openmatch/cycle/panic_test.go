@@ -103,7 +103,7 @@ func TestAPanicOfDeliverLeavesNothingBehind(t *testing.T) {
 // trapped gives a replica a store of which one method panics once, when it acquires a connection.
 func (b *bundle) trapped(method string) func(*cycle.Options) {
 	var sprung atomic.Bool
-	tracer := &storetest.Tracer{Acquire: func() {
+	tracer := &storetest.Tracer{BeforeAcquire: func() {
 		if strings.Contains(string(debug.Stack()), "(*Store)."+method+"(") && !sprung.Swap(true) {
 			panic("in " + method)
 		}

@@ -10,16 +10,16 @@ import (
 // Tracer calls functions beside what a store does: before it acquires a connection, before each statement or pipeline,
 // whose first statement it is, and after each statement. Those that are nil are not called.
 type Tracer struct {
-	Acquire       func()
-	Before, After func(sql string)
+	BeforeAcquire                   func()
+	BeforeStatement, AfterStatement func(sql string)
 }
 
 type tracedSQL struct{}
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
 func (r *Tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	if r.Acquire != nil {
-		r.Acquire()
+	if r.BeforeAcquire != nil {
+		r.BeforeAcquire()
 	}
 	return ctx
 }
@@ -29,23 +29,23 @@ func (*Tracer) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcqu
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (r *Tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if r.Before != nil {
-		r.Before(data.SQL)
+	if r.BeforeStatement != nil {
+		r.BeforeStatement(data.SQL)
 	}
 	return context.WithValue(ctx, tracedSQL{}, data.SQL)
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (r *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
-	if sql, ok := ctx.Value(tracedSQL{}).(string); ok && r.After != nil {
-		r.After(sql)
+	if sql, ok := ctx.Value(tracedSQL{}).(string); ok && r.AfterStatement != nil {
+		r.AfterStatement(sql)
 	}
 }
 
 // TraceBatchStart implements pgx.BatchTracer.
 func (r *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	if r.Before != nil {
-		r.Before(data.Batch.QueuedQueries[0].SQL)
+	if r.BeforeStatement != nil {
+		r.BeforeStatement(data.Batch.QueuedQueries[0].SQL)
 	}
 	return ctx
 }
