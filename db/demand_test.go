@@ -28,7 +28,7 @@ func waits(r db.PlaceRequest) db.PlaceRequest {
 func (b *bundle) refusal(r db.PlaceRequest) *fault.Error {
 	b.t.Helper()
 	_, err := b.Place(b.t.Context(), r)
-	return requireKind(b.t, fault.NoCapacity, "no_capacity", err)
+	return requireFault(b.t, fault.NoCapacity, err)
 }
 
 func (b *bundle) demand() int { return one[int](b, "SELECT count(*) FROM demand") }

@@ -37,12 +37,10 @@ func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) p
 }
 
 // refused returns the error of a declaration that is not applied.
-func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) (refusal *fault.Error) {
+func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) *fault.Error {
 	b.t.Helper()
 	_, err := b.Declare(b.t.Context(), db.Declaration{AppVersions: apps, Pools: pools})
-	require.ErrorAs(b.t, err, &refusal)
-	require.Equal(b.t, kind, refusal.Kind, "%v", err)
-	return refusal
+	return requireFault(b.t, kind, err)
 }
 
 // deploy inserts a deployment in a phase, and an instance of it where that has one.

@@ -89,9 +89,14 @@ func subs(n int) []string {
 
 // requireKind requires an error of a kind with a code, and returns it.
 func requireKind(t require.TestingT, want fault.Kind, code string, err error) *fault.Error {
-	var e *fault.Error
+	e := requireFault(t, want, err)
+	require.Equal(t, code, e.Code)
+	return e
+}
+
+// requireFault requires an error of a kind, and returns it.
+func requireFault(t require.TestingT, want fault.Kind, err error) (e *fault.Error) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, want, e.Kind, "%v", err)
-	require.Equal(t, code, e.Code)
 	return e
 }
