@@ -74,7 +74,7 @@ func TestKeptDrainsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.replicaWith(1)
-	_, err := b.KeepDrain(t.Context(), "global", "eu0", "wss://eu", "sql:ann")
+	_, err := b.KeepDrain(t.Context(), "global", "eu0", "wss://eu0", "sql:ann")
 	require.NoError(t, err)
 	r := &agentReaper{store: b.Store}
 	b.Exec("UPDATE commands SET deadline = now() - interval '1 minute'")
