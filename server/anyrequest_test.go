@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 )
 
@@ -51,24 +53,6 @@ type anyRequest struct {
 }
 
 func (a *anyRequest) pick(of []string) string { return of[a.IntN(len(of))] }
-
-// path fills in the parameters of a route, escaped or as they are.
-func (a *anyRequest) path(pattern string) string {
-	return pathParameter.ReplaceAllStringFunc(pattern, func(string) string {
-		if text := a.pick(strange); text != "" {
-			return url.PathEscape(text)
-		}
-		return "x"
-	})
-}
-
-func (a *anyRequest) query() string {
-	values := url.Values{}
-	for range a.IntN(4) {
-		values.Add(a.pick(parameters), a.pick(strange))
-	}
-	return values.Encode()
-}
 
 // value makes a value of a schema that is nearly valid.
 func (a *anyRequest) value(of *openapi3.SchemaRef, depth int) any {
@@ -111,7 +95,8 @@ func (a *anyRequest) object(s *openapi3.Schema, depth int) map[string]any {
 // body makes a body for a route, and its type.
 func (a *anyRequest) body(l server.Listener, method, pattern, csrf string) (body []byte, media string) {
 	if l.Name == "console" {
-		form := url.Values{"csrf": {csrf}, "reason": {a.pick(strange)}, a.pick(parameters): {a.pick(strange)}, "min": {a.pick(strange)}, "max": {a.pick(strange)}}
+		form := url.Values{"csrf": {csrf}, "reason": {a.pick(strange)}, a.pick(parameters): {a.pick(strange)},
+			"min": {a.pick(strange)}, "max": {a.pick(strange)}}
 		return []byte(form.Encode()), "application/x-www-form-urlencoded"
 	}
 	schema := a.bodies[method+" "+pathParameter.ReplaceAllStringFunc(pattern, func(p string) string { return "{" + p[1:] + "}" })]
@@ -164,11 +149,18 @@ func knownBodies(t *testing.T) map[string]*openapi3.SchemaRef {
 // openMatchPaths are what the one route of each service of Open Match serves.
 var openMatchPaths = []string{"tickets", "tickets/:id", "tickets/:id/assignments", "backfills", "backfills/:id", "backfills/:id/acknowledge", "tickets/count", "tickets/batch_get", "backfills/:id/tickets", "tickets:query", "tickets:release", "tickets:assign", "ticketids:query", "backfills:query", "profiles/:id"}
 
-// send sends one request, and returns its status; 0 if it was still waiting when the time was over.
+// sendAny sends one request, and returns its status; 0 if it was still waiting when the time was over.
 func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, method, pattern string) (status int, sent string) {
 	b.t.Helper()
-	path := a.path(strings.Replace(pattern, "*path", openMatchPaths[a.IntN(len(openMatchPaths))], 1))
-	target := "http://" + l.Addr.String() + path + "?" + a.query()
+	// The parameters of the route are filled in, escaped or as they are.
+	path := pathParameter.ReplaceAllStringFunc(strings.Replace(pattern, "*path",
+		openMatchPaths[a.IntN(len(openMatchPaths))], 1),
+		func(string) string { return cmp.Or(url.PathEscape(a.pick(strange)), "x") })
+	query := url.Values{}
+	for range a.IntN(4) {
+		query.Add(a.pick(parameters), a.pick(strange))
+	}
+	target := "http://" + l.Addr.String() + path + "?" + query.Encode()
 	credentials := b.credentials(l, path)
 	body, media := a.body(l, method, pattern, b.csrf)
 	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Second)
@@ -176,7 +168,7 @@ func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, 
 	if method == http.MethodGet || method == http.MethodHead {
 		body = nil
 	}
-	r := must.Get(http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body)))(b.t)
+	r := webtest.Request(b.t, method, target, body).WithContext(ctx)
 	r.Header = credentials
 	r.Header.Set("Content-Type", media)
 	for range a.IntN(3) {

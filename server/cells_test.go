@@ -106,39 +106,6 @@ func (e *emigrant) body(route string) any {
 	}[route]
 }
 
-// call calls a route with what names a region that has moved.
-func (e *emigrant) callRoute(l server.Listener, method, pattern string) answer {
-	e.t.Helper()
-	path := strings.NewReplacer("/sessions/:id", "/sessions/"+e.session, "/projects/:id", "/projects/game", ":action",
-		"x").Replace(pattern)
-	if strings.HasPrefix(pattern, "/hooks/") {
-		path = "/hooks/eu/" + e.deployment.String() + "/" +
-			string(e.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: e.deployment.String()}))
-	}
-	path = somePath(path, "x")
-	path += map[string]string{
-		"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1",
-		"/internal/key-status": "?project_id=game&key_id=k",
-		"/login-queue":         "?region=eu", "/login-queue/events": "?region=eu",
-	}[pattern]
-	body := e.body(method + " " + pattern)
-	if body == nil && (method == http.MethodPost || method == http.MethodPut) {
-		body = fields{}
-	}
-	r := webtest.Request(e.t, method, "http://"+l.Addr.String()+path, body)
-	r.Header = e.credentials(l, path)
-	switch {
-	case strings.HasPrefix(path, "/backend/players"):
-		r.Header.Set("Authorization", "Bearer "+playersToken)
-	case strings.HasPrefix(path, "/backend/"):
-		r.Header.Set("Authorization", "Bearer "+ticketsToken)
-	case path == "/fleet/context":
-		r.Header.Set("Authorization", e.tokenOf(token.ForContext, e.deployment))
-	}
-	r.Header.Set("Content-Type", "application/json")
-	return e.call(r)
-}
-
 // Pins a route that goes on to answer about a region which another cell serves: two cells would then decide about the same
 // seats. A new route is in this test by being mounted.
 func TestEachRouteNamesTheOtherCell(t *testing.T) {
@@ -155,7 +122,37 @@ func TestEachRouteNamesTheOtherCell(t *testing.T) {
 				continue
 			}
 			visited++
-			a := e.callRoute(l, route[0], route[1])
+			method, pattern := route[0], route[1]
+			path := strings.NewReplacer("/sessions/:id", "/sessions/"+e.session, "/projects/:id", "/projects/game",
+				":action",
+				"x").Replace(pattern)
+			if strings.HasPrefix(pattern, "/hooks/") {
+				path = "/hooks/eu/" + e.deployment.String() + "/" +
+					string(e.deployments().MAC(token.ForHook, token.Deployment{Region: "eu",
+						ID: e.deployment.String()}))
+			}
+			path = somePath(path, "x")
+			path += map[string]string{
+				"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1",
+				"/internal/key-status": "?project_id=game&key_id=k",
+				"/login-queue":         "?region=eu", "/login-queue/events": "?region=eu",
+			}[pattern]
+			body := e.body(method + " " + pattern)
+			if body == nil && (method == http.MethodPost || method == http.MethodPut) {
+				body = fields{}
+			}
+			r := webtest.Request(t, method, "http://"+l.Addr.String()+path, body)
+			r.Header = e.credentials(l, path)
+			switch {
+			case strings.HasPrefix(path, "/backend/players"):
+				r.Header.Set("Authorization", "Bearer "+playersToken)
+			case strings.HasPrefix(path, "/backend/"):
+				r.Header.Set("Authorization", "Bearer "+ticketsToken)
+			case path == "/fleet/context":
+				r.Header.Set("Authorization", e.tokenOf(token.ForContext, e.deployment))
+			}
+			r.Header.Set("Content-Type", "application/json")
+			a := e.call(r)
 			require.Equal(t, http.StatusMisdirectedRequest, a.status, "%s: %s", name, a.body)
 			require.Equal(t, cellOfTests[l.Name], a.header.Get("Director-Cell"), name)
 			if l.Name == "orchestrator" {
@@ -193,7 +190,8 @@ func TestAnAgentIsToldOfTheOtherCell(t *testing.T) {
 		if l.Name != "orchestrator" {
 			continue
 		}
-		conn, res := webtest.WebSocket(t, "ws://"+l.Addr.String()+"/", &websocket.DialOptions{Subprotocols: []string{rivalisKey}})
+		conn, res := webtest.WebSocket(t, "ws://"+l.Addr.String()+"/",
+			&websocket.DialOptions{Subprotocols: []string{rivalisKey}})
 		require.Nil(t, conn)
 		require.Equal(t, http.StatusMisdirectedRequest, res.Status)
 		require.Equal(t, cellOfTests["orchestrator"], res.Header.Get("Director-Cell"))

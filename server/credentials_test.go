@@ -181,13 +181,34 @@ func TestRoutesAndCredentials(t *testing.T) {
 	page.WriteString("# Routes and credentials\n\nWhich credential opens which route of each listener: every route was called with every kind of credential, in every place where a " +
 		"listener reads one. [Whom the director believes](../security.md) says what each is good for.\nThis page is generated, and a test checks that it is current. A route that is not here is not mounted.\n")
 	for _, l := range a.server.Listeners() {
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| route | opened by |\n|---|---|\n%s", listenerTitles[l.Name][0],
-			listenerTitles[l.Name][1], strings.Join(a.table(t, l), ""))
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| route | opened by |\n|---|---|\n", listenerTitles[l.Name][0],
+			listenerTitles[l.Name][1])
+		for _, route := range routesOf(l) {
+			page.WriteString(row(t, route[0]+" "+route[1], openersOf(t, l, route[0], route[1]), func(kind string) bool {
+				return a.opens(l, route[0], route[1], kind)
+			}))
+		}
 	}
-	fmt.Fprintf(&page, "\n## Open Match over gRPC\n\n%s\n\n| method | opened by |\n|---|---|\n%s", "`DIRECTOR_GRPC_ADDR`. A client certificate (`DIRECTOR_OM_CLIENT_CA`) opens what a token opens.",
-		strings.Join(a.grpcTable(t), ""))
-	fmt.Fprintf(&page, "\n## Game servers with bevygap's plugin\n\n%s\n\n| connection | opened by |\n|---|---|\n%s",
-		"`DIRECTOR_BEVYGAP_NATS_ADDR`, which speaks NATS. The user is the id of the deployment, the password the credential.", a.natsTable(t))
+	page.WriteString("\n## Open Match over gRPC\n\n`DIRECTOR_GRPC_ADDR`. A client certificate (`DIRECTOR_OM_CLIENT_CA`) opens what a token opens.\n\n" +
+		"| method | opened by |\n|---|---|\n")
+	conn := a.grpcConn()
+	for _, method := range slices.Sorted(slices.Values(a.server.GRPCMethods())) {
+		page.WriteString(row(t, strings.TrimPrefix(method, "/"), openersBy("gRPC", "call", method), func(kind string) bool {
+			return opensMethod(t, conn, method, a.secrets[kind])
+		}))
+	}
+	page.WriteString("\n## Game servers with bevygap's plugin\n\n`DIRECTOR_BEVYGAP_NATS_ADDR`, which speaks NATS. The user is the id of the deployment, " +
+		"the password the credential.\n\n| connection | opened by |\n|---|---|\n")
+	page.WriteString(row(t, "CONNECT", []string{"deployment"}, func(kind string) bool {
+		conn, err := nats.Connect("nats://"+a.server.NATSAddr().String(), nats.UserInfo(a.deployment, a.secrets[kind]),
+			nats.NoReconnect(), nats.Timeout(wait))
+		if err != nil {
+			require.ErrorIs(t, err, nats.ErrAuthorization, kind)
+			return false
+		}
+		conn.Close()
+		return true
+	}))
 	if *updateCredentials {
 		require.NoError(t, os.WriteFile(credentialsPage, []byte(page.String()), 0o644))
 	}
@@ -206,29 +227,22 @@ var listenerTitles = map[string][2]string{
 	"metrics":      {"Metrics", "`DIRECTOR_METRICS_ADDR`: keep it private, as its profiles show memory. It also serves the other paths below `/debug/pprof/`."},
 }
 
-// table returns the lines of a listener.
-func (a *authorities) table(t *testing.T, l server.Listener) (lines []string) {
+// row tries all credentials, and returns the line of what they open.
+func row(t *testing.T, what string, openers []string, opens func(kind string) bool) string {
 	t.Helper()
-	for _, route := range routesOf(l) {
-		var opened []string
-		openers := openersOf(t, l, route[0], route[1])
-		for _, kind := range credentialKinds {
-			opens := a.opens(l, route[0], route[1], kind)
-			require.Equal(t, slices.Contains(openers, kind), opens, "%s: %s %s as %s", l.Name, route[0], route[1], kind)
-			if opens {
-				opened = append(opened, kind)
-			}
+	var opened []string
+	for _, kind := range credentialKinds {
+		isOpened := opens(kind)
+		require.Equal(t, slices.Contains(openers, kind), isOpened, "%s as %s", what, kind)
+		if isOpened {
+			opened = append(opened, kind)
 		}
-		lines = append(lines, fmt.Sprintf("| `%s %s` | %s |\n", route[0], route[1], openedBy(opened)))
 	}
-	return lines
-}
-
-func openedBy(kinds []string) string {
-	if slices.Contains(kinds, "nobody") {
-		return "anybody"
+	by := strings.Join(opened, ", ")
+	if slices.Contains(opened, "nobody") {
+		by = "anybody"
 	}
-	return strings.Join(kinds, ", ")
+	return "| `" + what + "` | " + by + " |\n"
 }
 
 // routesOf returns method and path of the routes of a listener, sorted, with the logout last, since it ends the login. The
@@ -276,44 +290,6 @@ func (a *authorities) opensSocket(l server.Listener, kind string) bool {
 	defer func() { _ = conn.CloseNow() }()
 	_, _, err = conn.Read(ctx)
 	return err == nil
-}
-
-// natsTable returns the line of the connection of a game server with bevygap's plugin.
-func (a *authorities) natsTable(t *testing.T) string {
-	t.Helper()
-	var opened []string
-	for _, kind := range credentialKinds {
-		conn, err := nats.Connect("nats://"+a.server.NATSAddr().String(), nats.UserInfo(a.deployment, a.secrets[kind]),
-			nats.NoReconnect(), nats.Timeout(wait))
-		if err == nil {
-			conn.Close()
-			opened = append(opened, kind)
-			continue
-		}
-		require.ErrorIs(t, err, nats.ErrAuthorization, kind)
-	}
-	require.Equal(t, []string{"deployment"}, opened)
-	return "| `CONNECT` | " + openedBy(opened) + " |\n"
-}
-
-// grpcTable returns the lines of the methods of gRPC.
-func (a *authorities) grpcTable(t *testing.T) (lines []string) {
-	t.Helper()
-	methods := a.server.GRPCMethods()
-	slices.Sort(methods)
-	conn := a.grpcConn()
-	for _, method := range methods {
-		var opened []string
-		for _, kind := range credentialKinds {
-			opens := opensMethod(t, conn, method, a.secrets[kind])
-			require.Equal(t, slices.Contains(openersBy("gRPC", "call", method), kind), opens, "%s as %s", method, kind)
-			if opens {
-				opened = append(opened, kind)
-			}
-		}
-		lines = append(lines, "| `"+strings.TrimPrefix(method, "/")+"` | "+openedBy(opened)+" |\n")
-	}
-	return lines
 }
 
 // opensMethod calls a method as a stream, which each one allows.

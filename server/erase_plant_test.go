@@ -39,17 +39,7 @@ func plantErasable(b *bundle, rooms *lobby.Types) {
 	p.store.Exec(`SELECT ops.record_events(n, true) FROM unnest(ARRAY['seat', 'ticket', 'match']) n`)
 	p.store.Exec(`SELECT ops.create_webhook('studio', 'https://studio.example/hook', '{*}')`)
 	me := p.register("a", func(f fields) { f["modes"] = []string{"duel", "match", "ask", "solo"} })
-	p.backendKnows()
-	p.plays(me)
-	p.isRefused()
-	p.queues()
-	p.isInALobby()
-	p.isAnOpenMatchPlayer()
-	p.operatorsAct()
-	p.othersAreInProgress()
-}
-
-func (p planted) backendKnows() {
+	// The backend knows the player.
 	p.backend(http.MethodPut, "players/"+url.PathEscape(erasable),
 		fields{"attributes": fields{"clan": secretClan}, "avoid": []string{"rude"},
 			"may_party_with": []string{"mate"}}).ok(http.StatusOK)
@@ -58,6 +48,30 @@ func (p planted) backendKnows() {
 			"may_party_with": []string{erasable, "bo"}}).ok(http.StatusOK)
 	p.backend(http.MethodPut, "players/prude", fields{"avoid": []string{erasable, "rude"}}).ok(http.StatusOK)
 	p.backend(http.MethodPut, "players/bo", fields{"may_party_with": []string{erasable}}).ok(http.StatusOK)
+	p.plays(me)
+	p.matchmake(erasable, duel.with("mode", "nobody-offers-this")).problem(http.StatusConflict, "mode_unknown")
+	p.ticketCall("ivy", http.MethodPost, "",
+		fields{"party": []string{"ivy", erasable},
+			"players": fields{erasable: fields{"attributes": fields{"a": fields{}}}}}).problem(http.StatusBadRequest,
+		"invalid_request")
+	require.Eventually(p.t, func() bool { return p.store.Count(`SELECT count(*) FROM player_refusals`) >= 3 }, wait,
+		tick)
+	p.queues()
+	p.isInALobby()
+	// It is in tickets of clients of Open Match, one of which is assigned.
+	details := must.Get(anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable,
+		Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}},
+		{Sub: "cy"}}}))(p.t)
+	hers := &openmatch.Ticket{Extensions: map[string]*anypb.Any{ticketbody.TicketExtension: details}}
+	p.foreignTicket(hers)
+	p.assign(p.foreignTicket(hers), assignmentTo("203.0.113.7:7777"))
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), storetest.One[string](p.store,
+		`SELECT region || '.' || id FROM sessions WHERE mode = 'solo' LIMIT 1`), lobbySeat, "stuck"))(p.t)
+	again := p.matchmake(erasable, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable,
+		erasable+" asked for it"))(p.t)
+	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
+	p.othersAreInProgress()
 }
 
 // plays has had a seat, alone and with others, and has one now, as the one who reserved it for somebody else.
@@ -80,15 +94,6 @@ func (p planted) plays(me fields) {
 		duel.with("max_players", 4).with("party", []string{"eve", erasable})).body), "holds a seat elsewhere")
 	p.fleet("seats", me.with("session_id", now["session_id"]).with("joined",
 		joined(erasable, "j2", "mate", "j3"))).ok(http.StatusOK)
-}
-
-func (p planted) isRefused() {
-	p.matchmake(erasable, duel.with("mode", "nobody-offers-this")).problem(http.StatusConflict, "mode_unknown")
-	p.ticketCall("ivy", http.MethodPost, "",
-		fields{"party": []string{"ivy", erasable},
-			"players": fields{erasable: fields{"attributes": fields{"a": fields{}}}}}).problem(http.StatusBadRequest,
-		"invalid_request")
-	require.Eventually(p.t, func() bool { return p.store.Count(`SELECT count(*) FROM player_refusals`) >= 3 }, wait, tick)
 }
 
 // queues has a ticket that waits, one that was cancelled, one that is asked to accept, and one that was matched.
@@ -126,11 +131,13 @@ func (p planted) isInALobby() {
 		p.store.AddClient("p", id, player)
 	}
 	say := func(session, player, room, kind, data string) {
-		p.store.ActInRoom("p", room, session, p.rooms.HandleMessage(lobby.Message{Session: session, Player: player, Type: kind,
+		p.store.ActInRoom("p", room, session, p.rooms.HandleMessage(lobby.Message{Session: session, Player: player,
+			Type: kind,
 			Data: json.RawMessage(data)}))
 	}
 	join := func(session, player, room, kind string) {
-		p.store.ActInRoom("p", room, session, p.rooms.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: player}))
+		p.store.ActInRoom("p", room, session, p.rooms.JoinRoom(lobby.Join{RoomType: kind, Session: session,
+			Player: player}))
 	}
 	join("s-mate", "mate", "lobby:1", "lobby")
 	join(lobbySeat, erasable, "lobby:1", "lobby")
@@ -164,30 +171,12 @@ func (p planted) isInALobby() {
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
-// isAnOpenMatchPlayer is in tickets of clients of Open Match, one of which is assigned.
-func (p planted) isAnOpenMatchPlayer() {
-	details := must.Get(anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable,
-		Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}},
-		{Sub: "cy"}}}))(p.t)
-	hers := &openmatch.Ticket{Extensions: map[string]*anypb.Any{ticketbody.TicketExtension: details}}
-	p.foreignTicket(hers)
-	p.assign(p.foreignTicket(hers), assignmentTo("203.0.113.7:7777"))
-}
-
 // foreignTicket creates a ticket as a client of Open Match, and returns its id.
 func (b *bundle) foreignTicket(ticket *openmatch.Ticket) string {
 	b.t.Helper()
 	made := must.Get(openmatch.NewFrontendServiceClient(b.grpcConn()).CreateTicket(b.t.Context(),
 		&openmatch.CreateTicketRequest{Ticket: ticket}))(b.t)
 	return made.GetId()
-}
-
-func (p planted) operatorsAct() {
-	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), storetest.One[string](p.store, `SELECT region || '.' || id FROM sessions WHERE mode = 'solo' LIMIT 1`), lobbySeat, "stuck"))(p.t)
-	again := p.matchmake(erasable, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
-	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable,
-		erasable+" asked for it"))(p.t)
-	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
 // othersAreInProgress is what other processes have begun: a place in a login queue, a request that waits for a server, a connect token, a letter.
