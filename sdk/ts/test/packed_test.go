@@ -1,11 +1,7 @@
 package sdkts_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -33,7 +29,11 @@ func installPacked(t *testing.T) (project string, files []string) {
 	require.Len(t, tarball, 1)
 	require.NoError(t, os.WriteFile(filepath.Join(project, "package.json"), []byte(`{"type": "module", "private": true}`), 0o600))
 	run(t, project, "npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "./"+filepath.Base(tarball[0]))
-	return project, namesIn(t, tarball[0])
+	listed := must.Get(exec.CommandContext(t.Context(), "tar", "-tzf", tarball[0]).Output())(t)
+	for name := range strings.FieldsSeq(string(listed)) {
+		files = append(files, strings.TrimPrefix(name, "package/"))
+	}
+	return project, files
 }
 
 func run(t *testing.T, dir, name string, args ...string) {
@@ -48,22 +48,6 @@ func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text := must.Get(os.ReadFile(from))(t)
 	require.NoError(t, os.WriteFile(to, text, 0o600))
-}
-
-// namesIn returns the names of a tarball's files, below its folder "package".
-func namesIn(t *testing.T, tarball string) (names []string) {
-	t.Helper()
-	file := must.Get(os.Open(tarball))(t)
-	defer func() { _ = file.Close() }()
-	unzipped := must.Get(gzip.NewReader(file))(t)
-	for archive := tar.NewReader(unzipped); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return names
-		}
-		require.NoError(t, err)
-		names = append(names, strings.TrimPrefix(header.Name, "package/"))
-	}
 }
 
 var typescriptBlock = regexp.MustCompile("(?s)```ts\n(.*?)```")
@@ -92,13 +76,8 @@ func TestNodeClientOfTheReadmeCompilesAgainstThePackedPackage(t *testing.T) {
 		require.NotContains(t, name, "test")
 		require.NotContains(t, name, "generate")
 	}
-	requireSourceMaps(t, filepath.Join(project, "node_modules", "@lattice-director", "sdk"), files)
-}
-
-// requireSourceMaps requires that the source map of each module, and of its types, leads to a file of the package.
-func requireSourceMaps(t *testing.T, root string, files []string) {
-	t.Helper()
-	maps := 0
+	// The source map of each module, and of its types, leads to a file of the package.
+	root, maps := filepath.Join(project, "node_modules", "@lattice-director", "sdk"), 0
 	for _, name := range files {
 		if !strings.HasSuffix(name, ".map") {
 			continue
@@ -121,8 +100,12 @@ func TestNodeThePackageIsForPlayers(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../src/api.ts")
 	require.NoError(t, err)
+	var served []string
+	for _, match := range regexp.MustCompile(`(?m)^    "(/[^"]*)": \{$`).FindAllStringSubmatch(string(text), -1) {
+		served = append(served, match[1])
+	}
 	require.Equal(t, []string{"/matchmake", "/resolve", "/sessions/{id}", "/regions", "/tickets", "/tickets/{id}", "/tickets/{id}/events", "/tickets/{id}/accept", "/tickets/{id}/decline", "/login-queue", "/login-queue/events"},
-		submatches(regexp.MustCompile(`(?m)^    "(/[^"]*)": \{$`), string(text)))
+		served)
 	for _, word := range []string{"FleetToken", "Registration", "Heartbeat", "OpsToken", "Deployment", "Backend"} {
 		require.NotContains(t, string(text), "        "+word+": {", word)
 	}
@@ -134,11 +117,4 @@ func TestNodeThePackageIsForPlayers(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &pkg))
 	require.Equal(t, "sdk/ts", pkg.Repository.Directory)
 	require.Contains(t, pkg.Repository.URL, "github.com/lattice-director/director")
-}
-
-func submatches(pattern *regexp.Regexp, text string) (found []string) {
-	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
-		found = append(found, match[1])
-	}
-	return found
 }
