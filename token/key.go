@@ -31,7 +31,7 @@ type Material struct {
 // Key is Material with the times that the rotation planned for it, by the database's clock:
 // PublishAt ≤ SignFrom < SignUntil ≤ VerifyUntil.
 type Key struct {
-	Material
+	Material    Material
 	PublishAt   time.Time // start of its publication in the JWKS
 	SignFrom    time.Time // start of its signing time
 	SignUntil   time.Time // end of its signing time, exclusive

@@ -44,10 +44,10 @@ func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Durat
 	r := &Ring{loadedAt: loadedAt, maxStale: maxStale}
 	seen := make(map[string]bool, len(keys))
 	for _, key := range keys {
-		if seen[key.KID] {
-			return nil, fmt.Errorf("key ring: kid %q occurs twice", key.KID)
+		if seen[key.Material.KID] {
+			return nil, fmt.Errorf("key ring: kid %q occurs twice", key.Material.KID)
 		}
-		seen[key.KID] = true
+		seen[key.Material.KID] = true
 		if key.Tainted {
 			continue
 		}
@@ -58,7 +58,7 @@ func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Durat
 		r.keys = append(r.keys, opened)
 	}
 	slices.SortFunc(r.keys, func(a, b ringKey) int {
-		return cmp.Or(a.key.SignFrom.Compare(b.key.SignFrom), cmp.Compare(a.key.KID, b.key.KID))
+		return cmp.Or(a.key.SignFrom.Compare(b.key.SignFrom), cmp.Compare(a.key.Material.KID, b.key.Material.KID))
 	})
 	return r, nil
 }
@@ -68,11 +68,11 @@ func openKey(key Key, sealer *Sealer) (ringKey, error) {
 	if err != nil {
 		return ringKey{}, err
 	}
-	public, err := publicJWK(private, key.KID, key.Alg)
+	public, err := publicJWK(private, key.Material.KID, key.Material.Alg)
 	if err != nil {
 		return ringKey{}, err
 	}
-	header := fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, key.Alg, key.KID)
+	header := fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, key.Material.Alg, key.Material.KID)
 	return ringKey{key: key, private: private, publicJWK: public,
 		encodedHeader: b64.EncodeToString([]byte(header)) + "."}, nil
 }
@@ -87,7 +87,7 @@ func (r *Ring) Signer(now time.Time) (kid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return key.key.KID, nil
+	return key.key.Material.KID, nil
 }
 
 // signingKey decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before

@@ -53,7 +53,7 @@ func TestRingSwitchesByTheTimesOfTheRows(t *testing.T) {
 		c.IssuedAt, c.Expires = start.Add(at), start.Add(at+2*time.Minute)
 		raw, err := ring.Sign(start, c)
 		require.NoError(t, err)
-		require.Equal(t, want.KID, must.Get(splitToken(raw))(t).header.keyID.stringValue, at)
+		require.Equal(t, want.Material.KID, must.Get(splitToken(raw))(t).header.keyID.stringValue, at)
 	}
 	for _, at := range []time.Duration{-1, 3 * time.Hour} {
 		c := someClaims()
@@ -71,11 +71,11 @@ func TestRingPublishesNextCurrentAndRetiring(t *testing.T) {
 	require.NoError(t, err)
 	for at, want := range map[time.Duration][]string{
 		-time.Hour - 1:  nil,
-		-time.Hour:      {k[0].KID},
-		0:               {k[0].KID, k[1].KID},
-		time.Hour:       {k[0].KID, k[1].KID, k[2].KID},
-		2*time.Hour - 1: {k[0].KID, k[1].KID, k[2].KID},
-		2 * time.Hour:   {k[1].KID, k[2].KID},
+		-time.Hour:      {k[0].Material.KID},
+		0:               {k[0].Material.KID, k[1].Material.KID},
+		time.Hour:       {k[0].Material.KID, k[1].Material.KID, k[2].Material.KID},
+		2*time.Hour - 1: {k[0].Material.KID, k[1].Material.KID, k[2].Material.KID},
+		2 * time.Hour:   {k[1].Material.KID, k[2].Material.KID},
 		4 * time.Hour:   nil,
 	} {
 		document, _ := ring.JWKS(start.Add(at))
@@ -112,15 +112,15 @@ func TestTaintedKeyNeitherSignsNorIsPublished(t *testing.T) {
 	fresh.SignFrom = old.SignFrom.Add(-time.Hour)
 	kid, err := newRing(t, sealer, old, fresh).Signer(start)
 	require.NoError(t, err)
-	require.Equal(t, old.KID, kid, "the key with the latest SignFrom signs")
+	require.Equal(t, old.Material.KID, kid, "the key with the latest SignFrom signs")
 
-	old.Tainted, old.Sealed = true, nil
+	old.Tainted, old.Material.Sealed = true, nil
 	ring := newRing(t, sealer, old, fresh)
 	kid, err = ring.Signer(start)
 	require.NoError(t, err)
-	require.Equal(t, fresh.KID, kid)
+	require.Equal(t, fresh.Material.KID, kid)
 	document, _ := ring.JWKS(start)
-	require.Equal(t, []string{fresh.KID}, kidsOf(t, document))
+	require.Equal(t, []string{fresh.Material.KID}, kidsOf(t, document))
 
 	fresh.Tainted = true
 	ring = newRing(t, sealer, old, fresh)
@@ -141,10 +141,10 @@ func TestRingPublishesOnlyWhatWasSealed(t *testing.T) {
 	require.ErrorIs(t, err, ErrSealed)
 
 	swapped := good
-	swapped.PublicJWK = slipped.PublicJWK
+	swapped.Material.PublicJWK = slipped.Material.PublicJWK
 	document, _ := newRing(t, sealer, swapped).JWKS(start)
-	require.Equal(t, []string{good.KID}, kidsOf(t, document))
-	require.Contains(t, string(document), string(good.PublicJWK))
+	require.Equal(t, []string{good.Material.KID}, kidsOf(t, document))
+	require.Contains(t, string(document), string(good.Material.PublicJWK))
 }
 
 func TestRingRefusesRepeatedKidAndForeignAlg(t *testing.T) {
@@ -153,7 +153,7 @@ func TestRingRefusesRepeatedKidAndForeignAlg(t *testing.T) {
 	key := mint(t, sealer, AlgEdDSA)
 	_, err := NewRing([]Key{key, key}, sealer, start, time.Minute)
 	require.ErrorContains(t, err, "twice")
-	key.Alg = "HS256"
+	key.Material.Alg = "HS256"
 	_, err = NewRing([]Key{key}, sealer, start, time.Minute)
 	require.ErrorContains(t, err, "HS256")
 }

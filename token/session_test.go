@@ -53,7 +53,7 @@ func setup(t *testing.T, alg string) signing {
 	key := mint(t, sealer, alg)
 	private := must.Get(sealer.Open(key.Material))(t)
 	ring := newRing(t, sealer, key)
-	return signing{ring, NewSessionVerifier(published(ring), 0), key.KID, private}
+	return signing{ring, NewSessionVerifier(published(ring), 0), key.Material.KID, private}
 }
 
 func TestVerifyReturnsTheSignedClaims(t *testing.T) {

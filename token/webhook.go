@@ -45,7 +45,7 @@ func (r *Ring) WebhookKeys(now time.Time) []WebhookKey {
 	for _, k := range r.publishedKeys(now) {
 		public := k.private.Public().(ed25519.PublicKey)
 		keys = append(keys, WebhookKey{
-			KID: k.key.KID, Key: webhookKeyPrefix + base64.StdEncoding.EncodeToString(public),
+			KID: k.key.Material.KID, Key: webhookKeyPrefix + base64.StdEncoding.EncodeToString(public),
 			PublishAt: k.key.PublishAt.UTC(), VerifyUntil: k.key.VerifyUntil.UTC(),
 		})
 	}

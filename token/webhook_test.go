@@ -63,7 +63,7 @@ func TestWebhooksAreSignedByEachPublishedKey(t *testing.T) {
 		require.False(t, verifyWebhook(t, k.Key, "evt_1", now.Unix()+1, header, `{"type":"a"}`), "another time")
 		require.False(t, verifyWebhook(t, k.Key, "evt_1", now.Unix(), header, `{"type":"b"}`), "another body")
 	}
-	require.ElementsMatch(t, []string{retiring.KID, signing.KID, next.KID}, kids)
+	require.ElementsMatch(t, []string{retiring.Material.KID, signing.Material.KID, next.Material.KID}, kids)
 
 	document, etag, err := r.WebhookKeySet(now)
 	require.NoError(t, err)

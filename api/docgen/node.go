@@ -12,9 +12,10 @@ import (
 // page's template needs to handle neither.
 type Node struct{ rootValue, value any }
 
+// member is a member of an object, by its name. The node is what it refers to.
 type member struct {
 	Name string
-	Node
+	Node Node
 }
 
 // Get returns the node at that path of names, or an empty Node if there is none.

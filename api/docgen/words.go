@@ -19,15 +19,15 @@ var words = template.FuncMap{
 // operation is a method on a path.
 type operation struct {
 	Method, Path string
-	Node
+	Node         Node
 }
 
 // tagOperations returns the operations with that tag, in the order of the contract.
 func tagOperations(root Node, tag Node) []operation {
 	var list []operation
 	for _, path := range root.Get("paths").Members() {
-		for _, method := range path.Members() {
-			if method.Get("tags").Includes(tag.String()) {
+		for _, method := range path.Node.Members() {
+			if method.Node.Get("tags").Includes(tag.String()) {
 				list = append(list, operation{strings.ToUpper(method.Name), path.Name, method.Node})
 			}
 		}
@@ -38,14 +38,14 @@ func tagOperations(root Node, tag Node) []operation {
 // example is one example body with its title.
 type example struct {
 	Title string
-	Node
+	Node  Node
 }
 
 // mediaExamples returns the examples of the media type or, if it has none, the one of its schema.
 func mediaExamples(media Node) []example {
 	var list []example
 	for _, m := range media.Get("examples").Members() {
-		list = append(list, example{m.Get("summary").String(), m.Get("value")})
+		list = append(list, example{m.Node.Get("summary").String(), m.Node.Get("value")})
 	}
 	if one := media.Get("schema", "example"); len(list) == 0 && one.Exists() {
 		list = append(list, example{Node: one})
@@ -59,7 +59,7 @@ const here = "http://127.0.0.1:8080"
 // curlCommand returns a shell command that calls the operation with that body.
 func curlCommand(op operation, body Node) string {
 	path, args := op.Path, ""
-	for _, p := range op.Get("parameters").Items() {
+	for _, p := range op.Node.Get("parameters").Items() {
 		value := p.Get("example").String()
 		switch p.Get("in").String() {
 		case "path":
@@ -79,7 +79,7 @@ func curlCommand(op operation, body Node) string {
 }
 
 func credentialText(op operation) string {
-	for _, scheme := range op.Get("security").Items() {
+	for _, scheme := range op.Node.Get("security").Items() {
 		switch scheme.Members()[0].Name {
 		case "fleetToken":
 			return " \\\n  -H \"X-Fleet-Token: $FLEET_TOKEN\""

@@ -50,8 +50,8 @@ func TestTicketsOpenAtTheirServer(t *testing.T) {
 		claims, err := server.Open(ticket.Token.Bytes(), 80085, now)
 		require.NoError(t, err)
 		require.EqualValues(t, 7, claims.ClientID)
-		require.Equal(t, 15*time.Second, claims.Timeout)
-		require.Equal(t, []netip.AddrPort{ticket.Addr}, claims.Addrs)
+		require.Equal(t, 15*time.Second, claims.Public.Timeout)
+		require.Equal(t, []netip.AddrPort{ticket.Addr}, claims.Public.Addrs)
 		require.Equal(t, []netip.AddrPort{ticket.Addr, netip.MustParseAddrPort("0.0.0.0:6420")}, claims.Private,
 			"the server binds its internal port")
 		data := append([]byte{1}, r.NetcodeSeat.SessionID[:]...)

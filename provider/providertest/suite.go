@@ -63,7 +63,7 @@ func Run(t *testing.T, setup func(t *testing.T) Engine) {
 			if e.UnknownApp == "" {
 				e.UnknownApp = provider.Permanent
 			}
-			b := &bench{T: t, Engine: e, Provider: e.New(t)}
+			b := &bench{t: t, engine: e, provider: e.New(t)}
 			test(b)
 			b.stopAll()
 		})
@@ -72,34 +72,34 @@ func Run(t *testing.T, setup func(t *testing.T) Engine) {
 
 // bench is what one test uses.
 type bench struct {
-	*testing.T
-	Engine
-	provider.Provider
+	t        *testing.T
+	engine   Engine
+	provider provider.Provider
 }
 
 func (b *bench) spec() provider.Spec {
-	s := b.Engine.Spec
-	s.Tag, s.Owner = provider.NewTag(), b.Owner
+	s := b.engine.Spec
+	s.Tag, s.Owner = provider.NewTag(), b.engine.Owner
 	return s
 }
 
 func (b *bench) deploy(s provider.Spec) provider.Observation {
-	b.Helper()
-	o, err := b.Deploy(b.Context(), s)
-	require.NoError(b, err)
-	require.NotEmpty(b, o.Ref)
-	require.LessOrEqual(b, len(o.Ref), provider.MaxRefBytes)
+	b.t.Helper()
+	o, err := b.provider.Deploy(b.t.Context(), s)
+	require.NoError(b.t, err)
+	require.NotEmpty(b.t, o.Ref)
+	require.LessOrEqual(b.t, len(o.Ref), provider.MaxRefBytes)
 	return o
 }
 
 // await reads the deployment until it is in the phase.
 func (b *bench) await(ref provider.Ref, phase provider.Phase) (o provider.Observation) {
-	b.Helper()
+	b.t.Helper()
 	b.until(string(phase), func() bool {
 		var err error
-		o, err = b.Get(b.Context(), ref)
-		require.NoError(b, err)
-		require.Equal(b, ref, o.Ref)
+		o, err = b.provider.Get(b.t.Context(), ref)
+		require.NoError(b.t, err)
+		require.Equal(b.t, ref, o.Ref)
 		return o.Phase == phase
 	})
 	return o
@@ -107,48 +107,48 @@ func (b *bench) await(ref provider.Ref, phase provider.Phase) (o provider.Observ
 
 // awaitEnd reads the deployment until it is gone, or the provider has forgotten it.
 func (b *bench) awaitEnd(ref provider.Ref) {
-	b.Helper()
+	b.t.Helper()
 	b.until("ended", func() bool {
-		o, err := b.Get(b.Context(), ref)
-		require.NoError(b, err)
-		require.Equal(b, ref, o.Ref)
+		o, err := b.provider.Get(b.t.Context(), ref)
+		require.NoError(b.t, err)
+		require.Equal(b.t, ref, o.Ref)
 		return !o.Exists()
 	})
 }
 
 func (b *bench) until(what string, ok func() bool) {
-	b.Helper()
+	b.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	ctx, cancel := context.WithTimeout(b.Context(), b.Within)
+	ctx, cancel := context.WithTimeout(b.t.Context(), b.engine.Within)
 	defer cancel()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			require.FailNow(b, "not within "+b.Within.String(), what)
+			require.FailNow(b.t, "not within "+b.engine.Within.String(), what)
 		}
 	}
 }
 
 func (b *bench) find(p provider.Provider, tag provider.Tag) []provider.Observation {
-	b.Helper()
-	found, err := p.Find(b.Context(), b.Owner, tag)
-	require.NoError(b, err)
+	b.t.Helper()
+	found, err := p.Find(b.t.Context(), b.engine.Owner, tag)
+	require.NoError(b.t, err)
 	for _, o := range found {
-		require.Equal(b, tag, o.Tag)
-		require.NotEmpty(b, o.Ref)
+		require.Equal(b.t, tag, o.Tag)
+		require.NotEmpty(b.t, o.Ref)
 	}
 	return found
 }
 
 // listAll returns the complete list. While deployments end, a page may come short, which is an error of kind Transient.
 func (b *bench) listAll() (all []provider.Observation) {
-	b.Helper()
+	b.t.Helper()
 	b.until("a complete list", func() bool {
 		var err error
-		if all, err = provider.ListAll(b.Context(), b.Provider, b.Owner); err != nil {
-			require.Equal(b, provider.Transient, provider.KindOf(err), "%v", err)
+		if all, err = provider.ListAll(b.t.Context(), b.provider, b.engine.Owner); err != nil {
+			require.Equal(b.t, provider.Transient, provider.KindOf(err), "%v", err)
 		}
 		return err == nil
 	})
@@ -161,11 +161,11 @@ func (b *bench) stopAll() {
 		if !o.Exists() {
 			continue
 		}
-		if err := b.Stop(b.Context(), o.Ref, grace); err != nil {
-			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+		if err := b.provider.Stop(b.t.Context(), o.Ref, grace); err != nil {
+			require.Equal(b.t, provider.Gone, provider.KindOf(err), "%v", err)
 		}
 	}
-	b.until("nothing is alive", func() bool { return b.AliveCount(b.T) == 0 })
+	b.until("nothing is alive", func() bool { return b.engine.AliveCount(b.t) == 0 })
 }
 
 // parallel runs f n times at once and waits.
@@ -182,23 +182,23 @@ func testReady(b *bench) {
 	s := b.spec()
 	ref := b.deploy(s).Ref
 	o := b.await(ref, provider.PhaseReady)
-	require.True(b, o.IP.IsValid() || o.FQDN != "", "an address that players dial")
-	require.Len(b, o.Ports, len(s.Ports))
+	require.True(b.t, o.IP.IsValid() || o.FQDN != "", "an address that players dial")
+	require.Len(b.t, o.Ports, len(s.Ports))
 	for _, p := range s.Ports {
-		require.NotZero(b, o.Ports[p.Name].External, p.Name)
-		require.NotZero(b, o.Ports[p.Name].Internal, p.Name)
-		require.Equal(b, p.Protocol, o.Ports[p.Name].Protocol)
+		require.NotZero(b.t, o.Ports[p.Name].External, p.Name)
+		require.NotZero(b.t, o.Ports[p.Name].Internal, p.Name)
+		require.Equal(b.t, p.Protocol, o.Ports[p.Name].Protocol)
 	}
-	require.Equal(b, 1, b.AliveCount(b.T))
-	for _, p := range []provider.Provider{b.Provider, b.New(b.T)} {
+	require.Equal(b.t, 1, b.engine.AliveCount(b.t))
+	for _, p := range []provider.Provider{b.provider, b.engine.New(b.t)} {
 		found := b.find(p, s.Tag)
-		require.Len(b, found, 1)
-		require.Equal(b, ref, found[0].Ref)
-		require.Equal(b, o.Ports, found[0].Ports)
-		require.Empty(b, b.find(p, provider.NewTag()))
-		others, err := p.Find(b.Context(), "ld-somebody-else", s.Tag)
-		require.NoError(b, err)
-		require.Empty(b, others, "a deployment of another installation")
+		require.Len(b.t, found, 1)
+		require.Equal(b.t, ref, found[0].Ref)
+		require.Equal(b.t, o.Ports, found[0].Ports)
+		require.Empty(b.t, b.find(p, provider.NewTag()))
+		others, err := p.Find(b.t.Context(), "ld-somebody-else", s.Tag)
+		require.NoError(b.t, err)
+		require.Empty(b.t, others, "a deployment of another installation")
 	}
 }
 
@@ -206,33 +206,33 @@ func testReady(b *bench) {
 func testTwoDeploys(b *bench) {
 	s := b.spec()
 	first, second := b.deploy(s), b.deploy(s)
-	if b.Capabilities().NativeNames {
-		require.Equal(b, first.Ref, second.Ref)
-		require.Len(b, b.find(b.Provider, s.Tag), 1)
-		require.Equal(b, 1, b.AliveCount(b.T))
+	if b.provider.Capabilities().NativeNames {
+		require.Equal(b.t, first.Ref, second.Ref)
+		require.Len(b.t, b.find(b.provider, s.Tag), 1)
+		require.Equal(b.t, 1, b.engine.AliveCount(b.t))
 		return
 	}
-	require.NotEqual(b, first.Ref, second.Ref)
-	b.until("both are found", func() bool { return len(b.find(b.Provider, s.Tag)) == 2 })
+	require.NotEqual(b.t, first.Ref, second.Ref)
+	b.until("both are found", func() bool { return len(b.find(b.provider, s.Tag)) == 2 })
 }
 
 // Pins a server that runs and costs money, and that nobody knows: the worker may also have died before its commit.
 func testLostReply(b *bench) {
 	s := b.spec()
-	if b.LoseReply != nil {
-		b.LoseReply(b.T)
-		_, err := b.Deploy(b.Context(), s)
-		require.Error(b, err)
-		require.Equal(b, provider.Ambiguous, provider.KindOf(err), "%v", err)
+	if b.engine.LoseReply != nil {
+		b.engine.LoseReply(b.t)
+		_, err := b.provider.Deploy(b.t.Context(), s)
+		require.Error(b.t, err)
+		require.Equal(b.t, provider.Ambiguous, provider.KindOf(err), "%v", err)
 	} else {
 		b.deploy(s) // and the answer is dropped
 	}
-	successor := b.New(b.T)
+	successor := b.engine.New(b.t)
 	b.until("found by tag", func() bool { return len(b.find(successor, s.Tag)) == 1 })
 	ref := b.find(successor, s.Tag)[0].Ref
 	b.await(ref, provider.PhaseReady)
-	require.Equal(b, 1, b.AliveCount(b.T))
-	require.NoError(b, successor.Stop(b.Context(), ref, grace))
+	require.Equal(b.t, 1, b.engine.AliveCount(b.t))
+	require.NoError(b.t, successor.Stop(b.t.Context(), ref, grace))
 	b.awaitEnd(ref)
 }
 
@@ -242,19 +242,19 @@ func testStop(b *bench) {
 	b.await(ref, provider.PhaseReady)
 	other := b.deploy(b.spec()).Ref
 	for range 3 {
-		if err := b.Stop(b.Context(), ref, grace); err != nil {
-			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+		if err := b.provider.Stop(b.t.Context(), ref, grace); err != nil {
+			require.Equal(b.t, provider.Gone, provider.KindOf(err), "%v", err)
 		}
 	}
 	b.awaitEnd(ref)
-	err := b.New(b.T).Stop(b.Context(), ref, grace)
-	require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+	err := b.engine.New(b.t).Stop(b.t.Context(), ref, grace)
+	require.Equal(b.t, provider.Gone, provider.KindOf(err), "%v", err)
 	b.await(other, provider.PhaseReady)
-	require.NoError(b, b.Stop(b.Context(), other, grace))
+	require.NoError(b.t, b.provider.Stop(b.t.Context(), other, grace))
 	b.awaitEnd(other)
 
 	starting := b.deploy(b.spec()).Ref // a server may be stopped before it is ready
-	require.NoError(b, b.Stop(b.Context(), starting, grace))
+	require.NoError(b.t, b.provider.Stop(b.t.Context(), starting, grace))
 	b.awaitEnd(starting)
 }
 
@@ -262,64 +262,64 @@ func testStop(b *bench) {
 func testUnknown(b *bench) {
 	for _, ref := range []provider.Ref{"0123456789ab", "", "../..", "a/b?c#d", "x y\n",
 		provider.Ref(make([]byte, 300))} {
-		o, err := b.Get(b.Context(), ref)
-		require.NoError(b, err)
-		require.Equal(b, provider.PhaseAbsent, o.Phase, "%q", ref)
-		err = b.Stop(b.Context(), ref, grace)
-		require.Equal(b, provider.Gone, provider.KindOf(err), "%q %v", ref, err)
+		o, err := b.provider.Get(b.t.Context(), ref)
+		require.NoError(b.t, err)
+		require.Equal(b.t, provider.PhaseAbsent, o.Phase, "%q", ref)
+		err = b.provider.Stop(b.t.Context(), ref, grace)
+		require.Equal(b.t, provider.Gone, provider.KindOf(err), "%q %v", ref, err)
 	}
-	require.Empty(b, b.listAll())
+	require.Empty(b.t, b.listAll())
 }
 
 // Pins a call that runs on without its caller, and a Deploy whose outcome is taken for certain.
 func testCancelled(b *bench) {
 	ref := b.deploy(b.spec()).Ref
 	b.await(ref, provider.PhaseReady)
-	ctx, cancel := context.WithCancel(b.Context())
+	ctx, cancel := context.WithCancel(b.t.Context())
 	cancel()
 	s := b.spec()
-	_, err := b.Deploy(ctx, s)
-	require.Error(b, err)
-	require.Contains(b, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
-	require.LessOrEqual(b, len(b.find(b.Provider, s.Tag)), 1)
+	_, err := b.provider.Deploy(ctx, s)
+	require.Error(b.t, err)
+	require.Contains(b.t, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
+	require.LessOrEqual(b.t, len(b.find(b.provider, s.Tag)), 1)
 	b.reads(ctx, ref, provider.Transient)
-	require.Equal(b, provider.PhaseReady, b.await(ref, provider.PhaseReady).Phase)
+	require.Equal(b.t, provider.PhaseReady, b.await(ref, provider.PhaseReady).Phase)
 }
 
 // reads calls everything but Deploy; each call fails with the kind.
 func (b *bench) reads(ctx context.Context, ref provider.Ref, want provider.Kind) {
-	b.Helper()
-	_, get := b.Get(ctx, ref)
-	_, find := b.Find(ctx, b.Owner, provider.NewTag())
-	_, list := b.List(ctx, b.Owner, "")
-	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": b.Stop(ctx, ref, grace)} {
-		require.Error(b, err, call)
-		require.Equal(b, want, provider.KindOf(err), "%s: %v", call, err)
+	b.t.Helper()
+	_, get := b.provider.Get(ctx, ref)
+	_, find := b.provider.Find(ctx, b.engine.Owner, provider.NewTag())
+	_, list := b.provider.List(ctx, b.engine.Owner, "")
+	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": b.provider.Stop(ctx, ref, grace)} {
+		require.Error(b.t, err, call)
+		require.Equal(b.t, want, provider.KindOf(err), "%s: %v", call, err)
 	}
 }
 
 // Pins a worker that hangs with its provider.
 func testSlow(b *bench) {
-	if b.Block == nil {
+	if b.engine.Block == nil {
 		return
 	}
 	ref := b.deploy(b.spec()).Ref
-	unblock := b.Block(b.T)
-	ctx, cancel := context.WithTimeout(b.Context(), 100*time.Millisecond)
+	unblock := b.engine.Block(b.t)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 100*time.Millisecond)
 	defer cancel()
 	s := b.spec()
-	_, err := b.Deploy(ctx, s)
-	require.Error(b, err)
-	require.Contains(b, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
+	_, err := b.provider.Deploy(ctx, s)
+	require.Error(b.t, err)
+	require.Contains(b.t, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
 	sent := provider.KindOf(err) == provider.Ambiguous
-	ctx, cancel = context.WithTimeout(b.Context(), 100*time.Millisecond)
+	ctx, cancel = context.WithTimeout(b.t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
 	b.reads(ctx, ref, provider.Transient)
-	require.Less(b, time.Since(begin), 5*time.Second)
+	require.Less(b.t, time.Since(begin), 5*time.Second)
 	unblock()
 	if !sent {
-		require.Empty(b, b.find(b.Provider, s.Tag))
+		require.Empty(b.t, b.find(b.provider, s.Tag))
 	}
 }
 
@@ -327,37 +327,37 @@ func testSlow(b *bench) {
 func testConcurrent(b *bench) {
 	const n = 12
 	specs, refs, errs := make([]provider.Spec, n), make([]provider.Ref, n), make([]error, n)
-	workers := []provider.Provider{b.Provider, b.New(b.T), b.New(b.T)}
+	workers := []provider.Provider{b.provider, b.engine.New(b.t), b.engine.New(b.t)}
 	parallel(n, func(i int) {
 		specs[i] = b.spec()
-		o, err := workers[i%len(workers)].Deploy(b.Context(), specs[i])
+		o, err := workers[i%len(workers)].Deploy(b.t.Context(), specs[i])
 		refs[i], errs[i] = o.Ref, err
 	})
 	distinct := map[string]bool{}
 	for i := range n {
-		require.NoError(b, errs[i])
+		require.NoError(b.t, errs[i])
 		ready := b.await(refs[i], provider.PhaseReady)
 		for name, p := range ready.Ports {
 			at := fmt.Sprint(ready.IP, ready.FQDN, name, p.External)
-			require.False(b, distinct[at], "two servers at %s", at)
+			require.False(b.t, distinct[at], "two servers at %s", at)
 			distinct[at] = true
 		}
 	}
 	parallel(n, func(i int) {
-		found, err := workers[(i+1)%len(workers)].Find(b.Context(), b.Owner, specs[i].Tag)
+		found, err := workers[(i+1)%len(workers)].Find(b.t.Context(), b.engine.Owner, specs[i].Tag)
 		if err == nil && (len(found) != 1 || found[0].Ref != refs[i]) {
 			err = fmt.Errorf("found %v instead of %s", found, refs[i])
 		}
 		errs[i] = err
 	})
 	for i := range n {
-		require.NoError(b, errs[i])
+		require.NoError(b.t, errs[i])
 	}
-	require.Len(b, b.listAll(), n)
-	require.Equal(b, n, b.AliveCount(b.T))
-	parallel(n, func(i int) { errs[i] = workers[i%len(workers)].Stop(b.Context(), refs[i], grace) })
+	require.Len(b.t, b.listAll(), n)
+	require.Equal(b.t, n, b.engine.AliveCount(b.t))
+	parallel(n, func(i int) { errs[i] = workers[i%len(workers)].Stop(b.t.Context(), refs[i], grace) })
 	for i := range n {
-		require.NoError(b, errs[i])
+		require.NoError(b.t, errs[i])
 	}
 }
 
@@ -374,14 +374,14 @@ func testRefused(b *bench) {
 		s := b.spec()
 		s.Env = provider.Env{"FLEET_TOKEN": secret}
 		spoil(&s)
-		_, err := b.Deploy(b.Context(), s)
-		require.Error(b, err, name)
+		_, err := b.provider.Deploy(b.t.Context(), s)
+		require.Error(b.t, err, name)
 		want := provider.Permanent
 		if name == "app" {
-			want = b.UnknownApp
+			want = b.engine.UnknownApp
 		}
-		require.Equal(b, want, provider.KindOf(err), "%s: %v", name, err)
-		require.NotContains(b, err.Error(), secret)
+		require.Equal(b.t, want, provider.KindOf(err), "%s: %v", name, err)
+		require.NotContains(b.t, err.Error(), secret)
 	}
-	require.Zero(b, b.AliveCount(b.T))
+	require.Zero(b.t, b.engine.AliveCount(b.t))
 }

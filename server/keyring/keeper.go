@@ -228,7 +228,7 @@ func (k *Keeper) State() (state State, ok bool) {
 	state = State{ReadingAge: now.Sub(s.readAt), PublishedKeys: s.publishedKeys(now)}
 	kid, err := s.ring.Signer(now)
 	for _, key := range s.keys {
-		if err == nil && key.KID == kid {
+		if err == nil && key.Material.KID == kid {
 			state.TurnLeft = key.SignUntil.Sub(now)
 		}
 	}

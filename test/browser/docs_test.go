@@ -83,7 +83,7 @@ func TestChromiumSearchAndTry(t *testing.T) {
 	click(p, ".btn.authorize")
 	p.Until("document.querySelector('#http-bearer-value, .auth-container input')")
 	chromiumtest.Eval[bool](p, `[...document.querySelectorAll('.auth-container')].find(e => e.textContent.includes('accessToken')).querySelector('input').focus(), true`)
-	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.PlayerLogin.AccessToken("ann"))))
+	require.NoError(t, chromedp.Do(p.Page.Ctx, chromedp.KeyEvent(r.PlayerLogin.AccessToken("ann"))))
 	chromiumtest.Eval[bool](p, `document.activeElement.closest('.auth-container').querySelector('.btn.authorize').click(), true`)
 	click(p, ".close-modal")
 	r.RequireOK(r.PostFleet("/fleet/register", rigtest.Fields{"instance_id": "a", "endpoint": "h:1",
@@ -97,7 +97,7 @@ func TestChromiumSearchAndTry(t *testing.T) {
 	for search, found := range map[string]string{"netcode clients": "/fleet/clients",
 		"SERVERS_STARTING": "/matchmake"} {
 		chromiumtest.Eval[bool](p, "(e => (e.focus(), e.select(), true))(document.querySelector('.operation-filter-input'))")
-		require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(search)))
+		require.NoError(t, chromedp.Do(p.Page.Ctx, chromedp.KeyEvent(search)))
 		p.Until(fmt.Sprintf("((e) => e.length > 0 && e.length < 8 && e.some(p => p.dataset.path === %q))([...document.querySelectorAll('.opblock-summary-path')])", found))
 	}
 	p.RequireFits("the search")

@@ -17,9 +17,9 @@ type entry struct {
 
 // newEntry serves an entry that names an address for the region eu.
 func (r *Rig) newEntry(address string) *entry {
-	r.Helper()
+	r.T.Helper()
 	e := &entry{}
-	e.url = serveStranger(r, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	e.url = serveStranger(r.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		e.calls.Add(1)
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusMisdirectedRequest)
@@ -33,23 +33,23 @@ func (r *Rig) newEntry(address string) *entry {
 // ticket is where it was created. Installations that name each other make no loop, and a cell names no other one.
 func followsCell(r *Rig) {
 	a := r.serve()
-	r.ApplyProfile(asked)
+	r.Installation.ApplyProfile(asked)
 	r.gameServer(a)
 	first := r.newEntry(a.URL + "/")
 	r.playerAt("ada", []string{r.token("ada", time.Hour)}, first.url)
-	require.NotEmpty(r, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
+	require.NotEmpty(r.T, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
 	known := first.calls.Load()
-	require.NotZero(r, known)
+	require.NotZero(r.T, known)
 	seat := ask[match](r, "matchmake", object{"player": "ada", "request": duel})
-	require.Equal(r, known, first.calls.Load(), "the cell is remembered")
-	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "ada", "handle": seat.Handle}).Token)
+	require.Equal(r.T, known, first.calls.Load(), "the cell is remembered")
+	require.NotEmpty(r.T, ask[match](r, "resolve", object{"player": "ada", "handle": seat.Handle}).Token)
 
 	r.queue("ada", object{"profiles": []string{"asked"}, "latencies": object{"eu": 20}})
 	r.awaits("ada", "queued", 1)
 	known = first.calls.Load()
-	require.Equal(r, "cancelled", r.answer("ada", "cancel").State)
+	require.Equal(r.T, "cancelled", r.answer("ada", "cancel").State)
 	r.ends("ada", "cancelled")
-	require.Equal(r, known, first.calls.Load(), "the ticket is known to be in the cell")
+	require.Equal(r.T, known, first.calls.Load(), "the ticket is known to be in the cell")
 
 	third := r.newEntry(a.URL)
 	second := r.newEntry(third.url)
@@ -57,11 +57,11 @@ func followsCell(r *Rig) {
 	r.playerAt("bo", []string{r.token("bo", time.Hour)}, loop.url)
 	for range 2 {
 		_, failed := try[match](r, "matchmake", object{"player": "bo", "request": duel})
-		require.NotNil(r, failed)
-		require.Equal(r, "region_elsewhere", failed.Code)
+		require.NotNil(r.T, failed)
+		require.Equal(r.T, "region_elsewhere", failed.Code)
 	}
-	require.Zero(r, third.calls.Load(), "a cell names no address")
+	require.Zero(r.T, third.calls.Load(), "a cell names no address")
 	// fetch of browsers and Node.js repeats each request that is answered with 421 once
-	require.LessOrEqual(r, loop.calls.Load(), int64(4))
-	require.LessOrEqual(r, second.calls.Load(), int64(6))
+	require.LessOrEqual(r.T, loop.calls.Load(), int64(4))
+	require.LessOrEqual(r.T, second.calls.Load(), int64(6))
 }

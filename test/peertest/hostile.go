@@ -15,7 +15,7 @@ import (
 
 // impostor is a server that answers where a director should, with more than a client may keep.
 type impostor struct {
-	http.Handler
+	handler http.Handler
 
 	serving sync.WaitGroup
 	longest atomic.Int64 // bytes of the longest answer that a client read, with what the sockets in between hold
@@ -74,21 +74,21 @@ func serveImpostor(t testing.TB) (i *impostor, url string) {
 
 // A game must not fill its memory with what another program than a director sends.
 func boundsAnswers(r *Rig) {
-	i, url := serveImpostor(r)
+	i, url := serveImpostor(r.T)
 	r.playerAt("ada", []string{r.token("ada", time.Hour)}, url)
 	r.begin("match", "matchmake", object{"player": "ada", "request": duel})
-	require.Equal(r, "UnreachableError", r.retries("ada", 1)[0].Name)
+	require.Equal(r.T, "UnreachableError", r.retries("ada", 1)[0].Name)
 	for _, id := range []string{"line", "event", "garbage"} {
 		ask[any](r, "ticket", object{"player": "ada", "id": id})
 		ask[any](r, "watch", object{"player": "ada"})
 		_, failed := try[any](r, "watched", object{"player": "ada"})
-		require.NotNil(r, failed, id)
-		require.Equal(r, "UnreadableError", failed.Name, id)
+		require.NotNil(r.T, failed, id)
+		require.Equal(r.T, "UnreadableError", failed.Name, id)
 	}
 	ask[any](r, "abort", object{"player": "ada"})
 	i.serving.Wait()
-	require.NotZero(r, i.longest.Load())
-	require.Less(r, i.longest.Load(), int64(16<<20))
+	require.NotZero(r.T, i.longest.Load())
+	require.Less(r.T, i.longest.Load(), int64(16<<20))
 }
 
 // newerDirector sends states and fields that no release knows. Its first stream of events breaks in the middle of a
@@ -145,20 +145,20 @@ func understandsNewer(r *Rig) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /matchmake", director.matchmake)
 	mux.HandleFunc("GET /tickets/t1/events", director.events)
-	r.playerAt("ada", []string{"a.b.c"}, serveStranger(r, mux))
+	r.playerAt("ada", []string{"a.b.c"}, serveStranger(r.T, mux))
 	began := time.Now()
 	m := ask[match](r, "matchmake", object{"player": "ada", "request": duel})
-	require.Equal(r, "eu.s", m.SessionID)
-	require.GreaterOrEqual(r, time.Since(began), time.Second, "Retry-After")
-	require.Equal(r, 503, r.retries("ada", 1)[0].Status)
+	require.Equal(r.T, "eu.s", m.SessionID)
+	require.GreaterOrEqual(r.T, time.Since(began), time.Second, "Retry-After")
+	require.Equal(r.T, 503, r.retries("ada", 1)[0].Status)
 
 	ask[any](r, "ticket", object{"player": "ada", "id": "t1"})
 	ask[any](r, "watch", object{"player": "ada"})
 	ask[any](r, "watched", object{"player": "ada"})
 	states := r.awaits("ada", "assigned", 1)
-	require.Equal(r, []string{"pondering 1", "assigned 2"}, texts(states))
-	require.Equal(r, "é", states[0].Detail)
-	require.Equal(r, []string{"", "1", "1"}, director.resumed)
+	require.Equal(r.T, []string{"pondering 1", "assigned 2"}, texts(states))
+	require.Equal(r.T, "é", states[0].Detail)
+	require.Equal(r.T, []string{"", "1", "1"}, director.resumed)
 }
 
 // The token of a player goes to the director only: not where a redirect leads, and not to a host whose certificate
@@ -166,25 +166,25 @@ func understandsNewer(r *Rig) {
 func keepsToken(r *Rig) {
 	var reached atomic.Int32
 	count := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })
-	stranger := serveStranger(r, count)
-	redirect := serveStranger(r, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	stranger := serveStranger(r.T, count)
+	redirect := serveStranger(r.T, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, stranger+req.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	r.playerAt("ada", []string{"a.b.c"}, redirect)
 	_, failed := try[match](r, "matchmake", object{"player": "ada", "request": duel})
-	require.NotNil(r, failed)
-	require.Equal(r, "DirectorError", failed.Name)
+	require.NotNil(r.T, failed)
+	require.Equal(r.T, "DirectorError", failed.Name)
 
 	unsigned := httptest.NewUnstartedServer(count)
-	unsigned.Config.ErrorLog = log.New(r.Output(), "", 0)
+	unsigned.Config.ErrorLog = log.New(r.T.Output(), "", 0)
 	unsigned.StartTLS()
-	r.Cleanup(unsigned.Close)
+	r.T.Cleanup(unsigned.Close)
 	r.playerAt("bo", []string{"a.b.c"}, unsigned.URL)
 	r.begin("match", "matchmake", object{"player": "bo", "request": duel})
 	for _, err := range r.retries("bo", 2) {
-		require.Equal(r, "UnreachableError", err.Name)
-		require.NotContains(r, err.Message, "a.b.c")
+		require.Equal(r.T, "UnreachableError", err.Name)
+		require.NotContains(r.T, err.Message, "a.b.c")
 	}
 	ask[any](r, "abort", object{"player": "bo"})
-	require.Zero(r, reached.Load())
+	require.Zero(r.T, reached.Load())
 }

@@ -65,12 +65,12 @@ type lobbyLine struct {
 
 // enterLobby connects a player to the first of the replicas that accepts it, and returns its session.
 func (r *Rig) enterLobby(player string, at ...*rigtest.LobbyReplica) string {
-	r.Helper()
+	r.T.Helper()
 	return r.enterLobbyWith(player, []string{rigtest.LobbyToken(player)}, at...)
 }
 
 func (r *Rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.LobbyReplica) string {
-	r.Helper()
+	r.T.Helper()
 	var urls []string
 	for _, replica := range at {
 		urls = append(urls, replica.Lobby)
@@ -80,27 +80,27 @@ func (r *Rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.Lobb
 
 // lobbyCall calls a method of a client that returns a room.
 func (r *Rig) lobbyCall(player, method string, args ...any) lobbyRoom {
-	r.Helper()
+	r.T.Helper()
 	return ask[lobbyRoom](r, "lobbyCall", object{"player": player, "method": method, "args": args})
 }
 
 func (r *Rig) roomCall(player, room, method string, args ...any) {
-	r.Helper()
+	r.T.Helper()
 	ask[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
 }
 
 // roomRefuses calls a method of a room that fails, and returns the code.
 func (r *Rig) roomRefuses(player, room, method string, args ...any) string {
-	r.Helper()
+	r.T.Helper()
 	_, failed := try[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
-	require.NotNil(r, failed, method)
-	require.Equal(r, "LobbyError", failed.Name, "%+v", failed)
+	require.NotNil(r.T, failed, method)
+	require.Equal(r.T, "LobbyError", failed.Name, "%+v", failed)
 	return failed.Code
 }
 
 // sees waits until a room is as a test wants it, as a player sees it.
 func (r *Rig) sees(player, room string, holds func(lobbyRoom) bool) lobbyRoom {
-	r.Helper()
+	r.T.Helper()
 	return until(r, "roomSeen", object{"player": player, "room": room}, holds)
 }
 
@@ -130,62 +130,62 @@ func showing(character string) func(lobbyRoom) bool {
 
 // hears waits until a client has n events of a kind, and returns the last.
 func (r *Rig) hears(player, kind string, n int) lobbyEvent {
-	r.Helper()
+	r.T.Helper()
 	all := until(r, "lobbyEvents", object{"player": player, "kind": kind},
 		func(all []lobbyEvent) bool { return len(all) >= n })
 	return all[len(all)-1]
 }
 
 func (r *Rig) said(player string, n int) []lobbyLine {
-	r.Helper()
+	r.T.Helper()
 	return until(r, "lobbySaid", object{"player": player}, func(all []lobbyLine) bool { return len(all) >= n })
 }
 
 // Friends on two replicas go from an invitation to the game server of their match.
 func partyReachesItsServer(r *Rig) {
-	r.NextEnv = append(r.NextEnv, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
-	one, other := r.ServeLobby("--work"), r.ServeLobby("--work")
-	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
+	r.Installation.NextEnv = append(r.Installation.NextEnv, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
+	one, other := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
+	r.Installation.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
 	server := r.gameServer(one.Process, other.Process)
 	adas := r.enterLobby("ada", one)
 	bos := r.enterLobby("bo", other)
 	party := r.lobbyCall("ada", "createParty", object{"name": "Ada"})
-	require.True(r, strings.HasPrefix(party.ID, "party:"), party.ID)
-	require.True(r, party.IsOwner)
-	require.Equal(r, &lobbyMember{Session: adas, Name: "Ada"}, party.Me)
+	require.True(r.T, strings.HasPrefix(party.ID, "party:"), party.ID)
+	require.True(r.T, party.IsOwner)
+	require.Equal(r.T, &lobbyMember{Session: adas, Name: "Ada"}, party.Me)
 
 	r.roomCall("ada", party.ID, "invite", "bo")
 	invited := r.hears("bo", "invited", 1)
-	require.Equal(r, []string{party.ID, "party", adas, "ada"},
+	require.Equal(r.T, []string{party.ID, "party", adas, "ada"},
 		[]string{invited.Room, invited.RoomType, invited.From, invited.FromPlayer})
 	r.lobbyCall("bo", "join", "party", invited.Room, object{"name": "Bo"})
 	r.sees("ada", party.ID, withMembers(2))
 	r.roomCall("bo", party.ID, "say", "shall we?")
-	require.Equal(r, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.said("ada", 1))
-	require.Equal(r, "refused", r.roomRefuses("bo", party.ID, "queue", object{"room_type": "ranked"}))
+	require.Equal(r.T, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.said("ada", 1))
+	require.Equal(r.T, "refused", r.roomRefuses("bo", party.ID, "queue", object{"room_type": "ranked"}))
 	r.roomCall("ada", party.ID, "queue", object{"room_type": "ranked", "latencies": object{"eu": 20}})
 	for _, player := range []string{"ada", "bo"} {
 		found := r.hears(player, "match", 1)
 		room := r.lobbyCall(player, "joinMatch", object{"room": found.Room, "room_type": found.RoomType},
 			object{"name": player})
-		require.Equal(r, "ready", room.State["phase"])
+		require.Equal(r.T, "ready", room.State["phase"])
 		seat := ask[match](r, "roomCall", object{"player": player, "room": found.Room, "method": "resolve"})
-		require.Equal(r, "127.0.0.1:7777", seat.Endpoint)
-		admission, err := server.Admit(r.Context(), seat.Token)
-		require.NoError(r, err)
-		require.Equal(r, player, admission.Sub)
+		require.Equal(r.T, "127.0.0.1:7777", seat.Endpoint)
+		admission, err := server.Admit(r.T.Context(), seat.Token)
+		require.NoError(r.T, err)
+		require.Equal(r.T, player, admission.Sub)
 	}
 	r.sees("ada", party.ID, inPhase("matched"))
 	r.roomCall("ada", party.ID, "leave")
 	r.roomCall("ada", party.ID, "leave")
-	require.Zero(r, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
-	require.True(r, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner,
+	require.Zero(r.T, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
+	require.True(r.T, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner,
 		"the longest member follows the owner")
 }
 
 // Members of a lobby choose teams and become ready; the owner decides who may join and when they start.
 func lobbyStarts(r *Rig) {
-	at := r.ServeLobby("--work")
+	at := r.Installation.ServeLobby("--work")
 	for _, player := range []string{"ada", "bo", "cy"} {
 		r.enterLobby(player, at)
 	}
@@ -195,14 +195,14 @@ func lobbyStarts(r *Rig) {
 	cys := r.lobbyCall("cy", "join", "lobby", room).Me.Session
 	listed := ask[struct{ Rooms []struct{ ID string } }](r, "lobbyCall",
 		object{"player": "cy", "method": "list", "args": []any{object{"room_type": "lobby"}}})
-	require.Equal(r, room, listed.Rooms[0].ID)
+	require.Equal(r.T, room, listed.Rooms[0].ID)
 
 	r.roomCall("ada", room, "set", "map", "nuke")
 	r.roomCall("bo", room, "team", "red")
 	r.roomCall("ada", room, "lock", true)
 	r.roomCall("ada", room, "kick", cys)
-	require.Equal(r, "kicked", r.hears("cy", "left", 1).Reason)
-	require.Equal(r, "invalid", r.roomRefuses("ada", room, "start", object{"room_type": "squad", "size": 4}))
+	require.Equal(r.T, "kicked", r.hears("cy", "left", 1).Reason)
+	require.Equal(r.T, "invalid", r.roomRefuses("ada", room, "start", object{"room_type": "squad", "size": 4}))
 	for _, player := range []string{"ada", "bo"} {
 		r.roomCall(player, room, "ready", true)
 	}
@@ -213,23 +213,23 @@ func lobbyStarts(r *Rig) {
 	r.roomCall("bo", room, "cancelQueue")
 	r.roomCall("ada", room, "giveOwnership", bos)
 	seen := r.sees("ada", room, func(room lobbyRoom) bool { return room.State["phase"] == "open" && !room.IsOwner })
-	require.Equal(r, []any{bos, "nuke"}, []any{seen.State["owner"], seen.State["settings"].(object)["map"]})
+	require.Equal(r.T, []any{bos, "nuke"}, []any{seen.State["owner"], seen.State["settings"].(object)["map"]})
 
 	place := ask[struct{ Position int }](r, "lobbyCall",
 		object{"player": "cy", "method": "enqueue", "args": []any{object{"room_type": "duel", "size": 2}}})
-	require.Equal(r, 1, place.Position)
+	require.Equal(r.T, 1, place.Position)
 	for _, removed := range []bool{true, false} {
-		require.Equal(r, removed, ask[bool](r, "lobbyCall", object{"player": "cy", "method": "dequeue"}))
+		require.Equal(r.T, removed, ask[bool](r, "lobbyCall", object{"player": "cy", "method": "dequeue"}))
 	}
 	_, failed := try[any](r, "lobbyCall", object{"player": "cy", "method": "join", "args": []any{"chess"}})
-	require.Equal(r, "unsupported_room_type", failed.Code)
-	require.Contains(r, failed.Message, "there are chat, lobby, party", "the hint")
+	require.Equal(r.T, "unsupported_room_type", failed.Code)
+	require.Contains(r.T, failed.Message, "there are chat, lobby, party", "the hint")
 }
 
 // A replica is killed: its client resumes its session at the other, with what changed meanwhile, and all hear one order.
 // A client that takes over a session again and again ends the other.
 func lobbySurvivesReplica(r *Rig) {
-	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	session := r.enterLobby("bo", a, b)
 	dies, stays := a, b
 	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
@@ -243,28 +243,28 @@ func lobbySurvivesReplica(r *Rig) {
 	dies.Process.Process.Kill()
 	r.roomCall("ada", room, "set", "map", "dust")
 	back := r.hears("bo", "connected", 1)
-	require.Equal(r, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
+	require.Equal(r.T, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
 	r.hears("bo", "disconnected", 1)
 	seen := r.sees("bo", room, func(room lobbyRoom) bool { return room.setting("map") == "dust" && room.isComplete() })
-	require.Equal(r, seen.State, r.sees("ada", room, lobbyRoom.isComplete).State)
+	require.Equal(r.T, seen.State, r.sees("ada", room, lobbyRoom.isComplete).State)
 	for range 3 {
 		for _, player := range []string{"ada", "bo"} {
 			r.roomCall(player, room, "say", "still here")
 		}
 	}
-	require.Equal(r, r.said("ada", 6), r.said("bo", 6))
+	require.Equal(r.T, r.said("ada", 6), r.said("bo", 6))
 
 	ask[any](r, "lobby", object{"player": "twin", "urls": []string{stays.Lobby},
 		"tokens": []string{rigtest.LobbyToken("bo")}, "session": session})
-	require.Equal(r, "EndedError", r.hears("bo", "ended", 1).Name)
+	require.Equal(r.T, "EndedError", r.hears("bo", "ended", 1).Name)
 	_, failed := try[any](r, "roomCall", object{"player": "bo", "room": room, "method": "say", "args": []any{"x"}})
-	require.Equal(r, "EndedError", failed.Name)
+	require.Equal(r.T, "EndedError", failed.Name)
 }
 
 // Strangers find a lobby by what its owner says of it, and see the list change, also over the end of a replica; friends
 // join by a code, and read what was said.
 func lobbyIsFound(r *Rig) {
-	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
 	dies, stays := a, b
 	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
@@ -290,22 +290,22 @@ func lobbyIsFound(r *Rig) {
 	r.roomCall("ada", room, "say", "first")
 	type shared struct{ Code string }
 	code := ask[shared](r, "roomCall", object{"player": "ada", "room": room, "method": "code"}).Code
-	require.Len(r, code, len("KX7-4ZM"))
+	require.Len(r.T, code, len("KX7-4ZM"))
 	joined := r.lobbyCall("bo", "joinByCode", strings.ToLower(code), object{"name": "Bo"})
-	require.Equal(r, []string{room, "lobby", "Bo"}, []string{joined.ID, joined.Type, joined.Me.Name})
+	require.Equal(r.T, []string{room, "lobby", "Bo"}, []string{joined.ID, joined.Type, joined.Me.Name})
 	lines := ask[[]lobbyLine](r, "roomCall", object{"player": "bo", "room": room, "method": "history"})
-	require.Equal(r, object{"text": "first"}, lines[0].Data)
+	require.Equal(r.T, object{"text": "first"}, lines[0].Data)
 	r.roomCall("ada", room, "ban", joined.Me.Session)
 	_, failed := try[any](r, "lobbyCall", object{"player": "bo", "method": "joinByCode", "args": []any{code}})
-	require.Equal(r, "banned", failed.Code)
+	require.Equal(r.T, "banned", failed.Code)
 	r.roomCall("ada", room, "code", object{"remove": true})
 	_, failed = try[any](r, "lobbyCall", object{"player": "bo", "method": "joinByCode", "args": []any{code}})
-	require.Equal(r, "code_unknown", failed.Code)
+	require.Equal(r.T, "code_unknown", failed.Code)
 }
 
 // Players write to each other, see each other's presence, also over the end of a replica, and each other's characters.
 func lobbyFriends(r *Rig) {
-	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
 	dies, stays := a, b
 	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
@@ -314,12 +314,12 @@ func lobbyFriends(r *Rig) {
 	r.enterLobby("ada", stays)
 	sent := ask[int](r, "lobbyCall", object{"player": "ada", "method": "sendTo",
 		"args": []any{"bo", "say", object{"text": "hello"}}})
-	require.Equal(r, 1, sent)
-	require.Equal(r, "ada", r.hears("bo", "mail", 1).FromPlayer)
-	require.Len(r, ask[[]any](r, "lobbyCall", object{"player": "bo", "method": "inbox"}), 1)
+	require.Equal(r.T, 1, sent)
+	require.Equal(r.T, "ada", r.hears("bo", "mail", 1).FromPlayer)
+	require.Len(r.T, ask[[]any](r, "lobbyCall", object{"player": "bo", "method": "inbox"}), 1)
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "markRead", "args": []any{1}})
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy"}})
-	require.Equal(r, []string{"cy"}, ask[[]string](r, "lobbyCall", object{"player": "bo", "method": "blocked"}))
+	require.Equal(r.T, []string{"cy"}, ask[[]string](r, "lobbyCall", object{"player": "bo", "method": "blocked"}))
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy", false}})
 
 	isOnline := func(player string) func([]listedFriend) bool {
@@ -345,14 +345,14 @@ func lobbyFriends(r *Rig) {
 
 // A token that was refused is replaced once; what cannot work says so.
 func lobbyTokens(r *Rig) {
-	at := r.ServeLobby()
+	at := r.Installation.ServeLobby()
 	r.enterLobbyWith("ada", []string{"wrong", rigtest.LobbyToken("ada")}, at)
 	for _, tokens := range [][]string{{"wrong"}, {"wrong", "wrong too", "and again"}} {
 		_, failed := try[any](r, "lobby", object{"player": "bo", "urls": []string{at.Lobby}, "tokens": tokens})
-		require.Equal(r, "token_refused", failed.Code)
-		require.NotContains(r, failed.Message, "wrong")
+		require.Equal(r.T, "token_refused", failed.Code)
+		require.NotContains(r.T, failed.Message, "wrong")
 	}
 	_, failed := try[any](r, "lobby", object{"player": "bo", "urls": []string{"http://a"}, "tokens": []string{""}})
-	require.Equal(r, "TypeError", failed.Name)
-	require.Contains(r, failed.Message, "ws(s)://")
+	require.Equal(r.T, "TypeError", failed.Name)
+	require.Contains(r.T, failed.Message, "ws(s)://")
 }

@@ -28,9 +28,9 @@ func texts(states []ticket) (seen []string) {
 
 // queue puts a player into the queue and follows the ticket.
 func (r *Rig) queue(sub string, request object) ticket {
-	r.Helper()
+	r.T.Helper()
 	t := ask[ticket](r, "queue", object{"player": sub, "request": request})
-	require.Equal(r, "queued", t.State)
+	require.Equal(r.T, "queued", t.State)
 	ask[any](r, "watch", object{"player": sub})
 	return t
 }
@@ -38,7 +38,7 @@ func (r *Rig) queue(sub string, request object) ticket {
 // awaits waits until a player has seen a state n times, and returns all that it has seen. A state that is over when the
 // watch begins is not among them.
 func (r *Rig) awaits(sub, state string, n int) []ticket {
-	r.Helper()
+	r.T.Helper()
 	return until(r, "states", object{"player": sub}, func(all []ticket) bool {
 		seen := 0
 		for _, s := range all {
@@ -52,14 +52,14 @@ func (r *Rig) awaits(sub, state string, n int) []ticket {
 
 // ends waits until a player has seen a final state, and returns it.
 func (r *Rig) ends(sub, state string) ticket {
-	r.Helper()
+	r.T.Helper()
 	states := r.awaits(sub, state, 1)
 	return states[len(states)-1]
 }
 
 // answer calls accept, decline, cancel, read or next of the player's ticket.
 func (r *Rig) answer(sub, method string) ticket {
-	r.Helper()
+	r.T.Helper()
 	return ask[ticket](r, "ticketCall", object{"player": sub, "method": method})
 }
 
@@ -69,13 +69,13 @@ const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: 
 // misses none and sees none twice.
 func survivesReplica(r *Rig) {
 	a, b := r.serve(), r.serve()
-	r.ApplyProfile(asked)
+	r.Installation.ApplyProfile(asked)
 	r.gameServer(a, b)
 	request := object{"profiles": []string{"asked"}}
 	r.player("ada", a, b)
 	r.queue("ada", request)
 	r.awaits("ada", "queued", 1)
-	require.Eventually(r, func() bool { return r.answer("ada", "read").Place == 1 }, 30*time.Second,
+	require.Eventually(r.T, func() bool { return r.answer("ada", "read").Place == 1 }, 30*time.Second,
 		100*time.Millisecond, "her place in line")
 
 	type stream struct{ Base, Resumed string }
@@ -97,34 +97,34 @@ func survivesReplica(r *Rig) {
 	r.answer("ada", "accept")
 	r.answer("cy", "accept")
 	states := r.awaits("ada", "assigned", 1)
-	require.Equal(r, []string{"queued 1", "accepting 2", "queued 3", "accepting 4", "assigned 5"}, texts(states))
+	require.Equal(r.T, []string{"queued 1", "accepting 2", "queued 3", "accepting 4", "assigned 5"}, texts(states))
 	streams := ask[[]stream](r, "streams", object{"player": "ada"})
-	require.Equal(r, stays.URL, streams[len(streams)-1].Base)
+	require.Equal(r.T, stays.URL, streams[len(streams)-1].Base)
 	ask[any](r, "watched", object{"player": "ada"})
 	last := states[4]
-	require.NotEqual(r, r.ends("cy", "assigned").Team, last.Team)
-	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "ada", "handle": last.Handle}).Token)
+	require.NotEqual(r.T, r.ends("cy", "assigned").Team, last.Team)
+	require.NotEmpty(r.T, ask[match](r, "resolve", object{"player": "ada", "handle": last.Handle}).Token)
 	_, failed := try[ticket](r, "ticketCall", object{"player": "ada", "method": "cancel"})
-	require.Equal(r, "assigned", failed.Code)
-	require.Equal(r, "assigned", r.answer("ada", "next").State, "a final state again")
+	require.Equal(r.T, "assigned", failed.Code)
+	require.Equal(r.T, "assigned", r.answer("ada", "next").State, "a final state again")
 }
 
 func queuesParty(r *Rig) {
 	a, b := r.serve(), r.serve()
-	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	r.Installation.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
 	r.gameServer(a, b)
 	party := object{"profiles": []string{"pairs"}, "party": []string{"ada", "bo"}}
 	r.player("ada", a, b)
 	r.player("bo", b)
 	t := r.queue("ada", party)
-	require.Equal(r, t.ID, ask[ticket](r, "queue", object{"player": "bo", "request": party}).ID,
+	require.Equal(r.T, t.ID, ask[ticket](r, "queue", object{"player": "bo", "request": party}).ID,
 		"the same request returns the same ticket")
 	ask[any](r, "ticket", object{"player": "bo", "id": t.ID})
-	require.Equal(r, t.ID, r.answer("bo", "next").ID)
+	require.Equal(r.T, t.ID, r.answer("bo", "next").ID)
 	_, failed := try[ticket](r, "queue", object{"player": "bo", "request": object{"profiles": []string{"pairs"}}})
-	require.Equal(r, "party_conflict", failed.Code)
-	require.Equal(r, "cancelled", r.answer("bo", "cancel").State)
-	require.Equal(r, "cancelled_by_member", r.ends("ada", "cancelled").Reason)
+	require.Equal(r.T, "party_conflict", failed.Code)
+	require.Equal(r.T, "cancelled", r.answer("bo", "cancel").State)
+	require.Equal(r.T, "cancelled_by_member", r.ends("ada", "cancelled").Reason)
 	ask[any](r, "watched", object{"player": "ada"})
 
 	r.queue("ada", party)
@@ -132,37 +132,37 @@ func queuesParty(r *Rig) {
 	r.player("cy", a, b)
 	r.queue("cy", other)
 	handle := r.ends("ada", "assigned").Handle
-	require.Equal(r, handle, r.ends("cy", "assigned").Handle)
-	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "bo", "handle": handle}).Token)
+	require.Equal(r.T, handle, r.ends("cy", "assigned").Handle)
+	require.NotEmpty(r.T, ask[match](r, "resolve", object{"player": "bo", "handle": handle}).Token)
 	_, failed = try[ticket](r, "queue", object{"player": "ada", "request": object{"profiles": []string{"pears"}}})
-	require.Equal(r, "profile_unknown", failed.Code)
+	require.Equal(r.T, "profile_unknown", failed.Code)
 }
 
 func replacesToken(r *Rig) {
 	a := r.serve()
-	r.ApplyProfile(asked)
+	r.Installation.ApplyProfile(asked)
 	r.gameServer(a)
 	expired := r.token("ada", -2*time.Minute)
 	r.playerWith("ada", []string{expired, r.token("ada", time.Hour)}, a)
-	require.NotEmpty(r, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
-	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "ada"}))
+	require.NotEmpty(r.T, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
+	require.Equal(r.T, 1, ask[int](r, "refreshed", object{"player": "ada"}))
 	r.playerWith("bo", []string{expired, expired, expired}, a)
 	_, failed := try[match](r, "matchmake", object{"player": "bo", "request": duel})
-	require.Equal(r, "unauthorized", failed.Code)
-	require.NotContains(r, failed.Message, expired)
-	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "bo"}))
+	require.Equal(r.T, "unauthorized", failed.Code)
+	require.NotContains(r.T, failed.Message, expired)
+	require.Equal(r.T, 1, ask[int](r, "refreshed", object{"player": "bo"}))
 
 	r.queue("ada", object{"profiles": []string{"asked"}})
 	r.playerWith("ada2", []string{expired, r.token("ada", time.Hour)}, a)
 	ask[any](r, "ticket", object{"player": "ada2", "id": r.awaits("ada", "queued", 1)[0].ID})
 	ask[any](r, "watch", object{"player": "ada2"})
 	r.awaits("ada2", "queued", 1)
-	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "ada2"}), "for a stream")
+	require.Equal(r.T, 1, ask[int](r, "refreshed", object{"player": "ada2"}), "for a stream")
 }
 
 func aborts(r *Rig) {
 	a := r.serve()
-	r.ApplyProfile(asked)
+	r.Installation.ApplyProfile(asked)
 	r.player("ada", a)
 	r.begin("seat", "seat", object{"player": "ada", "request": duel, "awaitServers": true})
 	r.retries("ada", 1)
@@ -172,7 +172,7 @@ func aborts(r *Rig) {
 	for step, args := range map[string]object{"end": {"id": "seat"}, "watched": {"player": "ada"},
 		"matchmake": {"player": "ada", "request": duel}} {
 		_, failed := try[any](r, step, args)
-		require.NotNil(r, failed, step)
-		require.Equal(r, "AbortError", failed.Name, step)
+		require.NotNil(r.T, failed, step)
+		require.Equal(r.T, "AbortError", failed.Name, step)
 	}
 }

@@ -28,8 +28,8 @@ type Peer interface {
 // Rig is an installation on a database of its own, and a peer whose players call it. Its login is not the one of
 // rigtest, because players need expired tokens, and examples need the private key.
 type Rig struct {
-	*testing.T
-	*rigtest.Rig
+	T            *testing.T
+	Installation *rigtest.Rig
 
 	Login devlogin.Issuer
 	peer  Peer
@@ -57,26 +57,26 @@ func NewRig(t *testing.T, origin string, peer Peer) *Rig {
 	require.NoError(t, err)
 	on := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t),
 		append(rigtest.LobbySettings(), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)...)
-	return &Rig{T: t, Rig: on, peer: peer, Login: login}
+	return &Rig{T: t, Installation: on, peer: peer, Login: login}
 }
 
 // serve starts a replica with workers, and waits until it is ready.
 func (r *Rig) serve() *rigtest.Process {
-	r.Helper()
-	return r.ServeReplica("--work")
+	r.T.Helper()
+	return r.Installation.ServeReplica("--work")
 }
 
 // gameServer registers a game server for mode duel with 8 seats, which ends with the test.
 func (r *Rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
-	r.Helper()
+	r.T.Helper()
 	client, err := sdk.New(sdk.Options{URLs: urlsOf(at)})
-	require.NoError(r, err)
-	server, err := sdk.Start(r.Context(), client, sdk.ServerOptions{
+	require.NoError(r.T, err)
+	server, err := sdk.Start(r.T.Context(), client, sdk.ServerOptions{
 		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
 		FleetToken: rigtest.FleetToken,
 	})
-	require.NoError(r, err)
-	r.Cleanup(func() {
+	require.NoError(r.T, err)
+	r.T.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_ = server.Close(ctx)
@@ -94,9 +94,9 @@ func urlsOf(replicas []*rigtest.Process) (urls []string) {
 
 // token returns an access token. One with a ttl below -30 s has expired.
 func (r *Rig) token(sub string, ttl time.Duration) string {
-	r.Helper()
+	r.T.Helper()
 	token, _, err := r.Login.Mint(devlogin.Claims{Subject: sub}, ttl)
-	require.NoError(r, err)
+	require.NoError(r.T, err)
 	return token
 }
 
@@ -104,17 +104,17 @@ type object = map[string]any
 
 // player makes a player of the peer who knows some replicas.
 func (r *Rig) player(sub string, at ...*rigtest.Process) {
-	r.Helper()
+	r.T.Helper()
 	r.playerWith(sub, []string{r.token(sub, time.Hour)}, at...)
 }
 
 func (r *Rig) playerWith(sub string, tokens []string, at ...*rigtest.Process) {
-	r.Helper()
+	r.T.Helper()
 	r.playerAt(sub, tokens, urlsOf(at)...)
 }
 
 func (r *Rig) playerAt(sub string, tokens []string, urls ...string) {
-	r.Helper()
+	r.T.Helper()
 	ask[any](r, "player", object{"player": sub, "urls": urls, "tokens": tokens})
 }
 
@@ -127,45 +127,45 @@ type failure struct {
 
 // try runs a step, and returns its value or its error.
 func try[T any](r *Rig, step string, args object) (value T, failed *failure) {
-	r.Helper()
+	r.T.Helper()
 	var answer struct {
 		Value json.RawMessage
 		Error *failure
 	}
-	r.peer.Step(r, object{"step": step, "args": args}, &answer)
+	r.peer.Step(r.T, object{"step": step, "args": args}, &answer)
 	if answer.Error == nil {
-		require.NoError(r, json.Unmarshal(answer.Value, &value), "%s", answer.Value)
+		require.NoError(r.T, json.Unmarshal(answer.Value, &value), "%s", answer.Value)
 	}
 	return value, answer.Error
 }
 
 // ask runs a step that must succeed.
 func ask[T any](r *Rig, step string, args object) T {
-	r.Helper()
+	r.T.Helper()
 	value, failed := try[T](r, step, args)
-	require.Nil(r, failed, "%s %v: %+v", step, args, failed)
+	require.Nil(r.T, failed, "%s %v: %+v", step, args, failed)
 	return value
 }
 
 // until asks for a value until it is as a test wants it, and returns that.
 func until[T any](r *Rig, step string, args object, holds func(T) bool) (value T) {
-	r.Helper()
-	for end := time.Now().Add(patience); ; rigtest.PauseFor(r.Context(), 10*time.Millisecond) {
+	r.T.Helper()
+	for end := time.Now().Add(patience); ; rigtest.PauseFor(r.T.Context(), 10*time.Millisecond) {
 		if value = ask[T](r, step, args); holds(value) {
 			return value
 		}
-		require.True(r, time.Now().Before(end), "%s %v: %+v", step, args, value)
+		require.True(r.T, time.Now().Before(end), "%s %v: %+v", step, args, value)
 	}
 }
 
 // begin runs a step in the background; the step end waits for it.
 func (r *Rig) begin(id, step string, args object) {
-	r.Helper()
+	r.T.Helper()
 	ask[any](r, "begin", object{"id": id, "step": step, "args": args})
 }
 
 // retries waits until a player has made n attempts that failed, and returns all so far.
 func (r *Rig) retries(player string, n int) []failure {
-	r.Helper()
+	r.T.Helper()
 	return until(r, "retries", object{"player": player}, func(all []failure) bool { return len(all) >= n })
 }

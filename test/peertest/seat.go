@@ -26,27 +26,27 @@ func seatsPlayers(r *Rig) {
 	}
 	party := object{"region": "eu", "mode": "duel", "party": []string{"alice", "bob"}}
 	m := ask[match](r, "matchmake", object{"player": "alice", "request": party})
-	require.Equal(r, 2, m.Players)
-	require.Equal(r, m, ask[match](r, "matchmake", object{"player": "alice", "request": party}),
+	require.Equal(r.T, 2, m.Players)
+	require.Equal(r.T, m, ask[match](r, "matchmake", object{"player": "alice", "request": party}),
 		"the seats that they have")
 	for _, sub := range []string{"alice", "bob"} {
 		connection := ask[match](r, "resolve", object{"player": sub, "handle": m.Handle})
-		require.Equal(r, "127.0.0.1:7777", connection.Endpoint)
-		admission, err := server.Admit(r.Context(), connection.Token)
-		require.NoError(r, err)
-		require.Equal(r, sub, admission.Sub)
-		require.Equal(r, m.SessionID, admission.SessionID)
+		require.Equal(r.T, "127.0.0.1:7777", connection.Endpoint)
+		admission, err := server.Admit(r.T.Context(), connection.Token)
+		require.NoError(r.T, err)
+		require.Equal(r.T, sub, admission.Sub)
+		require.Equal(r.T, m.SessionID, admission.SessionID)
 	}
-	require.Equal(r, m, ask[match](r, "session", object{"player": "mallory", "session": m.SessionID}))
+	require.Equal(r.T, m, ask[match](r, "session", object{"player": "mallory", "session": m.SessionID}))
 	_, failed := try[match](r, "resolve", object{"player": "mallory", "handle": m.Handle})
-	require.Equal(r, "no_seat", failed.Code)
-	require.Equal(r, 403, failed.Status)
+	require.Equal(r.T, "no_seat", failed.Code)
+	require.Equal(r.T, 403, failed.Status)
 	_, failed = try[match](r, "matchmake", object{"player": "alice", "request": object{"region": "eu", "mode": "dule"}})
-	require.Equal(r, "mode_unknown", failed.Code)
-	require.Equal(r, "DirectorError", failed.Name)
+	require.Equal(r.T, "mode_unknown", failed.Code)
+	require.Equal(r.T, "DirectorError", failed.Name)
 	_, failed = try[match](r, "matchmake",
 		object{"player": "mallory", "request": object{"region": "eu", "mode": "duel", "max_players": 9}})
-	require.Equal(r, "no_capacity", failed.Code)
+	require.Equal(r.T, "no_capacity", failed.Code)
 }
 
 func waitsForServers(r *Rig) {
@@ -54,16 +54,16 @@ func waitsForServers(r *Rig) {
 	r.player("alice", a, b)
 	r.begin("seat", "seat", object{"player": "alice", "request": duel, "awaitServers": true})
 	retries := r.retries("alice", 2)
-	require.Equal(r, 409, retries[0].Status)
+	require.Equal(r.T, 409, retries[0].Status)
 	r.gameServer(a, b)
-	require.NotEmpty(r, ask[match](r, "end", object{"id": "seat"}).Token)
+	require.NotEmpty(r.T, ask[match](r, "end", object{"id": "seat"}).Token)
 }
 
 // The replica answers 503 while Postgres cannot be reached.
 func waitsOutAnOutage(r *Rig) {
 	direct := r.serve()
-	proxy := dbtest.NewProxy(r, r.SQLPool.Config().ConnString(), nil)
-	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+proxy.URL)
+	proxy := dbtest.NewProxy(r.T, r.Installation.SQLPool.Config().ConnString(), nil)
+	r.Installation.NextEnv = append(r.Installation.NextEnv, "DATABASE_URL="+proxy.URL)
 	a := r.serve()
 	r.gameServer(direct)
 	r.player("alice", a)
@@ -71,10 +71,10 @@ func waitsOutAnOutage(r *Rig) {
 	asked := time.Now()
 	r.begin("match", "matchmake", object{"player": "alice", "request": duel})
 	retries := r.retries("alice", 2)
-	require.Equal(r, []any{503, "unavailable", "POST /matchmake"},
+	require.Equal(r.T, []any{503, "unavailable", "POST /matchmake"},
 		[]any{retries[0].Status, retries[0].Code, retries[0].Call})
-	require.NotNil(r, retries[0].RetryAfter)
-	require.GreaterOrEqual(r, time.Since(asked).Seconds(), *retries[0].RetryAfter)
+	require.NotNil(r.T, retries[0].RetryAfter)
+	require.GreaterOrEqual(r.T, time.Since(asked).Seconds(), *retries[0].RetryAfter)
 	proxy.Open()
-	require.NotEmpty(r, ask[match](r, "end", object{"id": "match"}).Handle)
+	require.NotEmpty(r.T, ask[match](r, "end", object{"id": "match"}).Handle)
 }

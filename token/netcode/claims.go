@@ -41,7 +41,7 @@ type Public struct {
 
 // Claims is what a token says.
 type Claims struct {
-	Public
+	Public   Public
 	ClientID uint64           // not zero
 	Private  []netip.AddrPort // the addresses at which a server accepts the token; 1 to MaxAddrs. See [PrivateList]
 	UserData []byte           // at most UserDataBytes; exactly UserDataBytes in a token that was read
@@ -65,13 +65,13 @@ func PrivateList(dialled netip.AddrPort, internalPort uint16) []netip.AddrPort {
 // checkBounds returns the claims in the form in which they are written. Errors: [FieldError].
 func (c Claims) checkBounds() (Claims, error) {
 	var err error
-	if c.Addrs, err = checkAddrs("public", c.Addrs); err != nil {
+	if c.Public.Addrs, err = checkAddrs("public", c.Public.Addrs); err != nil {
 		return c, err
 	}
 	if c.Private, err = checkAddrs("private", c.Private); err != nil {
 		return c, err
 	}
-	for _, a := range c.Addrs {
+	for _, a := range c.Public.Addrs {
 		if a.Addr().IsUnspecified() {
 			return c, FieldError{"public", fmt.Sprintf("%s is unspecified: no client can dial it", a)}
 		}
@@ -87,18 +87,18 @@ func (c Claims) checkBounds() (Claims, error) {
 }
 
 func (c Claims) checkTimes() error {
-	created, expires := c.Created.Unix(), c.Expires.Unix()
+	created, expires := c.Public.Created.Unix(), c.Public.Expires.Unix()
 	switch {
 	case created < 0 || created > maxUnix:
 		return FieldError{"created", "is before 1970 or after the year 9999"}
-	case c.Expires.IsZero() || expires > maxUnix:
+	case c.Public.Expires.IsZero() || expires > maxUnix:
 		return FieldError{"expires", "is zero or after the year 9999"}
 	case expires <= created:
 		return FieldError{"expires", "is not after created"} // in whole seconds: a token must be valid for at least one
-	case c.Timeout == 0 || c.Timeout%time.Second != 0:
-		return FieldError{"timeout", fmt.Sprintf("is %s: it must be whole seconds, and not zero", c.Timeout)}
-	case c.Timeout/time.Second > math.MaxInt32:
-		return FieldError{"timeout", fmt.Sprintf("is %s: it must fit 32 bits, in seconds", c.Timeout)}
+	case c.Public.Timeout == 0 || c.Public.Timeout%time.Second != 0:
+		return FieldError{"timeout", fmt.Sprintf("is %s: it must be whole seconds, and not zero", c.Public.Timeout)}
+	case c.Public.Timeout/time.Second > math.MaxInt32:
+		return FieldError{"timeout", fmt.Sprintf("is %s: it must fit 32 bits, in seconds", c.Public.Timeout)}
 	default:
 		return nil
 	}

@@ -65,13 +65,13 @@ func (m *Minter) mintWith(claims Claims, s *salt) (Token, error) {
 	raw := new([TokenBytes]byte)
 	b := raw[:0]
 	b = append(b, version...)
-	b = order.AppendUint64(b, claims.ProtocolID)
-	b = order.AppendUint64(b, uint64(claims.Created.Unix()))
-	b = order.AppendUint64(b, uint64(claims.Expires.Unix()))
+	b = order.AppendUint64(b, claims.Public.ProtocolID)
+	b = order.AppendUint64(b, uint64(claims.Public.Created.Unix()))
+	b = order.AppendUint64(b, uint64(claims.Public.Expires.Unix()))
 	b = append(b, s.nonceBytes()...)
 	b = m.aead.Seal(b, s.nonceBytes(), m.sealPrivate(claims, s), associatedData(raw))
-	b = order.AppendUint32(b, timeoutSeconds(claims.Timeout))
-	b = m.codec.appendAddrs(b, claims.Addrs)
+	b = order.AppendUint32(b, timeoutSeconds(claims.Public.Timeout))
+	b = m.codec.appendAddrs(b, claims.Public.Addrs)
 	_ = append(b, s.keyBytes()...) // writes into raw, which is large enough for 32 IPv6 addresses; the rest stays zero
 	return Token{&box[[TokenBytes]byte]{raw}}, nil
 }
@@ -81,7 +81,7 @@ func (m *Minter) sealPrivate(claims Claims, s *salt) []byte {
 	order := m.codec.byteOrder
 	b := make([]byte, 0, plainBytes)
 	b = order.AppendUint64(b, claims.ClientID)
-	b = order.AppendUint32(b, timeoutSeconds(claims.Timeout))
+	b = order.AppendUint32(b, timeoutSeconds(claims.Public.Timeout))
 	b = m.codec.appendAddrs(b, claims.Private)
 	b = append(b, s.keyBytes()...)
 	b = append(b, claims.UserData...)

@@ -134,23 +134,23 @@ func TestMintRefuses(t *testing.T) {
 		field string
 		spoil func(*Claims)
 	}{
-		"no public address":      {"public", func(c *Claims) { c.Addrs = nil }},
-		"33 public addresses":    {"public", func(c *Claims) { c.Addrs = make([]netip.AddrPort, 33) }},
+		"no public address":      {"public", func(c *Claims) { c.Public.Addrs = nil }},
+		"33 public addresses":    {"public", func(c *Claims) { c.Public.Addrs = make([]netip.AddrPort, 33) }},
 		"no private address":     {"private", func(c *Claims) { c.Private = nil }},
 		"33 private addresses":   {"private", func(c *Claims) { c.Private = make([]netip.AddrPort, 33) }},
 		"absent address":         {"private", func(c *Claims) { c.Private = make([]netip.AddrPort, 1) }},
-		"port zero":              {"public", func(c *Claims) { c.Addrs = addrs("192.0.2.7:0") }},
-		"zone":                   {"public", func(c *Claims) { c.Addrs = addrs("[fe80::1%eth0]:5000") }},
-		"unspecified address":    {"public", func(c *Claims) { c.Addrs = addrs("0.0.0.0:5000") }},
+		"port zero":              {"public", func(c *Claims) { c.Public.Addrs = addrs("192.0.2.7:0") }},
+		"zone":                   {"public", func(c *Claims) { c.Public.Addrs = addrs("[fe80::1%eth0]:5000") }},
+		"unspecified address":    {"public", func(c *Claims) { c.Public.Addrs = addrs("0.0.0.0:5000") }},
 		"client id zero":         {"client_id", func(c *Claims) { c.ClientID = 0 }},
 		"257 bytes of user data": {"user_data", func(c *Claims) { c.UserData = make([]byte, 257) }},
-		"created before 1970":    {"created", func(c *Claims) { c.Created = time.Time{} }},
-		"never expires":          {"expires", func(c *Claims) { c.Expires = time.Time{} }},
-		"expired when created":   {"expires", func(c *Claims) { c.Expires = c.Created.Add(time.Second / 2) }},
-		"expires after 9999":     {"expires", func(c *Claims) { c.Expires = time.Unix(maxUnix+1, 0) }},
-		"no timeout":             {"timeout", func(c *Claims) { c.Timeout = 0 }},
-		"half a second":          {"timeout", func(c *Claims) { c.Timeout = time.Second / 2 }},
-		"timeout of 69 years":    {"timeout", func(c *Claims) { c.Timeout = 1 << 31 * time.Second }},
+		"created before 1970":    {"created", func(c *Claims) { c.Public.Created = time.Time{} }},
+		"never expires":          {"expires", func(c *Claims) { c.Public.Expires = time.Time{} }},
+		"expired when created":   {"expires", func(c *Claims) { c.Public.Expires = c.Public.Created.Add(time.Second / 2) }},
+		"expires after 9999":     {"expires", func(c *Claims) { c.Public.Expires = time.Unix(maxUnix+1, 0) }},
+		"no timeout":             {"timeout", func(c *Claims) { c.Public.Timeout = 0 }},
+		"half a second":          {"timeout", func(c *Claims) { c.Public.Timeout = time.Second / 2 }},
+		"timeout of 69 years":    {"timeout", func(c *Claims) { c.Public.Timeout = 1 << 31 * time.Second }},
 	} {
 		claims := vectorClaims(one, one)
 		c.spoil(&claims)

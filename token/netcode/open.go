@@ -92,7 +92,7 @@ func (c codec) readPrivate(claims Claims, keys, plain []byte) (Claims, error) {
 	switch {
 	case err != nil:
 		return Claims{}, err
-	case timeout != claims.Timeout:
+	case timeout != claims.Public.Timeout:
 		return Claims{}, FieldError{"timeout", "differs in the public and the private part"}
 	case !same:
 		return Claims{}, FieldError{"connection_keys", "differ in the public and the private part"}

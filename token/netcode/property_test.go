@@ -43,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 		m := minter(t, rapid.SampledFrom(Dialects()).Draw(t, "dialect"), vectorKey(t))
 		token, err := m.Mint(claims)
 		require.NoError(t, err)
-		got, err := m.Open(token.Bytes(), claims.ProtocolID, claims.Expires.Add(-1))
+		got, err := m.Open(token.Bytes(), claims.Public.ProtocolID, claims.Public.Expires.Add(-1))
 		require.NoError(t, err)
 		require.Equal(t, claims, got)
 	})

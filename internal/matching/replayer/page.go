@@ -16,7 +16,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // page is the data of the template.
 type page struct {
-	*replay.Report
+	Report *replay.Report
 
 	Title, Verdict string
 	OptimumText    string

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/match"
 )
 
 // Caller is one FetchMatches call. [Engine.Fetch] calls its methods, none of them after it has returned.
@@ -18,8 +17,10 @@ type Caller interface {
 
 // Proposal is a match that a match function proposes.
 type Proposal struct {
-	match.Proposal // Backfill is the id of an existing backfill; empty: no backfill, or one to be created
-
+	ID           string
+	Score        *float64 // nil: none
+	Tickets      []string
+	Backfill     string // the id of an existing backfill; empty: no backfill, or one to be created
 	Generation   int64  // of the existing backfill, as the match function saw it
 	BackfillBody []byte // an openmatch.Backfill, as the match function sent it; nil: the match has none
 	Match        []byte // an openmatch.Match, as the match function sent it

@@ -21,7 +21,7 @@ type byScore struct{}
 func (byScore) Evaluate(_ context.Context, in <-chan Proposal, accept func(id string) error) error {
 	var all []match.Proposal
 	for p := range in {
-		all = append(all, p.Proposal)
+		all = append(all, match.Proposal{ID: p.ID, Score: p.Score, Tickets: p.Tickets, Backfill: p.Backfill})
 	}
 	for _, id := range match.Evaluate(all) {
 		if err := accept(id); err != nil {

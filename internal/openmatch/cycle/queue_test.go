@@ -5,8 +5,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-
-	"github.com/lattice-director/director/match"
 )
 
 // Pins turns that change the order of two matches with a common ticket, and a batch that is never made because its
@@ -16,7 +14,7 @@ func TestProposersTakeTurns(t *testing.T) {
 	many, few := uuid.New(), uuid.New()
 	q := queue{byCaller: map[uuid.UUID][]*candidate{}}
 	add := func(caller uuid.UUID, id string, tickets ...string) {
-		q.addCandidate(&candidate{proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}},
+		q.addCandidate(&candidate{proposal: Proposal{ID: id, Tickets: tickets},
 			callerID: caller})
 	}
 	next := func(limit int) (ids []string) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/wait"
-	"github.com/lattice-director/director/match"
 )
 
 // Bounds of the proposals in one statement.
@@ -105,8 +104,7 @@ func (f *follower) rowOf(p *candidate) db.CycleProposal {
 
 // proposalOf decodes what rowOf encodes.
 func proposalOf(row db.CycleProposal) Proposal {
-	p := Proposal{Proposal: match.Proposal{ID: row.MatchID, Score: &row.Score, Tickets: row.TicketIDs},
-		Match: row.EncodedMatch}
+	p := Proposal{ID: row.MatchID, Score: &row.Score, Tickets: row.TicketIDs, Match: row.EncodedMatch}
 	if row.Backfill != nil {
 		p.Backfill, p.Generation, p.BackfillBody = row.Backfill.ID, row.Backfill.Generation, row.Backfill.Body
 	}

@@ -117,7 +117,7 @@ func (b *bundle) waiting() []string {
 }
 
 func proposal(id string, score float64, tickets ...string) cycle.Proposal {
-	return cycle.Proposal{Proposal: match.Proposal{ID: id, Score: &score, Tickets: tickets},
+	return cycle.Proposal{ID: id, Score: &score, Tickets: tickets,
 		Match: []byte("match " + id)}
 }
 

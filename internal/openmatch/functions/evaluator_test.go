@@ -16,7 +16,6 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/must"
-	"github.com/lattice-director/director/match"
 )
 
 // Judge is an evaluator of a test.
@@ -39,7 +38,7 @@ func (j Judge) overBoth(t *testing.T, test func(t *testing.T, e cycle.Evaluator)
 
 func sent(t *testing.T, m *pb.Match) cycle.Proposal {
 	encoded := must.Get(proto.Marshal(m))(t)
-	return cycle.Proposal{Proposal: match.Proposal{ID: m.GetMatchId()}, Match: encoded}
+	return cycle.Proposal{ID: m.GetMatchId(), Match: encoded}
 }
 
 // all are proposals that come at once.

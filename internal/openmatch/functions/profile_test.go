@@ -12,7 +12,6 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
-	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -68,7 +67,7 @@ func TestTeams(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
-	got, err := Teams(cycle.Proposal{Proposal: match.Proposal{ID: uuid.NewString()}})
+	got, err := Teams(cycle.Proposal{ID: uuid.NewString()})
 	require.NoError(t, err)
 	require.Nil(t, got)
 	unknown, err := convertProposal(&pb.Match{Extensions: map[string]*anypb.Any{teamsExtension: unknownAny()}}, 0)

@@ -24,7 +24,7 @@ func convertProposal(m *pb.Match, maxBackfill int) (p cycle.Proposal, err error)
 		return p, status.Errorf(codes.ResourceExhausted, "the match function sent a match of more than %d bytes",
 			maxMatch)
 	}
-	p.Proposal = match.Proposal{ID: m.GetMatchId(), Tickets: make([]string, 0, len(m.GetTickets()))}
+	p.ID, p.Tickets = m.GetMatchId(), make([]string, 0, len(m.GetTickets()))
 	for _, t := range m.GetTickets() {
 		p.Tickets = append(p.Tickets, t.GetId())
 	}

@@ -120,14 +120,17 @@ func (b *answerBody) releaseUpTo(offset int64) {
 
 func (b *answerBody) releaseAll() { b.releaseUpTo(b.readBytes) }
 
-// answerObject is a result or an error; an error before the stream began has its fields in the object itself.
+// answerObject is a result or an error of a stream that gRPC's gateway maps to JSON.
 type answerObject struct {
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
 
-	restError
+	// The fields of an error from before the stream began, which is not below Error.
+	Code    codes.Code `json:"code"`
+	Message string     `json:"message"`
 }
 
+// restError is what Error has.
 type restError struct {
 	Code    codes.Code `json:"code"`
 	Message string     `json:"message"`
@@ -141,7 +144,7 @@ func (o answerObject) asError(response *http.Response, unread error) error {
 	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
 		return status.Errorf(codes.ResourceExhausted, "the answer has more than %d bytes", tooMuch.Limit)
 	}
-	failed := o.restError
+	failed := restError{Code: o.Code, Message: o.Message}
 	if o.Error != nil && json.Unmarshal(o.Error, &failed) != nil {
 		failed.Message = string(o.Error) // an error of another form is shown as it is
 	}

@@ -19,7 +19,7 @@ const patience = time.Minute
 
 // Tab is a page with what the browser complains about: errors of scripts, and what the page's policy blocks.
 type Tab struct {
-	*Page
+	Page *Page
 
 	t testing.TB
 
@@ -31,8 +31,8 @@ type Tab struct {
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	w := &Tab{Page: b.Page(t, "about:blank"), t: t}
-	messages := chromedp.Console(w.Ctx)
-	require.NoError(t, chromedp.Do(w.Ctx)) // it listens from now on
+	messages := chromedp.Console(w.Page.Ctx)
+	require.NoError(t, chromedp.Do(w.Page.Ctx)) // it listens from now on
 	go func() {
 		for m, err := range messages {
 			if err != nil {
@@ -54,7 +54,7 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 func (w *Tab) Look(width, height int64, scheme string) {
 	w.t.Helper()
 	w.Do(chromedp.EmulateViewport(width, height))
-	_, err := chromedp.Call(w.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	_, err := chromedp.Call(w.Page.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
 			{Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
@@ -64,7 +64,7 @@ func (w *Tab) Look(width, height int64, scheme string) {
 // Do performs actions.
 func (w *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.Ctx, patience)
+	ctx, cancel := context.WithTimeout(w.Page.Ctx, patience)
 	defer cancel()
 	require.NoError(w.t, chromedp.Do(ctx, actions...))
 }
@@ -75,7 +75,7 @@ func (w *Tab) Open(url string) { w.t.Helper(); w.Do(chromedp.Navigate(url)) }
 // Eval returns the value of an expression of JavaScript, which may be a promise.
 func Eval[V any](w *Tab, expression string) V {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.Ctx, patience)
+	ctx, cancel := context.WithTimeout(w.Page.Ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
 	require.NoError(w.t, err, expression)
@@ -125,7 +125,7 @@ func (w *Tab) Shot(name string) {
 	if dir == "" {
 		return
 	}
-	picture, err := chromedp.Run(w.Ctx, chromedp.FullScreenshot(100))
+	picture, err := chromedp.Run(w.Page.Ctx, chromedp.FullScreenshot(100))
 	require.NoError(w.t, err)
 	require.NoError(w.t, os.MkdirAll(dir, 0o755))
 	require.NoError(w.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600))

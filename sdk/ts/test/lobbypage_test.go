@@ -32,12 +32,12 @@ func startLobbyExample(t *testing.T) *lobbyExample {
 	addrs := must.Get(subprocess.FreeAddrs(t.Context(), 2))(t)
 	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
 	rooms := must.Get(os.ReadFile("../../../examples/browser/rooms.json"))(t)
-	r.NextEnv = append(r.NextEnv, "DIRECTOR_REALTIME_ROOMS="+string(rooms),
+	r.Installation.NextEnv = append(r.Installation.NextEnv, "DIRECTOR_REALTIME_ROOMS="+string(rooms),
 		"DIRECTOR_REALTIME_INTERNAL_TOKEN="+internalToken)
-	a := r.ServeLobby("--work", "--realtime-control-addr", addrs[1])
-	b := r.ServeLobby("--work")
+	a := r.Installation.ServeLobby("--work", "--realtime-control-addr", addrs[1])
+	b := r.Installation.ServeLobby("--work")
 	profile := must.Get(os.ReadFile("../../../examples/browser/profile.yaml"))(t)
-	r.ApplyProfile(string(profile))
+	r.Installation.ApplyProfile(string(profile))
 	control := "http://" + addrs[1]
 	project, key, err := backend.Backend{URL: control, InternalToken: internalToken}.Project(t.Context(), "demo")
 	require.NoError(t, err)
@@ -57,8 +57,8 @@ type lobbyVisitor struct {
 }
 
 func (e *lobbyExample) visit(name string, width int64) lobbyVisitor {
-	e.Helper()
-	tab := e.browser.Tab(e)
+	e.T.Helper()
+	tab := e.browser.Tab(e.T)
 	tab.Look(width, 800, "light")
 	tab.Open(e.url)
 	v := lobbyVisitor{visitor{tab.Page, e.rig}, tab, e}
@@ -70,13 +70,13 @@ func (e *lobbyExample) visit(name string, width int64) lobbyVisitor {
 
 // fill types a text into a field, as a player does.
 func (v lobbyVisitor) fill(selector, text string) {
-	v.r.Helper()
-	require.NoError(v.r, chromedp.Do(v.Ctx, chromedp.SetValue(selector, text)))
+	v.r.T.Helper()
+	require.NoError(v.r.T, chromedp.Do(v.Ctx, chromedp.SetValue(selector, text)))
 }
 
 // isFit requires that the page can be read and used by everybody.
 func (v lobbyVisitor) isFit(where string) {
-	v.r.Helper()
+	v.r.T.Helper()
 	v.tab.RequireFits(where)
 	v.tab.RequireAccessible(v.in.axe, where)
 	v.tab.RequireClean(where)

@@ -27,10 +27,10 @@ func TestChromiumExamplePage(t *testing.T) {
 	addrs, err := subprocess.FreeAddrs(t.Context(), 1)
 	require.NoError(t, err)
 	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
-	a, b := r.ServeReplica("--work"), r.ServeReplica("--work")
+	a, b := r.Installation.ServeReplica("--work"), r.Installation.ServeReplica("--work")
 	profile, err := os.ReadFile("../../../examples/browser/profile.yaml")
 	require.NoError(t, err)
-	r.ApplyProfile(string(profile))
+	r.Installation.ApplyProfile(string(profile))
 	url := r.startExample(addrs[0], a.URL+","+b.URL)
 
 	browser := chromiumtest.Start(t)
@@ -63,22 +63,22 @@ type rig struct{ *peertest.Rig }
 
 // startExample builds and starts the example without bots, and returns the address of its page.
 func (r rig) startExample(addr, director string, more ...string) string {
-	r.Helper()
-	program := filepath.Join(r.TempDir(), "browser")
-	out, err := exec.CommandContext(r.Context(), "go", "build", "-o", program,
+	r.T.Helper()
+	program := filepath.Join(r.T.TempDir(), "browser")
+	out, err := exec.CommandContext(r.T.Context(), "go", "build", "-o", program,
 		"github.com/lattice-director/director/examples/browser").CombinedOutput()
-	require.NoError(r, err, "%s", out)
-	key := filepath.Join(r.TempDir(), "issuer.jwk")
-	require.NoError(r, os.WriteFile(key, r.Login.JWK(), 0o600))
+	require.NoError(r.T, err, "%s", out)
+	key := filepath.Join(r.T.TempDir(), "issuer.jwk")
+	require.NoError(r.T, os.WriteFile(key, r.Login.JWK(), 0o600))
 	p := must.Get(subprocess.Command{
-		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
+		Name: "browser", Path: program, Logs: r.T.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
 		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk",
-			filepath.Join(built(r), "sdk")}, more...),
-	}.Start())(r)
-	r.Cleanup(p.Kill)
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			filepath.Join(built(r.T), "sdk")}, more...),
+	}.Start())(r.T)
+	r.T.Cleanup(p.Kill)
+	ctx, cancel := context.WithTimeout(r.T.Context(), time.Minute)
 	defer cancel()
-	require.NoError(r, p.AwaitReady(ctx, "http://"+addr))
+	require.NoError(r.T, p.AwaitReady(ctx, "http://"+addr))
 	return "http://" + addr
 }
 
@@ -90,29 +90,29 @@ type visitor struct {
 }
 
 func (v visitor) join(name, button string) {
-	v.r.Helper()
-	require.NoError(v.r, chromedp.Do(v.Ctx, chromedp.SetValue("#name", name)))
+	v.r.T.Helper()
+	require.NoError(v.r.T, chromedp.Do(v.Ctx, chromedp.SetValue("#name", name)))
 	v.click(button)
 }
 
 func (v visitor) click(selector string) {
-	v.r.Helper()
+	v.r.T.Helper()
 	ctx, cancel := context.WithTimeout(v.Ctx, time.Minute)
 	defer cancel()
-	require.NoError(v.r, chromedp.Do(ctx, chromedp.Click(selector)))
+	require.NoError(v.r.T, chromedp.Do(ctx, chromedp.Click(selector)))
 }
 
 // sees waits until a visible element has a text.
 func (v visitor) sees(selector, text string) {
-	v.r.Helper()
+	v.r.T.Helper()
 	v.eventually(selector, `(e) => e.checkVisibility() && e.textContent.includes('`+strings.ReplaceAll(text, "'", `\'`)+`')`)
 }
 
 // eventually waits until a function of an element is true.
 func (v visitor) eventually(selector, holds string) {
-	v.r.Helper()
+	v.r.T.Helper()
 	var text string
-	v.Call(v.r, `async (selector) => {
+	v.Call(v.r.T, `async (selector) => {
 		const holds = `+holds+`;
 		for (const end = Date.now() + 60000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
 			const element = document.querySelector(selector);
@@ -120,5 +120,5 @@ func (v visitor) eventually(selector, holds string) {
 		}
 		return document.body.innerText;
 	}`, selector, &text)
-	require.Empty(v.r, text, "%s: %s", selector, holds)
+	require.Empty(v.r.T, text, "%s: %s", selector, holds)
 }
