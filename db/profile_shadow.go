@@ -10,11 +10,11 @@ import (
 
 // ShadowMatches are matches that the live version of a profile and its shadow decided.
 type ShadowMatches struct {
-	Profile             string
-	LiveMatches, Shadow int
-	Sides               []string // of each match: "live" or "shadow"
-	DecidedAt           []time.Time
-	Measures            []string // of each match: a JSON object of numbers
+	Profile                    string
+	LiveVersion, ShadowVersion int
+	Sides                      []string // of each match: "live" or "shadow"
+	DecidedAt                  []time.Time
+	Measures                   []string // of each match: a JSON object of numbers
 }
 
 // shadowKept is how many matches of a side a comparison keeps; older ones are deleted.
@@ -24,7 +24,7 @@ const shadowKept = 10_000
 // versions. Errors: Unavailable.
 func (s *Store) RecordShadow(ctx context.Context, region string, m ShadowMatches) error {
 	return frame.Classify(s.q.RecordShadow(ctx, query.RecordShadowParams{
-		Region: region, Profile: m.Profile, Live: int32(m.LiveMatches), Shadow: int32(m.Shadow), Keep: shadowKept,
+		Region: region, Profile: m.Profile, Live: int32(m.LiveVersion), Shadow: int32(m.ShadowVersion), Keep: shadowKept,
 		Sides: m.Sides, DecidedAt: m.DecidedAt, Measures: m.Measures,
 	}))
 }

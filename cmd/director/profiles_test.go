@@ -79,7 +79,7 @@ func TestProfiles(t *testing.T) {
 	require.Empty(t, clitest.Read[[]shadowLine](t, director, environ, "profiles", "shadow", "duel", "--show"))
 	compared := storetest.On(t, url)
 	require.NoError(t, compared.RecordShadow(t.Context(), "global", db.ShadowMatches{
-		Profile: "duel", LiveMatches: 1, Shadow: 2, Sides: []string{"live", "live", "shadow"}, DecidedAt: slices.Repeat([]time.Time{time.Now()}, 3),
+		Profile: "duel", LiveVersion: 1, ShadowVersion: 2, Sides: []string{"live", "live", "shadow"}, DecidedAt: slices.Repeat([]time.Time{time.Now()}, 3),
 		Measures: []string{`{"near-skill": 10}`, `{"near-skill": 20}`, `{"near-skill": 5, "fill": 1}`},
 	}))
 	require.Equal(t, []shadowLine{

@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// patience is for how many looks a worker leaves a profile without an owner to the one whose share it is.
-const patience = 2
+// shareLooks is for how many looks a worker leaves a profile without an owner to the one whose share it is.
+const shareLooks = 2
 
 // takeShare finds the profiles to take that nobody owns: at once those of this worker's share, and after two looks all.
 func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
@@ -42,7 +42,7 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range free {
 		// After some looks the worker whose share it is may have died, or may not be able to read it: the first worker
 		// that tries takes it. The database lets only one do so.
-		if mine[o.ProfileName] || l.looksWithoutOwner[o.ProfileName] > patience {
+		if mine[o.ProfileName] || l.looksWithoutOwner[o.ProfileName] > shareLooks {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
 	}
@@ -79,49 +79,65 @@ func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[stri
 // adoptBatch is how many profiles a step takes and reads, some 20 ms: those that were taken before decide meanwhile.
 const adoptBatch = 64
 
-// adoptSome takes the next profiles, or follows the next new versions.
+// adoptSome takes the next profiles, or follows the next new versions, and gives them what they decide about.
 func (l *Loop) adoptSome(ctx context.Context) error {
 	batch := l.profilesToTake[:min(adoptBatch, len(l.profilesToTake))]
 	if len(batch) == 0 {
 		return nil
 	}
 	l.profilesToTake = l.profilesToTake[len(batch):]
-	epochs, err := l.takeBatch(ctx, batch)
+	adopted, err := l.adoptProfiles(ctx, batch)
 	if err != nil {
 		return err
 	}
-	// The others have another owner by now: the database gives each profile to one worker.
-	batch = slices.DeleteFunc(slices.Clone(batch), func(o db.ProfileOwner) bool {
-		_, mine := epochs[o.ProfileName]
-		return !mine
-	})
-	// Read after the profiles were taken: an error leaves them owned without a decider, and the next look resumes
-	// them.
-	documents, err := l.readDocuments(ctx, batch)
-	if err != nil {
-		return err
-	}
-	batch = slices.DeleteFunc(batch, func(o db.ProfileOwner) bool {
-		document, ok := documents[o.ProfileName]
-		return !ok || !l.adoptProfile(ctx, o, epochs[o.ProfileName], document)
-	})
-	var unread error
 	// Before the candidates, which an engine measures against the game regions.
+	var unreadHosts error
 	if !l.knowHosts() {
-		unread = l.readHosts(ctx)
+		unreadHosts = l.readHosts(ctx)
 	}
-	for _, o := range batch {
+	for _, o := range adopted {
 		l.fillProfile(l.profiles[o.ProfileName]) // even without them: an adopted profile has all its candidates
 	}
-	if unread != nil {
-		return unread
+	if unreadHosts != nil {
+		return unreadHosts
 	}
-	for _, o := range batch {
+	for _, o := range adopted {
 		if _, err := l.followShadow(ctx, l.profiles[o.ProfileName], o.ShadowVersion, true); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// adoptProfiles takes profiles and makes what decides for them, without candidates. It returns those that this worker
+// decides for now.
+func (l *Loop) adoptProfiles(ctx context.Context, batch []db.ProfileOwner) (adopted []db.ProfileOwner, err error) {
+	epochs, err := l.takeBatch(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	// Read after the profiles were taken: an error leaves them owned without a decider, and the next look resumes
+	// them.
+	documents, err := l.readDocuments(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range batch {
+		// Without an epoch it has another owner by now: the database gives each profile to one worker.
+		epoch, isTaken := epochs[o.ProfileName]
+		document, isStored := documents[o.ProfileName]
+		if !isTaken || !isStored {
+			continue
+		}
+		read, err := l.parseVersion(document)
+		if err != nil {
+			l.cannotRead(ctx, o.ProfileName, o.LiveVersion, err)
+			continue
+		}
+		l.adoptProfile(ctx, o, epoch, read)
+		adopted = append(adopted, o)
+	}
+	return adopted, nil
 }
 
 // takeBatch takes those of the profiles that this worker does not own, and returns the epochs of its profiles.
@@ -159,17 +175,18 @@ func (l *Loop) readDocuments(ctx context.Context, batch []db.ProfileOwner) (docu
 	return documents, err
 }
 
-// adoptProfile begins to decide for a profile by a version, without candidates. It returns false if this release cannot
-// read the version. Matches that were decided by the version before are committed as they are.
-func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
+// parseVersion parses a stored version of a profile. Errors: this release, or this worker, cannot decide by it.
+func (l *Loop) parseVersion(document string) (*profile.Profile, error) {
 	read, err := profile.ParseStored([]byte(document))
 	if err == nil && read.Function != nil && l.options.Matchmaker == nil {
 		err = errFunction
 	}
-	if err != nil {
-		l.cannotRead(ctx, o.ProfileName, o.LiveVersion, err)
-		return false
-	}
+	return read, err
+}
+
+// adoptProfile begins to decide for a profile by a version, without candidates. Matches that were decided by the version
+// before are committed as they are.
+func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64, read *profile.Profile) {
 	// A profile that is decided here already follows another version: it keeps its epoch, its shadow and its waiting
 	// times.
 	p := l.profiles[o.ProfileName]
@@ -190,7 +207,6 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 	// Checks that the version before, or another worker, has begun go on although this version may begin none.
 	p.mayHaveChecks = true
 	p.decideBy(read)
-	return true
 }
 
 // cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with

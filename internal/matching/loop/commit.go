@@ -211,14 +211,14 @@ func (c *commits) len() int {
 
 // dropProfile drops what is queued of a profile. What is under way fails at its fence.
 func (c *commits) dropProfile(name string) {
+	isDropped := func(j *job) bool { return j.owner.ProfileName == name }
 	for _, s := range c.stateByLine {
-		s.queuedJobs = slices.DeleteFunc(s.queuedJobs, func(j *job) bool {
-			drops := j.owner.ProfileName == name
-			if drops {
+		for _, j := range s.queuedJobs {
+			if isDropped(j) {
 				c.endAsking(j)
 			}
-			return drops
-		})
+		}
+		s.queuedJobs = slices.DeleteFunc(s.queuedJobs, isDropped)
 	}
 }
 
@@ -227,7 +227,8 @@ func (c *commits) endAsking(j *job) {
 	if !j.asksPlayers {
 		return
 	}
-	if c.askingByProfile[j.match.Profile]--; c.askingByProfile[j.match.Profile] == 0 {
+	c.askingByProfile[j.match.Profile]--
+	if c.askingByProfile[j.match.Profile] == 0 {
 		delete(c.askingByProfile, j.match.Profile)
 	}
 }

@@ -106,7 +106,8 @@ func (t *turn) runSteps() {
 	began := time.Now()
 	s := t.decider.searchState
 	for t.runStep(s) {
-		if t.tookTime = time.Since(began); t.tookTime >= t.maxTime || len(t.decidedMatches) >= t.maxMatches {
+		t.tookTime = time.Since(began)
+		if t.tookTime >= t.maxTime || len(t.decidedMatches) >= t.maxMatches {
 			// A turn that ends at its number of matches alone is not hot: its profile does not compete with those
 			// that search.
 			t.usedUp = t.tookTime >= t.maxTime

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/openmatch/functions"
+	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -155,13 +156,19 @@ func (c *functionCall) judgeProposals(ctx context.Context) error {
 	}
 	j := functionJudge{call: c, queuedByID: queued, completer: decide.NewCompleter(c.profile)}
 	c.teamsByMatch, c.refusedByReason = map[string]map[string]string{}, map[string]int{}
-	c.proposals = slices.DeleteFunc(c.proposals, func(p cycle.Proposal) bool {
-		why := j.refusalOf(p)
-		if why != "" {
+	var valid []cycle.Proposal
+	for _, p := range c.proposals {
+		teams, why := j.judge(p)
+		switch {
+		case why != "":
 			c.refusedByReason[why]++
+			continue
+		case teams != nil:
+			c.teamsByMatch[p.ID] = teams
 		}
-		return why != ""
-	})
+		valid = append(valid, p)
+	}
+	c.proposals = valid
 	return nil
 }
 
@@ -194,58 +201,56 @@ type functionJudge struct {
 	completer  *decide.Completer
 }
 
-// refusalOf returns why a proposal cannot be committed; "" if it can.
-func (j *functionJudge) refusalOf(p cycle.Proposal) string {
+// judge returns the teams of a proposal, nil if it names none, or why it cannot be committed: a reason of the metric.
+func (j *functionJudge) judge(p cycle.Proposal) (teams map[string]string, refusal string) {
 	teams, err := functions.Teams(p)
 	switch {
 	case p.BackfillBody != nil:
-		return "backfill"
+		return nil, "backfill"
 	case len(p.Tickets) == 0:
-		return "empty"
+		return nil, "empty"
 	case err != nil:
-		return "teams"
+		return nil, "teams"
 	}
 	players, tickets := map[string]bool{}, map[string]bool{}
 	for _, id := range p.Tickets {
+		// Before it is looked up: its players would count as twice in the match.
 		if tickets[id] {
-			return "same_ticket"
+			return nil, "same_ticket"
 		}
 		tickets[id] = true
-		if why := j.refusesTicket(id, players); why != "" {
-			return why
+		t, refusal := j.candidateOf(id)
+		if refusal != "" {
+			return nil, refusal
+		}
+		for _, player := range t.Players {
+			if players[player.Sub] {
+				return nil, "same_player"
+			}
+			players[player.Sub] = true
 		}
 	}
 	if len(players) > maxFunctionPlayers {
-		return "size"
+		return nil, "size"
 	}
-	if teams != nil {
-		j.call.teamsByMatch[p.ID] = teams
-	}
-	return ""
+	return teams, ""
 }
 
-// refusesTicket returns why a ticket cannot be in a match with these players; "" if it can. It adds the ticket's
-// players to them.
-func (j *functionJudge) refusesTicket(id string, players map[string]bool) string {
-	row, ok := j.queuedByID[id]
+// candidateOf returns a proposed ticket, or why no match of the profile can have it.
+func (j *functionJudge) candidateOf(id string) (t *match.Ticket, refusal string) {
+	row, isQueued := j.queuedByID[id]
 	switch {
-	case !ok:
-		return "unknown_ticket"
+	case !isQueued:
+		return nil, "unknown_ticket"
 	case !row.IsFree(j.call.judgedAt):
-		return "taken"
+		return nil, "taken"
 	}
 	t, err := ticketbody.Decode(row.TicketID, row.CreatedAt, row.Body, j.call.playerArg)
 	if err != nil {
-		return "no_candidate"
+		return nil, "no_candidate"
 	}
 	if ok, _ := j.completer.Candidate(t); !ok {
-		return "no_candidate"
+		return nil, "no_candidate"
 	}
-	for _, player := range t.Players {
-		if players[player.Sub] {
-			return "same_player"
-		}
-		players[player.Sub] = true
-	}
-	return ""
+	return t, ""
 }

@@ -55,8 +55,9 @@ func (h *historian) startWriting(ctx context.Context) (end func()) {
 	running.Go(func() { h.writeGathered(gathering, writing) })
 	return func() {
 		defer cancel()
-		// The timer starts here: what only replays read delays the end of a worker by a second at most.
-		defer time.AfterFunc(lastWrite, cancel).Stop()
+		// What only replays read delays the end of a worker by a second at most.
+		timer := time.AfterFunc(lastWrite, cancel)
+		defer timer.Stop()
 		stop()
 		running.Wait()
 	}

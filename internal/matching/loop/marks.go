@@ -48,7 +48,8 @@ func (l *Loop) freeMarked(ctx context.Context) {
 			due = append(due, f.tickets)
 		}
 	}
-	if l.delayedFrees = rest; len(due) == 0 {
+	l.delayedFrees = rest
+	if len(due) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -202,19 +202,20 @@ func fillWithBots(p *profile.Profile, found decide.Proposal) (bots matchBots) {
 // nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
 // first by name of equals; "" without one.
 func nearestRegion(tickets []*match.Ticket) string {
-	worst, measured, all := map[string]uint16{}, map[string]int{}, 0
+	worst, measuredBy, measuring := map[string]uint16{}, map[string]int{}, 0
 	for _, t := range tickets {
+		// A ticket without latencies plays anywhere: it rules no region out.
 		if len(t.Latencies) > 0 {
-			all++
+			measuring++
 		}
 		for region, ms := range t.Latencies {
 			worst[region] = max(worst[region], ms)
-			measured[region]++
+			measuredBy[region]++
 		}
 	}
 	best := ""
 	for _, region := range slices.Sorted(maps.Keys(worst)) {
-		if measured[region] == all && (best == "" || worst[region] < worst[best]) {
+		if measuredBy[region] == measuring && (best == "" || worst[region] < worst[best]) {
 			best = region
 		}
 	}

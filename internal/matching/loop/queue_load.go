@@ -47,7 +47,8 @@ func (q *queue) loadPage(ctx context.Context) error {
 		return old
 	}))
 	// Once memory is full, the rest is left to comparisons, which find the tickets for which there is room again.
-	if q.isFullyRead = !page.hasNext || q.isFull(0); q.isFullyRead {
+	q.isFullyRead = !page.hasNext || q.isFull(0)
+	if q.isFullyRead {
 		q.nextPage = nil
 	}
 	return nil

@@ -116,12 +116,6 @@ func (l *Loop) renewAccepted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.waiting.jobs = slices.DeleteFunc(l.waiting.jobs, func(j *job) bool {
-		over := slices.Contains(ended, j.match.ID)
-		if over {
-			l.waiting.forgetTickets(j)
-		}
-		return over
-	})
+	l.waiting.removeJobs(func(j *job) bool { return slices.Contains(ended, j.match.ID) })
 	return nil
 }

@@ -14,13 +14,13 @@ import (
 // that the shadow has matched is no longer a candidate of it; all tickets leave with the live matches. A shadow joins
 // no open matches.
 type shadow struct {
-	version     int
-	profile     *profile.Profile
-	decider     *decider      // nil: this release cannot run the version
-	timeCredit  time.Duration // how long it may decide now
-	creditedAt  time.Time     // when the credit was last increased, by this machine's clock
-	matchCounts db.ShadowMatches
-	countBySide map[string]int // matches of a side within this second
+	version         int
+	profile         *profile.Profile
+	decider         *decider      // nil: this release cannot run the version
+	timeCredit      time.Duration // how long it may decide now
+	creditedAt      time.Time     // when the credit was last increased, by this machine's clock
+	unstoredMatches db.ShadowMatches
+	countBySide     map[string]int // matches of a side within this second
 }
 
 const (
@@ -37,6 +37,12 @@ const (
 	// shadowMatches is how many matches of a side are recorded per second; further ones are left out.
 	shadowMatches = 100
 )
+
+// compares reports whether the shadow compares these two versions. A comparison is of one shadow with one live version:
+// with another one of either it begins again. A nil shadow compares none.
+func (s *shadow) compares(live, version int) bool {
+	return s != nil && s.version == version && s.unstoredMatches.LiveVersion == live
+}
 
 // learnChange passes a change on to the shadow. A nil shadow ignores it.
 func (s *shadow) learnChange(c change) {
@@ -80,9 +86,9 @@ func (s *shadow) recordMatch(side string, p *profile.Profile, found *decide.Prop
 	}
 	s.countBySide[side]++
 	measures, _ := json.Marshal(measuresOf(p, found)) // finite numbers always encode
-	s.matchCounts.Sides = append(s.matchCounts.Sides, side)
-	s.matchCounts.DecidedAt = append(s.matchCounts.DecidedAt, at)
-	s.matchCounts.Measures = append(s.matchCounts.Measures, string(measures))
+	s.unstoredMatches.Sides = append(s.unstoredMatches.Sides, side)
+	s.unstoredMatches.DecidedAt = append(s.unstoredMatches.DecidedAt, at)
+	s.unstoredMatches.Measures = append(s.unstoredMatches.Measures, string(measures))
 }
 
 // measuresOf returns the measures of a match for a comparison: the values of its rules, its latency and its fill.

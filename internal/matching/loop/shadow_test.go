@@ -53,7 +53,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 	b.AddProfile("duel", duel)
 	_, err := b.ShadowProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"}, 1)
 	require.NoError(t, err)
-	m := db.ShadowMatches{Profile: "duel", LiveMatches: 1, Shadow: 1}
+	m := db.ShadowMatches{Profile: "duel", LiveVersion: 1, ShadowVersion: 1}
 	for i := range 4000 {
 		m.Sides, m.DecidedAt = append(m.Sides, "shadow"), append(m.DecidedAt, b.Now())
 		m.Measures = append(m.Measures, fmt.Sprintf(`{"near-skill": %d}`, i))
@@ -63,7 +63,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, b.Count("SELECT count(*) FROM shadow_matches"), 14_000)
 	require.Equal(t, 16_000, b.Count("SELECT max(n)::int FROM shadow_matches"))
-	m.LiveMatches = 2
+	m.LiveVersion = 2
 	require.NoError(t, b.RecordShadow(t.Context(), universe, m))
 	require.Equal(t, 16_000, b.Count("SELECT max(n)::int FROM shadow_matches"))
 }

@@ -17,8 +17,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	case version == 0:
 		p.shadow = nil
 		return false, nil
-	// A comparison is of one shadow with one live version: with another one of either it begins again.
-	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.LiveMatches == p.version:
+	case !mayBegin || p.shadow.compares(p.version, version):
 		return false, nil
 	}
 	var stored db.ProfileVersion
@@ -29,23 +28,32 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	if err != nil {
 		return false, err
 	}
-	p.shadow = &shadow{version: version, creditedAt: time.Now(), countBySide: map[string]int{},
-		matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
-	read, err := profile.ParseStored([]byte(stored.Document))
+	p.shadow = l.newShadow(ctx, p, version, stored.Document)
+	if p.shadow.decider != nil {
+		p.shadow.setRegions(l.hosts, l.currentMoment())
+		// Also the tickets that the live version has matched and not committed: the shadow decides about them itself.
+		p.shadow.learnChange(change{moment: l.lastMoment, kind: candidatesCame,
+			entries: l.candidateEntries(p.name, p.shadow.profile.Pool != nil, nil)})
+	}
+	return true, nil
+}
+
+// newShadow makes the shadow of a profile, without candidates. One that this release cannot run decides nothing, and is
+// not read again until one of the versions changes.
+func (l *Loop) newShadow(ctx context.Context, p *owned, version int, document string) *shadow {
+	s := &shadow{version: version, creditedAt: time.Now(), countBySide: map[string]int{},
+		unstoredMatches: db.ShadowMatches{Profile: p.name, LiveVersion: p.version, ShadowVersion: version}}
+	read, err := profile.ParseStored([]byte(document))
 	if err == nil && read.Function != nil {
 		err = errFunctionShadow
 	}
 	if err != nil {
 		l.options.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide",
-			slog.String("profile", p.name),
-			slog.Int("version", version), slog.Any("error", err))
-		return true, nil
+			slog.String("profile", p.name), slog.Int("version", version), slog.Any("error", err))
+		return s
 	}
-	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.lotSeed)
-	p.shadow.setRegions(l.hosts, l.currentMoment())
-	p.shadow.learnChange(change{moment: l.lastMoment, kind: candidatesCame,
-		entries: l.candidateEntries(p.name, read.Pool != nil, nil)})
-	return true, nil
+	s.profile, s.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.lotSeed)
+	return s
 }
 
 // beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with
@@ -90,16 +98,16 @@ func (l *Loop) putShadows(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, p := range l.profilesInOrder() {
-		if p.shadow == nil || len(p.shadow.matchCounts.Sides) == 0 {
+		if p.shadow == nil || len(p.shadow.unstoredMatches.Sides) == 0 {
 			continue
 		}
-		seen := p.shadow.matchCounts
-		if err := l.options.Store.RecordShadow(ctx, l.options.Universe, seen); err != nil {
+		unstored := p.shadow.unstoredMatches
+		if err := l.options.Store.RecordShadow(ctx, l.options.Universe, unstored); err != nil {
 			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded",
 				slog.String("profile", p.name), slog.Any("error", err))
 		}
-		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches,
-			Shadow: seen.Shadow}
+		p.shadow.unstoredMatches = db.ShadowMatches{Profile: unstored.Profile, LiveVersion: unstored.LiveVersion,
+			ShadowVersion: unstored.ShadowVersion}
 		clear(p.shadow.countBySide)
 	}
 }

@@ -61,8 +61,7 @@ func (w *waiting) removeJobOf(ticket string) *job {
 	if needsIt == nil {
 		return nil
 	}
-	w.forgetTickets(needsIt)
-	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool { return j == needsIt })
+	w.removeJobs(func(j *job) bool { return j == needsIt })
 	return needsIt
 }
 
@@ -73,24 +72,26 @@ func (w *waiting) forgetTickets(j *job) {
 	}
 }
 
-func (w *waiting) dropProfile(name string) {
-	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool {
-		if j.match.Profile == name {
+// removeJobs removes and returns the matches of which isRemoved is true, the oldest first.
+func (w *waiting) removeJobs(isRemoved func(*job) bool) (removed []*job) {
+	var rest []*job
+	for _, j := range w.jobs {
+		if isRemoved(j) {
 			w.forgetTickets(j)
+			removed = append(removed, j)
+		} else {
+			rest = append(rest, j)
 		}
-		return j.match.Profile == name
-	})
+	}
+	w.jobs = rest
+	return removed
+}
+
+func (w *waiting) dropProfile(name string) {
+	w.removeJobs(func(j *job) bool { return j.match.Profile == name })
 }
 
 // removeUnaccepted removes and returns the matches of a profile, except those that all players have accepted.
-func (w *waiting) removeUnaccepted(profile string) (removed []*job) {
-	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool {
-		removes := j.match.Profile == profile && !j.match.Accepted
-		if removes {
-			w.forgetTickets(j)
-			removed = append(removed, j)
-		}
-		return removes
-	})
-	return removed
+func (w *waiting) removeUnaccepted(profile string) []*job {
+	return w.removeJobs(func(j *job) bool { return j.match.Profile == profile && !j.match.Accepted })
 }
