@@ -25,11 +25,13 @@ var (
 		Detail: "More than 16 listeners to events are connected."}
 )
 
+// errNotReady refuses a call that needs a registration.
 func errNotReady(s State) error {
 	return &rest.Problem{Status: http.StatusConflict, Code: "not_ready",
 		Detail: "The game server is " + string(s) + ": call ready first."}
 }
 
+// errOver refuses an announcement to a sidecar that has ended or is about to: another process needs another sidecar.
 func errOver(s State) error {
 	return &rest.Problem{Status: http.StatusConflict, Code: string(s),
 		Detail: "The game server is " + string(s) + ": start it again with another sidecar."}

@@ -59,6 +59,7 @@ func (e *events) dropListener(c chan event) {
 	e.endStream(c)
 }
 
+// endStream is called with the mutex locked. A listener that was cut off is not ended twice.
 func (e *events) endStream(c chan event) {
 	if _, listens := e.listeners[c]; listens {
 		delete(e.listeners, c)
@@ -66,6 +67,7 @@ func (e *events) endStream(c chan event) {
 	}
 }
 
+// publishEvent does not block: it is called under the lock of the game.
 func (e *events) publishEvent(name string, data any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -217,6 +217,7 @@ type kick struct {
 // leavePlayer frees the seat of a player.
 func (g *game) leavePlayer(id string) error {
 	g.mu.Lock()
+	// Both under one lock: a kick of the same player at the same moment is published, or the player leaves, not both.
 	p, here := g.admittedPlayers[id]
 	delete(g.admittedPlayers, id)
 	g.mu.Unlock()
@@ -278,6 +279,7 @@ func (g *game) setDraining(ctx context.Context, drain bool) error {
 	if err := server.Drain(ctx, drain); err != nil {
 		return err
 	}
+	// enterState ignores it where a shutdown has begun meanwhile.
 	state := StateReady
 	if drain {
 		state = StateDraining

@@ -168,6 +168,7 @@ func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Ev
 		return err
 	}
 	defer stop()
+	// Ids count the events of this connection: nothing is resumed, since a new listener gets the whole state.
 	id := 0
 	send := func(e event) error {
 		id++
@@ -190,6 +191,7 @@ func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Ev
 			err = send(e)
 		case <-beats.C:
 			err = out.Beat()
+		// Both may be ready at once, and the last state is among the events.
 		case <-g.finalStateReached:
 			return g.sendRest(next, send)
 		case <-ctx.Done():

@@ -66,6 +66,7 @@ func (s *linesServer) acceptConns() {
 func (s *linesServer) addConn(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A connection that was accepted at the last moment would keep the end waiting.
 	if s.isStopped || len(s.openConns) == maxConns {
 		return false
 	}
@@ -103,6 +104,7 @@ type lineConn struct {
 func newLineConn(g *game, conn net.Conn) *lineConn { return &lineConn{game: g, conn: conn} }
 
 func (c *lineConn) readCommands() {
+	// Last: the events write to the connection, which is closed after this.
 	defer c.eventWriter.Wait()
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(make([]byte, 0, 1<<10), maxLine)

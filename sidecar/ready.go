@@ -46,6 +46,7 @@ func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	return o
 }
 
+// setField replaces a field, unless the zero value was said, which is nothing.
 func setField[T comparable](field *T, said T) {
 	if said != *new(T) {
 		*field = said
@@ -78,6 +79,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	// It stops, or has ended.
 	case state.isOver():
 		err = errOver(state)
+	// Before what is offered is compared: another process offers it anew in any case.
 	case before.isOtherProcess(a, o):
 		err = g.replaceProcess(ctx, o, a.BootID)
 	case !offersSame(before.server, o):
@@ -124,27 +126,33 @@ func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID stri
 	return nil
 }
 
-// replaceProcess registers a process in place of the former one, whose sessions end with that. The former one is forgotten
-// first: its heartbeats may be refused as superseded before this call returns. A deployed server is not deregistered,
-// because that would end its deployment.
+// replaceProcess registers a process in place of the former one, whose sessions end with that.
 func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID string) error {
+	// Before the new one registers: heartbeats of the former one are then refused as superseded, which must not end the
+	// sidecar.
 	former, err := g.forgetFormer()
 	if err != nil {
 		return err
 	}
 	g.log.LogAttrs(ctx, slog.LevelWarn, "another process of the game server is ready: the sessions of the former one end")
 	err = g.startServer(ctx, o, bootID)
-	if former == nil || err != nil && g.options.IsDeployed {
-		return err
-	}
-	// With a time limit of its own: the registration may have used up that of the call.
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	defer cancel()
-	if failed := former.Close(closing); failed != nil {
-		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the former process ended",
-			slog.Any("error", failed))
+	// A deployment ends with its server: it keeps the registration of the former process until it has another one.
+	keepsFormer := err != nil && g.options.IsDeployed
+	if former != nil && !keepsFormer {
+		g.closeFormer(ctx, former)
 	}
 	return err
+}
+
+// closeFormer ends the registration of a process that runs no more.
+func (g *game) closeFormer(ctx context.Context, former *sdk.GameServer) {
+	// With a time limit of its own: the registration of the new process may have used up that of the call.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if err := former.Close(ctx); err != nil {
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the former process ended",
+			slog.Any("error", err))
+	}
 }
 
 // forgetFormer returns the server of the former process, which is not that of the sidecar any more. Errors: the game
@@ -183,6 +191,7 @@ func (g *game) checkAnnouncement(a *announcement, o sdk.ServerOptions) error {
 	c.Len("boot_id", a.BootID, 0, 128)
 	if g.options.IsDeployed {
 		const detail = "is decided by the deployment, and may not be given"
+		// The director takes these from the deployment: what a server says could only contradict it.
 		c.That(a.InstanceID == "", "instance_id", detail)
 		c.That(a.Endpoint == "", "endpoint", detail)
 		c.That(a.Region == "", "region", detail)
@@ -267,6 +276,7 @@ func (g *game) forgetServer(server *sdk.GameServer) {
 	g.mu.Lock()
 	state, current := g.state, g.server == server
 	if current {
+		// Nobody is admitted to a registration that has ended.
 		g.server, g.openSessions = nil, nil
 	}
 	g.mu.Unlock()

@@ -13,6 +13,7 @@ type section struct{ ID, Title, Body string }
 // splitSections splits a description at its headings; the first section, before any heading, has no title.
 func splitSections(text string) []section {
 	var list []section
+	// The line break in front lets a heading on the first line begin a section.
 	for i, part := range strings.Split("\n"+text, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
 		if i == 0 {
@@ -25,6 +26,8 @@ func splitSections(text string) []section {
 
 var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
+// slugOf returns the anchor of a heading, to which descriptions of the contract link: lower case, with a hyphen for
+// what lies between words.
 func slugOf(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
 }
@@ -33,6 +36,7 @@ func slugOf(title string) string {
 // [links](#there).
 func renderMarkdown(n any) template.HTML {
 	var out strings.Builder
+	// The template has descriptions as Nodes, and the bodies of sections as texts.
 	text := ""
 	switch n := n.(type) {
 	case string:
@@ -40,6 +44,7 @@ func renderMarkdown(n any) template.HTML {
 	case Node:
 		text = n.String()
 	}
+	// As in Markdown, a blank line ends a block.
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		switch first := lines[0]; {
@@ -56,6 +61,8 @@ func renderMarkdown(n any) template.HTML {
 
 var bullet = regexp.MustCompile(`^(-|\d+\.) +`)
 
+// renderList renders a list, numbered where its first line is. The browser counts the items, so their own numbers are
+// left out.
 func renderList(lines []string) string {
 	tag := "ol"
 	if strings.HasPrefix(lines[0], "-") {
@@ -86,6 +93,7 @@ func renderTable(lines []string) string {
 	if anchored {
 		class = ` class="codes"`
 	}
+	// The first line is the head of the table.
 	for i, line := range lines {
 		id := ""
 		switch {
@@ -94,6 +102,7 @@ func renderTable(lines []string) string {
 			continue
 		case i == 1: // the separator line below the head
 			continue
+		// Codes stand in backquotes, which an anchor cannot have.
 		case anchored:
 			id = ` id="` + html.EscapeString(strings.Trim(splitCells(line)[0], "`")) + `"`
 		}
@@ -111,10 +120,12 @@ func splitCells(line string) []string {
 	return list
 }
 
+// renderRow renders a line of a table; heads, nil for the head itself, name the columns of its cells.
 func renderRow(tag string, cells, heads []string) string {
 	var out strings.Builder
 	for i, cell := range cells {
 		out.WriteString("<" + tag)
+		// A row may have more cells than the head has columns.
 		if i < len(heads) {
 			out.WriteString(` data-head="` + html.EscapeString(heads[i]) + `"`)
 		}
@@ -123,6 +134,8 @@ func renderRow(tag string, cells, heads []string) string {
 	return out.String()
 }
 
+// mark finds the first piece of code, bold, italics or link of a text. Each has a group of its own for its content; a
+// link has two, its text and its target.
 var mark = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\(([^)]+)\)`)
 
 func renderInline(text string) string {
@@ -133,9 +146,11 @@ func renderInline(text string) string {
 			return out.String() + html.EscapeString(text)
 		}
 		out.WriteString(html.EscapeString(text[:at[0]]))
+		// Group i lies from at[2*i] to at[2*i+1]; both are -1 where it took no part in the match.
 		part := func(i int) string { return text[at[2*i]:at[2*i+1]] }
 		switch {
 		case at[2] >= 0:
+			// Code is shown as it is: stars and brackets in it mark nothing.
 			out.WriteString("<code>" + html.EscapeString(part(1)) + "</code>")
 		case at[4] >= 0:
 			out.WriteString("<strong>" + renderInline(part(2)) + "</strong>")

@@ -26,6 +26,7 @@ func (n Node) Get(path ...string) Node {
 	return n
 }
 
+// child returns a member as it stands in the file; Get follows its reference.
 func (n Node) child(name string) Node {
 	object, _ := n.value.(yaml.MapSlice)
 	for _, item := range object {
@@ -42,6 +43,7 @@ func (n Node) followRef() Node {
 	if !ok {
 		return n
 	}
+	// From the root, and by Get, so that what is found may be a reference itself.
 	path := strings.Split(strings.TrimPrefix(target, "#/"), "/")
 	return Node{n.rootValue, n.rootValue}.Get(path...)
 }
@@ -99,6 +101,8 @@ func (n Node) String() string {
 // JSON returns the value as JSON for people, with short values on one line.
 func (n Node) JSON() string { return prettyJSON(n.value, "") }
 
+// prettyJSON indents a value by the margin. The outermost value, which has no margin, is always broken into lines;
+// values within it only where they are longer than short.
 func prettyJSON(value any, margin string) string {
 	const short = 50
 	var parts []string

@@ -47,6 +47,7 @@ func mediaExamples(media Node) []example {
 	for _, m := range media.Get("examples").Members() {
 		list = append(list, example{m.Node.Get("summary").String(), m.Node.Get("value")})
 	}
+	// Examples of the call itself are better: that of the schema is shared by all calls that use it.
 	if one := media.Get("schema", "example"); len(list) == 0 && one.Exists() {
 		list = append(list, example{Node: one})
 	}
@@ -78,8 +79,11 @@ func curlCommand(op operation, body Node) string {
 	return "curl " + method + here + path + credentialText(op) + args
 }
 
+// credentialText returns the option with the operation's credential, which it takes from a variable of the shell, so
+// that the page shows no secret. An operation without security has none.
 func credentialText(op operation) string {
 	for _, scheme := range op.Node.Get("security").Items() {
+		// Each entry of security names one scheme; the first known one is shown.
 		switch scheme.Members()[0].Name {
 		case "fleetToken":
 			return " \\\n  -H \"X-Fleet-Token: $FLEET_TOKEN\""
@@ -92,6 +96,7 @@ func credentialText(op operation) string {
 	return ""
 }
 
+// quoteShell quotes a text for a POSIX shell: a quote ends the quoted part, stands escaped, and begins another.
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // kindText returns the type of a value, for people: "integer", "array of string", "map of string".
@@ -99,6 +104,7 @@ func kindText(s Node) string {
 	switch t := s.Get("type").String(); {
 	case t == "array":
 		return "array of " + s.Get("items", "type").String()
+	// A map is an object whose members have no names in the contract.
 	case s.Get("additionalProperties").Exists():
 		return "map of " + s.Get("additionalProperties", "type").String()
 	case s.Get("format").String() == "uuid":
@@ -124,6 +130,7 @@ var readable = map[string]string{
 
 // patternText returns the regular expression that the value, or each of its items, must match.
 func patternText(s Node) string {
+	// The pattern of a list is that of its items.
 	for _, place := range []Node{s, s.Get("items")} {
 		if p := place.Get("pattern").String(); p != "" && readable[p] == "" && kindText(place) != "uuid" {
 			return charset.ReplaceAllString(p, "$1")
@@ -139,6 +146,7 @@ var charset = regexp.MustCompile(`^\^(\[[^\]]+\])\*\$$`)
 func limitTexts(s Node) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	// A limit may be given on one side alone.
 	span := func(low, high, of string) {
 		switch from, to := s.Get(low), s.Get(high); {
 		case from.Exists() && to.Exists():

@@ -95,6 +95,7 @@ func readableCells(cells []any) table.Row {
 			row[i] = joinPairs(v)
 		case time.Time:
 			row[i] = v.UTC().Format(time.RFC3339)
+		// A time that has not come is an empty cell, not a date of the year 1.
 		case *time.Time:
 			row[i] = ""
 			if v != nil {
@@ -114,6 +115,7 @@ func readableCells(cells []any) table.Row {
 func (o Output) writeTable(header []string, rows []table.Row) error {
 	left := 0
 	text := renderTable(header, rows, nil)
+	// One column at a time, so that no more are omitted than necessary.
 	for ; o.maxWidth > 0 && widestLine(text) > o.maxWidth && left < len(o.spareColumns); left++ {
 		text = renderTable(header, rows, o.spareColumns[:left+1])
 	}

@@ -24,6 +24,7 @@ func terminalWidth(w io.Writer) int {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
+	// The output goes to a file or a pipe, which has no width.
 	if err != nil {
 		return 0
 	}

@@ -116,6 +116,7 @@ func (s *Set) addPools(source Source, options Options) {
 	}
 }
 
+// projectOf gives a project its defaults: its id as its name, and the region of the command.
 func projectOf(p poolfile.Project, options Options) db.NewProject {
 	n := db.NewProject{ID: p.ID, Name: p.Name, Region: p.Region}
 	if n.Name == "" {
@@ -127,12 +128,18 @@ func projectOf(p poolfile.Project, options Options) db.NewProject {
 	return n
 }
 
-// checkTogether reports what is wrong between files: what two of them declare.
+// checkTogether reports what is wrong between files: each was checked by itself.
 func (s *Set) checkTogether() {
-	// Each file was checked by itself: here pools and the app versions of other files are compared.
+	// A pool may name an app version that another file declares.
 	for _, p := range provision.CheckPools(s.declaration.AppVersions, s.declaration.Pools) {
 		s.problems = append(s.problems, s.problemAt(p.Path, p.Text))
 	}
+	s.checkProfiles()
+	s.checkProjects()
+}
+
+// checkProfiles reports names that two files declare.
+func (s *Set) checkProfiles() {
 	files := map[string]string{}
 	for i, p := range s.Profiles {
 		if first, isTwice := files[p.Profile.Name]; isTwice {
@@ -141,7 +148,11 @@ func (s *Set) checkTogether() {
 		}
 		files[p.Profile.Name] = p.Source.File
 	}
-	clear(files)
+}
+
+// checkProjects reports projects that two files declare, or that the database would refuse with their defaults.
+func (s *Set) checkProjects() {
+	files := map[string]string{}
 	for i, p := range s.declaration.Projects {
 		if err := p.Check(); err != nil {
 			s.problems = append(s.problems, s.locatedError(fmt.Sprintf("projects[%d]", i), err))
@@ -154,6 +165,7 @@ func (s *Set) checkTogether() {
 	}
 }
 
+// locatedError describes an error of an item where the field that it names stands in its file.
 func (s *Set) locatedError(path string, err error) string {
 	var refused *fault.Error
 	if !errors.As(err, &refused) {
@@ -186,9 +198,11 @@ func (s *Set) problemAt(path, text string) string {
 	if err != nil {
 		return text
 	}
+	// A profile is a file of its own: its path begins at the top of it.
 	if list == "profiles" {
 		return s.Profiles[i].problemAt(rest, text)
 	}
+	// The item has another index in its file than among those of all files.
 	at := s.placesOf(list)[i]
 	f := s.poolSources[at.fileIndex]
 	return f.file.Problem(fmt.Sprintf("%s[%d]%s", list, at.itemIndex, rest), text).InFile(f.name)

@@ -20,6 +20,7 @@ type keyTurn struct {
 }
 
 func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
+	// The times of keys are the database's: this machine's clock may be off.
 	if err := d.Store.ReadClock(ctx); err != nil {
 		return Finding{}, err
 	}
@@ -44,6 +45,7 @@ func judgeKeys(keys []keyTurn) Finding {
 	for i, k := range keys {
 		if k.State == "signing" {
 			signing = &keys[i]
+			// The keys come in the order of their turns: the first after the current one is the next.
 		} else if next == nil {
 			next = &keys[i]
 		}
@@ -74,6 +76,7 @@ func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {
 			names = append(names, fmt.Sprintf("%s (%d)", i.Name, i.Violations))
 		}
 	}
+	// The number says that the view was read: none at all would look as good.
 	if names == nil {
 		return goodFinding("all %d hold", len(all)), nil
 	}
@@ -92,6 +95,7 @@ func (d Doctor) checkPartitions(ctx context.Context) (Finding, error) {
 // judgePartitions takes the tables whose partitions end first, first.
 func judgePartitions(tables []opsview.Partition) Finding {
 	const do = "start a worker, or look for \"failing\" of its loop history in its log"
+	// The least of all tables: the first that ends is the first whose rows fall into the default partition.
 	ahead := int32(math.MaxInt32)
 	for _, t := range tables {
 		switch {

@@ -29,6 +29,7 @@ func judgeDrains(drains []opsview.Drain) Finding {
 	age := oldest.Age.Round(time.Minute)
 	says := fmt.Sprintf("%d drains are kept; the oldest is of %s %s, by %s, %s ago, and %d game servers obey it",
 		len(drains), oldest.Target, oldest.Value, oldest.Actor, timetext.Brief(age), oldest.Instances)
+	// The drain outlives restarts of the game servers: nothing ends it but an operator.
 	if age >= oldDrain {
 		return warningFinding("director fleet drains; end those that nobody needs: director fleet undrain, "+
 			"director agents undrain", "%s", says)

@@ -92,7 +92,8 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 	// Stable: among findings of one state, the first of checkups stays the first to fix.
 	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return severityOf(b.State) - severityOf(a.State) })
 	worst := found.Checks[0]
-	if found.State = worst.State; worst.State != OK {
+	found.State = worst.State
+	if worst.State != OK {
 		found.First = worst.Check + ": " + worst.Do
 	}
 	return found

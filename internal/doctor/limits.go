@@ -21,6 +21,7 @@ func judgeLimits(l opsview.PoolLimit) Finding {
 		ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
 	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; " +
 		"then director pools limit"
+	// The limit that is used up first stops all pools.
 	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
 	case share >= 1:
 		return failureFinding(do, "%s: no more start", says)

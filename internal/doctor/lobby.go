@@ -36,6 +36,7 @@ func (r lobbySums) judge() Finding {
 		r.Rooms)
 	served := r.Renewed != nil && *r.Renewed <= r.Lease
 	switch {
+	// Sessions without a replica are players that were cut off.
 	case !served && r.Connected+r.Suspended > 0:
 		return failureFinding("start 'director serve' with DIRECTOR_REALTIME_ADDR, or check its log",
 			"%s, and no replica serves them", says)

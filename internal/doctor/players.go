@@ -54,12 +54,14 @@ func judgeRefusals(most []denialLine) Finding {
 		m.Everyone, m.Seated, m.Code, m.Call, place, m.Detail)
 	do := "SELECT * FROM ops.refusals ORDER BY last_at DESC LIMIT 50; then see the section of the code"
 	section := ""
+	// Three codes for one cause: no server takes players there.
 	if slices.Contains([]string{"no_capacity", "mode_unknown", "region_unknown"}, m.Code) {
 		do = "start game servers for it, or undrain some: SELECT * FROM ops.capacity"
 		section = "Players get 409 no_capacity"
 	}
 	found := goodFinding("%s", says)
 	switch share := float64(m.Everyone) / float64(m.Everyone+m.Seated); {
+	// Both are asked: half of two players is no outage, and ten of ten thousand are none either.
 	case m.Everyone >= 10 && share >= 0.5:
 		found = failureFinding(do, "%s", says).inSection(section)
 	case m.Everyone >= 3 && share >= 0.05:
@@ -83,6 +85,7 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 		if err != nil {
 			return Finding{}, err
 		}
+		// As worstOf, but a survey may fail.
 		if found := judgeTickets(queueLine(q), survey); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
@@ -107,6 +110,7 @@ func judgeTickets(q queueLine, s explainer.Survey) Finding {
 		says += fmt.Sprintf("; %d of them can be in no match, mostly of profile %s: %s (%d)", lacking,
 			profileName(l.Profile), l.Why, l.Tickets)
 		const do = "director explain ticket ID; then mend the client that sends such tickets, or the profile"
+		// A fifth of the queue, but not of a queue of a few: one client with a mistake is no failure of the game.
 		if lacking >= 5 && lacking*5 >= s.Tickets {
 			return failureFinding(do, "%s", says)
 		}

@@ -34,6 +34,7 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 			"the director's tables are not there; this build needs version %d", latest), nil
 	case version < latest:
 		return failureFinding("director migrate up", "at version %d, and this build needs %d", version, latest), nil
+	// As during an upgrade: the release before runs on the schema of the next.
 	case version > latest:
 		return warningFinding("use the director of the newer release",
 			"at version %d, newer than this build's %d: supported for one release", version, latest), nil
@@ -87,6 +88,7 @@ func (d Doctor) checkConnections(ctx context.Context) (Finding, error) {
 	return judgeConnections(int(v.Used), int(v.Most)), nil
 }
 
+// judgeConnections leaves room to act: at the limit Postgres refuses doctor as well.
 func judgeConnections(used, most int) Finding {
 	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM " +
 		"pg_stat_activity GROUP BY 1 shows their programs"

@@ -124,6 +124,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		}
 		return provider.Observation{}, provider.Fail(kind, "deploy", err)
 	}
+	// The allocator may repeat what was sent in its message.
 	secrets := slices.Collect(maps.Values(s.Env))
 	switch {
 	case a.Status == http.StatusOK:
@@ -144,6 +145,7 @@ func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 	if err := s.Check(); err != nil {
 		return allocation{}, err
 	}
+	// The name becomes the value of a label selector, and of paths in Check.
 	if s.Version != "" || !validName(s.App) {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy",
 			errors.New("app must be the name of a fleet, and version empty"))

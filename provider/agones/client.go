@@ -57,6 +57,7 @@ func answerError(kind provider.Kind, op string, a httpcall.Answer, secrets []str
 // newClient returns a client that trusts one authority, and shows a certificate if there is one.
 func newClient(address, ca, cert, key string) (client, error) {
 	u, err := url.Parse(address)
+	// In plain text anybody on the way could read the token of Kubernetes, and take servers.
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return client{}, errors.New("the URL is not https://host")
 	}
@@ -98,6 +99,7 @@ func (c client) authorization() (http.Header, error) {
 		return nil, err
 	}
 	token := strings.TrimSpace(string(text))
+	// It becomes a header: a line break in it would begin another one.
 	if token == "" || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, fmt.Errorf("%s holds no token", c.tokenFile)

@@ -67,6 +67,7 @@ func (g gameServer) observationOf() (provider.Observation, error) {
 	}
 	var inside []provider.Port
 	for _, port := range g.Spec.Ports {
+		// Out of range it is no port that a server could bind: it is left out.
 		if port.Container >= 0 && port.Container <= math.MaxUint16 {
 			inside = append(inside, provider.Port{Name: port.Name, Internal: uint16(port.Container),
 				Protocol: provider.Protocol(strings.ToLower(port.Protocol))})
@@ -159,6 +160,7 @@ func decodePage(body []byte) (provider.Page, error) {
 		if err != nil {
 			return provider.Page{}, err
 		}
+		// A server that went back to its fleet is nobody's deployment; it still has the labels of the last one.
 		if o.Phase == provider.PhaseGone {
 			page.Skipped++
 			continue

@@ -91,6 +91,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	switch {
 	case err != nil:
 		return err
+	// Deleted by its name, the server of another deployment would end.
 	case !ok || g.tagOf() != tag || g.wasReturned():
 		return provider.Fail(provider.Gone, "stop",
 			fmt.Errorf("game server %s is not this deployment's any more", name))
@@ -119,6 +120,7 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 		return provider.Fail(provider.Permanent, "check",
 			errors.New("app must be the name of a fleet, and version empty"))
 	}
+	// Any answer will do: the handshake has tried the certificates.
 	if _, _, err := p.allocator.exchange(ctx, p.callTimeout, http.MethodGet, "/", nil, nil); err != nil {
 		return provider.Fail(provider.Transient, "check", fmt.Errorf("the allocator: %w", err))
 	}
@@ -153,6 +155,7 @@ func (p *Provider) askKubernetes(ctx context.Context, op, method, path string, q
 		return httpcall.Answer{}, provider.Fail(provider.Transient, op, err)
 	}
 	if a.Status == http.StatusTooManyRequests {
+		// At least a second where the answer does not say, and five minutes at most.
 		seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
 		after := time.Duration(min(max(seconds, 1), 300)) * time.Second
 		return httpcall.Answer{}, &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: after,
@@ -181,6 +184,7 @@ func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServe
 	case a.Status != http.StatusOK:
 		return gameServer{}, false, failRead(op, a)
 	}
+	// A proxy may answer 200 with a page of its own.
 	if err := json.Unmarshal(a.Body, &g); err != nil || g.Metadata.Name != name {
 		return gameServer{}, false, provider.Fail(provider.Transient, op,
 			errors.New("the answer is not this game server"))

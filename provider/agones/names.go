@@ -27,6 +27,7 @@ func refOf(name string, tag provider.Tag) provider.Ref { return provider.Ref(nam
 
 // parseRef returns the parts of a ref.
 func parseRef(ref provider.Ref) (name string, tag provider.Tag, ok bool) {
+	// A ref comes from a row, or from a game server that registers: it may be anything.
 	name, text, _ := strings.Cut(string(ref), "/")
 	tag = provider.Tag(text)
 	return name, tag, validName(name) && tag.Valid()

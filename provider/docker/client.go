@@ -31,6 +31,7 @@ func (p *Provider) callEngine(ctx context.Context, k call) (httpcall.Answer, err
 	return p.exchangeOnce(ctx, k, e.pathPrefix)
 }
 
+// exchangeOnce makes a call below a prefix, the version of the API; "" before that is known.
 func (p *Provider) exchangeOnce(ctx context.Context, k call, prefix string) (httpcall.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
@@ -93,6 +94,7 @@ func (p *Provider) reachEngine(ctx context.Context, op string) (engine, error) {
 func (p *Provider) readJSON(ctx context.Context, path string, to any) error {
 	a, err := p.exchangeOnce(ctx, call{op: "read", method: http.MethodGet, path: path}, "")
 	if err != nil {
+		// Without the kind and the operation, which reachEngine adds for its caller.
 		return errors.Unwrap(err)
 	}
 	if a.Status != http.StatusOK {

@@ -61,6 +61,7 @@ func dialEngine(host string) (*http.Transport, string, error) {
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", u.Path)
 		}
+		// A URL needs a host; on a socket its name means nothing.
 		return t, "http://docker", nil
 	case err == nil && u.Scheme == "tcp" && u.Hostname() != "" && u.Port() != "" && u.Path == "" && u.User == nil:
 		return t, "http://" + u.Host, nil

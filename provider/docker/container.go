@@ -119,6 +119,7 @@ func numberPorts(ports []provider.Port) []provider.Port {
 // Edgegap read them. What players dial is not known before the start, so external ports are those of the container
 // there.
 func (p *Provider) environOf(env provider.Env, ports []provider.Port) []string {
+	// A Spec may have no environment.
 	all := maps.Clone(env)
 	if all == nil {
 		all = provider.Env{}
@@ -237,6 +238,7 @@ func phaseOf(status string) provider.Phase {
 // endText returns how the container ended.
 func (c container) endText() string {
 	text := fmt.Sprintf("exit status %d", c.State.ExitCode)
+	// Its exit status alone, 137, would look like a SIGKILL from somebody.
 	if c.State.OOMKilled {
 		text += ", out of memory"
 	}

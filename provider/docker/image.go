@@ -26,6 +26,7 @@ func (p *Provider) isAllowed(image string) bool {
 	if !reference.MatchString(image) || strings.Contains(image, "..") {
 		return false
 	}
+	// An entry without a tag allows all tags of its repository.
 	for _, entry := range p.cfg.Images {
 		if entry == image || entry == repositoryOf(image) {
 			return true

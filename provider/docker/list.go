@@ -77,6 +77,7 @@ func (p *Provider) addRunning(page *provider.Page, e listed) {
 }
 
 func (e listed) publishedPort(key string) string {
+	// The engine lists a port once for each address, and without a public port where it is only exposed.
 	for _, port := range e.Ports {
 		if fmt.Sprintf("%d/%s", port.PrivatePort, port.Type) == key && port.PublicPort != 0 {
 			return strconv.Itoa(int(port.PublicPort))

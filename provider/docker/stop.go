@@ -29,12 +29,14 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 	case c.State.Status == stateCreated:
 		return p.removeContainer(ctx, nameOf(tag))
 	}
+	// Since its start: a signal of an earlier run says nothing about this one.
 	terminated, found, err := p.lastSignal(ctx, tag, c.State.StartedAt)
 	switch {
 	case err != nil:
 		return err
 	case !found:
 		return p.terminateContainer(ctx, tag, grace)
+	// The engine that was to kill it after the grace has forgotten that.
 	case time.Since(terminated) > grace+killAfter:
 		return p.killContainer(ctx, tag)
 	default:

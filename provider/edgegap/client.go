@@ -66,6 +66,7 @@ func (c *client) callAPI(ctx context.Context, k call) (answer, error) {
 		}
 		return answer{}, provider.Fail(kind, k.op, errors.New(httpcall.Scrub(err.Error(), []string{c.secretKey()})))
 	}
+	// The whole class pauses: other calls of it would be refused as well.
 	if a.status == http.StatusTooManyRequests {
 		return answer{}, &provider.Error{Kind: provider.RateLimited, Op: k.op,
 			RetryAfter: k.class.beginPause(a.retryAfter),
@@ -101,6 +102,7 @@ func (a answer) requestID() provider.Ref {
 	var v struct {
 		ID string `json:"request_id"`
 	}
+	// The id becomes a part of paths.
 	if json.Unmarshal(a.body, &v) != nil || !validRef(v.ID) {
 		return ""
 	}
@@ -157,6 +159,7 @@ func (a answer) readError(op string) error {
 
 // parseRetryAfter reads seconds or an HTTP date.
 func parseRetryAfter(value string, now time.Time) time.Duration {
+	// Bounded before it is multiplied: a large number would overflow.
 	if seconds, err := strconv.Atoi(value); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, 3600)) * time.Second
 	}

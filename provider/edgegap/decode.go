@@ -71,11 +71,13 @@ func (s status) observationOf() (provider.Observation, error) {
 // scrubTo returns a text without control characters, of n bytes at most.
 func scrubTo(s string, n int) string {
 	s = httpcall.Scrub(s, nil)
+	// The cut may lie within a character.
 	return strings.ToValidUTF8(s[:min(len(s), n)], "")
 }
 
 // phaseOf returns the phase and the API's word for it.
 func (s status) phaseOf() (phase provider.Phase, raw string) {
+	// The API writes Status.READY.
 	raw = strings.ToUpper(strings.TrimPrefix(scrubTo(s.Current, 40), "Status."))
 	switch {
 	case raw == "TERMINATED":
@@ -188,6 +190,7 @@ func (p *ports) take(byName map[string]port) error {
 	}
 	*p = nil
 	for name, one := range byName {
+		// Names are stored, and numbers must fit a port.
 		if name == "" || len(name) > maxText || !isPort(one.Internal) || !isPort(one.External) {
 			return fmt.Errorf("port %.40q is %d outside and %d inside", name, one.External, one.Internal)
 		}
@@ -227,6 +230,7 @@ func parseTime(word string) (time.Time, error) {
 
 // validRef reports whether a request id may be part of a path.
 func validRef(id string) bool {
+	// A slash or a dot could lead to another resource of the API.
 	return id != "" && len(id) <= provider.MaxRefBytes && !strings.ContainsFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})

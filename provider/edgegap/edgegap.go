@@ -79,6 +79,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if err := ctx.Err(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
+	// No deployment can have it: there is nothing to ask.
 	if !validRef(string(ref)) {
 		return absent, nil
 	}
@@ -135,6 +136,7 @@ func (p *Provider) readPage(ctx context.Context, op, filter string, tags []strin
 	number := 1
 	if cursor != "" {
 		var err error
+		// A cursor that List did not return is a mistake of the caller.
 		if number, err = strconv.Atoi(cursor); err != nil || number < 1 {
 			return provider.Page{}, provider.Fail(provider.Permanent, op, fmt.Errorf("%.20q is no cursor", cursor))
 		}

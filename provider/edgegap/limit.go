@@ -23,6 +23,7 @@ type class struct {
 	state   *pausing
 }
 
+// pausing is behind a pointer, since classes are copied.
 type pausing struct {
 	mu sync.Mutex
 
@@ -71,6 +72,7 @@ func (c class) beginPause(after time.Duration) time.Duration {
 	after = min(after, maxPause)
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
+	// An earlier answer may have asked for a longer pause.
 	if until := time.Now().Add(after); until.After(c.state.pausedUntil) {
 		c.state.pausedUntil = until
 	}

@@ -77,12 +77,14 @@ type bench struct {
 	provider provider.Provider
 }
 
+// spec returns a server with a tag of its own, so that no test finds that of another.
 func (b *bench) spec() provider.Spec {
 	s := b.engine.Spec
 	s.Tag, s.Owner = provider.NewTag(), b.engine.Owner
 	return s
 }
 
+// deploy requires what a caller stores: a ref, within its bound.
 func (b *bench) deploy(s provider.Spec) provider.Observation {
 	b.t.Helper()
 	o, err := b.provider.Deploy(b.t.Context(), s)
@@ -116,6 +118,7 @@ func (b *bench) awaitEnd(ref provider.Ref) {
 	})
 }
 
+// until polls: the interface has no call that waits for a change.
 func (b *bench) until(what string, ok func() bool) {
 	b.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -131,6 +134,7 @@ func (b *bench) until(what string, ok func() bool) {
 	}
 }
 
+// find requires that each deployment that was found has the tag.
 func (b *bench) find(p provider.Provider, tag provider.Tag) []provider.Observation {
 	b.t.Helper()
 	found, err := p.Find(b.t.Context(), b.engine.Owner, tag)
@@ -206,6 +210,7 @@ func testReady(b *bench) {
 func testTwoDeploys(b *bench) {
 	s := b.spec()
 	first, second := b.deploy(s), b.deploy(s)
+	// The tag is the server's name: a second call finds the first server.
 	if b.provider.Capabilities().NativeNames {
 		require.Equal(b.t, first.Ref, second.Ref)
 		require.Len(b.t, b.find(b.provider, s.Tag), 1)
@@ -241,12 +246,14 @@ func testStop(b *bench) {
 	ref := b.deploy(b.spec()).Ref
 	b.await(ref, provider.PhaseReady)
 	other := b.deploy(b.spec()).Ref
+	// Repeated, as by a worker whose answers were lost: success, or that there is nothing to stop.
 	for range 3 {
 		if err := b.provider.Stop(b.t.Context(), ref, grace); err != nil {
 			require.Equal(b.t, provider.Gone, provider.KindOf(err), "%v", err)
 		}
 	}
 	b.awaitEnd(ref)
+	// By another process, which has nothing in memory.
 	err := b.engine.New(b.t).Stop(b.t.Context(), ref, grace)
 	require.Equal(b.t, provider.Gone, provider.KindOf(err), "%v", err)
 	b.await(other, provider.PhaseReady)
@@ -311,6 +318,7 @@ func testSlow(b *bench) {
 	_, err := b.provider.Deploy(ctx, s)
 	require.Error(b.t, err)
 	require.Contains(b.t, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
+	// Ambiguous says that the request may have arrived: then a server may be found, or none.
 	sent := provider.KindOf(err) == provider.Ambiguous
 	ctx, cancel = context.WithTimeout(b.t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -344,6 +352,7 @@ func testConcurrent(b *bench) {
 		}
 	}
 	parallel(n, func(i int) {
+		// By another provider than the one that deployed it, as another process has.
 		found, err := workers[(i+1)%len(workers)].Find(b.t.Context(), b.engine.Owner, specs[i].Tag)
 		if err == nil && (len(found) != 1 || found[0].Ref != refs[i]) {
 			err = fmt.Errorf("found %v instead of %s", found, refs[i])
@@ -372,6 +381,7 @@ func testRefused(b *bench) {
 		"env":   func(s *provider.Spec) { s.Env = provider.Env{"A=B": secret} },
 	} {
 		s := b.spec()
+		// A value of the environment must be in no error, whatever was refused.
 		s.Env = provider.Env{"FLEET_TOKEN": secret}
 		spoil(&s)
 		_, err := b.provider.Deploy(b.t.Context(), s)

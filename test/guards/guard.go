@@ -30,6 +30,7 @@ func readGuards(file string) ([]Guard, error) {
 	if err := yaml.UnmarshalWithOptions(text, &guards, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	// The parser refuses unknown fields, and accepts that some are missing.
 	for i, g := range guards {
 		if g.Name == "" || g.File == "" || g.Remove == "" || g.Package == "" || len(g.Tests) == 0 {
 			return nil, fmt.Errorf("%s: guard %d (%s) needs name, file, remove, package and tests", file, i+1, g.Name)
@@ -65,6 +66,7 @@ func (g *Guard) missingTest(root string) (string, error) {
 		}
 		all.Write(text)
 	}
+	// Its name may have changed since the guard was listed.
 	for _, test := range g.Tests {
 		if !regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(test) + `\(`).MatchString(all.String()) {
 			return test, nil

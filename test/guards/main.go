@@ -39,6 +39,7 @@ func run(out io.Writer) error {
 func tryAll(ctx context.Context, out io.Writer, guards []Guard) error {
 	checked, unnoticed := map[string]bool{}, 0
 	for _, g := range guards {
+		// Once for each package: a test that fails anyhow would notice every guard.
 		if !checked[g.Package] {
 			checked[g.Package] = true
 			if err := checkTests(ctx, ".", g.Package, guards); err != nil {

@@ -43,6 +43,7 @@ func (g *Guard) try(ctx context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The overlay replaces the file for this build alone: the working tree stays as it is.
 	failed, output, err := runTests(ctx, root, g.Package, g.Tests, "-overlay", overlay)
 	if err != nil && len(failed) == 0 {
 		return nil, fmt.Errorf("no test ran without the guard: %w\n%s", err, output)
@@ -84,6 +85,7 @@ func runTests(ctx context.Context, root, pkg string, tests []string,
 	for _, m := range failedTest.FindAllStringSubmatch(out.String(), -1) {
 		failed = append(failed, m[1])
 	}
+	// A guard against waiting for ever is noticed by a test that hangs; go test does not say which.
 	if err != nil && len(failed) == 0 && strings.Contains(out.String(), "panic: test timed out") {
 		failed = append(failed, tests[0])
 	}

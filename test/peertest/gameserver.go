@@ -49,7 +49,7 @@ func (r *Rig) sidecar(addr, healthWithin string, directors ...string) *rigtest.P
 	process := r.Installation.StartProcess("sidecar", "--sidecar-addr", addr, "--sidecar-instance-id", "a", "--sidecar-heartbeat",
 		"100ms",
 		"--sidecar-health-within", healthWithin, "--sidecar-director", strings.Join(directors, ","))
-	ctx, cancel := context.WithTimeout(r.T.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.T.Context(), peerTimeout)
 	defer cancel()
 	require.NoError(r.T, process.Process.AwaitReady(ctx, "http://"+addr+"/status"))
 	return process

@@ -34,6 +34,7 @@ func (i *impostor) flood(contentType, piece string) http.HandlerFunc {
 				break
 			}
 		}
+		// The largest of all answers, whichever connection ends last.
 		for old := i.longest.Load(); written > old && !i.longest.CompareAndSwap(old, written); old = i.longest.Load() {
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// patience bounds what a peer has to see, on a machine that runs all tests at once.
-const patience = time.Minute
+// peerTimeout bounds what a peer has to see, on a machine that runs all tests at once.
+const peerTimeout = time.Minute
 
 // Peer runs the steps of one client.
 type Peer interface {
@@ -76,6 +76,7 @@ func (r *Rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
 		FleetToken: rigtest.FleetToken,
 	})
 	require.NoError(r.T, err)
+	// With a context of its own: that of the test has ended by then.
 	r.T.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -133,6 +134,7 @@ func try[T any](r *Rig, step string, args object) (value T, failed *failure) {
 		Error *failure
 	}
 	r.peer.Step(r.T, object{"step": step, "args": args}, &answer)
+	// An error has no value.
 	if answer.Error == nil {
 		require.NoError(r.T, json.Unmarshal(answer.Value, &value), "%s", answer.Value)
 	}
@@ -150,7 +152,8 @@ func ask[T any](r *Rig, step string, args object) T {
 // until asks for a value until it is as a test wants it, and returns that.
 func until[T any](r *Rig, step string, args object, holds func(T) bool) (value T) {
 	r.T.Helper()
-	for end := time.Now().Add(patience); ; rigtest.PauseFor(r.T.Context(), 10*time.Millisecond) {
+	// A peer answers steps one by one: the test polls, since it cannot be called back.
+	for end := time.Now().Add(peerTimeout); ; rigtest.PauseFor(r.T.Context(), 10*time.Millisecond) {
 		if value = ask[T](r, step, args); holds(value) {
 			return value
 		}

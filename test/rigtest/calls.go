@@ -64,6 +64,7 @@ func (r *Rig) CallJSON(ctx context.Context, method, url string, header http.Head
 		return 0, nil, errors.Join(ErrNoAnswer, err)
 	}
 	defer func() { _ = res.Body.Close() }()
+	// A replica that is killed may have sent the status, and not the answer.
 	data, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {
 		return 0, nil, errors.Join(ErrNoAnswer, err)
@@ -121,6 +122,7 @@ func (r *Rig) PlayUntilDone(ctx context.Context, sub, path string, body Fields) 
 		switch {
 		case status == http.StatusOK || status == http.StatusCreated:
 			return answer
+		// A caller does not repeat what was refused for good.
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
 			r.T.Errorf("%s of %s answered %d: %v", path, sub, status, answer)
 			return nil

@@ -64,6 +64,7 @@ func (c *Crowd) EndAll() {
 func (c *Crowd) AddGuest(url, room string) *Guest {
 	c.Rig.T.Helper()
 	g := &Guest{crowd: c, Sub: fmt.Sprint("guest-", len(c.Guests)), Room: room}
+	// First its own listener, then the others, as a client that knows several.
 	others := slices.DeleteFunc(slices.Clone(c.reconnectURLs), func(u string) bool { return u == url })
 	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
@@ -101,6 +102,7 @@ func (g *Guest) noteEvent(event lobby.Event) {
 	case lobby.Disconnected:
 		g.CloseCodes, g.ClosedAt = append(g.CloseCodes, websocket.CloseStatus(e.Err)), append(g.ClosedAt, time.Now())
 	case lobby.Connected:
+		// Only a first connection begins a session: what a guest has survives a replica.
 		if !e.Resumed && len(g.CloseCodes) > 0 {
 			g.crowd.Rig.T.Errorf("%s was not resumed", g.Sub)
 		}
@@ -123,6 +125,7 @@ func (g *Guest) runLoop() {
 		switch {
 		case err == nil:
 			g.AckedCount.Add(1)
+		// It may have counted: CountIn takes it as a range.
 		case errors.Is(err, lobby.ErrUncertain) || lobby.CodeOf(err) == "unavailable":
 			g.UnknownCount.Add(1)
 		default:
@@ -135,6 +138,7 @@ func (g *Guest) runLoop() {
 
 // IncrementOnce increments the counter of the guest's room, and waits for the answer also when the loop is to end.
 func (g *Guest) IncrementOnce() error {
+	// Cut off, its outcome would not be known, and CountIn would have a wider range.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 30*time.Second)
 	defer cancel()
 	began := time.Now()
@@ -164,7 +168,9 @@ func (c *Crowd) CountIn(room string) int {
 		}
 	}
 	n := QueryOne[int](c.Rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
+	// Less than this would be an answer that did not last.
 	require.GreaterOrEqual(c.Rig.T, n, int(acked), "acknowledged increments of %s", room)
+	// More than this would be an increment that was done twice.
 	require.LessOrEqual(c.Rig.T, n, int(acked+unknown), "increments of %s", room)
 	return n
 }

@@ -42,10 +42,12 @@ func (c *Conns) NextConn() *grpc.ClientConn {
 // use.
 func (c *Conns) RetryCall(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	for {
+		// A frozen replica holds a call up: the next one is asked after this.
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := ask(call, c.NextConn())
 		cancel()
 		switch status.Code(err) {
+		// What a client repeats: nothing was decided, or the replica is gone.
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
 		default:
 			return err

@@ -41,6 +41,7 @@ func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
 func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
 	body any) (status int, cause string, data json.RawMessage) {
 	var text []byte
+	// A call without a body must not have one: null would be one.
 	if body != nil {
 		text, _ = json.Marshal(body)
 	}

@@ -54,6 +54,7 @@ func NewRig(t *testing.T, bin string, settings ...string) *Rig {
 func NewOf(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
 	r := onCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
+	// Not by this tree: the schema is that of the binary's release.
 	r.RunCommand("migrate", "up")
 	return r
 }
@@ -77,6 +78,7 @@ func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 		"DIRECTOR_AUTH_JWKS=" + r.PlayerLogin.Set,
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
+	// A pool of the test's own: it looks at the database whatever becomes of the processes.
 	var err error
 	r.SQLPool, err = pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
@@ -139,6 +141,7 @@ func (r *Rig) StartProcess(args ...string) *Process {
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() {
 		p.Kill()
+		// The end of the log says most, and a test has many processes.
 		if r.T.Failed() {
 			text, _ := os.ReadFile(filepath.Join(r.logsDir, p.Name()+".log"))
 			r.T.Logf("%v:\n%s", args, text[max(0, len(text)-4000):])

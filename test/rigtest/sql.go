@@ -19,6 +19,7 @@ func (r *Rig) ExecSQL(sql string, args ...any) {
 // QueryOne returns the one value of a query.
 func QueryOne[V any](r *Rig, sql string, args ...any) (v V) {
 	r.T.Helper()
+	// Also in cleanups, when the context of the test has ended.
 	require.NoError(r.T, r.SQLPool.QueryRow(context.WithoutCancel(r.T.Context()), sql, args...).Scan(&v), sql)
 	return v
 }
@@ -27,6 +28,7 @@ func QueryOne[V any](r *Rig, sql string, args ...any) (v V) {
 func (r *Rig) AwaitTrue(condition string, args ...any) {
 	r.T.Helper()
 	var holds bool
+	// An error counts as not yet: the fault may be that Postgres is restarting.
 	require.Eventually(r.T, func() bool {
 		return r.SQLPool.QueryRow(r.T.Context(), condition, args...).Scan(&holds) == nil && holds
 	}, time.Minute, 20*time.Millisecond, condition)

@@ -40,6 +40,7 @@ const (
 func FromError(err error) (c Cause, known bool) {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		c, known = ofState(pg.Code)
+		// On one line: the words stand in lists and in the log.
 		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)
 		c.PublicWords = fmt.Sprintf("%s (SQLSTATE %s)", c.PublicWords, pg.Code)
 		return c, known
@@ -124,6 +125,7 @@ func ofState(code string) (Cause, bool) {
 	if c, ok := states[code]; ok {
 		return c, true
 	}
+	// A class has a remedy only where it is the same for all of its codes.
 	if c, ok := states[code[:min(2, len(code))]]; ok {
 		return c, true
 	}
@@ -167,6 +169,7 @@ func ofNetwork(err error) (Cause, bool) {
 	return Cause{Words: words, PublicWords: words, Do: do, Section: unavailableSection}, true
 }
 
+// noSuchHost tells a wrong name from a resolver that fails.
 func noSuchHost(dns *net.DNSError) string {
 	if dns.IsNotFound {
 		return "there is no such host"
@@ -174,6 +177,7 @@ func noSuchHost(dns *net.DNSError) string {
 	return "the resolver does not answer"
 }
 
+// isTLS reports whether the handshake failed, by the types that crypto/tls and crypto/x509 have for that.
 func isTLS(err error) bool {
 	var (
 		verify  *tls.CertificateVerificationError
@@ -190,6 +194,7 @@ func isTLS(err error) bool {
 // refusedTLS is what pgconn says of a server without TLS, in an error without a type.
 const refusedTLS = "server refused TLS connection"
 
+// tlsWords says what the handshake failed at, without the names in the certificate.
 func tlsWords(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError

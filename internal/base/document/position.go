@@ -39,6 +39,7 @@ func (p Positions) Has(path string) bool { _, has := p[path]; return has }
 
 // At returns the position of a value, or of the closest value around one that is missing.
 func (p Positions) At(path string) Position {
+	// Outwards: a field that is missing has the position of the mapping that lacks it.
 	for path != "" {
 		if at, ok := p[path]; ok {
 			return at
@@ -84,6 +85,7 @@ func (p Positions) addNode(path string, n ast.Node) {
 		for i, v := range n.Values {
 			p.addNode(fmt.Sprintf("%s[%d]", path, i), v)
 		}
+	// The path is that of the value; the anchor only names it.
 	case *ast.AnchorNode:
 		p.addNode(path, n.Value)
 	default: // it holds nothing
@@ -92,6 +94,7 @@ func (p Positions) addNode(path string, n ast.Node) {
 
 func (p Positions) addValue(path string, v *ast.MappingValueNode) {
 	key := v.Key.GetToken().Value
+	// A key at the top has no path before it.
 	if path != "" {
 		key = path + "." + key
 	}

@@ -42,6 +42,7 @@ func (l Limits) Text(document []byte) (string, error) {
 // badByte returns the offset of the first byte that is not text in UTF-8; the length of the text if there is none.
 func badByte(text string) int {
 	for i, c := range text {
+		// It is valid UTF-8, and Postgres stores no text with it.
 		if c == 0 {
 			return i
 		}
@@ -65,6 +66,7 @@ func (l Limits) YAML(text string) (ast.Node, error) {
 	var only ast.Node
 	for _, doc := range file.Docs {
 		switch {
+		// Nothing stands between two separators, as after a last one.
 		case doc.Body == nil:
 		case only != nil:
 			return nil, RefuseAt(doc.Body, "this begins a second document: one is allowed")
@@ -111,6 +113,7 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType, token.DirectiveType:
+			// A few lines of aliases of aliases expand to gigabytes.
 			if !l.Aliases {
 				return refuseAtLine(at.Line, at.Column, "%q is not allowed: write the value out", t.Value)
 			}
@@ -121,6 +124,7 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 			brackets--
 		case token.SequenceEntryType:
 			marks++
+		// A comma: the marks before it belong to the value that it ends.
 		case token.CollectEntryType:
 			marks = 0
 		default: // the other tokens do not nest

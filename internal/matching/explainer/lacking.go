@@ -64,6 +64,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 			return s, err
 		}
 		for _, c := range page {
+			// Asked only when there is another one: a queue of just so many tickets was read in full.
 			if s.Tickets == min(r.Options.MaxCandidates, surveyed) {
 				s.Partial = true
 				return s.sortedBy(groups), nil
@@ -120,6 +121,7 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	}
 	all := surveyedProfiles{}
 	for i, info := range live {
+		// Without its rules, but known: a ticket that names it does not name a profile that does not exist.
 		if i >= maxLooked {
 			all[info.Name] = surveyedProfile{}
 			continue
@@ -151,6 +153,7 @@ func (all surveyedProfiles) lackOf(t *match.Ticket) (first Lacking) {
 		if why == "" {
 			return Lacking{}
 		}
+		// The report names the profile that the ticket names first.
 		if i == 0 {
 			first = Lacking{Profile: name, Why: why}
 		}

@@ -35,6 +35,7 @@ func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
 	return m, err
 }
 
+// inUTC converts a time that may be missing.
 func inUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

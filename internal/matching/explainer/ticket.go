@@ -43,6 +43,7 @@ func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
 		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Options.Store.Now().UTC(), State: string(t.State),
 		Reason:  t.FinalReason,
 		MatchID: t.MatchID, Party: t.Party,
+		// in JSON a list, where nil would be null
 		Profiles: []explain.Profile{},
 	}
 }
@@ -170,9 +171,11 @@ func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 			if c.TicketID == q.Ticket.ID || !c.IsFree(q.Now) {
 				continue
 			}
-			if read++; read > r.Options.MaxCandidates {
+			// Asked only when there is another one: a queue of just so many tickets was read in full.
+			if read == r.Options.MaxCandidates {
 				return true, nil
 			}
+			read++
 			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
 				e.Compare(t)
 			}
@@ -188,23 +191,33 @@ const (
 	maxLooked = 200
 )
 
-// askedProfiles returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a
-// pool: first those whose pool admits it. left names further profiles whose pool admits it.
+// askedProfiles returns the profiles that a ticket asks for, or for one that asks for none those with a pool, and the
+// names of those that are left out.
 func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
 	if len(t.Profiles) > 0 {
-		for i, name := range t.Profiles {
-			if i >= maxProfiles {
-				left = append(left, name)
-				continue
-			}
-			a, err := r.readProfile(ctx, name)
-			if err != nil {
-				return nil, nil, err
-			}
-			asked = append(asked, a)
-		}
-		return asked, left, nil
+		return r.namedProfiles(ctx, t.Profiles)
 	}
+	return r.poolProfiles(ctx, t)
+}
+
+func (r *Reader) namedProfiles(ctx context.Context, names []string) (asked []explain.Asked, left []string, err error) {
+	// A ticket of Open Match names profiles by tags, as many as it likes.
+	if len(names) > maxProfiles {
+		names, left = names[:maxProfiles], names[maxProfiles:]
+	}
+	for _, name := range names {
+		a, err := r.readProfile(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		asked = append(asked, a)
+	}
+	return asked, left, nil
+}
+
+// poolProfiles returns the profiles with a pool, first those whose pool admits the ticket. left names further ones whose
+// pool admits it.
+func (r *Reader) poolProfiles(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
 	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
 	if err != nil {
 		return nil, nil, err
@@ -225,6 +238,7 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 			left = append(left, a.Name)
 		}
 	}
+	// What keeps the ticket out of a pool is worth saying where there is room for it.
 	return append(asked, others[:min(len(others), maxProfiles-len(asked))]...), left, nil
 }
 

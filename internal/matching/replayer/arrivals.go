@@ -21,6 +21,7 @@ func (h *bySeen) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 func (h *bySeen) Less(i, j int) bool {
 	a, b := &(*h)[i], &(*h)[j]
+	// As the loop orders a page of the queue: a replay that adds the tickets in another order may decide otherwise.
 	if !a.SeenAt.Equal(b.SeenAt) {
 		return a.SeenAt.Before(b.SeenAt)
 	}
@@ -34,6 +35,7 @@ func (h *bySeen) Push(x any) { a, _ := x.(replay.Arrival); *h = append(*h, a) }
 
 func (h *bySeen) Pop() any {
 	last := (*h)[len(*h)-1]
+	// The array behind the heap stays, and would keep the ticket in memory.
 	(*h)[len(*h)-1] = replay.Arrival{}
 	*h = (*h)[:len(*h)-1]
 	return last
@@ -45,6 +47,7 @@ func (h *bySeen) Pop() any {
 func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
 	waiting, stopped := h.waitingArrivals, false
+	// release yields what was seen before a moment, or all for the zero time; false: the caller wants no more.
 	release := func(until time.Time) bool {
 		for len(late) > 0 && (until.IsZero() || late[0].SeenAt.Before(until)) {
 			a, _ := heap.Pop(&late).(replay.Arrival)
@@ -77,9 +80,11 @@ func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 		return err
 	})
 	switch {
+	// The caller wants no more, and an iterator must not yield to it again.
 	case stopped:
 	case err != nil:
 		yield(replay.Arrival{}, err)
+	// Those that were created after the last ticket of the history.
 	default:
 		for _, a := range waiting {
 			heap.Push(&late, a)

@@ -39,6 +39,7 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: laterTime(row.SeenAt, row.Created).UTC()}
 	a.Recorded = h.recordedMatch(row)
+	// A recorded match has the time at which its tickets left.
 	if a.Recorded == nil && row.Outcome != stillWaits {
 		a.LeftAt, a.Why = row.LeftAt.UTC(), leavingOf(row.Outcome)
 	}
@@ -74,6 +75,7 @@ func (h *history) recordedMatch(row query.ReplayTicketsRow) *replay.RecordedMatc
 // leavingOf converts the outcome of a ticket that the profile did not match.
 func leavingOf(outcome string) replay.Leaving {
 	switch outcome {
+	// By anything but a match that the profile began: see recordedMatch.
 	case "assigned":
 		return replay.Taken
 	case "declined":

@@ -11,7 +11,7 @@ import (
 
 const attributesSetting = "DIRECTOR_MATCH_HISTORY_ATTRIBUTES"
 
-// hash is the form of a value in a hashed history.
+// hash is the form of a value in a hashed history: 64 bits in hex, as package ticketbody writes them.
 var hash = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // needs are the attributes of a profile whose values a replay must know; for other attributes it is enough to know

@@ -25,6 +25,7 @@ type Store interface {
 
 // history reads the history of a profile.
 type history struct {
+	// of Past: the iterators of a replay are given none
 	ctx              context.Context
 	store            Store
 	pastRange        db.Past

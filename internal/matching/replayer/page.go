@@ -39,6 +39,7 @@ func WritePage(to io.Writer, r *replay.Report) error {
 			linePlot(r, "Tickets matched, by time", count, func(p replay.Point) float64 { return float64(p.Matched) }),
 		},
 	}
+	// Rules from a file have no version.
 	if r.Version > 0 {
 		p.Title = fmt.Sprintf("%s@%d", r.Profile, r.Version)
 	}

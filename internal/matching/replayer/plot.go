@@ -46,12 +46,15 @@ func newPlot(title string, most float64, unit func(float64) string) plot {
 
 // heightOf returns the distance of a value from the top edge, which is where SVG counts from.
 func (p *plot) heightOf(value, most float64) float64 {
+	// No value at all: the plot is empty, and must not divide by 0.
 	if most <= 0 {
 		most = 1
 	}
+	// 8 pixels stay free above the highest value.
 	return roundTenth(float64(plotHeight-plotBottom) - value/most*float64(plotHeight-plotBottom-8))
 }
 
+// roundTenth rounds to a tenth of a pixel, so that coordinates stay short in the page.
 func roundTenth(x float64) float64 { return float64(int(x*10+0.5)) / 10 }
 
 // named is a side of a report with the name of its colour.
@@ -63,6 +66,7 @@ type named struct {
 func sidesOf(r *replay.Report) []named {
 	sides := []named{{"replayed", &r.Replayed}}
 	if r.Recorded != nil {
+		// First, as in the table.
 		sides = append([]named{{"recorded", r.Recorded}}, sides...)
 	}
 	return sides
@@ -85,6 +89,7 @@ func waitingPlot(r *replay.Report) plot {
 		p.Ticks = append(p.Ticks, tick{roundTenth(left + group/2), binLabel(r.Replayed.Bins, i)})
 		for k, s := range sides {
 			value := percentOf(s.reportSide.Bins[i].Tickets, s.reportSide.Matched)
+			// 3 pixels stay free on either side of a group, so that it is seen as one.
 			width := (group - 6) / float64(len(sides))
 			y := p.heightOf(value, most)
 			p.Bars = append(p.Bars, bar{roundTenth(left + 3 + float64(k)*width), y, roundTenth(width),
@@ -104,6 +109,7 @@ func percentOf(n, of int) float64 {
 }
 
 func binLabel(bins []replay.Bin, i int) string {
+	// The last bin has no upper bound.
 	if bins[i].UpTo == 0 {
 		return "more"
 	}
@@ -131,6 +137,7 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 		}
 		p.Paths = append(p.Paths, path{s.sideName, d.String()})
 	}
+	// A label below each tenth point: more would overlap.
 	for i := 0; i < len(r.Replayed.Line); i += 10 {
 		at := pointLeft(i, r.Replayed.Line)
 		p.Ticks = append(p.Ticks, tick{roundTenth(at + 12), r.Replayed.Line[i].At.UTC().Format("02 15:04")})

@@ -17,6 +17,7 @@ type Line struct{ Measure, Recorded, Replayed string }
 // Lines returns the report as a table.
 func Lines(r *replay.Report) []Line {
 	var lines []Line
+	// add adds a measure that both sides have. Lines of the replayed side alone are added without it.
 	add := func(measure string, of func(*replay.Side) string) {
 		line := Line{Measure: measure, Replayed: of(&r.Replayed)}
 		if r.Recorded != nil {
@@ -132,6 +133,7 @@ func Bands(r *replay.Report) (lines []string) {
 			label = "< " + formatSeconds(b.UpTo)
 		}
 		length := 0
+		// 40 characters for the widest spread; nothing where all matches are even.
 		if most > 0 {
 			length = int(math.Round(40 * b.Spread / most))
 		}
@@ -147,6 +149,7 @@ func Verdict(r *replay.Report) string {
 	switch {
 	case m == nil:
 		return ""
+	// Only matches of the same rules can be expected again; others are compared for information.
 	case m.SameRules > 0:
 		return fmt.Sprintf("reproduced %d of %d matches that these rules made", m.FromSame, m.SameRules)
 	}
@@ -165,6 +168,7 @@ func FirstDifference(r *replay.Report) string {
 
 // measuredRules returns the rules that either side has values of.
 func measuredRules(r *replay.Report) (ids []string) {
+	// A rule may have values on one side alone: the rules of the replay may be others than those that matched.
 	seen := map[string]bool{}
 	sides := []*replay.Side{&r.Replayed}
 	if r.Recorded != nil {
@@ -195,6 +199,7 @@ func qualityValues(q replay.Quality) string {
 	if q.Values.N > 0 {
 		text = fmt.Sprintf("%.4g  %.4g  %.4g  %.4g", q.Values.Mean, q.Values.P50, q.Values.P95, q.Values.Max)
 	}
+	// Matches in which a step of the profile had ended the rule have no value of it.
 	if q.Ended > 0 {
 		text += fmt.Sprintf("  (ended: %d)", q.Ended)
 	}
@@ -202,6 +207,7 @@ func qualityValues(q replay.Quality) string {
 }
 
 func formatShare(n, of int) string {
+	// Of nothing there is no share.
 	if of == 0 {
 		return strconv.Itoa(n)
 	}

@@ -150,6 +150,7 @@ func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 	return all
 }
 
+// overlayAttributes returns a player's attributes: its own, and of other names the ticket's.
 func overlayAttributes(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
 	if len(own) == 0 {
 		return ticket // the same map for all, to save memory: a worker keeps hundreds of thousands of tickets
@@ -163,6 +164,8 @@ func overlayAttributes(ticket match.Attributes, own map[string]*pb.Value) match.
 	return all
 }
 
+// attributeValue converts a stored value; ok is false for one that this release does not know, or that no report can
+// hold.
 func attributeValue(m *pb.Value) (v match.Value, ok bool) {
 	switch kind := m.GetKind().(type) {
 	case *pb.Value_Number:

@@ -41,6 +41,7 @@ func Fields(d Draft) match.Fields {
 			f.Doubles[name] = v.Number
 		case match.Text:
 			f.Strings[name] = v.Text
+		// An empty list has no tag; ownValues keeps it.
 		case match.List:
 			for _, value := range v.List {
 				f.Tags = append(f.Tags, name+":"+value)
@@ -88,6 +89,7 @@ func (p Prepared) Body(id string, created time.Time) []byte {
 func detailsOf(d Draft) *pb.TicketDetails {
 	m := &pb.TicketDetails{Latencies: storedLatencies(d.Latencies),
 		ClaimedLatencies: storedLatencies(d.ClaimedLatencies)}
+	// Equal drafts have equal bodies, whatever the order in which a party was named.
 	players := slices.SortedFunc(slices.Values(d.Players),
 		func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	for _, p := range players {
@@ -143,6 +145,7 @@ func valueOf(v match.Value) *pb.Value {
 		return &pb.Value{Kind: &pb.Value_Number{Number: v.Number}}
 	case match.Text:
 		return &pb.Value{Kind: &pb.Value_Text{Text: v.Text}}
+	// A list, the only other kind that a draft has.
 	default:
 		return &pb.Value{Kind: &pb.Value_List{List: &pb.List{Values: v.List}}}
 	}

@@ -83,6 +83,7 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	return &t, nil
 }
 
+// unmarshalOptional leaves its target as it is where a history has no such facts.
 func unmarshalOptional(text []byte, to any) error {
 	if len(text) == 0 {
 		return nil
@@ -92,6 +93,7 @@ func unmarshalOptional(text []byte, to any) error {
 
 // sharedFields are the search fields of attributes that all players have in common.
 func sharedFields(players []match.Player) match.Fields {
+	// Nothing is shared by nobody: sharedAttributes needs a player.
 	if len(players) == 0 {
 		return match.Fields{}
 	}

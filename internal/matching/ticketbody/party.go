@@ -37,6 +37,7 @@ func fieldValues(message []byte, number protowire.Number) func(yield func([]byte
 	return func(yield func([]byte) bool) {
 		for len(message) > 0 {
 			num, kind, n := protowire.ConsumeTag(message)
+			// A body that is malformed from here on: what was found before counts.
 			if n < 0 {
 				return
 			}

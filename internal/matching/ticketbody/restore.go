@@ -36,6 +36,7 @@ func DraftOfFacts(profiles, subs []string, attributes, latencies []byte) (Draft,
 			d.Players = append(d.Players, match.Player{Sub: p.Sub, Attributes: own, Sources: sources[p.Sub]})
 		}
 	}
+	// In a hashed history no player has its name.
 	if len(d.Players) < len(subs) {
 		return Draft{}, errNoPlayer
 	}

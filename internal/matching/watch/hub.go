@@ -174,6 +174,7 @@ func (h *Hub) Follow(id string) (*Follower, error) {
 	f.forget = func() { h.removeFollower(f) }
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// Before the follower is added: a caller that is refused leaves nothing behind.
 	if h.followerCount >= h.maxWatchers {
 		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may " +
 			"have room")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // lifeExtender is what a keepAlive needs of the database.
@@ -48,10 +49,7 @@ func (k *keepAlive) addWatcher(id string, ttl time.Duration) (stop func()) {
 		k.watchedTickets[id] = t
 	}
 	t.watcherCount++
-	select {
-	case k.watcherAdded <- struct{}{}:
-	default:
-	}
+	wait.Wake(k.watcherAdded) // at once: the ticket may expire before the next look
 	return func() { k.removeWatcher(id) }
 }
 
@@ -59,7 +57,8 @@ func (k *keepAlive) removeWatcher(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := k.watchedTickets[id]
-	if t.watcherCount--; t.watcherCount == 0 {
+	t.watcherCount--
+	if t.watcherCount == 0 {
 		delete(k.watchedTickets, id)
 	}
 }

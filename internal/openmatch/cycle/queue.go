@@ -32,13 +32,15 @@ func (q *queue) takeBatch(limit int) (batch []*candidate) {
 	for weight := 0; q.matchCount > 0; {
 		caller := q.callerTurns[0]
 		first := q.byCaller[caller][0]
-		if weight += 1 + len(first.proposal.Tickets); weight > limit && len(batch) > 0 {
+		weight += 1 + len(first.proposal.Tickets)
+		if weight > limit && len(batch) > 0 {
 			break
 		}
 		batch = append(batch, first)
 		q.matchCount--
 		q.callerTurns = q.callerTurns[1:]
-		if q.byCaller[caller] = q.byCaller[caller][1:]; len(q.byCaller[caller]) > 0 {
+		q.byCaller[caller] = q.byCaller[caller][1:]
+		if len(q.byCaller[caller]) > 0 {
 			q.callerTurns = append(q.callerTurns, caller)
 		}
 	}

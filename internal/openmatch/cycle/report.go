@@ -45,8 +45,9 @@ func (f *follower) writeBatch(ctx context.Context) error {
 	}
 	f.nextBatch = proposalBatch{}
 	wait.Wake(f.round.changed) // to write the next one
-	if f.isCollecting = collecting; !collecting {
-		f.round.cancelFunctions()
+	f.isCollecting = collecting
+	if !collecting {
+		f.round.cancelFunctions() // the owner takes no more proposals
 	}
 	return nil
 }

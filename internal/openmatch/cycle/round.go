@@ -98,7 +98,8 @@ func (r *round) waitForChange(ctx context.Context, most time.Duration) {
 
 // endCalls ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
 func (r *round) endCalls(err error) {
-	if err = publicError(err); err == nil {
+	err = publicError(err)
+	if err == nil {
 		err = r.failure
 	}
 	for _, c := range r.localCalls() {

@@ -100,7 +100,8 @@ func (b *answerBody) Read(p []byte) (int, error) {
 		return 0, b.refusal
 	}
 	if b.memory != nil {
-		if b.refusal = b.memory.Hold(n * decodingCost); b.refusal != nil {
+		b.refusal = b.memory.Hold(n * decodingCost)
+		if b.refusal != nil {
 			return 0, b.refusal
 		}
 		b.bufferedBytes += n * decodingCost

@@ -76,6 +76,7 @@ func (c *converter) convertPool(path string, p pool) provision.Pool {
 		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude),
 			Longitude: float64(p.Coordinates.Longitude)}
 	}
+	// Each that cannot be read is a problem of its own: the others are read all the same.
 	for i, text := range p.Networks {
 		network, err := netip.ParsePrefix(string(text))
 		if err != nil {
@@ -84,6 +85,7 @@ func (c *converter) convertPool(path string, p pool) provision.Pool {
 		converted.Networks = append(converted.Networks, network)
 	}
 	if p.Modes != nil {
+		// Not nil: an empty list is not the default, which is all modes of the app version.
 		converted.Modes = append([]string{}, plainTexts(*p.Modes)...)
 	}
 	for i, s := range p.Schedule {
@@ -114,6 +116,7 @@ func Buffer(text string) (n int, percent bool, err error) {
 	return n, percent, nil
 }
 
+// convertBuffer reads a buffer; "" is the default.
 func (c *converter) convertBuffer(path string, text text) (int, bool) {
 	if text == "" {
 		return 0, false

@@ -101,6 +101,7 @@ func (t *text) UnmarshalYAML(n ast.Node) error {
 		*t = text(n.Value.Value)
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		*t = text(n.GetToken().Value)
+	// as if the key were absent
 	case *ast.NullNode:
 		*t = ""
 	default:

@@ -54,6 +54,7 @@ func (p *portNumber) UnmarshalYAML(n ast.Node) error {
 	return unmarshalWhole(n, p, 0, math.MaxUint16, "a whole number from 0 to 65535")
 }
 
+// unmarshalWhole leaves the number as it is for null, which is as if the key were absent.
 func unmarshalWhole[N whole | portNumber](n ast.Node, to *N, least, most int64, allowed string) error {
 	text, err := numberOf(n, allowed)
 	if err != nil || text == "" {

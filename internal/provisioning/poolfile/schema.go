@@ -54,5 +54,6 @@ func structSchema(t reflect.Type) map[string]any {
 		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		properties[name] = schemaOf(field.Type)
 	}
+	// Parse refuses unknown keys as well.
 	return map[string]any{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
 }

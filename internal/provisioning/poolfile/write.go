@@ -24,6 +24,7 @@ func writePart(part any) string {
 	return string(text)
 }
 
+// appOf is the reverse of convertApp.
 func appOf(v provision.AppVersion) app {
 	a := app{
 		App: text(v.App), Version: text(v.Version), Provider: text(v.Provider), Launch: text(v.Launch),
@@ -52,6 +53,7 @@ func appOf(v provision.AppVersion) app {
 	return a
 }
 
+// poolOf is the reverse of convertPool.
 func poolOf(p provision.Pool) pool {
 	modes := markedTexts(p.Modes)
 	out := pool{
@@ -74,6 +76,7 @@ func poolOf(p provision.Pool) pool {
 	return out
 }
 
+// markedTexts is the reverse of plainTexts. It returns no nil, so that a list that must be there is written as [].
 func markedTexts(list []string) []text {
 	all := make([]text, len(list))
 	for i, t := range list {
@@ -82,6 +85,7 @@ func markedTexts(list []string) []text {
 	return all
 }
 
+// durationText leaves 0 out, which a document cannot say.
 func durationText(d time.Duration) text {
 	if d == 0 {
 		return ""

@@ -79,6 +79,7 @@ func messageOf(err yaml.Error) string {
 	return err.GetMessage()
 }
 
+// kindText names a kind of Go in words of YAML.
 func kindText(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Bool:

@@ -60,6 +60,7 @@ func PortVariable(port string) string {
 	return "LATTICE_PORT_" + strings.ToUpper(strings.ReplaceAll(port, "-", "_"))
 }
 
+// addNetcode adds the key with which the server opens connect tokens, also in the form in which Lightyear reads it.
 func (s Settings) addNetcode(env provider.Env, d Server, v provision.AppVersion) error {
 	if v.Dialect == "" {
 		return nil

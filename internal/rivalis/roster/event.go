@@ -89,6 +89,7 @@ func expandRow(row *db.AgentEvent) ([]entry, error) {
 		}
 		kinds := instanceEvents[row.Kind]
 		add(kinds.instance, AppendInstanceInfo(nil, &info))
+		// An instance that is stale or recovers keeps its rooms.
 		if kinds.room == "" {
 			break
 		}

@@ -28,6 +28,7 @@ const (
 func (a *Agent) Run(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		greeted, err := a.connectOnce(ctx)
+		// The polls that would confirm a status do not come any more.
 		a.answerEchoes(ErrDisconnected, func(echo) bool { return true })
 		switch {
 		case ctx.Err() != nil:
@@ -58,6 +59,7 @@ func (a *Agent) randomShare() float64 {
 func backoffPause(attempt int, random float64) time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	atMost := longest
+	// Later ones wait for the longest in any case, and a large shift would overflow.
 	if attempt < 6 {
 		atMost = min(longest, first<<attempt)
 	}

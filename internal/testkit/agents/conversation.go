@@ -57,6 +57,7 @@ func (c *conversation) handleHello(h wire.Hello) error {
 	if h.ProtocolVersion != wire.Version {
 		return fmt.Errorf("%w: %d", ErrIncompatible, h.ProtocolVersion)
 	}
+	// States are numbered in each conversation.
 	c.wasGreeted, c.stateSeq = true, 0
 	c.agent.setInstanceID(h.InstanceID)
 	return nil
@@ -64,6 +65,7 @@ func (c *conversation) handleHello(h wire.Hello) error {
 
 // answerPoll answers in full unless the orchestrator knows the present state.
 func (c *conversation) answerPoll(ctx context.Context, p wire.Poll) {
+	// The poll says what the orchestrator has recorded.
 	c.agent.answerEchoes(nil, func(e echo) bool { return e.status == p.Status })
 	c.stateSeq++
 	snapshot, hash := c.agent.game.currentState()

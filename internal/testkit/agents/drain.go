@@ -39,11 +39,10 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 func (a *Agent) answerEchoes(err error, concerns func(echo) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.echoes = slices.DeleteFunc(a.echoes, func(e echo) bool {
-		if !concerns(e) {
-			return false
+	for _, e := range a.echoes {
+		if concerns(e) {
+			e.done <- err // it has room, so that this does not block
 		}
-		e.done <- err
-		return true
-	})
+	}
+	a.echoes = slices.DeleteFunc(a.echoes, concerns)
 }

@@ -57,6 +57,7 @@ func (g *game) openRoom(id, kind, origin string) error {
 	return g.addRoom(id, kind, origin)
 }
 
+// addRoom is called with the mutex locked.
 func (g *game) addRoom(id, kind, origin string) error {
 	if _, exists := g.roomByID[id]; exists {
 		return errExists

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds each step of a Tab, on a machine that runs all tests at once.
-const patience = time.Minute
+// stepTimeout bounds each step of a Tab, on a machine that runs all tests at once.
+const stepTimeout = time.Minute
 
 // Tab is a page with what the browser complains about: errors of scripts, and what the page's policy blocks.
 type Tab struct {
@@ -64,7 +64,7 @@ func (w *Tab) Look(width, height int64, scheme string) {
 // Do performs actions.
 func (w *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.Page.Ctx, patience)
+	ctx, cancel := context.WithTimeout(w.Page.Ctx, stepTimeout)
 	defer cancel()
 	require.NoError(w.t, chromedp.Do(ctx, actions...))
 }
@@ -75,7 +75,7 @@ func (w *Tab) Open(url string) { w.t.Helper(); w.Do(chromedp.Navigate(url)) }
 // Eval returns the value of an expression of JavaScript, which may be a promise.
 func Eval[V any](w *Tab, expression string) V {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.Page.Ctx, patience)
+	ctx, cancel := context.WithTimeout(w.Page.Ctx, stepTimeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
 	require.NoError(w.t, err, expression)
@@ -85,7 +85,7 @@ func Eval[V any](w *Tab, expression string) V {
 // Until waits until an expression is true.
 func (w *Tab) Until(expression string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, patience, 20*time.Millisecond,
+	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, stepTimeout, 20*time.Millisecond,
 		expression)
 }
 

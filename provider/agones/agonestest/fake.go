@@ -170,6 +170,7 @@ func (f *Fake) guarded(op string, do func(*http.Request) (int, any)) http.Handle
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, "<html>no such page</html>")
 		case LoseAnswer:
+			// net/http closes the connection without an answer.
 			do(r)
 			panic(http.ErrAbortHandler)
 		case NotJSON:
@@ -183,6 +184,7 @@ func (f *Fake) guarded(op string, do func(*http.Request) (int, any)) http.Handle
 	})
 }
 
+// allocate takes a ready server of the fleet that the request selects, and writes its labels and annotations.
 func (f *Fake) allocate(r *http.Request) (int, any) {
 	var body struct {
 		Namespace           string
@@ -220,6 +222,7 @@ func (f *Fake) allocate(r *http.Request) (int, any) {
 	}
 }
 
+// touch gives a server another revision, which a deletion has to name.
 func (f *Fake) touch(s *server) {
 	f.version++
 	s.version = strconv.Itoa(f.version)
@@ -267,6 +270,7 @@ func (s *server) object() object {
 	}
 }
 
+// remove deletes a server as it was read: with another uid or revision it answers 409.
 func (f *Fake) remove(r *http.Request) (int, any) {
 	var body struct {
 		Preconditions struct{ UID, ResourceVersion string }
@@ -300,6 +304,7 @@ func (f *Fake) list(r *http.Request) (int, any) {
 		if i < offset || !s.has(query.Get("labelSelector")) {
 			continue
 		}
+		// Kubernetes may return less than was asked for.
 		if len(items) == min(limit, f.opt.PageSize) {
 			after = strconv.Itoa(i)
 			break
@@ -310,6 +315,7 @@ func (f *Fake) list(r *http.Request) (int, any) {
 		"items": items}
 }
 
+// has reports whether the server has all labels of a selector, NAME=VALUE,NAME=VALUE.
 func (s *server) has(selector string) bool {
 	for term := range strings.SplitSeq(selector, ",") {
 		label, value, _ := strings.Cut(term, "=")
@@ -331,6 +337,7 @@ func (f *Fake) fleet(r *http.Request) (int, any) {
 
 type object = map[string]any
 
+// failure is an error as Kubernetes returns it.
 func failure(text string, values ...any) object {
 	return object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": fmt.Sprintf(text, values...)}
 }

@@ -14,6 +14,7 @@ import (
 
 func (f *Fake) info(*http.Request) (int, any) { return 200, object{"LoggingDriver": f.opt.Logging} }
 
+// create makes a container. Its name must be free, and its image known, as the engine pulls none here.
 func (f *Fake) create(r *http.Request) (int, any) {
 	name := r.URL.Query().Get("name")
 	c := &container{id: strings.ToLower(rand.Text()), name: name, labels: map[string]string{},
@@ -42,6 +43,7 @@ func (f *Fake) create(r *http.Request) (int, any) {
 	return 201, object{"Id": c.id, "Warnings": []string{}}
 }
 
+// start answers 304 for a container that runs, as the engine does.
 func (f *Fake) start(r *http.Request) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,6 +98,7 @@ func (f *Fake) logs(r *http.Request) (int, any) {
 	return 200, body
 }
 
+// kill ends a container at once. One that does not run is a conflict.
 func (f *Fake) kill(r *http.Request) (int, any) {
 	status, body := f.signal(r.PathValue("name"), 0)
 	if status == 304 {
@@ -104,6 +107,7 @@ func (f *Fake) kill(r *http.Request) (int, any) {
 	return status, body
 }
 
+// signal ends a container after a while, and keeps the event. An earlier end stays.
 func (f *Fake) signal(name string, after time.Duration) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,6 +128,7 @@ func (f *Fake) signal(name string, after time.Duration) (int, any) {
 	return 204, nil
 }
 
+// remove refuses a container that runs, as the engine does without force.
 func (f *Fake) remove(r *http.Request) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,6 +153,7 @@ func (f *Fake) inspect(r *http.Request) (int, any) {
 	status, ports := c.status(time.Now()), object{}
 	for key, port := range c.published {
 		ports[key] = nil
+		// The engine publishes ports only while the container runs, on IPv4 and IPv6.
 		if status == "running" {
 			ports[key] = []object{{"HostIp": "0.0.0.0", "HostPort": strconv.Itoa(port)},
 				{"HostIp": "::", "HostPort": strconv.Itoa(port)}}
@@ -168,6 +174,7 @@ func (f *Fake) list(r *http.Request) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := slices.Clone(f.order)
+	// The engine fails for the cursor of a container that is gone.
 	for _, id := range filters.Before {
 		i := slices.IndexFunc(all, func(c *container) bool { return c.id == id })
 		if i < 0 {
@@ -186,6 +193,7 @@ func (f *Fake) list(r *http.Request) (int, any) {
 	return 200, found
 }
 
+// history returns the events of containers, the oldest first.
 func (f *Fake) history(r *http.Request) (int, any) {
 	var filters struct{ Container []string }
 	if err := json.Unmarshal([]byte(r.URL.Query().Get("filters")), &filters); err != nil {

@@ -55,6 +55,7 @@ func (d *deployment) body(now time.Time, portsList bool) object {
 		"start_time": stamp(d.started), "removal_time": nil, "elapsed_time": 1, "max_duration": 1440,
 		"error": d.failed, "tags": d.tags, "location": object{"city": "Montréal", "country": "Canada"}, "ports": nil,
 	}
+	// The API knows address and ports only once the server is ready.
 	if phase == "READY" || phase == "TERMINATING" {
 		b["public_ip"], b["ports"] = d.ip, d.portsBody(portsList)
 	}
@@ -119,6 +120,7 @@ func (q request) check(apps map[string][]provider.Port) string {
 		}
 	}
 	for _, t := range q.Tags {
+		// The API allows few characters in tags, and 20 of them.
 		if len(t) == 0 || len(t) > 20 || strings.Trim(t, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			return "tags is not valid"
 		}

@@ -41,7 +41,8 @@ type Fake struct {
 	limits map[string]*rate.Limiter
 	ctx    context.Context // of webhooks; Close ends it
 	cancel context.CancelFunc
-	hooks  sync.WaitGroup
+	// also the game servers of Run
+	hooks sync.WaitGroup
 
 	mu         sync.Mutex
 	byID       map[string]*deployment
@@ -70,6 +71,7 @@ func withDefaults(opt Options) Options {
 	return opt
 }
 
+// limiter allows a burst of the calls of a second; 0: any number.
 func limiter(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return rate.NewLimiter(rate.Inf, 0)

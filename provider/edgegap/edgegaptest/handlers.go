@@ -13,6 +13,7 @@ import (
 	"time"
 )
 
+// deploy starts a deployment at each call, as the API does: it is not idempotent.
 func (f *Fake) deploy(r *http.Request, fault Fault) (int, any) {
 	text, _ := io.ReadAll(io.LimitReader(r.Body, 4<<20))
 	var q request
@@ -79,6 +80,7 @@ func (f *Fake) terminated(d *deployment) bool {
 	return d.phase(time.Now()) == "TERMINATED"
 }
 
+// status answers 400 for an unknown id, as the API does for some.
 func (f *Fake) status(r *http.Request, _ Fault) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,6 +91,7 @@ func (f *Fake) status(r *http.Request, _ Fault) (int, any) {
 	return http.StatusOK, d.body(now, f.opt.PortsList)
 }
 
+// stop answers 410 for a deployment that has ended. A repeated stop changes nothing.
 func (f *Fake) stop(r *http.Request, _ Fault) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,6 +115,7 @@ func (f *Fake) stop(r *http.Request, _ Fault) (int, any) {
 	return http.StatusOK, message("Stopping")
 }
 
+// list has active deployments only, and those that are stopped until they have ended.
 func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 	number, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
@@ -148,6 +152,7 @@ func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 	return http.StatusOK, object{"total_count": len(all), "data": all[from:to], "pagination": next}
 }
 
+// filterTag reads the only filter that is known here: one tag.
 func filterTag(query string) (tag string, ok bool) {
 	var q struct {
 		Filters []struct{ Field, Operator, Value string } `json:"filters"`
@@ -159,6 +164,7 @@ func filterTag(query string) (tag string, ok bool) {
 	return q.Filters[0].Value, true
 }
 
+// app knows all versions of an application; "inactive" is one that is not active.
 func (f *Fake) app(r *http.Request, _ Fault) (int, any) {
 	if _, ok := f.opt.Apps[r.PathValue("app")]; !ok {
 		return http.StatusNotFound, message("Application not found")
@@ -188,6 +194,7 @@ func (f *Fake) add(q request, failed bool) *deployment {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Other addresses and ports for each, so that tests see when two are mixed up.
 	d.ip = fmt.Sprintf("203.0.113.%d", len(f.order)%250+1)
 	for i, p := range f.opt.Apps[q.Application] {
 		external := 30000 + (len(f.order)*len(f.opt.Apps[q.Application])+i)%30000

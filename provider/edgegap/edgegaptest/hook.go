@@ -20,6 +20,7 @@ const hookTimeout = 10 * time.Second
 // announce sends the webhook of a new deployment; in HookEarly and HookOutOfOrder it waits until that is answered.
 func (f *Fake) announce(d *deployment) {
 	f.mu.Lock()
+	// A copy: the webhook of a mode may say what is not true yet.
 	mode, url, early := f.hookMode, d.hooks[0], *d
 	if d.failed {
 		url = d.hooks[1]
@@ -53,6 +54,7 @@ func (f *Fake) hookAt(mode HookMode, d *deployment, url string, at time.Time) {
 			return
 		}
 		f.mu.Lock()
+		// As of the time when it was due, however late it is sent.
 		body := d.body(at, f.opt.PortsList)
 		f.mu.Unlock()
 		for range times {

@@ -62,6 +62,7 @@ func appendNullable(b []byte, limit *int32) []byte {
 	return strconv.AppendInt(b, int64(*limit), 10)
 }
 
+// escapes are those that JSON.stringify writes in two characters.
 var escapes = map[uint16]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 // appendString writes a string as JSON.stringify does, which escapes only what JSON requires.

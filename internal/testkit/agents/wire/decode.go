@@ -89,6 +89,7 @@ type reader struct {
 	err       error
 }
 
+// requiref notes an error unless ok. Only the first one counts.
 func (r *reader) requiref(ok bool, format string, args ...any) {
 	if r.err == nil && !ok {
 		r.err = fmt.Errorf(format, args...)
@@ -101,6 +102,7 @@ func (r *reader) expectEnd() error {
 	return r.err
 }
 
+// hasField reports whether the next field has this number and wire type.
 func (r *reader) hasField(field, wireType uint64) bool {
 	tag, n := binary.Uvarint(r.restBytes)
 	return n > 0 && tag == field<<3|wireType

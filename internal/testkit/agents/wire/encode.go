@@ -69,6 +69,8 @@ func (a Ack) Frame() []byte {
 	return frameOf(TopicAck, b)
 }
 
+// frameOf wraps the body of a message: the topic, then the major and the minor version of the protocol in front of the
+// body.
 func frameOf(topic string, body []byte) []byte {
 	return appendBytes(appendText(nil, 1, topic), 2, slices.Concat([]byte{Version, 0}, body))
 }
@@ -102,6 +104,5 @@ func appendBytes(b []byte, field uint64, value []byte) []byte {
 }
 
 func appendText(b []byte, field uint64, value string) []byte {
-	b = binary.AppendUvarint(appendTag(b, field, bytesType), uint64(len(value)))
-	return append(b, value...)
+	return appendBytes(b, field, []byte(value))
 }
