@@ -299,7 +299,8 @@ func (b *bench) reads(ctx context.Context, ref provider.Ref, want provider.Kind)
 	_, get := b.provider.Get(ctx, ref)
 	_, find := b.provider.Find(ctx, b.engine.Owner, provider.NewTag())
 	_, list := b.provider.List(ctx, b.engine.Owner, "")
-	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": b.provider.Stop(ctx, ref, grace)} {
+	stop := b.provider.Stop(ctx, ref, grace)
+	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": stop} {
 		require.Error(b.t, err, call)
 		require.Equal(b.t, want, provider.KindOf(err), "%s: %v", call, err)
 	}

@@ -26,7 +26,7 @@ const maxUnderWay = 4096
 const commitLanes = 2
 
 // commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one
-// for ready checks, beside each other. What waits meanwhile is the next batch.
+// for the ready checks of each length, beside each other. What waits meanwhile is the next batch.
 type commits struct {
 	store            Store
 	universe         string
@@ -41,8 +41,9 @@ type commits struct {
 
 // line is where a transaction is sent: to a game region, or to players.
 type line struct {
-	region      string
-	asksPlayers bool
+	region       string
+	asksPlayers  bool
+	answerWithin time.Duration // of those who are asked: a transaction asks all of its players for the same time
 }
 
 type lineState struct {
@@ -76,10 +77,10 @@ func (c *commits) addJob(j *job) {
 	if region, key := j.demandRow(c.universe); j.waitedForServer && region == j.gameRegion() {
 		j.match.Demand = key
 	}
-	to := line{j.gameRegion(), j.asksPlayers}
+	to := line{region: j.gameRegion()}
 	if j.asksPlayers {
-		// Asking players takes no server of a region, so that all ready checks share one line.
-		to.region = ""
+		// Asking players takes no server of a region, so that the ready checks of all regions share one line.
+		to = line{asksPlayers: true, answerWithin: j.answerWithin}
 		c.askingByProfile[j.match.Profile]++
 	}
 	s := c.stateByLine[to]
@@ -157,17 +158,16 @@ func (s *lineState) takeBatch() []*job {
 // runTransaction runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
 func (c *commits) runTransaction(ctx context.Context, to line, share db.HostShare, jobs []*job) outcomes {
 	started := time.Now()
-	matches, owners, within := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}, time.Duration(0)
+	matches, owners := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}
 	for i, j := range jobs {
 		matches[i] = j.match
-		within = max(within, j.answerWithin)
 		if !slices.Contains(owners, j.owner) {
 			owners = append(owners, j.owner)
 		}
 	}
 	o := outcomes{line: to, lane: share.Lane, jobs: jobs}
 	if to.asksPlayers {
-		o.matchOutcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, within)
+		o.matchOutcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, to.answerWithin)
 	} else {
 		o.matchOutcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, share, owners, matches,
 			encodeAssignment)

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -130,4 +131,43 @@ func TestAHungTransactionLeavesTimeToHandOver(t *testing.T) {
 	l.handOver(t.Context())
 	require.NoError(t, endError)
 	close(s.end)
+}
+
+// askingStore is a store that notes how long the players of each profile have to answer.
+type askingStore struct {
+	slowCommits
+	asked chan map[string]time.Duration
+}
+
+func (s askingStore) ProposeMatches(_ context.Context, _ string, _ []db.MatchOwner, matches []db.NewMatch,
+	within time.Duration) ([]db.MatchOutcome, error) {
+	times := map[string]time.Duration{}
+	for _, m := range matches {
+		times[m.Profile] = within
+	}
+	s.asked <- times
+	return make([]db.MatchOutcome, len(matches)), nil
+}
+
+// Pins ready checks of two profiles that were decided at one moment: players of both had the longer time to answer.
+func TestEachReadyCheckHasTheTimeOfItsProfile(t *testing.T) {
+	t.Parallel()
+	s := askingStore{asked: make(chan map[string]time.Duration, 2)}
+	c := newCommits(s, "global", newHistorian(Options{}, prometheus.NewCounter(prometheus.CounterOpts{})))
+	times := map[string]time.Duration{"short": 10 * time.Second, "long": time.Minute}
+	for profile, within := range times {
+		j := jobIn("eu")
+		j.match.Profile, j.asksPlayers, j.answerWithin = profile, true, within
+		c.addJob(j)
+	}
+	c.sendBatches(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c.waitForAll(ctx)
+	close(s.asked)
+	asked := map[string]time.Duration{}
+	for some := range s.asked {
+		maps.Copy(asked, some)
+	}
+	require.Equal(t, times, asked)
 }
