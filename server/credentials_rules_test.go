@@ -67,8 +67,8 @@ func openersOf(t *testing.T, l server.Listener, method, path string) (all []stri
 		slices.ContainsFunc(l.Routes, func(r gin.RouteInfo) bool { return r.Path == path && r.Method == http.MethodPost }) {
 		by = "action"
 	}
-	if all = openersBy(by, method, path); all != nil {
-		return all
+	if openers := openersBy(by, method, path); openers != nil {
+		return openers
 	}
 	described := document(t).Paths.Value(pathParameter.ReplaceAllStringFunc(path, func(p string) string { return "{" + p[1:] + "}" }))
 	require.NotNil(t, described, path)

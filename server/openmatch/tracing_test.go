@@ -3,10 +3,10 @@ package openmatch_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -26,15 +26,17 @@ const (
 // eventuallyTraced waits for exactly these ended spans in the trace, and removes them.
 func eventuallyTraced(t *testing.T, spans *tracetest.SpanRecorder, want ...string) {
 	t.Helper()
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
+	slices.Sort(want)
+	require.Eventually(t, func() bool {
 		var names []string
 		for _, s := range spans.Ended() {
 			if s.SpanContext().TraceID().String() == tracedAs {
 				names = append(names, s.Name())
 			}
 		}
-		require.ElementsMatch(t, want, names)
-	}, wait, tick)
+		slices.Sort(names)
+		return slices.Equal(want, names)
+	}, wait, tick, "%v", want)
 	spans.Reset()
 }
 

@@ -25,7 +25,7 @@ func Dial(t testing.TB, addr string) net.Conn {
 // the answer of the handshake, whose body was read, and nil. The options may be nil.
 func WebSocket(t testing.TB, url string, o *websocket.DialOptions) (*websocket.Conn, Answer) {
 	t.Helper()
-	conn, res, err := websocket.Dial(t.Context(), url, o)
+	conn, res, err := websocket.Dial(t.Context(), url, o) //nolint:bodyclose // its body needs no closing
 	require.NotNil(t, res, "%v", err)
 	if err != nil {
 		body, err := io.ReadAll(res.Body)
