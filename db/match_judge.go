@@ -71,7 +71,8 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 	if err := j.lock(ctx, q); err != nil || len(j.lockedMatches) == 0 {
 		return err
 	}
-	back, leave := query.RequeueTicketsParams{Universe: j.committer.universe}, query.DeclineTicketsParams{Universe: j.committer.universe}
+	back := query.RequeueTicketsParams{Universe: j.committer.universe}
+	leave := query.DeclineTicketsParams{Universe: j.committer.universe}
 	kept := query.KeepTicketsParams{Universe: j.committer.universe, Outcome: "declined"}
 	for _, m := range j.lockedMatches {
 		var decision NewMatch
@@ -102,20 +103,10 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 
 // lock locks tickets, their players and the matches, and reads the answers under these locks.
 func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
-	arg := query.LockMarkedTicketsParams{Universe: j.committer.universe}
-	of := map[string]uuid.UUID{}
-	var ids []uuid.UUID
-	for _, m := range j.dueMatches {
-		ids = append(ids, m.ID)
-		for _, k := range m.Tickets {
-			of[k] = m.ID
-			arg.Ids = append(arg.Ids, k)
-		}
-	}
-	// Tickets are locked in the order of their ids, by everybody.
-	slices.Sort(arg.Ids)
-	for _, k := range arg.Ids {
-		arg.Marks = append(arg.Marks, loopMark(of[k]))
+	due, matchOf := j.dueTickets()
+	ids := make([]uuid.UUID, len(j.dueMatches))
+	for i, m := range j.dueMatches {
+		ids[i] = m.ID
 	}
 	var out tx.Pipeline
 	var profiles []string
@@ -126,9 +117,9 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 		addProfileToHold(&fence, o)
 	}
 	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
-	query.Queue(&out, &tickets, (*query.Queries).LockMarkedTickets, arg)
+	query.Queue(&out, &tickets, (*query.Queries).LockMarkedTickets, due)
 	query.QueueExec(&out, (*query.Queries).LockTicketPlayers,
-		query.LockTicketPlayersParams{Universe: j.committer.universe, Tickets: arg.Ids})
+		query.LockTicketPlayersParams{Universe: j.committer.universe, Tickets: due.Ids})
 	query.Queue(&out, &j.lockedMatches, (*query.Queries).LockDueMatches,
 		query.LockDueMatchesParams{Universe: j.committer.universe, Ids: ids, Overdue: j.overdueFor})
 	query.Queue(&out, &answers, (*query.Queries).MatchAnswers,
@@ -140,17 +131,41 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	if len(profiles) < len(j.committer.profileOwners) {
 		return profileLost()
 	}
-	j.matchOfTicket, j.createdByTicket, j.answersByMatch = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
+	j.matchOfTicket, j.createdByTicket = map[string]uuid.UUID{}, map[string]int64{}
 	for _, k := range tickets {
-		j.matchOfTicket[k.ID], j.createdByTicket[k.ID] = of[k.ID], k.Created
+		j.matchOfTicket[k.ID], j.createdByTicket[k.ID] = matchOf[k.ID], k.Created
 	}
+	j.keepAnswers(answers)
+	return nil
+}
+
+// dueTickets returns the tickets of the due matches with the marks that they have if they are still in them, and the match
+// of each.
+func (j *judgement) dueTickets() (due query.LockMarkedTicketsParams, matchOf map[string]uuid.UUID) {
+	due.Universe, matchOf = j.committer.universe, map[string]uuid.UUID{}
+	for _, m := range j.dueMatches {
+		for _, k := range m.Tickets {
+			matchOf[k] = m.ID
+			due.Ids = append(due.Ids, k)
+		}
+	}
+	// Tickets are locked in the order of their ids, by everybody.
+	slices.Sort(due.Ids)
+	for _, k := range due.Ids {
+		due.Marks = append(due.Marks, loopMark(matchOf[k]))
+	}
+	return due, matchOf
+}
+
+// keepAnswers keeps the answers of players by match and player.
+func (j *judgement) keepAnswers(answers []query.MatchAnswersRow) {
+	j.answersByMatch = map[uuid.UUID]map[string]bool{}
 	for _, a := range answers {
 		if j.answersByMatch[a.MatchID] == nil {
 			j.answersByMatch[a.MatchID] = map[string]bool{}
 		}
 		j.answersByMatch[a.MatchID][a.Sub] = a.Accepted
 	}
-	return nil
 }
 
 // ticketStays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players

@@ -36,45 +36,56 @@ func withPoolDefaults(p Pool) Pool {
 func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
 	p := problems{foundProblems: &all}
-	versions := map[string]AppVersion{}
 	// A document of any size must not make this run for long.
 	if len(apps)+len(pools) > maxPoolCount {
 		p.addf("", "has %d app versions and pools, at most %d are allowed", len(apps)+len(pools), maxPoolCount)
 		return all
 	}
+	p.checkPoolList(pools, p.checkVersions(apps))
+	return all[:min(len(all), maxPoolProblems)]
+}
+
+// checkVersions reports what is wrong with app versions, and returns them by name.
+func (p problems) checkVersions(apps []AppVersion) map[string]AppVersion {
+	versions := map[string]AppVersion{}
 	for i, v := range apps {
+		at := p.underPath("apps[%d].", i)
 		v = withAppDefaults(v)
-		v.check(p.underPath("apps[%d].", i))
+		v.check(at)
 		if _, twice := versions[v.Name()]; twice {
-			p.underPath("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
+			at.addf("version", "app version %s occurs twice", v.Name())
 		}
 		versions[v.Name()] = v
 	}
-	owners := map[[2]string]string{}
-	seen := map[[3]string]bool{}
+	return versions
+}
+
+// checkPoolList reports what is wrong with pools, each alone and beside the others.
+func (p problems) checkPoolList(pools []Pool, versions map[string]AppVersion) {
+	owners := map[poolMode]string{}
+	seen := map[poolKey]bool{}
 	for i, pool := range pools {
-		pool.check(p.underPath("pools[%d].", i))
-		pool.checkSchedule(p.underPath("pools[%d].", i))
-		if key := [3]string{pool.Region, pool.App, pool.Version}; !seen[key] {
-			seen[key] = true
-		} else {
-			p.underPath("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
+		at := p.underPath("pools[%d].", i)
+		pool.check(at)
+		pool.checkSchedule(at)
+		if seen[pool.key()] {
+			at.addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
 		}
+		seen[pool.key()] = true
 		if v, ok := versions[pool.Name()]; ok {
-			pool.checkOffer(p.underPath("pools[%d].", i), v.Modes)
+			pool.checkOffer(at, v.Modes)
 			// For the modes below: without a list, the pool has all of its app version.
 			pool.Modes = pool.modesOf(v)
 		}
 		for _, m := range pool.Modes {
-			if owner, taken := owners[[2]string{pool.Region, m}]; taken && owner != pool.Name() {
-				p.underPath("pools[%d].", i).addf("modes",
-					"mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m,
-					pool.Region, owner)
+			owned := poolMode{pool.Region, m}
+			if owner, taken := owners[owned]; taken && owner != pool.Name() {
+				at.addf("modes", "mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region",
+					m, pool.Region, owner)
 			}
-			owners[[2]string{pool.Region, m}] = pool.Name()
+			owners[owned] = pool.Name()
 		}
 	}
-	return all[:min(len(all), maxPoolProblems)]
 }
 
 // maxPoolProblems bounds what is reported: a document with more problems was not meant as one.

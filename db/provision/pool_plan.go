@@ -9,9 +9,30 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// planChanges decides what changes, or refuses.
-func (d *declared) planChanges() (PoolChanges, error) {
-	done := PoolChanges{AppChanges: []PoolChange{}, PoolChanges: []PoolChange{}}
+// planChanges decides what changes, or refuses. Errors: Invalid, Conflict, TooMany.
+func (d *declared) planChanges() (done PoolChanges, err error) {
+	if done.AppChanges, err = d.planVersions(); err != nil {
+		return done, err
+	}
+	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
+	// them.
+	if err := d.resolveModes(); err != nil {
+		return done, err
+	}
+	if done.PoolChanges, err = d.planPools(); err != nil {
+		return done, err
+	}
+	if len(d.versionsByName) > maxAppCount || len(d.currentPools) > maxPoolCount {
+		return done, fault.New(fault.TooMany, "too_many_pools",
+			"there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
+			len(d.versionsByName), len(d.currentPools), maxAppCount, maxPoolCount)
+	}
+	return done, nil
+}
+
+// planVersions decides what changes of the app versions. Without any it returns an empty list, which JSON writes as [].
+func (d *declared) planVersions() ([]PoolChange, error) {
+	changes := []PoolChange{}
 	for i, v := range d.appVersions {
 		// Compared with what the database holds, or with an earlier entry of the same document.
 		was, known := d.versionsByName[v.Name()]
@@ -20,17 +41,18 @@ func (d *declared) planChanges() (PoolChanges, error) {
 			change.ChangedFields = changedFields(was.comparedFields(), v.comparedFields())
 			change.Change = changeWord(change.ChangedFields)
 			if err := refuseChange(i, was, change.ChangedFields); err != nil {
-				return done, err
+				return nil, err
 			}
 		}
 		d.versionsByName[v.Name()] = v
-		done.AppChanges = append(done.AppChanges, change)
+		changes = append(changes, change)
 	}
-	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
-	// them.
-	if err := d.resolveModes(); err != nil {
-		return done, err
-	}
+	return changes, nil
+}
+
+// planPools decides what changes of the pools, and which modes they own. Without any it returns an empty list.
+func (d *declared) planPools() ([]PoolChange, error) {
+	changes := []PoolChange{}
 	for i, p := range d.pools {
 		was, known := d.currentPools[p.key()]
 		change := PoolChange{Region: p.Region, App: p.App, Version: p.Version, Change: "created"}
@@ -39,20 +61,15 @@ func (d *declared) planChanges() (PoolChanges, error) {
 			change.Change = changeWord(change.ChangedFields)
 		}
 		if err := d.refusePool(i, p, was); err != nil {
-			return done, err
+			return nil, err
 		}
 		for _, m := range p.Modes {
 			d.modeOwners[poolMode{p.Region, m}] = p.key()
 		}
 		d.currentPools[p.key()] = p
-		done.PoolChanges = append(done.PoolChanges, change)
+		changes = append(changes, change)
 	}
-	if len(d.versionsByName) > maxAppCount || len(d.currentPools) > maxPoolCount {
-		return done, fault.New(fault.TooMany, "too_many_pools",
-			"there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
-			len(d.versionsByName), len(d.currentPools), maxAppCount, maxPoolCount)
-	}
-	return done, nil
+	return changes, nil
 }
 
 func changeWord(fields []string) string {
@@ -122,13 +139,15 @@ func (d *declared) refusePool(i int, p, was Pool) error {
 	p.checkOffer(at, d.versionsByName[p.Name()].Modes)
 	for _, m := range p.Modes {
 		if owner, taken := d.modeOwners[poolMode{p.Region, m}]; taken && owner != p.key() {
-			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version", m, p.Region, owner.name())
+			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version",
+				m, p.Region, owner.name())
 		}
 	}
 	// Servers that run keep the modes with which they have registered.
 	for _, m := range was.Modes {
 		if !slices.Contains(p.Modes, m) && was.Servers > 0 {
-			at.addf("modes", "%d servers of the pool offer mode %q: 'director pools roll' moves it to another version, and drains them", was.Servers, m)
+			at.addf("modes", "%d servers of the pool offer mode %q: 'director pools roll' moves it to another version, "+
+				"and drains them", was.Servers, m)
 		}
 	}
 	if len(wrong) > 0 {
