@@ -15,7 +15,7 @@ const byProfile = byOperator | byProfiles
 
 // completeProfiles completes the first argument with the names of profiles.
 func (p *program) completeProfiles() cobra.CompletionFunc {
-	return p.completeArgs(firstOnly(wordsOf(opsview.Profiles, opsview.ProfileFilter{Live: true}, "profile")))
+	return p.completeArgs(firstOnly(wordsOf(opsview.Profiles, opsview.ProfileFilter{OnlyLive: true}, "profile")))
 }
 
 // editFlags are the flags of commands that change a profile.

@@ -23,7 +23,7 @@ type Selection struct {
 // Selects reports whether an event is selected.
 func (s Selection) Selects(e Event) bool {
 	kind := len(s.Kinds) == 0 || slices.ContainsFunc(s.Kinds, func(k string) bool { return kindMatches(k, e.Kind) })
-	return kind && is(s.Region, e.Region) && is(s.Instance, e.Instance) && is(s.Session, e.Session)
+	return kind && isWanted(s.Region, e.Region) && isWanted(s.Instance, e.Instance) && isWanted(s.Session, e.Session)
 }
 
 func kindMatches(pattern, kind string) bool {

@@ -67,12 +67,12 @@ func (f EventFilter) selectRows(w *where) {
 
 // Selects reports whether the filter selects an event of the feed.
 func (f EventFilter) Selects(e Event) bool {
-	return strings.HasPrefix(e.Kind, f.Kinds) && is(f.Region, e.Region) && is(f.Actor, e.Actor) &&
-		is(f.Instance, e.Instance) &&
-		is(f.Session, e.Session)
+	return strings.HasPrefix(e.Kind, f.Kinds) && isWanted(f.Region, e.Region) && isWanted(f.Actor, e.Actor) &&
+		isWanted(f.Instance, e.Instance) &&
+		isWanted(f.Session, e.Session)
 }
 
-func is(wanted, value string) bool { return wanted == "" || value == wanted }
+func isWanted(wanted, value string) bool { return wanted == "" || value == wanted }
 
 // FeedFilter selects events of the feed. Fields that are nil select all.
 type FeedFilter struct {

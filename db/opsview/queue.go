@@ -48,13 +48,13 @@ var Profiles = View[Profile, ProfileFilter]{name: "profiles", order: Order{"reti
 // ProfileFilter selects profiles. Empty fields select all.
 type ProfileFilter struct {
 	Universe, Profile string
-	Live              bool // only those that are not retired
+	OnlyLive          bool // only those that are not retired
 }
 
 func (f ProfileFilter) selectRows(w *where) {
 	w.isEqual("region", f.Universe)
 	w.isEqual("profile", f.Profile)
-	if f.Live {
+	if f.OnlyLive {
 		w.add("retired_at IS NULL")
 	}
 }
@@ -122,9 +122,9 @@ type ProfileQueue struct {
 
 // QueueState is the queue of a universe with its profiles.
 type QueueState struct {
-	Queue    Queue
-	Profiles []ProfileQueue // live ones first, in the order of their names, at most 200
-	More     bool           // there are more profiles
+	Queue           Queue
+	Profiles        []ProfileQueue // live ones first, in the order of their names, at most 200
+	HasMoreProfiles bool           // than these
 }
 
 // MaxProfiles bounds the profiles of ReadQueue.
@@ -143,7 +143,7 @@ func ReadQueue(ctx context.Context, q Querier, universe string) (s QueueState, e
 	if err != nil {
 		return s, err
 	}
-	s.More = more
+	s.HasMoreProfiles = more
 	s.Profiles, err = withWaiting(ctx, q, universe, profiles)
 	return s, err
 }

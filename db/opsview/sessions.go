@@ -187,14 +187,14 @@ func (f PastSeatFilter) selectRows(w *where) {
 	w.isEqual("player", f.Player)
 }
 
-// SessionHistory is what is known of a session: either Open or Past is not nil.
+// SessionHistory is what is known of a session: either OpenSession or PastSession is not nil.
 type SessionHistory struct {
-	Open  *Session
-	Past  *PastSession
-	Seats []Seat // of an open one, in the order of players
-	// Left are its first 500 seats that were left, in the order of players; LeftMore says that there are more.
-	Left     []PastSeat
-	LeftMore bool
+	OpenSession *Session
+	PastSession *PastSession
+	Seats       []Seat // of an open one, in the order of players
+	// LeftSeats are the first 500 seats that players have left, in the order of players.
+	LeftSeats   []PastSeat
+	HasMoreLeft bool // further ones exist
 }
 
 // maxSeats is the most seats of a session.
@@ -205,17 +205,17 @@ func ReadSession(ctx context.Context, q Querier, region string, id uuid.UUID) (h
 	open, err := Sessions.One(ctx, q, SessionFilter{Region: region, ID: &id})
 	switch {
 	case err == nil:
-		h.Open = &open
+		h.OpenSession = &open
 		h.Seats, err = Seats.Read(ctx, q, SeatFilter{Region: region, SessionID: &id}, Page{Limit: maxSeats})
 	case errors.Is(err, ErrNoRow):
 		var past PastSession
 		past, err = PastSessions.One(ctx, q, PastSessionFilter{region, id})
-		h.Past = &past
+		h.PastSession = &past
 	}
 	if err != nil {
 		return h, err
 	}
 	left := PastSeatFilter{Region: region, SessionID: &id}
-	h.Left, h.LeftMore, err = PastSeats.List(ctx, q, left, Page{Order: ByPlayer, Limit: MaxPage})
+	h.LeftSeats, h.HasMoreLeft, err = PastSeats.List(ctx, q, left, Page{Order: ByPlayer, Limit: MaxPage})
 	return h, err
 }

@@ -6,9 +6,9 @@ import "github.com/lattice-director/director/match"
 func timeCases() (cases []Case) {
 	at := match.Moment{Seconds: 1_790_000_000, Nanos: 123_456_789}
 	for _, c := range []struct {
-		name          string
-		bound         match.Moment
-		before, after bool // whether a ticket created at the time at matches created_before, created_after
+		name              string
+		bound             match.Moment
+		isBefore, isAfter bool // whether a ticket created at the time at matches created_before, created_after
 	}{
 		{"equal", at, false, false},
 		{"a nanosecond later", match.Moment{Seconds: at.Seconds, Nanos: at.Nanos + 1}, true, false},
@@ -29,8 +29,8 @@ func timeCases() (cases []Case) {
 		// Each bound alone; both together below.
 		f := match.Fields{Created: at}
 		cases = append(cases,
-			Case{"created_before " + c.name, match.Pool{CreatedBefore: &c.bound}, f, c.before},
-			Case{"created_after " + c.name, match.Pool{CreatedAfter: &c.bound}, f, c.after})
+			Case{"created_before " + c.name, match.Pool{CreatedBefore: &c.bound}, f, c.isBefore},
+			Case{"created_after " + c.name, match.Pool{CreatedAfter: &c.bound}, f, c.isAfter})
 	}
 	earlier, later := match.Moment{Seconds: at.Seconds, Nanos: at.Nanos - 1}, match.Moment{Seconds: at.Seconds,
 		Nanos: at.Nanos + 1}

@@ -21,7 +21,7 @@ func Reference() []Section {
 	all := []Section{{Keys: keysOf(documentShape)}}
 	for _, part := range []struct {
 		title, about string
-		of           object
+		partShape    object
 	}{
 		{"pool", "", poolShape}, {"pool.doubles", "A range of a double_arg.", doubleShape},
 		{"attributes", "By the name of the attribute.", attributeShape},
@@ -32,7 +32,7 @@ func Reference() []Section {
 		{"order", "Exactly one of `distance` and `value`.", orderShape},
 		{"join_in_progress", "", joinShape}, {"accept", "", acceptShape}, {"function", "", functionShape},
 	} {
-		all = append(all, Section{part.title, part.about, keysOf(part.of)})
+		all = append(all, Section{part.title, part.about, keysOf(part.partShape)})
 	}
 	// Of no kind: what a step of widen may name stands in the tables of the kinds.
 	common := object{keyFields: commonFields(ruleShape{})}

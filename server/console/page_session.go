@@ -36,13 +36,13 @@ func loadSession(ctx context.Context, s Store, q query) (v sessionView, err erro
 	if err != nil {
 		return v, err
 	}
-	if o := v.History.Open; o != nil {
+	if o := v.History.OpenSession; o != nil {
 		v.ID, v.Region, v.Mode, v.Instance = o.Session, o.Region, o.Mode, o.Instance
 		v.Players, v.MaxPlayers = o.Players, o.MaxPlayers
 		if o.Match != nil {
 			v.Match = o.Match.String()
 		}
-	} else if p := v.History.Past; p != nil {
+	} else if p := v.History.PastSession; p != nil {
 		v.ID, v.Region, v.Mode, v.Instance = p.Session, p.Region, p.Mode, p.Instance
 		v.Players, v.MaxPlayers = p.Players, p.MaxPlayers
 		if p.Match != nil {
@@ -70,8 +70,8 @@ var closeAction = action{
 				"This cannot be undone.",
 			},
 		}
-		if v.History.Past != nil {
-			asked.Effects = []string{"This session was closed before: " + v.History.Past.Reason + "."}
+		if v.History.PastSession != nil {
+			asked.Effects = []string{"This session was closed before: " + v.History.PastSession.Reason + "."}
 		}
 		return asked, err
 	},
