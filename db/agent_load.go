@@ -20,6 +20,8 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 	var rooms query.ReadRoomsParams
 	for _, c := range calls {
 		id := c.Req.ref().ID
+		// A snapshot changes the rooms that it names. All rooms are read only of an agent that is stale, since an event
+		// then shows them, or whose reply decides about commanded rooms: see RoomsOfAgents.
 		if c.Req.snapshot != nil {
 			judged = append(judged, id)
 			addRoomsToRead(&rooms, id, *c.Req.snapshot)
@@ -64,6 +66,7 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 			addDrainToRead(&kept, *r.snapshot.Content)
 		}
 	}
+	// Neither a join nor new content: no call of the batch can meet a kept drain.
 	if len(kept.Names) == 0 {
 		return nil
 	}
@@ -147,6 +150,7 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 			isLocal:         r.Local, state: r.State, commandID: r.Command,
 			settledFor: r.SettledFor})
 	}
+	// Behind the whole lists, whose rows win in addRoom: ReadRooms does not return how long ago a command timed out.
 	for _, r := range single {
 		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
 			connectionCount: r.Connections,
@@ -172,6 +176,7 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 			replySeq:        s.Seq,
 			joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silentSeconds: -1,
 		}
+		// NULL in the table is the empty text here: no override.
 		if s.Override != nil {
 			a.statusOverride = *s.Override
 		}

@@ -16,6 +16,7 @@ const actorDirector = "director"
 
 // noteLeaving logs that an agent has left, with its current rooms.
 func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
+	// The detail is made now, before the caller deletes the rooms.
 	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agentID: a.ref.ID,
 		detail: a.info(t.sortedRooms(a.ref.ID))})
 }
@@ -23,6 +24,7 @@ func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
 // joined logs an event about an agent, with the agent's state after the transaction.
 func (l *eventLog) joined(kind string, a *agentRow) {
 	actor := a.keyFingerprint
+	// The agent did nothing: the director noticed its silence.
 	if kind == EventAgentStale {
 		actor = actorDirector
 	}
@@ -51,6 +53,7 @@ func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
 
 func (t *agentTx) writeEvents() error {
 	p := query.LogAgentEventsParams{Region: t.region}
+	// In this order a reader of the log sees an id become free before another room gets it.
 	for i, e := range slices.Concat(t.agentEvents.goneAgents, t.agentEvents.renamedRooms, t.agentEvents.come) {
 		detail, err := json.Marshal(t.detail(e))
 		if err != nil {

@@ -39,6 +39,7 @@ type agentRow struct {
 // status returns the effective status; it must agree with agent_status in SQL.
 func (a *agentRow) status() string {
 	switch {
+	// A kept drain outranks reports and commands: it holds until UnkeepDrain.
 	case a.isKept:
 		return AgentDraining
 	case a.statusOverride != "":
@@ -57,6 +58,7 @@ func (a *agentRow) isListed() bool { return !a.hasLeft && !a.joinedElsewhere }
 
 // setContent replaces the agent's content.
 func (a *agentRow) setContent(c AgentContent) {
+	// The status is a column of agent_states: a change of it alone does not rewrite the wide row of agents.
 	wide := a.content
 	wide.Status = c.Status
 	a.hasNewState = a.hasNewState || a.content.Status != c.Status

@@ -68,6 +68,7 @@ type lockMore struct{ agentIDs []string }
 
 func (t *agentTx) sortedRooms(agent string) []*roomRow {
 	rooms := slices.Clone(t.ofID[agent])
+	// A room that moved to another agent stays in the list of its former one: see moveRoom.
 	rooms = slices.DeleteFunc(rooms, func(r *roomRow) bool { return r.agentID != agent })
 	slices.SortFunc(rooms, func(a, b *roomRow) int { return cmp.Compare(a.id, b.id) })
 	return rooms

@@ -24,6 +24,7 @@ func (t *agentTx) write() error {
 func (t *agentTx) writeAgents() error {
 	wide := query.PutAgentsParams{Region: t.region, Unlimited: unlimited}
 	states := query.PutAgentStatesParams{Region: t.region}
+	// New agents have no row to lock: inserting them in the order of their ids keeps two transactions from a deadlock.
 	for _, id := range slices.Sorted(maps.Keys(t.agentsByID)) {
 		a := t.agentsByID[id]
 		if a.hasNewContent {
@@ -79,6 +80,7 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	p.AgentVersions = append(p.AgentVersions, c.AgentVersion)
 	p.ProtocolVersions = append(p.ProtocolVersions, c.ProtocolVersion)
 	p.Keys = append(p.Keys, a.keyFingerprint)
+	// PutAgents turns the zero id into NULL: the key comes from the configuration.
 	p.KeyIds = append(p.KeyIds, *cmp.Or(a.keyID, &uuid.Nil))
 	p.Joined = append(p.Joined, a.joinedAt)
 	return nil
@@ -115,6 +117,7 @@ func (t *agentTx) writeRooms() {
 			case r.agentID != agent: // the room has moved to another agent, whose list contains it
 			case r.isDeleted && !r.isNew:
 				remove.Ids = append(remove.Ids, r.storedID)
+			// Made and deleted in this transaction: it has no row.
 			case r.isDeleted:
 			case r.isNew:
 				addRoomToInsert(&insert, r)
@@ -135,6 +138,7 @@ func (t *agentTx) writeRooms() {
 }
 
 func addRoomToPut(p *query.PutRoomsParams, r *roomRow) {
+	// The id is a part of the row's key: a room that is renamed is found by the id that it had.
 	p.Was = append(p.Was, r.storedID)
 	p.Ids = append(p.Ids, r.id)
 	p.Agents = append(p.Agents, r.agentID)

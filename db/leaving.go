@@ -43,6 +43,7 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 
 // recordHistory defers the rows of history of tickets that have left.
 func (s *Store) recordHistory(q *query.Queries, region string, rows []query.LeaveQueueRow) {
+	// Only the caller of Open can decode the body of a ticket: without it, there are no facts to keep.
 	if s.cfg.NoHistory || s.cfg.DescribeTicket == nil || len(rows) == 0 {
 		return
 	}

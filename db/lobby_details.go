@@ -74,6 +74,7 @@ func (s *Store) LobbyDetails(ctx context.Context, project, room string) (LobbyDe
 
 func (d *LobbyDetails) addMembers(rows []query.MembersOfLobbyRow) {
 	for _, m := range rows {
+		// Invitations are rows of the same table, without a place among the members.
 		if m.JoinOrder == nil {
 			d.Invited = append(d.Invited, m.Player)
 			continue

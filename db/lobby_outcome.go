@@ -54,6 +54,7 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 	}
 	var steps []lobbyStep
 	for _, o := range outcomes {
+		// Without an id the room has ended: its outcome is only forgotten.
 		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
 			steps = append(steps, lobbyStep{LobbyUID: o.Lobby,
 				action: LobbyAction{Region: region, ProjectID: o.Project, RoomID: o.LobbyID,

@@ -18,6 +18,7 @@ import (
 // commit. Errors: those of enter for a Request.
 func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	changes []lobbyQueueChange) (*queueTurn, error) {
+	// A room without a request queues in the one universe of the realtime lobby.
 	universe := s.sessionUniverse()
 	if r := changes[0].TicketRequest; r != nil {
 		universe = r.universe

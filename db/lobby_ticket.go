@@ -46,9 +46,11 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	if err != nil {
 		return PlayerTicketAnswer{}, err
 	}
+	// Before the transaction: a caller that is not admitted locks no room.
 	if err := s.admit(ctx, r.Ticket.arrival(universe)); err != nil {
 		return PlayerTicketAnswer{}, err
 	}
+	// The sessions of the members keep the ticket alive: nobody polls for it.
 	r.Ticket.LeaseTTL = 0
 	var asked *roomTicketRequest
 	var turn *lobbyTurn

@@ -186,6 +186,7 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	case r.now.IsClosed:
 		return nil, lobbyResult{Err: errRoomEnds}
 	}
+	// A member that joins its room again gets no further room.
 	before := r.hasMember(step.action.Session.ID)
 	if step.action.MakesRoom && !before && t.roomsBySession[step.action.Session.ID] >= maxRoomsOfSession {
 		return nil, lobbyResult{Err: lobby.ErrTooManyRooms}
@@ -248,6 +249,7 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 			t.queueChanges = append(t.queueChanges,
 				lobbyQueueChange{LobbyUID: r.uid, PredecessorID: e.FromSession, SessionID: e.Session})
 			t.noticeKeys = append(t.noticeKeys, e.Session)
+		// The player has left for good: its other sessions must not be invited again.
 		case lobby.EffectWithdraw:
 			r.answeredPlayers = append(r.answeredPlayers, e.Player)
 		case lobby.EffectDequeue:

@@ -25,6 +25,7 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 		if err := w.add(r); err != nil {
 			return err
 		}
+		// Without a row of the log there is nothing to read: the replicas of the members stay asleep.
 		if r.logRow != nil || r.isEnding {
 			t.noticeKeys = append(t.noticeKeys, r.uid.String())
 		}
@@ -185,6 +186,7 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	}
 	for _, m := range r.now.Members {
 		after[m.Session] = true
+		// A new member, one that is away or back, or one whose invitation becomes a membership.
 		if before[m.Session] != m {
 			p := &w.joinedMembers
 			p.Lobbies = append(p.Lobbies, r.uid)

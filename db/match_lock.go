@@ -212,6 +212,8 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall) {
 	free, busy := t.freeTickets(), t.busyPlayers()
 	seats := byPlayer(t.heldLocks.nearbySeats).ownSeats
+	// Players of matches of this batch that are to be committed: a second match with one of them waits for the next
+	// transaction.
 	taken := map[string]bool{}
 	for _, m := range t.calls {
 		gone := t.goneTickets(m, free)

@@ -38,6 +38,7 @@ func (c *committer) foundOut(ctx context.Context, ticket string,
 		if err = c.store.q.AwaitTicket(ctx, query.AwaitTicketParams{Universe: c.universe, ID: ticket}); err == nil {
 			done, err = look(ctx)
 		}
+		// Any other error is of a connection: the database may be failing over.
 		if err == nil || ctx.Err() != nil {
 			return done, err
 		}

@@ -23,6 +23,7 @@ func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall,
 		}
 	}
 	for _, r := range t.heldLocks.lockedHosts {
+		// LockHosts returns the instances of given up seats as well, which may have stopped.
 		if r.Open {
 			c.addHost(r)
 		}

@@ -19,6 +19,7 @@ func newMatchRooms(universe string) *matchRooms {
 
 // writeRooms defers the rooms of the matches with tickets of sessions.
 func (t *matchTx) writeRooms() {
+	// No ticket of these matches is of a session of the realtime lobby.
 	if len(t.heldLocks.waitingSessions) == 0 {
 		return
 	}

@@ -132,6 +132,7 @@ func (t *matchTx) requeueEnded() {
 	arg, free := query.RequeueTicketsParams{Universe: t.committer.universe}, t.freeTickets()
 	for _, m := range t.endedMatches {
 		for _, k := range m.match.Tickets {
+			// The others have left the queue, or are in another match.
 			if _, held := free[k.ID]; held {
 				arg.Ids = append(arg.Ids, k.ID)
 				arg.Matches = append(arg.Matches, m.match.ID)

@@ -53,6 +53,7 @@ func newClientIDs(n int) []int64 {
 	_, _ = rand.Read(raw) // never returns an error
 	ids := make([]int64, n)
 	for i := range ids {
+		// 63 bits: the column is a bigint.
 		ids[i] = max(1, int64(binary.LittleEndian.Uint64(raw[8*i:])>>1))
 	}
 	return ids

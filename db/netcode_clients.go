@@ -49,6 +49,7 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 	var listed query.ListedClientsParams
 	for _, c := range calls {
 		id := c.Req.InstanceRef.InstanceID
+		// A second list of a server gets no answer, and stays for the next batch.
 		if lists[id] != nil {
 			continue
 		}
@@ -93,6 +94,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	rt := reporting{store: s, region: region}
 	for _, l := range lists {
 		calls = append(calls, l.makeReports(ctx)...)
+		// Also for an empty list: from now on the seats of this server expire with their tokens.
 		if !l.serverRow.ReportsSeats {
 			rt.silentInstances = append(rt.silentInstances, l.serverRow.InstanceID)
 		}

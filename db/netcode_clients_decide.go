@@ -35,6 +35,7 @@ func newClientList(c *clientsCall) *clientList {
 func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) {
 	ref := l.call.Req.InstanceRef
 	known := directory{}
+	// Empty: no row was found, so that the directory knows no such instance.
 	if r := l.serverRow; r.InstanceID != "" {
 		known[r.InstanceID] = query.FindInstancesRow{
 			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
@@ -57,6 +58,7 @@ func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, erro
 // holds adds a connected client of the server, which has left if it is not listed.
 func (l *clientList) holds(r query.ConnectedClientsRow) {
 	id, err := strconv.ParseUint(r.ClientID, 10, 64)
+	// A name that is no number is of no connect token: this list says nothing about that connection.
 	if err == nil && !l.listedClients[id] {
 		l.leftClients = append(l.leftClients, r)
 	}
@@ -100,6 +102,7 @@ func (l *clientList) makeReports(ctx context.Context) (calls []*reportCall) {
 func (l *clientList) answer() {
 	results := map[string]SeatResult{} // of joins, by client id in decimal
 	for _, c := range l.reportBySession {
+		// Another instance has the session by now, or it has ended: its joins get no result.
 		if !c.IsAnswered() {
 			continue
 		}

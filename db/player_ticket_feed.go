@@ -37,6 +37,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 	if err := s.q.Send(ctx, &p); err != nil {
 		return TicketEventsPage{NextPoint: since}, frame.Classify(err)
 	}
+	// Transaction numbers of another server are of another history: the caller reads all its tickets anew.
 	if since.readSnapshot != "" && !since.isOf(now) {
 		return TicketEventsPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil

@@ -62,6 +62,7 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
 		c := calls[r.N-1]
+		// A stranger's question neither marks the ticket as seen nor keeps it alive.
 		if !r.Waits || !slices.Contains(r.Party, c.Req.playerSub) {
 			continue
 		}

@@ -36,6 +36,7 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
+		// Marked with the commit, so that each suspension is announced once.
 		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions,
 			query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
 		_, err = t.inRooms(ctx, ids, false, s.cfg.RoomTypes.MarkAway)
@@ -79,6 +80,7 @@ func (s *Store) sweepSessions(ctx context.Context, region string,
 	fn func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {
+			// fn skips what is locked, so it could leave out a session that a room needs: these are waited for.
 			if len(t.furtherSessions) > 0 {
 				if _, err := t.lock(ctx, nil); err != nil {
 					return err

@@ -98,6 +98,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		}
 		id := newSessionID()
 		player := o.PlayerSub
+		// A client without a name is a player of its own, named as its session.
 		if player == "" {
 			player = id
 		}
@@ -166,6 +167,7 @@ func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 
 // judgeKey refuses a client whose key may open no session.
 func (f openFacts) judgeKey(o OpenRealtime) error {
+	// Only a verified token names a key.
 	if !o.IsAuthenticated {
 		return nil
 	}

@@ -89,6 +89,7 @@ func (n newsBySession) newsOf(id string) *RealtimeNews {
 // judge adds whether the replica owns a session. One that it does not own has nothing to deliver.
 func (n newsBySession) judge(r query.RealtimeNewsRow) {
 	if r.Superseded {
+		// Drops what the other statements found: the owner of the session delivers it.
 		n[r.ID] = &RealtimeNews{SessionID: r.ID}
 	}
 	news := n.newsOf(r.ID)

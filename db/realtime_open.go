@@ -54,6 +54,7 @@ func (s *Store) openSessions(ctx context.Context, region string, calls []*openCa
 func onePerSession(calls []*openCall) (out []*openCall) {
 	seen := make(map[string]bool, len(calls))
 	for _, c := range calls {
+		// New sessions have no row that two calls could want.
 		if id := c.Req.resumes(); id == "" || !seen[id] {
 			seen[id] = true
 			out = append(out, c)
@@ -77,6 +78,7 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 		}
 		if !o.IsResumed {
 			addSessionToInsert(&made, c.Req, *o)
+			// Only a player with a name can have been invited before its session was there.
 			if o.PlayerSub != o.SessionID {
 				named = append(named, o.SessionID)
 			}
@@ -84,6 +86,7 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 		}
 		addSessionToAttach(&attached, c.Req, *o)
 		back[o.SessionID] = c.Req.BackAction
+		// The replica of the former connection closes it.
 		if o.TookOver {
 			t.tx.changedSessions = append(t.tx.changedSessions, o.SessionID)
 		}

@@ -47,6 +47,7 @@ type OpenedRealtime struct {
 
 // resumes returns the session to resume, "" if there can be none.
 func (o OpenRealtime) resumes() string {
+	// Any other text is the id of no session, and Postgres might refuse it.
 	if len(o.ResumedSession) != len(sessionPrefix)+sessionDigits || !isStorable(o.ResumedSession) {
 		return ""
 	}

@@ -31,6 +31,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 	if err != nil {
 		return err
 	}
+	// nil: none of the sessions is in a room.
 	if t.lobbyTurn != nil {
 		s.announce(t.lobbyTurn)
 	}

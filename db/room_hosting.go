@@ -43,6 +43,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	hosts := query.RoomHostsParams{Region: h.region}
 	for _, o := range orders {
 		ids = append(ids, o.newRoom.RoomID)
+		// A text that Postgres cannot store names no agent, and would make the statement fail for the other orders.
 		if o.newRoom.InstanceID != nil && isStorable(*o.newRoom.InstanceID) {
 			hosts.Ids = append(hosts.Ids, *o.newRoom.InstanceID)
 		}

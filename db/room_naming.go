@@ -150,10 +150,12 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 }
 
 func (t *agentTx) renameRoom(a *agentRow, r *roomRow, id string) {
+	// A holder that only RoomHolders has read: writeRooms writes the rooms in these two maps.
 	if t.roomsByKey[roomKey{r.agentID, r.baseID}] == nil {
 		t.roomsByKey[roomKey{r.agentID, r.baseID}] = r
 		t.ofID[r.agentID] = append(t.ofID[r.agentID], r)
 	}
+	// Readers of the log know listed rooms only.
 	if r.isListed() && a.isListed() {
 		t.agentEvents.rename(a, r, id)
 	}

@@ -30,6 +30,7 @@ func nearbyHosts(orders []*roomOrder) nearby {
 	for _, o := range orders {
 		switch {
 		case o.groupKey == "":
+		// An order without named agents needs the whole fleet, and one that no agent matches must not get a named one.
 		case len(o.newRoom.NearestAgents) == 0, o.newRoom.NoMatch:
 			return nearby{}
 		default:
@@ -38,6 +39,7 @@ func nearbyHosts(orders []*roomOrder) nearby {
 	}
 	for group, all := range n.ordersByGroup {
 		n.namedAgents[group] = map[string]bool{}
+		// By rank first, so that each order of the group has its best agents among the ones that are read.
 		for rank := range spareNear {
 			for _, o := range all {
 				if rank < len(o.newRoom.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {

@@ -58,6 +58,7 @@ func (s *Store) expireWithTokens(ctx context.Context, region string, started []s
 // answerReports answers reports whose transaction has committed.
 func (s *Store) answerReports(reports []*report) {
 	for _, r := range reports {
+		// Its instance has room again, for which requests may wait in any region.
 		if r.result.IsClosed {
 			s.Notify(TopicCapacity, "")
 		}
@@ -160,6 +161,7 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	silent := slices.Clone(rt.silentInstances)
 	var touched []string
 	for _, r := range reports {
+		// The row is of before this transaction: the instance has reported nothing until now.
 		if !r.reportedSession.row.ReportsSeats {
 			silent = append(silent, r.reportedSession.row.InstanceID)
 		}

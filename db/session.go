@@ -47,6 +47,7 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 		return Resolved{}, err
 	}
 	resolved, err := s.batchGroups.seatResolves.Do(ctx, region, resolveRequest{handle, sub})
+	// Outside the batch, whose other calls must not wait for the room of this one.
 	if isRoomPending(err) {
 		return s.resolveInRoom(ctx, region, resolveRequest{handle, sub})
 	}
@@ -172,6 +173,7 @@ func unresolvedReason(r query.UnresolvedRow) error {
 	switch {
 	case r.AwaitsRoom && r.Seated:
 		return roomPending()
+	// The seat was locked, or was given meanwhile: no reason, and so no answer yet.
 	case r.Live && r.Seated:
 		return nil
 	case r.Live:

@@ -105,6 +105,7 @@ func (l *listener) removeSubscription(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	byKey := l.subsByNotice[sub.notice]
+	// Empty maps are deleted with their last subscriber: keys are as many as players.
 	delete(byKey[sub.shortKey], sub)
 	if len(byKey[sub.shortKey]) == 0 {
 		delete(byKey, sub.shortKey)
@@ -131,6 +132,7 @@ func (l *listener) wakeSubscribers(what notice, keys []string) {
 		f.addWoken(keys)
 	}
 	byKey := l.subsByNotice[what]
+	// Keys were lost or never given: any key may have news.
 	if len(keys) == 0 {
 		signalAll(byKey)
 		return
@@ -175,6 +177,7 @@ func (l *listener) close() {
 
 // run listens until the listener is closed. It logs once when notices stop arriving and once when they arrive again.
 func (l *listener) run() {
+	// A pooler in transaction mode lends the session to others: LISTEN would hold in nobody's name.
 	if l.cfg.OnlyPooler {
 		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
 			"other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
