@@ -43,6 +43,7 @@ const loopTimeout = 2 * time.Second
 // repeatedLoops returns what a replica repeats, after failures too.
 func (s *Server) repeatedLoops() []follow.Loop {
 	o := s.options
+	// Ten times within a lease, so that some lost pulses expire nobody.
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
 	cells, _ := o.Store.Subscribe(db.TopicCells, "") // ends with the store
@@ -89,6 +90,7 @@ func (s *Server) warmUp(ctx context.Context) {
 		if err == nil {
 			return
 		}
+		// Counts only if the database answers: the tries are not used up while it is away.
 		if s.options.Store.Ping(ctx) == nil {
 			tries++
 			s.options.Log.LogAttrs(ctx, slog.LevelWarn,

@@ -64,6 +64,7 @@ func (f face) reportClients(ctx context.Context, in rest.In[clientsRequest]) (cl
 		return clientsAnswer{}, err
 	}
 	res, err := f.store.ReportClients(ctx, in.Body.clientList())
+	// Never nil: the answer has a list, if an empty one.
 	refused := make([]refusedClient, len(res.RefusedClients))
 	for i, r := range res.RefusedClients {
 		refused[i] = refusedClient{r.ClientID, r.SeatResult}

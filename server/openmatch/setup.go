@@ -58,6 +58,7 @@ func (s *Server) makeMetrics() (err error) {
 func (s *Server) makeMatchmaker() (err error) {
 	o := s.options
 	s.watchHub, s.matchmaker = o.Hub, o.Matchmaker
+	// The replica passes one in where players and backends wait for tickets too: all share its readings.
 	if s.watchHub == nil {
 		s.watchHub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
 	}

@@ -46,6 +46,7 @@ func statusOf(err error) (internal bool, answer error) {
 	var stored *fault.Error
 	var fetched *cycle.Error
 	switch {
+	// Open Match answers Unknown for each failure of FetchMatches; clients search the text for its parts.
 	case errors.As(err, &fetched):
 		return false, status.Error(codes.Unknown, fetched.Error())
 	case errors.As(err, &refused):
@@ -57,6 +58,7 @@ func statusOf(err error) (internal bool, answer error) {
 	case errors.Is(err, context.Canceled):
 		return false, status.Error(codes.Canceled, "the caller is gone")
 	}
+	// Made by this package or by gRPC, with a code and a text for the client.
 	if s, ok := status.FromError(err); ok {
 		return false, s.Err()
 	}

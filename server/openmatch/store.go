@@ -30,6 +30,7 @@ type ticketStore interface {
 	CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error)
 }
 
+// severalTicketsStore serves the calls of Embark's fork on several tickets: see several.go.
 type severalTicketsStore interface {
 	GetTickets(ctx context.Context, region string, ids []string) ([]db.Ticket, error)
 	DeleteTickets(ctx context.Context, region string, ids []string) error

@@ -48,6 +48,8 @@ type roomRef struct{ rawID, roomType string }
 
 // The numbers below are those of the fields of upstream's messages.
 
+// readState reads fields in any order; of a repeated one the last counts, as in protobuf. Labels are never nil, so that
+// addLabel can write.
 func readState(in *fields) state {
 	s := state{snapshot: snapshot{labels: map[string]string{}}}
 	for in.nextField() {
@@ -128,6 +130,7 @@ func readCapacity(in *fields) (c capacity) {
 	for in.nextField() {
 		switch in.number {
 		case 1:
+			// Set where the field is there, even with 0: an absent one means unlimited, and 0 means none.
 			c.maxConnections = new(in.int32())
 		case 2:
 			c.maxRooms = new(in.int32())

@@ -31,6 +31,7 @@ type poll struct {
 
 func (p poll) encodeFrame() []byte {
 	body := appendText(nil, 1, p.reqID)
+	// An empty hash is one that the agent has reported: only an absent field asks for a full state.
 	if p.knownHash != nil {
 		body = appendText(body, 2, *p.knownHash)
 	}
@@ -48,6 +49,7 @@ type command struct {
 func (c command) encodeFrame() []byte {
 	body := appendText(nil, 1, c.id)
 	body = appendText(body, 2, c.op)
+	// A drain has no room: a field that is set would be written even if it is empty.
 	if c.op == opCreate || c.op == opDestroy {
 		body = appendText(body, 3, c.roomID)
 	}
@@ -64,6 +66,7 @@ func encodeFrame(topic string, body []byte) []byte {
 	b = appendText(b, fieldTopic, topic)
 	b = protowire.AppendTag(b, fieldPayload, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(payload))
+	// The payload begins with its version, before the protobuf body.
 	b = append(b, protocolMajor, protocolMinor)
 	return append(b, body...)
 }

@@ -63,6 +63,7 @@ const longestDelay = 4
 // retryDelay grows from 0.1 s to 1 s. Half of it is random, so that the lanes of a replica do not retry at the same
 // time.
 func retryDelay(attempt int) time.Duration {
+	// The shift is bounded: attempts are counted without end while the database is away.
 	d := min(time.Second, 100*time.Millisecond<<min(attempt, longestDelay))
 	return d/2 + time.Duration(float64(d/2)*randomFloat())
 }

@@ -19,6 +19,7 @@ func (s *socket) carryOut(e effects) {
 		return
 	}
 	for _, j := range e.jobs {
+		// The command stays pending, and times out: its caller is answered by then.
 		if !s.queuedJobs.pushJob(j) {
 			e.notes = append(e.notes, note{outcome: outcomeLost, topic: topicAck,
 				cause: "too many acks wait for the database"})

@@ -28,6 +28,7 @@ func (s *socket) serveConn() {
 	stopPings := s.conn.KeepAlive(s.pingOptions(), s.onSilence)
 	s.endReading(r.server.guard.Do("agent socket", s.readMessages))
 	stopPings()
+	// The lane still writes the leave: the replica counts this connection until then.
 	s.running.Wait()
 }
 
@@ -65,6 +66,7 @@ func (s *socket) onTick() {
 		s.handleEvent(func(c *conversation) effects { return c.tickPoll() })
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		// Armed again only after the tick, so that ticks of one connection never overlap.
 		if !s.hasEnded {
 			s.tickTimer.Reset(s.conversation.nextTick(randomFloat()))
 		}
@@ -96,6 +98,7 @@ func (s *socket) hasLeft() bool {
 // endReading ends the connection after reading has ended.
 func (s *socket) endReading(err error) {
 	switch {
+	// 1009, as upstream closes for a message beyond the limit.
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		s.closeWith(websocket.StatusMessageTooBig, err)
 	case isProtocolError(err): // It may quote what the agent sent, so it is not logged.

@@ -33,6 +33,7 @@ func (s *socket) writeOutbox() {
 }
 
 func (s *socket) writeAll(frames [][]byte) error {
+	// Only a close frame is due.
 	if len(frames) == 0 {
 		return nil
 	}

@@ -67,6 +67,7 @@ func writeError(w http.ResponseWriter, err error) string {
 		return p.Code
 	}
 	f := failure{Error: p.Detail, Code: p.Code}
+	// Another cell serves the project: the script calls that one.
 	if cell := fault.CellOf(err); cell != nil {
 		f.Region, f.Address = cell.Region, cell.Addresses[fault.ListenerControl]
 	}
@@ -74,6 +75,7 @@ func writeError(w http.ResponseWriter, err error) string {
 	// Nexis' text, whatever is wrong with the token.
 	case http.StatusUnauthorized:
 		f.Error = "unauthorized"
+	// Nexis has no 413: its scripts know a bad request.
 	case http.StatusRequestEntityTooLarge:
 		p.Status = http.StatusBadRequest
 		f.Error = "the body must not be longer than 64 KiB"

@@ -21,6 +21,7 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 			header.Set("Access-Control-Allow-Origin", origin)
 			header.Set("Access-Control-Allow-Credentials", "true")
 		}
+		// Only a preflight has both headers; any other OPTIONS is routed, and finds no route.
 		if c.Request.Method != http.MethodOptions || origin == "" ||
 			c.GetHeader("Access-Control-Request-Method") == "" {
 			return

@@ -61,6 +61,7 @@ func (f *face) listKeys(ctx context.Context, in rest.In[rest.None]) (reply, erro
 	if err != nil {
 		return reply{}, err
 	}
+	// An unknown project has an empty list, as in Nexis.
 	found, err := f.options.Store.ProjectKeys(ctx, in.Param("id"), after, limit)
 	list := make([]keyJSON, len(found))
 	for i, k := range found {

@@ -28,6 +28,7 @@ func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
 		return
 	case err != nil:
+		// The room that the action found, such as by a code: the frame names none then.
 		e.Room = cmp.Or(a.Room, e.Room)
 		c.answerFailure(e, err)
 		return
@@ -52,6 +53,7 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 	}
 	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
 	c.recordRefusal(e, why)
+	// A client that waits for an answer always gets one, however often it fails.
 	if e.RID != "" {
 		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
 		return

@@ -36,6 +36,7 @@ func (h *handshake) judgeToken(ctx context.Context, a requestedSession) (identit
 		who.project = anonymousProject
 	}
 	if h.server.options.AuthMode == AuthDisabled || h.server.options.AuthMode == AuthOptional && a.Token == "" {
+		// VerifyProject checks the name in a token; this one is the client's word.
 		if !token.ValidProjectName(who.project) {
 			return who, refuseToken("invalid project id")
 		}
