@@ -162,6 +162,7 @@ func settledState(ack CommandAck, was CommandState) CommandState {
 		return CommandDoneLate
 	case ack.IsOK:
 		return CommandDone
+	// The agent has refused the create, since it has a room of that id: the caller gets ROOM_EXISTS.
 	case ack.RoomExists:
 		return CommandExists
 	}
@@ -193,6 +194,7 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 // applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former
 // room with that id.
 func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
+	// Without a row, a reply that lacks the room has deleted it before the ack.
 	if !ack.IsOK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
 		return c
 	}
@@ -240,6 +242,7 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 
 // write queues the statements in lock order; they are sent together with COMMIT.
 func (t *ackTx) write() error {
+	// Repetitions, and acks of agents that have left, change nothing.
 	if len(t.settleParams.Ids) == 0 {
 		return nil
 	}

@@ -170,6 +170,7 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 		return err
 	}
 	for _, a := range agents {
+		// No command is sent to an agent that has left, or whose process has joined elsewhere.
 		if !a.HasLeft && !a.Doubted {
 			t.agentsByID[a.AgentID] = a
 		}

@@ -37,6 +37,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 				return nil, err
 			}
 		}
+		// Only a create names a type.
 		if r.Type != nil {
 			c.RoomType = *r.Type
 		}
@@ -87,6 +88,7 @@ func (s *Store) expireCommands(ctx context.Context, region string,
 	}
 	for _, c := range calls {
 		i := slices.IndexFunc(answers, func(a CommandAnswer) bool { return a.ID == c.Req })
+		// ForgetCommands has deleted it, at least a minute after it was settled.
 		if i < 0 {
 			c.Answer(CommandAnswer{}, fault.New(fault.NotFound, "command_unknown", "the command is not remembered"))
 			continue

@@ -42,6 +42,7 @@ func (s *Store) declare(ctx context.Context, q *query.Queries, d Declaration,
 		return done, err
 	}
 	done.Projects, err = d.declareProjects(ctx, q)
+	// Pools are locked only if there are some to decide about.
 	if err != nil || !d.hasPools() {
 		return done, err
 	}
@@ -82,6 +83,7 @@ func (s *Store) notifyDeclared(d Declaration, done DeclarationOutcome) {
 		s.NotifyApplied(done.Provisioned)
 	}
 	for _, p := range done.Profiles {
+		// The notice names no profile, so that one is enough for all of them.
 		if p.Declared.Changed {
 			s.Notify(TopicProfiles, d.Region)
 			return

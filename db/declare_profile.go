@@ -47,6 +47,7 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	switch {
 	case !done.Declared.Changed:
 		done.Change = "unchanged"
+	// None was live: the name is new, or its profile is retired.
 	case done.FormerVersion == 0:
 		done.Change = "created"
 	default:
@@ -81,6 +82,7 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 	}
 	var names []string
 	for _, p := range live {
+		// The profiles of the realtime lobby are built in, so that no file declares them.
 		if !named[p.Name] && !IsRealtimeProfile(p.Name) {
 			names = append(names, p.Name)
 		}

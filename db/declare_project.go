@@ -21,6 +21,7 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 		return nil, err
 	}
 	actor := d.Author
+	// Events name the login of the database if the author is not known.
 	if actor == "" {
 		if actor, err = q.Login(ctx); err != nil {
 			return nil, err

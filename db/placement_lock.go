@@ -116,6 +116,7 @@ func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
 	s := seatsByPlayer{map[string][]query.SeatsAroundRow{}, map[string][]query.SeatsAroundRow{}}
 	for _, st := range rows {
 		s.ownSeats[st.Sub] = append(s.ownSeats[st.Sub], st)
+		// A seat that a player has reserved for itself is in ownSeats already.
 		if st.State == "reserved" && st.ReservedBy != st.Sub {
 			s.reservedBy[st.ReservedBy] = append(s.reservedBy[st.ReservedBy], st)
 		}
@@ -158,6 +159,7 @@ func lockKey(parts ...string) int64 {
 	h := fnv.New64a()
 	for _, s := range parts {
 		_, _ = h.Write([]byte(s))
+		// Separates the parts: "ab", "c" and "a", "bc" are two keys.
 		_, _ = h.Write([]byte{0})
 	}
 	return int64(h.Sum64())

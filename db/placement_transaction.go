@@ -146,6 +146,7 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 		return err
 	}
 	left = unseatedRequests(requests)
+	// All have their seats: what is deferred goes out with COMMIT, in the same round trip.
 	if len(vacated)+len(left) == 0 {
 		return nil
 	}
@@ -201,6 +202,7 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 		return err
 	}
 	for _, r := range rows {
+		// LockHosts also returns instances of sessions that were closed here, which may be draining or silent.
 		if r.Open {
 			c.addHost(r)
 		}
@@ -285,6 +287,7 @@ func (r *request) reply() {
 	switch {
 	case r.verdict.err != nil:
 		r.call.Answer(Placement{}, r.verdict.err)
+	// Neither case: the call gets no answer, and stays for the next batch.
 	case r.verdict.knownPlacement != nil:
 		r.call.Answer(*r.verdict.knownPlacement, nil)
 	}

@@ -37,6 +37,7 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	if v, err, ok := c.lookup(key); ok {
 		return v, err
 	}
+	// Not under mu: callers that miss at the same time all read, and get equal values.
 	v, err := read()
 	switch {
 	case err == nil:
@@ -70,6 +71,7 @@ func (c *foreverCache[K, V]) put(key K, v V) {
 func (c *foreverCache[K, V]) miss(key K, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Clients can make up any number of names: the bound holds for these as well.
 	if c.missingKeys == nil || len(c.missingKeys) >= maxCached {
 		c.missingKeys = map[K]missed{}
 	}

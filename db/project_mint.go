@@ -26,6 +26,7 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 	calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}
 	for _, c := range calls {
+		// Summed by key: an UPDATE changes a row once, however often its key is in the list.
 		tokens[c.Req]++
 	}
 	p := query.CountMintedTokensParams{Scope: ScopeMint}

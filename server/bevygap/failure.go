@@ -21,6 +21,7 @@ func newFailure(code int, format string, args ...any) *failure {
 }
 
 // kinds is the one table from the store's error kinds to codes. Other errors are internal, and their text is not sent.
+// No capacity is 408, as bevygap's server answers if no game server has come in time.
 var kinds = map[fault.Kind]int{
 	fault.NotFound:    http.StatusNotFound,
 	fault.Conflict:    http.StatusConflict,

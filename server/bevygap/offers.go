@@ -90,6 +90,7 @@ func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
 	if w.mode != "" {
 		return best.Region, w.mode, nil
 	}
+	// Never empty: Offers returns no region without a mode.
 	return best.Region, best.Modes[0], nil
 }
 

@@ -38,6 +38,7 @@ func (s *single) sendLast(e ending) error {
 	if e.failure != nil {
 		s.sendFailure(*e.failure)
 	} else {
+		// The media type is that of bevygap's server.
 		s.c.Data(http.StatusOK, "text/json", connectionAnswer(*e.connection))
 	}
 	// A client that has left read nothing of it: its seat is given back.
