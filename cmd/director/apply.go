@@ -45,6 +45,7 @@ func (p *program) applyCommand() *cobra.Command {
 		if len(*files) == 0 {
 			return cli.Usage(errors.New("--file is required: a directory, or a file in YAML or JSON"))
 		}
+		// The shell's further arguments count as files, in the order of the command line.
 		set, err = p.readDeclaration(cmd, append(*files, more...))
 		return err
 	})

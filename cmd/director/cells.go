@@ -67,6 +67,7 @@ func (p *program) cellsSet() *cobra.Command {
 		"Also give away a region that has game servers, tickets or sessions of the lobby here: they are lost")
 	reason := requireReason(cmd, "", "Why, for the event")
 	checkFirst(cmd, func([]string) error {
+		// A cell without regions would have no effect; 'cells remove' is how one ends.
 		if len(*regions) == 0 {
 			return cli.Usage(errors.New("--regions is missing: name the regions that the cell serves"))
 		}
@@ -94,12 +95,12 @@ func (p *program) cellsRemove() *cobra.Command {
 	reason, yes := requireReason(cmd, "", "Why, for the event"), addYes(cmd)
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// There are few cells, so that all are read.
 		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
-		// There are few cells, so that all are read.
-		// Before the question: a name that nobody knows has no regions to ask about.
+		// Before the question: an unknown name has no regions to ask about.
 		at := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])

@@ -63,6 +63,7 @@ func matchingWords(all []string, begun string, given []string) []string {
 // wordsFrom are the words of what a function reads, for what no view has in the form of the arguments.
 func wordsFrom[T any](read func(ctx context.Context, l operator) ([]T, error), word func(T) string) words {
 	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+		// All items: the form of the arguments is made here, so that no query can look for its beginning.
 		found, err := read(ctx, l)
 		all := make([]string, len(found))
 		for i, item := range found {

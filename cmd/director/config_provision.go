@@ -195,6 +195,7 @@ func portRangeValue(first, last *uint16) value {
 		from, to, _ := strings.Cut(text, "-")
 		lowest, notLowest := strconv.ParseUint(from, 10, 16)
 		highest, notHighest := strconv.ParseUint(to, 10, 16)
+		// A refused range is assigned as well: the command then does not run.
 		*first, *last = uint16(lowest), uint16(highest)
 		return v.requireAllowed(errors.Join(notLowest, notHighest) == nil && lowest >= 1024 && lowest <= highest)
 	}

@@ -119,6 +119,7 @@ func roomTypes(p *string) value {
 	v := textValue(p, "a JSON object of room types")
 	v.setText = func(text string) error {
 		*p = text
+		// Without the types of Nexis' scripts: whether there are any is a setting that is read after this one.
 		if _, err := lobby.NewTypes(false, []byte(text)); err != nil {
 			return fmt.Errorf("it must be %s: %w", v.allowedText, err)
 		}
@@ -135,6 +136,7 @@ func booleanOfNexis(text string) string {
 	case "no", "off":
 		return "false"
 	}
+	// Anything else stays as it is: booleanValue accepts or refuses it.
 	return text
 }
 

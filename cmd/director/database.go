@@ -60,7 +60,9 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 			return nil, err
 		}
 		if conf.config.KEKs == nil {
-			conf.config.KEKs, _ = data.readKEKs() // most commands need none; those that do report that it is missing
+			// Without its error: most commands need no key, and those that do report that there is none. Where `dev` has a
+			// key of the settings, its directory has none, and this makes one that `dev` does not know.
+			conf.config.KEKs, _ = data.readKEKs()
 		}
 		// Those of `dev`, whose replica signs with them where nothing else is set.
 		conf.config.useNexisSecrets()

@@ -53,6 +53,7 @@ func (p *program) deploymentsStart() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+		// Of any provider: a worker that has the version's one starts the server.
 		n, _, err := l.newDeployment(ctx, *of, near, "")
 		if err != nil {
 			return refusalText(err)
@@ -119,6 +120,7 @@ func (p *program) deploymentsStop() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("deployment", args, func(id string) (bool, error) {
+			// The check above has parsed the id. The function requires a reason, so that the flag has a default.
 			return l.store.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 		})
 	})
@@ -137,6 +139,8 @@ func (p *program) deploymentsEnv() *cobra.Command {
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+		// Here also for a version without connect tokens: the credential of the server is made with the key-encryption
+		// key.
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
@@ -147,6 +151,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		}
 		// No listeners: this command serves nothing, so that the addresses are those of the settings.
 		settings := l.conf.config.serverSettings(listenAddrs{}, sealer)
+		// The second result is the secret of the provider's reports, which a server that a person starts has not.
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
 		if err != nil {

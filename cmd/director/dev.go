@@ -77,7 +77,7 @@ func (c *Config) checkOpenFleet() error {
 // runDevelopment runs everything until ctx ends, and calls started once the server listens.
 func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	if conf.sourceOf("log-level") == fromDefault {
-		conf.config.LogLevel = "warn" // what it serves is printed, and whoever sends a request sees its answer
+		conf.config.LogLevel = "warn" // what it serves is printed, and a caller sees the answer
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.config.PoolsFile != "" {

@@ -172,6 +172,7 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 	if err != nil && !fault.Is(err, fault.Conflict) { // Conflict: an earlier run has made it
 		return err
 	}
+	// The secret of the key is dropped: tokens are signed with that of the project, as Nexis' scripts do.
 	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
 		ProjectID: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint},
 		Actor: "director dev", Seal: p.sealer.NewProjectSecret,

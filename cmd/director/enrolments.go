@@ -36,6 +36,7 @@ func (p *program) enrolmentsList() *cobra.Command {
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		// Those that have ended and still have game servers remain in the list: 'revoke --servers' ends these.
 		f.Useful = !*all
 		return printView(ctx, l, opsview.Enrolments, f, opsview.Page{}, table[opsview.Enrolment]{
 			titles: []string{
@@ -70,6 +71,7 @@ func (p *program) enrolmentsServers() *cobra.Command {
 			"  director enrolments servers --name rack-7",
 		Args: cli.Exactly(0),
 	}
+	// Game servers that have ended keep their rows for a while, and use no credential.
 	f := opsview.ServerCredentialFilter{Running: true}
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
 	addChoice(cmd, &f.Credential, "credential", "Only this kind: enrolment, deployment, agent key or fleet token",

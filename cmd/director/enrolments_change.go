@@ -49,6 +49,7 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		// The database checks the rest, such as the number of servers: SQL creates enrolments as well.
 		return l.createEnrolment(ctx, cmd, n)
 	})
 }
@@ -98,6 +99,7 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
+			// The check above has found the slash. A name has none, so that the first one separates.
 			region, name, _ := strings.Cut(arg, "/")
 			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})

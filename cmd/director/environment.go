@@ -10,7 +10,8 @@ import (
 // unset variables as empty with ${NAME:-}.
 type environment map[string]string
 
-// newEnvironment takes pairs in the format of os.Environ. Of a name that stands twice the last one counts.
+// newEnvironment takes pairs in the format of os.Environ. Of a name that stands twice the last text counts: an
+// empty one does not unset it.
 func newEnvironment(environ []string) environment {
 	e := environment{}
 	for _, pair := range environ {

@@ -37,6 +37,7 @@ func (p *program) eraseCommand() *cobra.Command {
 	// The rooms as well: a player leaves them, and what that does depends on their types.
 	return p.takingBack(cmd, byProfile|byRooms,
 		func(ctx context.Context, l operator, args []string, reason string) error {
+			// All of them are read before the first erasure: an input that breaks off erases nobody.
 			players, err := p.playersOf(args)
 			if err != nil {
 				return err

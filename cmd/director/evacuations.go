@@ -99,6 +99,7 @@ func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlaye
 		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
 	}
 	if err == nil {
+		// Not in one snapshot with the counts, which may be older while it runs.
 		r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: limit})
 	}
 	return r, err

@@ -147,6 +147,7 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 // followFeed prints new events until ctx ends. It retries while the database is unreachable, and then continues at its
 // cursor.
 func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error {
+	// A poll and no notification: it also works through a pooler, and with a role that may only read the views.
 	next := time.NewTicker(followEvery)
 	defer next.Stop()
 	waiting := false

@@ -70,6 +70,8 @@ func (p *program) explainMatch() *cobra.Command {
 func (p *program) explainWith(cmd *cobra.Command,
 	explain func(ctx context.Context, r *explainer.Reader, id string) (explained, error)) *cobra.Command {
 	return p.onDatabase(cmd, byExplained, func(ctx context.Context, l operator, args []string) error {
+		// The name of the player argument, as the workers have it: with another one, the tickets would have other
+		// players.
 		found, err := explain(ctx, explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
 			PlayerArg: l.conf.config.Server.PlayerArg}), args[0])
 		if err != nil {

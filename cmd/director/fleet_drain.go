@@ -101,6 +101,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
 		// All targets are known before the first is drained.
 		targets := calls.targets(ids, *hosts, *labels, *region)
+		// By name, because changeEach prints and passes names.
 		byName, names, drained := map[string]drainTarget{}, []string{}, []opsview.FleetFilter{}
 		for _, t := range targets {
 			byName[t.name], names = t, append(names, t.name)

@@ -55,6 +55,7 @@ func (l operator) untilEmpty(ctx context.Context, stderr io.Writer, targets []op
 func (l operator) countPlayers(ctx context.Context, targets []opsview.FleetFilter) (left playersLeft, err error) {
 	seen := map[string]bool{}
 	for _, target := range targets {
+		// All rows: a page would miss players, and the wait would end too early.
 		servers, err := opsview.Fleet.Read(ctx, l.store.Pool(), target, opsview.Page{})
 		if err != nil {
 			return left, err

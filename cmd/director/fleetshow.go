@@ -99,6 +99,7 @@ func (i instanceDetails) writeText(out cli.Output) error {
 func (i instanceDetails) factPairs() [][2]string {
 	lease := "expired"
 	switch {
+	// First: a server that has ended has no lease, whatever its row says.
 	case i.Status == "gone":
 		lease = "ended " + readableTime(i.EndedAt)
 	case i.Alive:

@@ -111,6 +111,7 @@ func writeFlags(to io.Writer, flags *pflag.FlagSet) {
 		if groups[section] == nil {
 			groups[section] = pflag.NewFlagSet(section, pflag.ContinueOnError)
 			groups[section].SortFlags = false
+			// In the order of the flags, which the sort below changes to that of the table.
 			sections = append(sections, section)
 		}
 		groups[section].AddFlag(f)

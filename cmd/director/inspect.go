@@ -91,7 +91,7 @@ func (p *program) readToken(arg string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// inspectBySet needs no database, so that whoever runs only a game server can ask.
+// inspectBySet needs no database, so that somebody who runs only a game server can ask.
 func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
@@ -149,6 +149,7 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 // decodeToken decodes header and claims as far as possible, without verification.
 func decodeToken(raw string) (i inspected) {
 	parts := strings.Split(raw, ".")
+	// Without header and claims: the verdict is then that it is malformed.
 	if len(parts) != 3 {
 		return i
 	}

@@ -20,8 +20,8 @@ type inspectedNetcode struct {
 	Expires    *time.Time `json:"expires"` // null is never
 	Timeout    float64    `json:"timeout_s"`
 	Expired    bool       `json:"expired"`
-	// Dials is what a client of each dialect that can read the token dials. The two little-endian dialects cannot be
-	// told apart.
+	// Dials is what a client of each dialect that can read the token dials. The two little-endian dialects look the same
+	// in a token.
 	Dials map[netcode.Dialect][]netip.AddrPort `json:"dials"`
 }
 

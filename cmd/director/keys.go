@@ -129,6 +129,7 @@ func (p *program) keysTaint() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// Without a confirmation: a leaked key is to go at once, and a replica or worker makes another.
 		did, err := l.store.As("").TaintKey(ctx, args[0])
 		if err != nil {
 			return err

@@ -35,6 +35,7 @@ func main() {
 func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	p := &program{environ: newEnvironment(environ), stdout: stdout, stderr: stderr, stdin: stdin}
 	root := p.rootCommand()
+	// Also where there are none: cobra takes those of os.Args if it gets nil, and tests call Run with their own.
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

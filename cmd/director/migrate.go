@@ -116,6 +116,8 @@ func (p *program) migrateDown() *cobra.Command {
 		if err := p.confirmDown(ctx, url, *steps, *yes); err != nil {
 			return err
 		}
+		// Nothing is locked since the question: if another process has migrated meanwhile, what is newest now is
+		// reverted.
 		done, err := migrations.Down(ctx, url, *steps, p.newLog(conf))
 		return reportMigration(ctx, url, out, "reverted", done, err)
 	})

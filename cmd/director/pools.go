@@ -67,6 +67,7 @@ func (p *program) poolsShow() *cobra.Command {
 	}
 	pool := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// The three are the key of a pool: there is one row at most.
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
 		found, err := opsview.Pools.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
 		switch {

@@ -73,6 +73,7 @@ func (p *program) poolsSchema() *cobra.Command {
 		Example: "  director pools schema > pools.schema.json",
 		Args:    cli.Exactly(0),
 	}
+	// Without --output: the schema is JSON in any case.
 	cmd.RunE = func(*cobra.Command, []string) error {
 		_, err := p.stdout.Write(poolfile.Schema())
 		return err
@@ -82,7 +83,7 @@ func (p *program) poolsSchema() *cobra.Command {
 
 // readPools reads and checks a file; "-" is standard input.
 func (p *program) readPools(file string) (*poolfile.File, error) {
-	// A directory is none here: `director apply` reads those.
+	// One file: of a directory, which Sources reads as well, only the first file counts. `director apply` takes all.
 	read, err := declaration.Sources([]string{file}, p.stdin)
 	if err != nil {
 		return nil, err

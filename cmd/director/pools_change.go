@@ -189,6 +189,7 @@ func (p *program) poolsDelete() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Without modes: none moves. As JSON that is [] and not null, for scripts.
 		lines := []rolledLine{{edit.Region, edit.App, edit.Version, []string{}, drained}}
 		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"},
 			func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })

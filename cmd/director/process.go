@@ -34,6 +34,8 @@ type process struct {
 
 	matchmaker  *functions.Matchmaker // of the director loop; nil without one
 	providerSet *providerSet          // of the worker; nil without one
+	// Written once, before the worker runs, which reads it at each start of a server; nil: this process does not
+	// listen.
 	listenAddrs atomic.Pointer[listenAddrs]
 }
 

@@ -55,6 +55,8 @@ func (p *program) profilesList() *cobra.Command {
 		}
 		lines := make([]profileLine, len(found))
 		for i, f := range found {
+			// A shadow of 0 is none. The author and the reason are those of the live version, and not of the last
+			// change.
 			lines[i] = profileLine{f.Name, f.LiveVersion, f.ShadowVersion, f.VersionCount, f.RetiredAt, f.PausedAt,
 				f.Author,
 				f.CreatedAt, f.Reason}
@@ -86,6 +88,7 @@ func (p *program) profilesShow() *cobra.Command {
 		if err != nil {
 			return refusalText(err)
 		}
+		// As JSON the document is a field among the others: nothing goes to standard error.
 		d := detailsOf(v)
 		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, d)
@@ -107,6 +110,7 @@ func (p *program) profilesSchema() *cobra.Command {
 		Example: "  director profiles schema > profile.schema.json",
 		Args:    cli.Exactly(0),
 	}
+	// Without --output: the schema is JSON in any case.
 	cmd.RunE = func(*cobra.Command, []string) error {
 		_, err := p.stdout.Write(profile.Schema())
 		return err

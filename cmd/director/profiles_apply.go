@@ -51,7 +51,7 @@ func reportRefusals(to io.Writer, files []declaration.Profile) error {
 	return err
 }
 
-// printWarnings writes the warnings about files, as refusals writes problems.
+// printWarnings writes the warnings about files, as reportRefusals writes problems.
 func printWarnings(to io.Writer, files []declaration.Profile) {
 	for _, f := range files {
 		for _, warning := range f.Warnings {
@@ -115,6 +115,7 @@ type appliedProfile struct {
 	DryRun  bool   `json:"dry_run"`
 }
 
+// writeAppliedProfiles prints a row for each file, in their order, also for those that change nothing.
 func writeAppliedProfiles(out cli.Output, done []appliedProfile) error {
 	return cli.Write(out, done, []string{"profile", "version", "changed", "as"}, func(a appliedProfile) []any {
 		as := a.As
@@ -177,6 +178,7 @@ func (p *program) profilesApply() *cobra.Command {
 			Reason: *flags.authorship.reason, DryRun: *dry}
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Source.Text, AsShadow: *shadow}
+			// One --expect is compared with the live version of each file's profile.
 			one.ExpectedVersion = flags.profileEdit(l.conf.config.Server.Universe, f.Profile.Name).Expected
 			// All in one declaration, which is one transaction: all files are applied, or none.
 			d.Profiles = append(d.Profiles, one)
@@ -189,6 +191,7 @@ func (p *program) profilesApply() *cobra.Command {
 func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile, d db.Declaration, shadow bool) error {
 	done, err := l.store.Declare(ctx, d)
 	if err != nil {
+		// The store names a refused document by its place in the declaration: Locate finds its file, line and column.
 		set := declaration.Set{Profiles: files}
 		return refusalText(set.Locate(err))
 	}
@@ -213,5 +216,6 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The profile is nil if the file has problems, and the error then says which.
 	return read[0].Profile, reportRefusals(p.stderr, read)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
+// profilesRollback makes no new version: the live version is then an earlier number.
 func (p *program) profilesRollback() *cobra.Command {
 	return p.changeProfile(&cobra.Command{
 		Use:   "rollback NAME[@VERSION]",
@@ -19,6 +20,7 @@ func (p *program) profilesRollback() *cobra.Command {
 		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
 			"  director profiles rollback ranked-5v5@3",
 	}, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+		// 0, without @VERSION, is the version before the live one.
 		return l.store.RollbackProfile(ctx, edit, version)
 	})
 }
@@ -45,6 +47,7 @@ func (p *program) profilesShadow() *cobra.Command {
 		if *off {
 			version = -1 // ends the shadow
 		}
+		// 0, without @VERSION, is the latest version, which need not be newer than the live one.
 		return l.store.ShadowProfile(ctx, edit, version)
 	})
 	// --show changes nothing and reads another view, so that it takes the place of the change.

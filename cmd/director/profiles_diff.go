@@ -74,9 +74,11 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	case other == "" && first.Version == 1:
 		return titled{title: "nothing"}, versionText(first), nil
 	case other == "":
+		// Numbers of versions have no gaps: versions are kept, also those of retired profiles.
 		before, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
+		// Of the same profile: other is @VERSION here.
 		wanted, err := parseVersion(name + other)
 		if err != nil {
 			return from, to, err

@@ -8,6 +8,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// profilesPause calls the function that the console and SQL call. A second pause with another reason replaces the
+// reason, and counts as a change.
 func (p *program) profilesPause() *cobra.Command {
 	return p.changeProfile(&cobra.Command{
 		Use:   "pause NAME",
@@ -20,6 +22,7 @@ func (p *program) profilesPause() *cobra.Command {
 	})
 }
 
+// profilesResume works on a retired profile as well, while profilesPause is refused there.
 func (p *program) profilesResume() *cobra.Command {
 	return p.changeProfile(&cobra.Command{
 		Use:     "resume NAME",

@@ -55,6 +55,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90",
 			fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
 		return cli.Write(l.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
+			// In the order of the header, in which both sides have columns of the same names.
 			return append(append([]any{s.Measure}, s.Live.tableCells()...), s.Shadow.tableCells()...)
 		})
 	})

@@ -42,6 +42,7 @@ func (p *program) projectsCreate() *cobra.Command {
 	}
 	id := cmd.Flags().String("id", "", "The id of the project. Not set: a new one")
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
+		// Projects are written by the director itself and not by a function of schema ops, which would know the login.
 		actor, err := l.store.Login(ctx)
 		if err != nil {
 			return err
@@ -103,6 +104,7 @@ func (p *program) projectToken() *cobra.Command {
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid, 30s to 24h")
 	subject := cmd.Flags().String("sub", "", "The player. Not set: each session is a player of its own")
 	checkFirst(cmd, func([]string) error {
+		// The bounds of the control API, which clamps to them instead, as Nexis does.
 		if *ttl < 30*time.Second || *ttl > 24*time.Hour {
 			return cli.Usage(fmt.Errorf("--ttl: %s is not allowed: it must be 30s to 24h", *ttl))
 		}

@@ -130,6 +130,7 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// A key that was revoked before is no error.
 		if _, err := l.store.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ func atFile(file string, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+	// All problems of the file, a line each: an editor lists them all.
 	lines := make([]string, len(refused.Problems))
 	for i, p := range refused.Problems {
 		lines[i] = p.InFile(file)

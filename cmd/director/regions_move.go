@@ -124,6 +124,8 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 		}
 	}
 	for _, address := range addresses {
+		// A copy, so that the settings of this cell stay as they are. All but the database is shared, such as the room
+		// types.
 		other := *l.conf
 		// The direct URL and the pooler are those of this cell's database.
 		other.config.Database.URL, other.config.Database.DirectURL, other.config.Database.Pooler = address, "", ""

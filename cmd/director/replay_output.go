@@ -32,6 +32,7 @@ func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 
 func (p *progress) showTime(at time.Time) {
 	if p.bar != nil {
+		// Never divided by 0: the callers have checked that the end is after the beginning.
 		_ = p.bar.Set64(int64(100 * at.Sub(p.beginsAt) / p.endsAt.Sub(p.beginsAt)))
 	}
 }

@@ -81,7 +81,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	if o.Access.Keys, err = p.accessKeys(ctx); err != nil {
 		return o, err
 	}
-	// No mistake, but a surprise for whoever expects a shared token.
+	// No mistake, but a surprise for an operator who expects a shared token.
 	if len(o.FleetTokens) == 0 && !o.OpenFleet {
 		p.log.Info("only game servers with a credential of their own are served, of deployments and by enrolments " +
 			"(director enrolments create): DIRECTOR_FLEET_TOKEN is not set")

@@ -68,6 +68,7 @@ func (p *program) punishPlayers(cmd *cobra.Command,
 // moderatePlayers changes a room for each of the players behind it.
 func (p *program) moderatePlayers(cmd *cobra.Command,
 	change func(in db.RoomAct, ctx context.Context, player string) error) *cobra.Command {
+	// The project, the room and at least one player.
 	cmd.Args = cli.AtLeast(3)
 	reason := addReason(cmd, "Why, for the event")
 	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
@@ -92,6 +93,7 @@ func (p *program) roomsClose() *cobra.Command {
 	reason := addReason(cmd, "Why, for the event")
 	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("room", args[1:], func(room string) (bool, error) {
+			// As(""): the event names the login of the database.
 			err := l.store.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
 			return err == nil, err
 		})
@@ -114,6 +116,7 @@ func (p *program) roomsSay() *cobra.Command {
 			return err
 		}
 		return l.changeEach("room", args[1:2], func(room string) (bool, error) {
+			// Without a reason: the event has the type of the message, and not its text.
 			err := l.store.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
 			return err == nil, err
 		})

@@ -54,5 +54,6 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.closeAll()
+	// Nothing to do at the start: the log has the addresses, and only `director dev` prints them.
 	return proc.serveReplica(ctx, conf.config.RunsWorker, func(*server.Server) {})
 }

@@ -139,6 +139,7 @@ func (s sessionDetails) writeText(out cli.Output) error {
 				return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
 			})
 	}
+	// Open, since it is not closed: readSession returns one of the two, or an error.
 	if err := writeSessions(out, []opsview.Session{*s.Open}); err != nil {
 		return err
 	}

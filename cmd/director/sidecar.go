@@ -59,6 +59,8 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 		defer o.LinesListener.Close()
 		attrs = append(attrs, slog.String("lines_addr", o.LinesListener.Addr().String()))
 	}
+	// After the listeners, which it takes over: a port that is taken fails the start before the game server is
+	// registered.
 	s, err := sidecar.New(o)
 	if err != nil {
 		return err

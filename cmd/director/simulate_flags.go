@@ -38,6 +38,7 @@ func (f *simulateFlags) fillOptions(p *program, o *simulate.Options) (err error)
 	if err := errors.Join(bad[:]...); err != nil {
 		return cli.Usage(err)
 	}
+	// 0 is a flag that was not given: --rate counts.
 	if f.players > 0 {
 		// Tickets and not players arrive at a rate: a party is one ticket.
 		o.Rate = float64(f.players) / o.PartyMean() / (o.Hours * time.Hour.Seconds())
@@ -155,6 +156,7 @@ func parseParties(text string) ([]simulate.Share, error) {
 
 // parseShares reads eu:45,us:35.
 func parseShares(flag, text string) (shares []simulate.Share, err error) {
+	// An empty text has no shares, and is no error: without regions, tickets have no latencies.
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
 		name, weight, _ := strings.Cut(part, ":")
 		w, err := strconv.ParseFloat(weight, 64)

@@ -53,6 +53,7 @@ func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error 
 	if !token.ValidSubject(sub) {
 		return cli.Usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
 	}
+	// Times in a token are whole seconds: a shorter one would have expired when it is made.
 	if ttl < time.Second {
 		return cli.Usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
 	}
@@ -83,6 +84,7 @@ func (c *Config) devIssuer() (devlogin.Issuer, error) {
 		}
 		path = data.issuerKey()
 	}
+	// Only read: a key that was made here would sign tokens that no director trusts.
 	i, err := devlogin.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: 'director dev' creates it; give its directory with --data, or another key with --issuer-key", err)

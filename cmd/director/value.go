@@ -326,6 +326,7 @@ func modeSizesValue(p *play.Modes) value {
 	v.setText = func(text string) error {
 		*p = play.Modes{}
 		for _, item := range splitList(text) {
+			// Without = the number is empty, which is refused below.
 			name, number, _ := strings.Cut(item, "=")
 			variable, fromEnv := strings.CutPrefix(name, modePrefix)
 			n, err := strconv.Atoi(number)

@@ -110,6 +110,7 @@ func operatorTokens(p *[]string) value {
 	set := v.setText
 	v.setText = func(text string) error {
 		if err := set(text); err != nil {
+			// Not the error of set, which names only what secretsValue allows.
 			return v.requireAllowed(false)
 		}
 		for _, one := range *p {
@@ -170,6 +171,7 @@ func projectSecrets(p *map[string]string) value {
 		"or more", shortestSecret)}
 	v.showText = func() string { return maskedSecrets(len(*p)) }
 	v.setText = func(text string) error {
+		// Unmarshal would add the projects to a map that is there.
 		*p = nil
 		err := json.Unmarshal([]byte(text), p)
 		for project, secret := range *p {

@@ -186,6 +186,7 @@ func (p *program) valvesAdmit() *cobra.Command {
 	}
 	reason := requireReason(cmd, "", "Why, for the event and other operators")
 	return p.onValve(cmd, 2, func(ctx context.Context, l operator, args []string) error {
+		// false: the player is admitted already, or the valve is open.
 		changed, err := l.store.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
 		if err != nil {
 			return err

@@ -119,6 +119,7 @@ func (p *program) webhooksTest() *cobra.Command {
 		if before.State == "paused" {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
+		// After the webhook was read: what awaitDelivery compares must be older than the event.
 		event, err := l.store.As("").TestWebhook(ctx, args[0])
 		if err != nil {
 			return err

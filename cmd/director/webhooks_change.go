@@ -43,6 +43,7 @@ func (p *program) webhooksCreate() *cobra.Command {
 func (p *program) changeWebhook(cmd *cobra.Command, args int,
 	change func(by db.Act, ctx context.Context, args []string) (bool, error)) *cobra.Command {
 	return p.onWebhooks(cmd, args, func(ctx context.Context, l operator, args []string) error {
+		// Whether it changed anything is not printed: the row shows the state, which is the same after a repetition.
 		if _, err := change(l.store.As(""), ctx, args); err != nil {
 			return err
 		}

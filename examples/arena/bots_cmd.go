@@ -45,6 +45,7 @@ func botsCommand(c *common) *cobra.Command {
 	return cmd
 }
 
+// issuerFlags name the key that signs access tokens, and what the director requires in them.
 type issuerFlags struct{ keyFile, name, audience string }
 
 func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, playFor time.Duration) error {
@@ -66,6 +67,7 @@ func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, 
 	ctx, stop := untilSignal(cmd.Context(), playFor)
 	defer stop()
 	swarm.Run(ctx)
+	// The end of --for and a signal end ctx, and not the command's own context: they are no errors.
 	return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(swarm.Stats()), context.Cause(cmd.Context()))
 }
 

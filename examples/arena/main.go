@@ -32,6 +32,7 @@ type common struct {
 func newCommand() *cobra.Command {
 	var c common
 	root := &cobra.Command{
+		// Silent, because main prints the error itself.
 		Use: "arena", Short: "A small multiplayer game for the director", SilenceUsage: true, SilenceErrors: true,
 	}
 	root.PersistentFlags().StringSliceVar(&c.directorURLs, "director", nil,

@@ -49,9 +49,11 @@ func serverCommand(c *common) *cobra.Command {
 		cfg.FleetToken = os.Getenv("FLEET_TOKEN")
 		switch {
 		case deployed:
+			// What its deployment says wins over the flags: the director refuses another region or capacity.
 			c.directorURLs = d.URLs
 			cfg = cfg.Deployed(d, gamePort)
 		case cfg.InstanceID == "":
+			// A new name for each process: of two with one name, the later one replaces the other.
 			cfg.InstanceID = "arena-" + strings.ToLower(rand.Text()[:8])
 		}
 		return runServer(cmd, c, cfg, grace, startWithin)
@@ -70,6 +72,7 @@ func runServer(cmd *cobra.Command, c *common, cfg server.Config, grace, startWit
 	// The SDK retries within this time: in a compose file, the server may start before the director.
 	ctx, stop := untilSignal(cmd.Context(), startWithin)
 	s, err := server.Start(ctx, cfg)
+	// Run listens for signals by itself from here on.
 	stop()
 	if err != nil {
 		return err

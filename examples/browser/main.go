@@ -111,7 +111,7 @@ func runServer(ctx context.Context, o options) error {
 	fmt.Printf(`open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room
 A match needs two players: the %[2]d bots queue all the time; or open a second tab with another name. Ctrl-C stops it
 `, listener.Addr(), max(0, o.botCount))
-	// A second for the matches: whoever stops the example looks at no game any more.
+	// A second for the matches: a person who stops the example looks at no game any more.
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()
@@ -128,6 +128,7 @@ func startGame(ctx context.Context, director *sdk.Client, log *slog.Logger) (*se
 	})
 }
 
+// runBots only logs its error: the page works without bots, for two players.
 func runBots(ctx context.Context, count int, director *sdk.Client, issuer *bots.Issuer, log *slog.Logger) {
 	if count <= 0 {
 		return

@@ -68,6 +68,7 @@ func (l lobbyAccess) mintToken(ctx context.Context, name string) (string, error)
 	return l.backend.Token(ctx, l.projectID, l.projectKey, name)
 }
 
+// playerName matches what the login accepts as the sub of a token.
 var playerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
 // serveLogin returns a token for any name. A real login asks for more.

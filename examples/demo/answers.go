@@ -32,7 +32,7 @@ type answer struct {
 	matchTicket sdk.Ticket // without a token in an answer of /matchmake
 
 	playerName, replicaURL string // replica as its base URL
-	// firstCalledAt is that of the first attempt: a retry returns what the first attempt decided
+	// firstCalledAt is that of the first attempt: a retry returns what the first attempt decided.
 	firstCalledAt, answeredAt time.Time
 }
 

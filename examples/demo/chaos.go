@@ -41,6 +41,7 @@ func (c *chaos) killServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The database's time, read before the kill: what the kill ends, ends later.
 	c.proofJudge.chaosRecord.killedServer, c.proofJudge.chaosRecord.serverKilledAt = server, now
 	c.cluster.processNamed(server).Kill()
 	c.screen.eventf("!", "kill -9 %s, with %d players on it; its lease expires within %s", server, connected, leaseTTL)
@@ -55,6 +56,7 @@ func (c *chaos) reportEvicted(ctx context.Context) error {
 }
 
 func (c *chaos) killReplica(context.Context) error {
+	// The second: the first one serves the control API of the lobby and the console. See losesReplica for its friends.
 	c.proofJudge.chaosRecord.killedReplica = c.cluster.replicas[1]
 	c.cluster.processNamed(c.proofJudge.chaosRecord.killedReplica.command.Name).Kill()
 	c.proofJudge.chaosRecord.replicaKilledAt = time.Now()
@@ -98,6 +100,7 @@ func (c *chaos) drainServer(ctx context.Context) error {
 	}
 	c.proofJudge.chaosRecord.drainedServer = server
 	c.screen.eventf("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
+	// The time after the drain: seats that were given before it break no promise.
 	return c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
 		Scan(&c.proofJudge.chaosRecord.drainedAt, &c.proofJudge.chaosRecord.drainedIncarnation)
 }

@@ -17,6 +17,7 @@ func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
 	for _, request := range []sdk.TicketRequest{
 		{Attributes: weak},
 		{Players: map[string]sdk.TicketPlayer{"cheat": {Attributes: weak}}},
+		// The backend lets bot-001 party with its own party alone: see tellBackend.
 		{Party: []string{"bot-001", "cheat"}, Attributes: weak},
 	} {
 		request.Profiles = []string{profileName}

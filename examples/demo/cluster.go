@@ -41,7 +41,7 @@ type cluster struct {
 	workDir     string
 	playerLogin devlogin.Issuer
 	fleetKey    string // the game servers' secret
-	// rankingToken is that of the studio's backend, which knows the players' skills
+	// rankingToken is that of the studio's backend, which knows the players' skills.
 	rankingToken string
 	consoleLink  string   // the link that opens the console
 	directorEnv  []string // of all processes of the director

@@ -138,6 +138,7 @@ func playFor(ctx context.Context, c *cluster, players *players, s *screen, lengt
 	group.Go(func() error { return w.runWatch(stage) })
 	started := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
+		// Bots and watcher run until the chaos, the guests and the friends are done.
 		defer end()
 		all, stage := errgroup.WithContext(stage)
 		all.Go(func() error { return chaos.runSteps(stage, length) })
@@ -145,6 +146,7 @@ func playFor(ctx context.Context, c *cluster, players *players, s *screen, lengt
 		all.Go(func() error { return met.run(stage) })
 		return all.Wait()
 	})
+	// Of the caller's context: the end of the play's time is no error, and the proofs say what is missing.
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}

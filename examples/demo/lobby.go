@@ -164,6 +164,7 @@ func (l *lobby) playMatch(ctx context.Context) error {
 	defer leave()
 	games, stage := errgroup.WithContext(gaming)
 	begun := time.Now()
+	// Room for all: one who is admitted after another has failed must not block.
 	admitted := make(chan string, len(l.friendGroup))
 	for _, f := range l.friendGroup {
 		seat, err := f.Client.Room(l.matchRoom).Resolve(ctx)

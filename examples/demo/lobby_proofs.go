@@ -10,6 +10,7 @@ import (
 func (j *judge) friendsMet() proof {
 	return proof{
 		claim: "Friends on two replicas share one room",
+		// Two rounds of chat, in which each friend says a line.
 		holds: j.together.replicaCount == 2 && j.together.lineCount == 2*len(friendNames) && j.together.sameOrder,
 		evidenceText: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames),
 			j.together.replicaCount, j.together.lineCount,

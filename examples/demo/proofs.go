@@ -17,6 +17,7 @@ func (j *judge) collectProofs(ctx context.Context) []proof {
 	}
 }
 
+// everybodyPlayed compares what the bots say with what the database says.
 func (j *judge) everybodyPlayed(ctx context.Context) proof {
 	_, welcomed := j.players.countPlaying()
 	total := j.players.botSwarm.Stats().Total()
@@ -95,6 +96,7 @@ func (j *judge) wentOn() proof {
 	}
 }
 
+// drainHeld looks at the drained incarnation: a server that registers again under the same id is another one.
 func (j *judge) drainHeld(ctx context.Context) proof {
 	return j.askDatabase(ctx, "The drained server took nobody new", `
 		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
@@ -104,6 +106,7 @@ func (j *judge) drainHeld(ctx context.Context) proof {
 }
 
 func (j *judge) thiefRefused() proof {
+	// At least one token was shown: otherwise nothing was refused.
 	return proof{
 		claim:        "Replayed tokens were refused",
 		holds:        j.chaosRecord.tokensShown > 0 && j.chaosRecord.tokensShown == j.chaosRecord.tokensRefused,

@@ -138,6 +138,7 @@ func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 		delete(r.Attributes, "") // what is no player's
 		for sub, own := range r.Attributes {
 			skill := match.Value{Kind: match.Number, Number: own.Skill}
+			// The backend vouches for the skill: tellBackend has stored it.
 			t.Players = append(t.Players, match.Player{Sub: sub, Source: match.FromBackend,
 				Attributes: match.Attributes{"skill": skill}})
 		}

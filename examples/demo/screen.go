@@ -9,6 +9,7 @@ import (
 
 // screen prints lines. Safe for concurrent use.
 type screen struct {
+	// Not guarded by mu: playFor sets it before the goroutines of the play begin.
 	startedAt time.Time // when the play began
 
 	mu     sync.Mutex

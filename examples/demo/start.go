@@ -22,7 +22,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/subprocess"
 )
 
-// startAll starts everything in order. After an error, stop stops what was started.
+// startAll starts everything in order. After an error, stopAll stops what was started.
 func (c *cluster) startAll(ctx context.Context, s *screen) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -129,6 +129,7 @@ func (c *cluster) startServers(ctx context.Context) error {
 		}
 	}
 	var err error
+	// Whether it gave up, ctx.Err() says below.
 	awaitTrue(ctx, func() bool {
 		known := 0
 		err = errors.Join(c.unexpectedExit(), c.dbPool.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
@@ -139,6 +140,7 @@ func (c *cluster) startServers(ctx context.Context) error {
 
 // stopAll stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not end.
 func (c *cluster) stopAll() error {
+	// A context of its own: that of the demo has ended, if Ctrl-C ended the demo.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	errs := []error{stopAll(ctx, c.processesNamed("arena-")), stopAll(ctx, c.processesNamed("")), c.endServers(ctx)}

@@ -15,6 +15,7 @@ type step struct {
 
 func (c *chaos) steps() []step {
 	return []step{
+		// A share of 0 has no time: the step follows the one before it as soon as the system is ready.
 		{0, c.matchesWait, c.openArena},
 		{0.22, c.isCrowded, c.tryCheating},
 		{0.25, c.isCrowded, c.stealTokens},

@@ -30,6 +30,7 @@ func (w *watcher) runWatch(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		// After the end of ctx an error only says that the query was cut off.
 		if err := w.lookOnce(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}

@@ -47,6 +47,7 @@ func (c config) runAll(ctx context.Context, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	parts, ctx := errgroup.WithContext(ctx)
 	defer stop()
+	// Room for the address: the match function must not wait for a director that has ended.
 	listening := make(chan string, 1)
 	// First, since the director names its address to Open Match, and it may be any free port.
 	parts.Go(func() error { return c.serveFunction(ctx, log, func(addr string) { listening <- addr }) })
@@ -129,6 +130,7 @@ func (c config) runPlayers(ctx context.Context, log *slog.Logger) error {
 	}
 	defer func() { _ = conn.Close() }()
 	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Timeout: c.playerTimeout}
+	// The first error of Open Match ends the wait of all players.
 	players, ctx := errgroup.WithContext(ctx)
 	var played, alone atomic.Int64
 	for n := range c.playerCount {

@@ -8,7 +8,7 @@
 // It is slow, because each guard is a build, and so no part of `make test`. There, a test checks that each guard of the
 // list still stands in its file, once, and that its tests exist.
 //
-// A guard is a condition, a lock or a fence without which a promise of the design fails: whoever writes one adds it to
-// the list, with the test that notices when it is gone. SQL is removed from the Go code that is generated from
+// A guard is a condition, a lock or a fence without which a promise of the design fails: a change that adds one adds it
+// to the list, with the test that notices when it is gone. SQL is removed from the Go code that is generated from
 // queries/.
 package main

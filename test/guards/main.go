@@ -52,6 +52,7 @@ func tryAll(ctx context.Context, out io.Writer, guards []Guard) error {
 			return fmt.Errorf("%s: %w", g.Name, err)
 		}
 		if len(failed) == 0 {
+			// The others are tried as well: one run names all that no test notices.
 			unnoticed++
 			_, _ = fmt.Fprintf(out, "NOT NOTICED  %s (%s)\n", g.Name, g.File)
 			continue

@@ -81,6 +81,7 @@ func runTests(ctx context.Context, root, pkg string, tests []string,
 	cmd.Dir = root
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	// go test returns an error when a test fails, which is expected here: the names in the output decide.
 	err = cmd.Run()
 	for _, m := range failedTest.FindAllStringSubmatch(out.String(), -1) {
 		failed = append(failed, m[1])

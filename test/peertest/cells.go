@@ -61,7 +61,7 @@ func followsCell(r *Rig) {
 		require.Equal(r.T, "region_elsewhere", failed.Code)
 	}
 	require.Zero(r.T, third.calls.Load(), "a cell names no address")
-	// fetch of browsers and Node.js repeats each request that is answered with 421 once
+	// The fetch of browsers and of Node.js repeats each request once that is answered with 421.
 	require.LessOrEqual(r.T, loop.calls.Load(), int64(4))
 	require.LessOrEqual(r.T, second.calls.Load(), int64(6))
 }

@@ -24,6 +24,7 @@ type sidecarPlayer struct {
 	SessionID string `json:"session_id"`
 }
 
+// sidecarPlayers and sidecarSessions are the answers of the sidecar's lists.
 type sidecarPlayers struct{ Players []sidecarPlayer }
 
 type sidecarSessions struct {
@@ -32,7 +33,7 @@ type sidecarSessions struct {
 	}
 }
 
-// sidecarEvent is what the game server is told.
+// sidecarEvent is an event that the sidecar sends its game server.
 type sidecarEvent struct {
 	Name string
 	Data struct{ State, ID, Reason string }
@@ -91,6 +92,7 @@ func (r *Rig) serverHears(holds func(sidecarEvent) bool) sidecarEvent {
 	return found
 }
 
+// enters selects the event with which the sidecar says that its state has changed.
 func enters(state string) func(sidecarEvent) bool {
 	return func(e sidecarEvent) bool { return e.Name == "status" && e.Data.State == state }
 }

@@ -58,6 +58,7 @@ func serveStranger(t testing.TB, handler http.Handler) (url string) {
 	return web.URL
 }
 
+// serveImpostor serves answers without an end, and answers that are no JSON.
 func serveImpostor(t testing.TB) (i *impostor, url string) {
 	t.Helper()
 	i = &impostor{}
@@ -101,6 +102,7 @@ type newerDirector struct {
 }
 
 func (d *newerDirector) matchmake(w http.ResponseWriter, _ *http.Request) {
+	// The first call only, so that the client has to repeat it.
 	if d.matchmakes.Add(1) == 1 {
 		unavailable(w)
 		return
@@ -110,6 +112,7 @@ func (d *newerDirector) matchmake(w http.ResponseWriter, _ *http.Request) {
 		"player_count": 1, "max_players": 8, "later": {"deep": [1, null, {"é": true}]}}`))
 }
 
+// unavailable refuses a call for a second.
 func unavailable(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "1")
@@ -129,6 +132,7 @@ func (d *newerDirector) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	first := `event: later` + "\n" + `data: {"ticket_id": "t1", "state": "pondering", "version": 1, "party": ["ada"], "detail": "é", "later": {"deep": [1]}}` + "\n\n"
 	middle := strings.Index(first, "é") + 1 // of a character
+	// A stream may be cut anywhere, also within a character: clients must not decode the pieces by themselves.
 	for _, piece := range []string{first[:middle], first[middle:]} {
 		_, _ = w.Write([]byte(piece))
 		_ = http.NewResponseController(w).Flush()

@@ -51,6 +51,7 @@ type listedFriend struct {
 	Online bool
 }
 
+// isEmpty is false for nil: no list has arrived yet.
 func isEmpty(all []listedRoom) bool { return all != nil && len(all) == 0 }
 
 func showsMap(name string) func([]listedRoom) bool {
@@ -69,6 +70,7 @@ func (r *Rig) enterLobby(player string, at ...*rigtest.LobbyReplica) string {
 	return r.enterLobbyWith(player, []string{rigtest.LobbyToken(player)}, at...)
 }
 
+// enterLobbyWith is enterLobby with tokens of its own: the client takes the next one when one is refused.
 func (r *Rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.LobbyReplica) string {
 	r.T.Helper()
 	var urls []string
@@ -84,6 +86,7 @@ func (r *Rig) lobbyCall(player, method string, args ...any) lobbyRoom {
 	return ask[lobbyRoom](r, "lobbyCall", object{"player": player, "method": method, "args": args})
 }
 
+// roomCall calls a method of a room that must succeed. Its value is dropped.
 func (r *Rig) roomCall(player, room, method string, args ...any) {
 	r.T.Helper()
 	ask[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
@@ -136,6 +139,7 @@ func (r *Rig) hears(player, kind string, n int) lobbyEvent {
 	return all[len(all)-1]
 }
 
+// said waits until a client has heard n messages, and returns all of them.
 func (r *Rig) said(player string, n int) []lobbyLine {
 	r.T.Helper()
 	return until(r, "lobbySaid", object{"player": player}, func(all []lobbyLine) bool { return len(all) >= n })

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// ticket is a state of a ticket, as the peer describes it.
 type ticket struct {
 	ID      string `json:"ticket_id"`
 	State   string
@@ -19,6 +20,7 @@ type ticket struct {
 	Detail  string
 }
 
+// texts names states with their versions, in the order in which a player saw them.
 func texts(states []ticket) (seen []string) {
 	for _, s := range states {
 		seen = append(seen, fmt.Sprintf("%s %d", s.State, s.Version))
@@ -63,6 +65,7 @@ func (r *Rig) answer(sub, method string) ticket {
 	return ask[ticket](r, "ticketCall", object{"player": sub, "method": method})
 }
 
+// asked is a profile whose matches both players must accept.
 const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 45s}\n"
 
 // The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she
@@ -109,6 +112,7 @@ func survivesReplica(r *Rig) {
 	require.Equal(r.T, "assigned", r.answer("ada", "next").State, "a final state again")
 }
 
+// A party has one ticket, which each member may follow and cancel.
 func queuesParty(r *Rig) {
 	a, b := r.serve(), r.serve()
 	r.Installation.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
@@ -138,6 +142,7 @@ func queuesParty(r *Rig) {
 	require.Equal(r.T, "profile_unknown", failed.Code)
 }
 
+// A refused access token is replaced once. A second refusal is the error of the call.
 func replacesToken(r *Rig) {
 	a := r.serve()
 	r.Installation.ApplyProfile(asked)
@@ -160,6 +165,7 @@ func replacesToken(r *Rig) {
 	require.Equal(r.T, 1, ask[int](r, "refreshed", object{"player": "ada2"}), "for a stream")
 }
 
+// Calls and watches that were aborted end with an AbortError, and so do later calls of the player.
 func aborts(r *Rig) {
 	a := r.serve()
 	r.Installation.ApplyProfile(asked)

@@ -101,6 +101,7 @@ func (r *Rig) token(sub string, ttl time.Duration) string {
 	return token
 }
 
+// object is a JSON object.
 type object = map[string]any
 
 // player makes a player of the peer who knows some replicas.
@@ -109,11 +110,13 @@ func (r *Rig) player(sub string, at ...*rigtest.Process) {
 	r.playerWith(sub, []string{r.token(sub, time.Hour)}, at...)
 }
 
+// playerWith is player with access tokens of its own, which the client takes in turn when one is refused.
 func (r *Rig) playerWith(sub string, tokens []string, at ...*rigtest.Process) {
 	r.T.Helper()
 	r.playerAt(sub, tokens, urlsOf(at)...)
 }
 
+// playerAt is playerWith for any addresses, such as that of an impostor.
 func (r *Rig) playerAt(sub string, tokens []string, urls ...string) {
 	r.T.Helper()
 	ask[any](r, "player", object{"player": sub, "urls": urls, "tokens": tokens})

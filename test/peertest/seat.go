@@ -8,6 +8,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
+// match is a match or a seat, with the fields of both.
 type match struct {
 	SessionID string `json:"session_id"`
 	Handle    string `json:"session_handle"`
@@ -16,8 +17,11 @@ type match struct {
 	Players   int    `json:"player_count"`
 }
 
+// duel asks for a seat on the game server that Rig.gameServer registers.
 var duel = object{"region": "eu", "mode": "duel"}
 
+// A party gets seats in one session, which a stranger may look at and not enter. The peer's errors have the codes of
+// the API.
 func seatsPlayers(r *Rig) {
 	a := r.serve()
 	server := r.gameServer(a)
@@ -49,6 +53,7 @@ func seatsPlayers(r *Rig) {
 	require.Equal(r.T, "no_capacity", failed.Code)
 }
 
+// A call with awaitServers repeats itself after 409, until a game server registers.
 func waitsForServers(r *Rig) {
 	a, b := r.serve(), r.serve()
 	r.player("alice", a, b)

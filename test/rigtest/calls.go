@@ -57,6 +57,7 @@ func (r *Rig) CallJSON(ctx context.Context, method, url string, header http.Head
 	if err != nil {
 		return 0, nil, err
 	}
+	// The caller's own header, which gets the Content-Type: no two calls at a time may share one.
 	req.Header = header
 	req.Header.Set("Content-Type", "application/json")
 	res, err := r.HTTPClient.Do(req)
@@ -180,6 +181,7 @@ func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) 
 		beats = append(beats, func(ctx context.Context) {
 			for ctx.Err() == nil {
 				PauseFor(ctx, interval)
+				// Its lease has expired during a fault: it registers again, as a game server does.
 				if status, _, _ := r.PostFleet("/fleet/heartbeat",
 					Fields{"instance_id": id}); status == http.StatusNotFound {
 					_, _, _ = r.PostFleet("/fleet/register", registration)

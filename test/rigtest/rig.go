@@ -76,6 +76,7 @@ func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 		"DIRECTOR_FLEET_TOKEN=" + FleetToken, "DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(keytest.KEK(7)),
 		"DIRECTOR_AUTH_JWKS=" + r.PlayerLogin.Set,
+		// All callers have one address, and some are refused on purpose.
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
 	// A pool of the test's own: it looks at the database whatever becomes of the processes.

@@ -41,6 +41,7 @@ func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration
 	pause := newPauses()
 	for left := stay; left > 0 && ctx.Err() == nil; {
 		if err != nil {
+			// No seat yet, or the last one was lost: the director returns the seat that the bot has, or another.
 			seat, err = retryForever(ctx, b,
 				func() (sdk.Seat, error) { return b.player.Seat(ctx, b.soloRequest(match)) })
 			if err != nil {
@@ -97,6 +98,7 @@ func (b *bot) playUntil(ctx context.Context, c *connection, stay time.Duration) 
 		err := b.chaseCoins(context.WithoutCancel(ctx), c) // the end of ctx closes the connection, see leaveGame
 		switch {
 		case err == nil:
+		// The time is over or ctx has ended: the failed read is expected.
 		case c.isClosedByBot.Load():
 			return nil
 		default:

@@ -56,6 +56,7 @@ func playURL(endpoint string) string {
 	return "ws://" + endpoint + "/play"
 }
 
+// greetServer shows the token, and waits for the welcome to the seat's session.
 func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 	if err := c.sendMessage(ctx, game.ClientMessage{Type: game.TypeHello, Token: seat.SessionToken}); err != nil {
 		return err
@@ -74,6 +75,7 @@ func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 
 // leaveGame closes the connection, which ends the reading in playUntil.
 func (c *connection) leaveGame() {
+	// Before the close, so that the reader knows why its read fails.
 	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
@@ -98,5 +100,6 @@ func cutOff(err error) error {
 	if err == nil {
 		return nil
 	}
+	// Both are wrapped: callers look for the close code, and for errCutOff where there is none.
 	return fmt.Errorf("%w: %w", errCutOff, err)
 }

@@ -23,6 +23,7 @@ func newParty(config *Config, n int, members []*bot) *party {
 	mode := config.Modes[n%len(config.Modes)]
 	return &party{
 		config: config, members: members, gameMode: mode, profile: config.Profiles[mode],
+		// A stream for each party: what one draws does not depend on when others draw.
 		rng: rand.New(rand.NewPCG(config.Seed, uint64(n)+1)),
 	}
 }
@@ -38,6 +39,7 @@ func (p *party) runRounds(ctx context.Context) {
 
 func (p *party) matchOnce(ctx context.Context) {
 	match, err := p.awaitMatch(ctx)
+	// Only the end of ctx: all other errors are retried.
 	if err != nil {
 		return
 	}

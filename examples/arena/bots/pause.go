@@ -15,6 +15,7 @@ func newPauses() *backoff.ExponentialBackOff {
 	return p
 }
 
+// pauseFor waits for d, or until ctx ends: the loops of its callers look at ctx themselves.
 func pauseFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

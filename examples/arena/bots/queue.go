@@ -65,5 +65,6 @@ func awaitFinal(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 func withdrawTicket(ctx context.Context, q *sdk.Queued) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer cancel()
+	// Without its error: a ticket that stays expires with the profile's ttl.
 	_, _ = q.Cancel(ctx)
 }

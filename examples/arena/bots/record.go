@@ -15,6 +15,7 @@ import (
 
 // record keeps one bot's statistics.
 type record struct {
+	// The bot writes what follows, and Stats reads it at any time.
 	mu        sync.Mutex
 	botStats  BotStats
 	lostIn    string // the session that it was disconnected from and rejoins
@@ -37,6 +38,7 @@ func (r *record) noteSeat(seat sdk.Seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	visit := Visit{StartedAt: time.Now(), Endpoint: seat.Endpoint, SessionID: seat.SessionID, Reason: Matched}
+	// "" is a match that was not interrupted: the bot was not connected before, or had left by itself.
 	switch r.lostIn {
 	case "":
 		r.botStats.Matches++
@@ -91,6 +93,7 @@ func (r *record) noteState(state *game.State) {
 }
 
 func errorKind(err error) string {
+	// The close code first: an error with one is also errCutOff.
 	switch websocket.CloseStatus(err) {
 	case game.StatusRefused:
 		return "refused"

@@ -38,7 +38,9 @@ func New(cfg Config) (*Swarm, error) {
 	if cfg.MaxParty > cfg.MaxPlayers {
 		return nil, fmt.Errorf("bots: a party of %d does not fit into a session of %d", cfg.MaxParty, cfg.MaxPlayers)
 	}
+	// A transport of its own: Run closes its idle connections, and not those of others.
 	s := &Swarm{botsConfig: cfg, httpClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
+	// Stream 0 makes the parties. Each party draws from a stream of its own: see newParty.
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
 	// The last party is smaller, so that the number of bots is exact.
 	for len(s.allBots) < cfg.Count {

@@ -64,6 +64,7 @@ func (s *State) ToNearestCoin(name string) Point {
 			me = p.Position
 		}
 	}
+	// There is a coin wherever there is a player: Step adds them before it is shown.
 	for i, coin := range s.Coins {
 		if i == 0 || me.Distance(coin) < me.Distance(best) {
 			best = coin
@@ -120,6 +121,7 @@ func (w *World) Step() {
 		p := w.playerByName[name]
 		reach := Speed * TickEvery.Seconds()
 		p.atPoint = Point{p.atPoint.X + p.towards.X*reach, p.atPoint.Y + p.towards.Y*reach}.clampedToField()
+		// Of two players who reach a coin in one tick, the first by name gets it.
 		before := len(w.coinPlaces)
 		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.atPoint) <= Reach })
 		p.score += before - len(w.coinPlaces)
@@ -137,6 +139,7 @@ func (w *World) State() State {
 	for _, name := range w.playerNames() {
 		s.Players = append(s.Players, PlayerState{name, w.playerByName[name].atPoint, w.playerByName[name].score})
 	}
+	// Stable: players with equal scores keep the order of their names.
 	slices.SortStableFunc(s.Players, func(a, b PlayerState) int { return cmp.Compare(b.Score, a.Score) })
 	return s
 }

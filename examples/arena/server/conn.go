@@ -75,7 +75,7 @@ func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admi
 	if err != nil {
 		return nil, nil
 	}
-	// Before the first read: whoever has no token yet sends the least.
+	// Before the first read, since a client that is not admitted yet must not send more either.
 	ws.SetReadLimit(game.MaxMessage)
 	admission, err := s.admitPlayer(ws)
 	if err != nil {
@@ -114,6 +114,7 @@ func receiveMessage(ctx context.Context, ws *websocket.Conn) (m game.ClientMessa
 
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	code, reason := closeCode(err)
+	// The log has the whole error, the close code only what the client does next.
 	s.serverConfig.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away",
 		slog.String("reason", reason), slog.Any("error", err))
 	_ = ws.Close(code, reason)

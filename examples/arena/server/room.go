@@ -19,6 +19,7 @@ type rooms struct {
 	goroutines   sync.WaitGroup
 	serverClosed <-chan struct{}
 
+	// Held while that of a room is taken, and never the other way round.
 	mu        sync.Mutex
 	openRooms map[string]*room
 }
@@ -54,6 +55,7 @@ func (r *rooms) runRoom(place *room) {
 	last := time.Now()
 	for {
 		select {
+		// Without onEnd: the SDK has ended by then, see closeAll.
 		case <-r.serverClosed:
 			return
 		case now := <-ticker.C:
@@ -129,6 +131,7 @@ func (p *room) steerPlayer(c *conn, heading game.Point) {
 func (p *room) tickWorld() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// An empty world stands still, until a player returns or the room is retired.
 	if len(p.connByPlayer) == 0 {
 		return 0
 	}

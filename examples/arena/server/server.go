@@ -112,6 +112,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Handler: mux, ReadHeaderTimeout: cfg.HelloTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
+	// Players who connected since the registration wait in the listener's backlog until here.
 	s.goroutines.Go(func() { _ = s.http.Serve(listener) }) // returns after Close, with no other error
 	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "arena is open",
 		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", s.gameServer.Endpoint()))

@@ -68,6 +68,6 @@ func (f *Frontend) awaitAssignment(ctx context.Context, id string) (connection s
 func (f *Frontend) deleteTicket(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
-	// otherwise it could be matched without a player
+	// Otherwise it could be matched without a player.
 	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
 }
