@@ -217,6 +217,7 @@ func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID st
 		go g.followServer(server)
 		return
 	}
+	// Nobody waits for the end of a registration that nobody uses. If it fails, the lease ends it.
 	go func() { _ = server.Close(context.Background()) }()
 }
 

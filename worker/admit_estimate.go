@@ -30,7 +30,7 @@ func newLineEstimates(store *db.Store) *lineEstimates {
 	return &lineEstimates{store: store, workerID: uuid.New(), byValve: map[string]*valveLine{}}
 }
 
-// observe looks at the line of a valve that limits. Where publishes is set, it learns from the players who were
+// observe looks at the line of a valve that is not open. Where publishes is set, it learns from the players who were
 // admitted since the last time, and puts new estimates. Errors: Unavailable.
 func (e *lineEstimates) observe(ctx context.Context, l *db.LoginLine, publishes bool) error {
 	v := e.byValve[l.Valve()]

@@ -20,7 +20,8 @@ type step struct {
 	started      time.Time
 }
 
-// dbNow returns the database's time.
+// dbNow returns the database's time. It is the time of the claim and this machine's time since the claim was requested,
+// and so ahead by one answer at most.
 func (s *step) dbNow() time.Time { return s.deployment.ClaimedAt.Add(time.Since(s.started)) }
 
 // callProvider makes one call of the provider and counts it.

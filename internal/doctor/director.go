@@ -43,9 +43,9 @@ func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
 func judgeKeys(keys []keyTurn) Finding {
 	var signing, next *keyTurn
 	for i, k := range keys {
+		// The keys come in the order of their turns: the first one that does not sign yet is the next.
 		if k.State == "signing" {
 			signing = &keys[i]
-			// The keys come in the order of their turns: the first after the current one is the next.
 		} else if next == nil {
 			next = &keys[i]
 		}

@@ -91,6 +91,7 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 	}
 	// Stable: among findings of one state, the first of checkups stays the first to fix.
 	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return severityOf(b.State) - severityOf(a.State) })
+	// There is one: the first of checkups is vital, and so always wanted.
 	worst := found.Checks[0]
 	found.State = worst.State
 	if worst.State != OK {
@@ -101,6 +102,7 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 
 // Problems returns the findings that are not ok, the worst first.
 func (d Diagnosis) Problems() []Finding {
+	// The worst come first: no finding after one that is ok is a problem.
 	first := slices.IndexFunc(d.Checks, func(f Finding) bool { return f.State == OK })
 	if first < 0 {
 		return d.Checks

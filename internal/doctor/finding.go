@@ -59,6 +59,7 @@ func (f Finding) Severity() int { return severityOf(f.State) }
 func worstOf[T any](all []T, none Finding, judge func(T) Finding) Finding {
 	worst := none
 	for i, one := range all {
+		// The first replaces none, which is about an empty list, also if it is ok.
 		if found := judge(one); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}

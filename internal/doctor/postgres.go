@@ -44,6 +44,7 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 
 // checkPooler detects a pooler, and tests whether it loses prepared statements.
 func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
+	// With that setting no statement is prepared, so that no pooler can lose one.
 	p, err := d.Store.ProbePooler(ctx, d.Pooler != "pgbouncer")
 	switch {
 	case err != nil:

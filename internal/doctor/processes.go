@@ -141,6 +141,7 @@ func silenceTexts(all []processLine) string {
 	const most = 5
 	var names []string
 	for _, p := range all[:min(len(all), most)] {
+		// One of the two is there: a process is known by its connection or by its report.
 		quiet := p.Idle
 		if quiet == nil {
 			quiet = p.Silent

@@ -61,6 +61,7 @@ func (c *courier) runUntilLost(ctx context.Context) {
 			break
 		}
 	}
+	// Also when the worker stops, so that another one takes the webhook at once. The epoch makes it void after a loss.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	_ = c.engine.options.Store.EndWebhookLease(ending, c.webhookLease) // else it expires
@@ -108,6 +109,7 @@ func (c *courier) sendDue(ctx context.Context, state db.WebhookState) (more bool
 		return false, err
 	}
 	total := sumTotals(batches)
+	// What this round has delivered is not recorded: after a resumption it is sent again, with the same webhook-id.
 	if total.isGone {
 		return false, c.pauseGone(ctx, state)
 	}
@@ -146,6 +148,7 @@ func (c *courier) sendNew(ctx context.Context, state db.WebhookState) (more bool
 	if total.isDown() {
 		return c.recordDown(ctx, state, p, total)
 	}
+	// Also for a page without letters: the place in the log moves, and what is known of the endpoint stays.
 	err = c.recordStep(ctx, state, db.WebhookStep{
 		Cursor: p.next, DeliveryError: total.summaryText(), SentCount: total.sentCount,
 		UndeliveredLetters: append(behind, undeliveredLetters(batches, rand.Float64)...),
@@ -238,6 +241,7 @@ func (c *courier) recordStep(ctx context.Context, state db.WebhookState, step db
 	return err
 }
 
+// errPaused is a Conflict, so that the courier ends as after a lost lease. No worker takes a webhook that is paused.
 var errPaused = fault.New(fault.Conflict, "webhook_paused", "the webhook is paused")
 
 // pauseGone ends the deliveries of a webhook whose endpoint wants none.

@@ -13,7 +13,8 @@ import (
 const (
 	// keysLast is how long a reading of the keys is used.
 	keysLast = 5 * time.Second
-	// keysStale is how long one may be used while the database cannot be reached.
+	// keysStale is the age from which a ring refuses to sign. currentRing replaces it long before: while the database
+	// cannot be reached, nothing is sent, since no outcome could be recorded.
 	keysStale = time.Minute
 )
 

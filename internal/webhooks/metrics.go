@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// metrics count deliveries, and show how far webhooks have come. There are at most db.MaxWebhooks label values at a
-// time.
+// metrics count deliveries, and show how far webhooks have come. The gauges have at most db.MaxWebhooks label values at
+// a time; the counter keeps those of deleted webhooks until the process ends.
 type metrics struct {
 	deliveryCounts *prometheus.CounterVec
 	lagSeconds     *prometheus.GaugeVec

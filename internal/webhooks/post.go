@@ -86,6 +86,7 @@ func judgeStatus(response *http.Response) *failure {
 // retryAfterOf reads the header of that name, in seconds or as a date (RFC 9110 section 10.2.3); 0: there is none.
 func retryAfterOf(response *http.Response) time.Duration {
 	text := response.Header.Get("Retry-After")
+	// 31 bits of seconds fit a Duration. atLeast bounds them.
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(n) * time.Second
 	}

@@ -24,7 +24,7 @@ type round struct {
 }
 
 // sendBatches returns when all letters were tried that are to be, or ctx has ended. Errors: ctx's, and those of the
-// keys.
+// keys. After an error nothing of the round is recorded: what was delivered is sent again, with the same webhook-id.
 func (r *round) sendBatches(ctx context.Context, batches []*batch) error {
 	var running errgroup.Group
 	running.SetLimit(sideBySide)

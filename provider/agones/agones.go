@@ -158,6 +158,7 @@ func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	return allocation{
+		// Packed is Agones' default: it fills nodes, so that others empty and can be removed.
 		Namespace: p.namespace, Scheduling: "Packed",
 		Selectors: []selector{{map[string]string{labelFleet: s.App}, "READY"}},
 		Metadata: metadata{

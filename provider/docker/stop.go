@@ -54,6 +54,7 @@ const eventPause = 100 * time.Millisecond
 // terminateContainer makes the engine stop a container. The engine answers when the container has ended, so this
 // returns as soon as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
 func (p *Provider) terminateContainer(ctx context.Context, tag provider.Tag, grace time.Duration) error {
+	// It has room for the answer: the goroutine ends although this call has returned before.
 	answered := make(chan error, 1)
 	// Not bound to the caller, whose context may be shorter than the grace.
 	p.stopsRunning.Go(func() { answered <- p.stopAndWait(tag, grace) })
@@ -112,7 +113,7 @@ func (p *Provider) killContainer(ctx context.Context, tag provider.Tag) error {
 }
 
 // lastSignal returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
-// events.
+// events. Any signal counts, also one that an operator has sent with the engine's tools. A zero since means no bound.
 func (p *Provider) lastSignal(ctx context.Context, tag provider.Tag,
 	since time.Time) (at time.Time, found bool, err error) {
 	filters, err := json.Marshal(map[string][]string{"container": {nameOf(tag)}, "event": {"kill"},

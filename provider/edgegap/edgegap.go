@@ -27,6 +27,7 @@ var (
 // New returns a provider. It makes no call. Errors: no token, or the URL is none.
 func New(cfg Config) (*Provider, error) {
 	key := strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(string(cfg.Token), " "), "token "))
+	// The key becomes a header: a line break in it would begin another one.
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("edgegap: the token is empty or not printable")
 	}

@@ -84,5 +84,6 @@ func writeJSON(path string, from any) error {
 	if err := os.WriteFile(draft, text, 0o600); err != nil {
 		return err
 	}
+	// Without fsync: a crash of the machine also ends the server, whose damaged file then counts as none.
 	return os.Rename(draft, path)
 }

@@ -38,6 +38,7 @@ func (p *Provider) runServer(d deployment, env provider.Env, argv []string) erro
 		args = append(args, os.Expand(a, func(name string) string { return environ[name] }))
 	}
 	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // the server outlives this call
+	// ExtraFiles begin at descriptor 3: the lock, and the file of the process id, to which the script writes as 4.
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{lock, pid}
 	if cmd.Dir, err = d.makeWorkingDir(p.config.User); err != nil {
 		return err

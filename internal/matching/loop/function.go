@@ -46,6 +46,7 @@ func newFunction(p *profile.Profile) *function {
 
 // Add implements engine.
 func (f *function) Add(t *match.Ticket) {
+	// A changed ticket may be a candidate no longer.
 	delete(f.candidateIDs, t.ID)
 	if ok, _ := f.completer.Candidate(t); ok {
 		f.candidateIDs[t.ID], f.hasNew = true, true

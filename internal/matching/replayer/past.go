@@ -20,6 +20,7 @@ import (
 // compare; the store's.
 func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, recording Recording) (replay.Input, error) {
 	h := &history{ctx: ctx, store: s, pastRange: past, neededAttributes: needsOf(rules.Profile), recording: recording}
+	// Before the history: a ticket that leaves in between is in both, not in neither.
 	if err := h.readQueue(); err != nil {
 		return replay.Input{}, err
 	}

@@ -36,6 +36,7 @@ func (h *history) readQueue() error {
 // either.
 func (h *history) readWaiting(c *db.Candidate) error {
 	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
+	// It came after the time that is replayed, or only other profiles may match it.
 	if !players || !c.CreatedAt.Before(h.pastRange.Until) ||
 		len(profiles) > 0 && !slices.Contains(profiles, h.pastRange.ProfileName) {
 		return nil

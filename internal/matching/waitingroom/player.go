@@ -43,6 +43,7 @@ func (r *Room) Join(request Request) (*Player, error) {
 			Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
 	r.playerCount++
+	// After renewEvery the player is demand even if no call of its queue has missed: see takeUnserved.
 	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
 	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
 	p.queue = r.queues[key]

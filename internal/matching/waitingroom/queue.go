@@ -42,6 +42,7 @@ func (q *queue) startAsking() {
 		for q.mustContinue(ctx) {
 			_ = q.room.guard.Do("waiting players",
 				func() error { q.askForSeats(ctx); return nil }) // the guard has logged it
+			// When ctx ends, mustContinue ends the loop.
 			wait.For(ctx, askInterval)
 			select {
 			case <-q.wake:
@@ -81,6 +82,7 @@ func (q *queue) askForSeats(ctx context.Context) {
 				}
 			})
 		}
+		// All of them, before more are asked for: one that gets no seat sets hasMissed, which ends the turn.
 		asking.Wait()
 	}
 }

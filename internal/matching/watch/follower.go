@@ -6,7 +6,7 @@ import (
 )
 
 // Follower wakes its caller after each change of a ticket: a new state, or that it has left the queue. Make it with
-// [Hub.Follow] and Stop it. Safe for concurrent use.
+// [Hub.Follow] and Stop it. Its methods are for one goroutine, except Changed and Stopped, which return channels.
 type Follower struct {
 	id           string
 	changed      chan struct{}   // holds one signal

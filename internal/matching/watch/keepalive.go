@@ -109,5 +109,6 @@ func (k *keepAlive) extendDue(ctx context.Context, now time.Time) {
 			slog.Int("tickets", len(ids)), slog.Any("error", err))
 		return
 	}
+	// From before the call: the database has counted from a later moment, so that no extension is late.
 	k.noteExtended(ids, now)
 }

@@ -107,6 +107,7 @@ func (c *call) finishProposing(err error) {
 func (c *call) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// A call that has failed by itself keeps its own error.
 	if c.state < failing {
 		c.result = c.resultOf(err)
 	}

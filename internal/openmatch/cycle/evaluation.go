@@ -103,6 +103,7 @@ func (v *evaluation) acceptMatch(ctx context.Context, id string) error {
 	defer v.mu.Unlock()
 	c := v.candidates[id]
 	switch {
+	// The cycle has failed already: its error ends the evaluator.
 	case v.err != nil:
 	case ctx.Err() != nil:
 		return ctx.Err()

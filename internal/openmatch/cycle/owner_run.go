@@ -63,6 +63,7 @@ func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	}
 	o.round.failure = failure
 	o.cycleResult = o.resultOf(evaluated)
+	// The time of Acceptance begins with the result: before it, every batch is committed.
 	if left > 0 && (o.cycleResult == "" || !o.outOfTime(ctx, left)) {
 		wait.Wake(o.round.changed) // to commit the next batch after the other steps that are due
 		return false, nil

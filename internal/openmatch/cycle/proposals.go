@@ -43,6 +43,7 @@ func (c *call) addProposal(p Proposal) error {
 		return err
 	}
 	if err := c.chargeProposal(p); err != nil {
+		// The proposals before it count: only the function ends, not the call.
 		c.advanceTo(proposed)
 		c.mmfErr = err
 		return err
@@ -65,6 +66,7 @@ func (c *call) chargeProposal(p Proposal) error {
 	for _, t := range p.Tickets {
 		size += len(t)
 	}
+	// Also for one that is refused below: leaveCycle releases what was counted.
 	c.heldBytes += size
 	total := c.resources.proposalBytes.Add(int64(size))
 	switch {

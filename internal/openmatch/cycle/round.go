@@ -126,6 +126,7 @@ func (r *round) addCalls(calls []*call) {
 func (r *round) localCalls() []*call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Clipped, so that an append of the caller does not write where calls that join later are stored.
 	return slices.Clip(r.calls)
 }
 
@@ -143,6 +144,7 @@ func (r *round) takeFinished() (over []*call) {
 func (r *round) dropCalls(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// A clone: localCalls has handed the array out.
 	r.calls = slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return slices.Contains(calls, c) })
 	for _, c := range calls {
 		c.end(nil)

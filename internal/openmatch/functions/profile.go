@@ -38,6 +38,7 @@ func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() 
 // filters.
 func matchProfile(p *profile.Profile) *pb.MatchProfile {
 	pool := &pb.Pool{Name: p.Name}
+	// Only tickets that name the profile are its candidates, and these have its tag.
 	if p.Pool == nil {
 		pool.TagPresentFilters = []*pb.TagPresentFilter{{Tag: ticketbody.ProfileTag + p.Name}}
 		return &pb.MatchProfile{Name: p.Name, Pools: []*pb.Pool{pool}}

@@ -41,6 +41,7 @@ func numberOf(n ast.Node, allowed string) (string, error) {
 func isText(n ast.Node) bool {
 	_, isBlock := n.(*ast.LiteralNode)
 	plain, isString := n.(*ast.StringNode)
+	// In quotes, a string's token has a type of its own.
 	return isBlock || isString && plain.Token.Type != token.StringType
 }
 

@@ -78,6 +78,7 @@ func cutTime(t string) (date, clock, rest string, ok bool) {
 		first, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
 	}
 	at, err := time.Parse(provision.TimeFormat, first)
+	// Written anew: 9:00 becomes 09:00, and times can be compared as texts.
 	return date, at.Format(provision.TimeFormat), strings.TrimSpace(rest), err == nil
 }
 

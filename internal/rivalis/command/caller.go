@@ -91,6 +91,8 @@ func New(store Store, region string, o Options) *Caller {
 // those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
 	return c.insertAndWait(ctx, func() (db.Command, error) {
+		// Read at each call: a replica that others have ended continues under another id, to which answers are
+		// notified.
 		r.Region, r.CallerReplica, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
 		if c.options.NearestAgents != nil {
 			r.NearestAgents = c.options.NearestAgents(r)
@@ -145,6 +147,7 @@ func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, e
 	// The waiter stays, and keeps its slot: the command has to be settled at its deadline all the same.
 	case <-ctx.Done():
 		return db.CommandAnswer{}, unavailableError("the command goes on: its outcome is not known yet", ctx.Err())
+	// Nobody reads answers or deadlines after Run: a worker settles the command.
 	case <-c.stopped:
 		return db.CommandAnswer{}, unavailableError(
 			"this replica stops: the command goes on, its outcome is not known yet", nil)
@@ -191,6 +194,7 @@ func (c *Caller) receiveFor(ctx context.Context, id uuid.UUID) {
 	notified, stop := c.store.Subscribe(db.TopicReplica(id), c.region)
 	defer stop()
 	for c.options.Replica() == id {
+		// No notification reports that the id has changed: it is compared after each readInterval.
 		woken, alive := wait.ForWake(ctx, readInterval, notified)
 		if !alive {
 			return
@@ -205,6 +209,7 @@ func (c *Caller) receiveFor(ctx context.Context, id uuid.UUID) {
 // readAnswers answers the calls whose commands are settled. It reads them in one statement.
 func (c *Caller) readAnswers(ctx context.Context) error {
 	ids := c.waitingFor()
+	// The replica's topic also carries notifications for its agents: without a waiting call they cost no statement.
 	if len(ids) == 0 {
 		return nil
 	}

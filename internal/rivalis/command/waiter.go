@@ -38,7 +38,8 @@ func (c *Caller) freeSlot() {
 	c.takenSlots--
 }
 
-// addWaiter registers a waiter for a command.
+// addWaiter registers a waiter for a command. The slot that the call has taken is the waiter's from now on: endWait
+// frees it.
 func (c *Caller) addWaiter(id uuid.UUID) *waiter {
 	w := &waiter{answered: make(chan struct{})}
 	c.mu.Lock()
@@ -98,6 +99,7 @@ func (c *Caller) expireCommand(id uuid.UUID) {
 		}
 		return
 	}
+	// After an error nobody on this replica settles the command: a worker does, a second after its deadline.
 	c.endWait(id, a, err)
 }
 
@@ -122,7 +124,7 @@ func (c *Caller) hasStopped() bool {
 	}
 }
 
-// stopWaiting ends all waits: workers settle the remaining commands.
+// stopWaiting ends all waits. Workers settle the remaining commands a second after their deadlines.
 func (c *Caller) stopWaiting() {
 	c.mu.Lock()
 	close(c.stopped)

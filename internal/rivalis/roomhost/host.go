@@ -122,9 +122,11 @@ func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat
 		case mustRegister(p, r):
 			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
 		default:
+			// Here the process and its instance both have a limit, or neither: mustRegister has compared that.
 			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
 				limits[p.ProcessUID] = *r.MaxSessions
 			}
+			// Renewals are writes: runs that a notification starts make none, however many come.
 			if beat || mustChangeDrain(p) {
 				calls.Go(func() error { return h.renewLease(callsCtx, p, r) })
 			}
@@ -195,9 +197,11 @@ func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes 
 	rooms, err := h.options.Store.OrphanedRooms(ctx, h.options.Region, replica, processes)
 	for _, id := range rooms {
 		var refused *fault.Error
+		// A refusal, of a room that is gone or an agent that is busy, concerns this room only: if the room still exists, the
+		// next run lists it again. Without the database the others would fail as well.
 		if err := h.options.Destroy(ctx, id); err != nil &&
 			!(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
-			return err // other errors, such as a busy agent, are retried in the next run
+			return err
 		}
 	}
 	return err

@@ -60,6 +60,7 @@ func parsePosition(id string) (position, bool) {
 	}
 	tx, err := strconv.ParseUint(parts[0], 10, 64)
 	row, badRow := uuid.Parse(parts[1])
+	// 31 bits fit an int on every platform; no row has as many events.
 	n, badN := strconv.ParseUint(parts[2], 10, 31)
 	p := position{rowTx: tx, rowID: row, rowIndex: int(n)}
 	// Only in the form in which ids are sent: uuid.Parse accepts others as well.

@@ -131,6 +131,8 @@ func (e *Events) Streams() int {
 func (e *Events) stopWhenIdle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Under the lock under which streams are counted: one that comes later finds no reader, and waits for its
+	// beginning.
 	if e.streamCount == 0 {
 		e.recent.stopLog()
 		// The next stream begins at the end of the log, or reads the database.
@@ -141,6 +143,7 @@ func (e *Events) stopWhenIdle() bool {
 
 // readNew reads the new events of the log, and then appends a Sync if one is due.
 func (e *Events) readNew(ctx context.Context) error {
+	// Before its first reading the roster has no state hash, with which the log begins and which each Sync has.
 	if e.stopWhenIdle() || !e.roster.Ready() {
 		return nil
 	}
@@ -243,6 +246,8 @@ func lastOfRow(id uuid.UUID) int {
 // trySync appends a Sync if one is due.
 func (e *Events) trySync(now time.Time) {
 	r, s := &e.readState, e.roster.latestReading.Load()
+	// The log was read beyond the last change of the hashed state, and the state was read after the last event that was
+	// sent.
 	complete := s.view.changedTx < r.nextPoint.Tx && s.readPoint.Includes(r.lastEvent.rowTx)
 	if !r.syncState.isDue(s.view.fleetStats.Hash, complete, now) {
 		return

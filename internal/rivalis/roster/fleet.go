@@ -61,6 +61,7 @@ func (f *fleet) applyPage(page *db.RosterPage) {
 			}
 		}
 	}
+	// After the replicas, which decide whether the agents of the page are listed.
 	for i := range page.Agents {
 		f.setAgent(&page.Agents[i], &d)
 	}
@@ -84,6 +85,7 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 	}
 	if !maps.Equal(live, f.liveReplicas) {
 		flipped = map[uuid.UUID]bool{}
+		// The first has the replicas that became live, the second those that stopped.
 		for _, ids := range []map[uuid.UUID]bool{live, f.liveReplicas} {
 			for id := range ids {
 				if live[id] != f.liveReplicas[id] {
@@ -218,6 +220,7 @@ func (d *diff) mergeInto(list []*Instance, order func(a, b *Instance) int) []*In
 		at, _ := slices.BinarySearchFunc(list, i, order)
 		merged = append(appendWithout(merged, list, gone, from, at), i)
 		from = at
+		// The indexes before at were applied: appendWithout begins with the first that is left.
 		passed, _ := slices.BinarySearch(gone, at)
 		gone = gone[passed:]
 	}

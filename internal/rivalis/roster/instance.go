@@ -60,6 +60,7 @@ func newInstance(a *db.RosterAgent) *Instance {
 	})
 	head := len(b)
 	b = appendInstanceTail(b, &a.InstanceInfo)
+	// b lacks lastSyncAt, which differs between replicas that list the same.
 	sum := sha256.Sum256(b)
 	// The capacity of the head is cut, so that an append to it cannot overwrite the tail.
 	i.jsonHead, i.jsonTail, i.contentHash = b[:head:head], b[head:], binary.BigEndian.Uint64(sum[:8])
@@ -88,5 +89,6 @@ func (i *Instance) roomList() []byte {
 	if len(i.Rooms) == 0 {
 		return nil
 	}
+	// In the head they follow each other, with their commas.
 	return i.jsonHead[i.Rooms[0].jsonFrom:i.Rooms[len(i.Rooms)-1].jsonEnd]
 }

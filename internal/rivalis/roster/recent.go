@@ -60,6 +60,7 @@ func (l *recent) appendRead(added []entry, end position) {
 	if len(added) == 0 {
 		return
 	}
+	// Only at twice the limits: trimEarliest copies what stays, and so runs once in keptEvents events.
 	if len(l.entries) > 2*keptEvents || l.dataBytes > 2*keptBytes {
 		l.trimEarliest()
 	}

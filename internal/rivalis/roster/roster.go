@@ -79,6 +79,7 @@ func New(store Store, region string, cfg Config) (*Roster, error) {
 			"the fleet cannot be read: lists stay as they are until the database is back",
 			"the fleet can be read again"),
 	}
+	// An empty reading, so that callers of WaitFor can wait for the first one.
 	r.latestReading.Store(&reading{replaced: make(chan struct{})})
 	return r, r.registerMetrics(cfg.Metrics)
 }
@@ -158,6 +159,7 @@ func (r *Roster) readChanges(ctx context.Context) error {
 		return r.readAll(ctx, begun)
 	}
 	point, err := r.readSince(ctx, s.fleet, s.readPoint)
+	// Transactions may be lost: no change would report what the copy has of them.
 	if errors.Is(err, errServerChanged) {
 		return r.readAll(ctx, begun)
 	}

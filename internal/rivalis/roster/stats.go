@@ -58,6 +58,7 @@ func (t *totals) countInstance(i *Instance, sign int) {
 		changed = changed || before == 0 || before+sign == 0
 	}
 	if changed {
+		// Sorted once for all changes of a page, by currentStats.
 		t.stats.RoomTypes = nil
 	}
 }

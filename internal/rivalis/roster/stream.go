@@ -33,7 +33,7 @@ type Stream struct {
 // Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000
 // events, the stream begins with a Resync. With an invalid id, such as the empty one, the stream begins at the present:
 // it contains all changes that are committed after Stream has returned. The caller must close it. Errors: TooMany
-// beyond the limit of streams; Unavailable.
+// beyond the limit of streams; Unavailable; ctx's.
 func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
 	if !e.takeStream() {
 		return nil, &fault.Error{
@@ -61,6 +61,7 @@ func (e *Events) takeStream() bool {
 		return false
 	}
 	e.streamCount++
+	// Without a stream the log is not read.
 	wait.Wake(e.readNow)
 	return true
 }
@@ -147,6 +148,7 @@ func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
 			return nil, nil
 		}
 		last := &entries[len(entries)-1]
+		// A Sync has no id and stands at the end of a read: there is no rest of a row to look up.
 		s.lastPosition, s.mustLookUp = last.position, last.event.ID != ""
 		return entries, nil
 	}
@@ -188,6 +190,7 @@ func (s *Stream) resumeAtEvent(ctx context.Context) ([]entry, error) {
 	}
 	rest := s.events.expandAll([]db.AgentEvent{row})
 	rest = rest[min(s.lastPosition.rowIndex+1, len(rest)):]
+	// The rest of the row is returned here: replayPage continues after the row.
 	s.lastPosition.rowIndex = maxInRow
 	return s.countReplayed(rest), nil
 }

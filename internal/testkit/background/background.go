@@ -39,6 +39,7 @@ func Loop(t testing.TB, loops ...func(context.Context)) (stop func()) {
 
 func start(t testing.TB, run func(context.Context) error, check func(error)) (stop func()) {
 	t.Helper()
+	// The test's own context ends before its cleanups, some of which still need what runs here.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

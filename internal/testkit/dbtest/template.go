@@ -33,6 +33,7 @@ func (s *server) makeTemplate(ctx context.Context, name string) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	// The lock ends with the connection.
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock(hashtextextended($1, 0))", templatePrefix); err != nil {
 		return err
 	}

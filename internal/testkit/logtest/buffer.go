@@ -62,6 +62,7 @@ func (b *Buffer) AwaitLine(t testing.TB, words string) string {
 	for {
 		text, hasEnded, changed := b.watchText()
 		for line := range strings.Lines(text) {
+			// The last line may be written in parts: it counts once its end is there.
 			if strings.Contains(line, words) && strings.HasSuffix(line, "\n") {
 				return line
 			}

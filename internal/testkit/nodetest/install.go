@@ -69,6 +69,7 @@ func fillCache(ctx context.Context, cache, dir string, manifest, lock []byte) er
 	if err := npmCI(ctx, fresh); err != nil {
 		return err
 	}
+	// It exists where another process was faster, with the same packages.
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -80,6 +80,7 @@ func Start(t testing.TB, script string, locales ...string) *Script {
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
+		// The script ends with its input.
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
 		_ = command.Wait()

@@ -46,6 +46,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the container has answered: the caller removes it also if it never does.
 	fmt.Fprintln(os.Stdout, container.GetContainerID())
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -192,6 +192,7 @@ func (f *Fake) allocate(r *http.Request) (int, any) {
 		Metadata            struct{ Labels, Annotations map[string]string }
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.GameServerSelectors) != 1 {
+		// The allocator is a gateway in front of gRPC: code is the status of gRPC.
 		return 400, object{"code": 3, "message": fmt.Sprint("bad request: ", err)}
 	}
 	fleet := body.GameServerSelectors[0].MatchLabels["agones.dev/fleet"]
@@ -203,6 +204,7 @@ func (f *Fake) allocate(r *http.Request) (int, any) {
 		return 403, object{"code": 7, "message": "the namespace is not allowed"}
 	case !known || n == 0:
 		return 429, object{"code": 8, "message": "there is no available GameServer to allocate"}
+	// A negative number never runs out.
 	case n > 0:
 		f.ready[fleet]--
 	}

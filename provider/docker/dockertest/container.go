@@ -22,6 +22,7 @@ func (c *container) status(now time.Time) string {
 	switch {
 	case c.started.IsZero():
 		return "created"
+	// After a SIGTERM, ended is the time at which the container will have ended.
 	case !c.ended.IsZero() && now.After(c.ended):
 		return "exited"
 	default:

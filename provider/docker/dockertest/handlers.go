@@ -35,6 +35,7 @@ func (f *Fake) create(r *http.Request) (int, any) {
 		return 404, message("No such image: %v", c.body["Image"])
 	}
 	exposed, _ := c.body["ExposedPorts"].(object)
+	// Each gets a free number, as with a binding whose HostPort is empty.
 	for key := range exposed {
 		f.port++
 		c.published[key] = f.port
@@ -62,6 +63,7 @@ func (f *Fake) start(r *http.Request) (int, any) {
 func (f *Fake) stop(r *http.Request) (int, any) {
 	seconds, _ := strconv.Atoi(r.URL.Query().Get("t"))
 	grace := time.Duration(seconds) * time.Second
+	// A stubborn container ends by the SIGKILL that follows the grace.
 	if !f.opt.Stubborn {
 		grace = f.opt.StopAfter
 	}
@@ -71,6 +73,7 @@ func (f *Fake) stop(r *http.Request) (int, any) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		// The engine continues: the time of the end is set already.
 		case <-r.Context().Done():
 		}
 	}
@@ -119,9 +122,11 @@ func (f *Fake) signal(name string, after time.Duration) (int, any) {
 	case c.status(now) != "running":
 		return 304, nil
 	}
+	// 143 is the status after SIGTERM, 128+15; the fake has it after a kill as well.
 	if end := now.Add(after); c.ended.IsZero() || end.Before(c.ended) {
 		c.ended, c.code = end, 143
 	}
+	// The event lacks the signal, which real ones have: the provider does not read it.
 	if !f.opt.Forget {
 		f.events = append(f.events, event{"container", "kill", now.Unix(), c.name})
 	}
@@ -193,7 +198,7 @@ func (f *Fake) list(r *http.Request) (int, any) {
 	return 200, found
 }
 
-// history returns the events of containers, the oldest first.
+// history returns the events of containers, the oldest first. It does not filter by time.
 func (f *Fake) history(r *http.Request) (int, any) {
 	var filters struct{ Container []string }
 	if err := json.Unmarshal([]byte(r.URL.Query().Get("filters")), &filters); err != nil {

@@ -29,12 +29,14 @@ type deployment struct {
 // phase returns the word of the API, without its prefix.
 func (d *deployment) phase(now time.Time) string {
 	switch {
+	// First: an end also ends a failure, and what Say has set.
 	case !d.ended.IsZero() && !now.Before(d.ended):
 		return "TERMINATED"
 	case d.word != "":
 		return d.word
 	case d.failed:
 		return "ERROR"
+	// The API looks for a place first: half of the time until the server is ready.
 	case now.Before(d.started.Add(d.ready.Sub(d.started) / 2)):
 		return "SEEKING"
 	case now.Before(d.ready):

@@ -90,6 +90,7 @@ func (f *Fake) AliveCount() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range f.order {
+		// Also one in error, which exists until it is stopped.
 		if d.phase(time.Now()) != "TERMINATED" {
 			n++
 		}

@@ -32,6 +32,7 @@ const (
 func (f Fault) applyBefore(w http.ResponseWriter) (answered bool) {
 	switch f {
 	case CutBefore:
+		// net/http closes the connection without an answer.
 		panic(http.ErrAbortHandler)
 	case Refuse:
 		write(w, http.StatusServiceUnavailable, message("Try again"))
@@ -40,6 +41,7 @@ func (f Fault) applyBefore(w http.ResponseWriter) (answered bool) {
 	case Proxy404:
 		page(w, http.StatusNotFound)
 	case Redirect:
+		// A client that followed it would send its key to another host.
 		w.Header().Set("Location", "http://127.0.0.1:1/stolen")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	default:
@@ -60,6 +62,7 @@ func (f Fault) applyAfter(w http.ResponseWriter) (answered bool) {
 	case NoID:
 		write(w, http.StatusAccepted, object{"request_id": nil})
 	case Huge:
+		// More than httpcall.MaxAnswer.
 		write(w, http.StatusOK, object{"message": strings.Repeat("x", 5<<20)})
 	default:
 		return false

@@ -20,6 +20,7 @@ func (f *Fake) deploy(r *http.Request, fault Fault) (int, any) {
 	if err := json.Unmarshal(text, &q); err != nil {
 		return http.StatusBadRequest, message("Not JSON")
 	}
+	// With all secrets of the request: a test sees whether the provider removes them from its error.
 	if fault == Echo {
 		return http.StatusBadRequest, message("Invalid request " + string(text) + " by " +
 			r.Header.Get("Authorization"))
@@ -28,6 +29,7 @@ func (f *Fake) deploy(r *http.Request, fault Fault) (int, any) {
 		return http.StatusBadRequest, message(wrong)
 	}
 	d := f.add(q, fault == InError)
+	// Before the answer: HookEarly and HookOutOfOrder send a webhook while Deploy still waits.
 	f.announce(d)
 	f.run(d)
 	if fault == InError {
@@ -52,6 +54,7 @@ func (f *Fake) run(d *deployment) {
 			defer close(over)
 			f.opt.Run(ctx, maps.Clone(d.env))
 		}()
+		// Polled, because Stop and End may set the time of the end at any moment.
 		for !f.terminated(d) && pause(ctx, runChecked) {
 		}
 		cancel()
@@ -122,6 +125,7 @@ func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 	if number < 1 || limit < 1 {
 		return http.StatusBadRequest, message("page and limit")
 	}
+	// The API may return fewer than were asked for.
 	limit = min(limit, f.opt.PageSize)
 	tag, ok := filterTag(r.URL.Query().Get("query"))
 	if !ok {
@@ -137,6 +141,7 @@ func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 			continue
 		}
 		b := d.body(now, f.opt.PortsList)
+		// Entries of lists have no current_status: they say only whether a deployment is ready.
 		all = append(all, object{
 			"request_id": d.id, "fqdn": b["fqdn"], "ready": phase == "READY", "start_time": b["start_time"],
 			"public_ip": b["public_ip"], "ports": b["ports"], "tags": d.tags,

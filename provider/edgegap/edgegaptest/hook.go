@@ -41,6 +41,7 @@ func (f *Fake) announce(d *deployment) {
 
 // hookAt sends a webhook at a time, with what the status is then. It does not wait.
 func (f *Fake) hookAt(mode HookMode, d *deployment, url string, at time.Time) {
+	// HookNever has no entry, and so sends none.
 	times := map[HookMode]int{HookOnce: 1, HookTwice: 2, HookEarly: 1, HookOutOfOrder: 1}[mode]
 	if url == "" || times == 0 {
 		return
@@ -76,6 +77,7 @@ func (f *Fake) send(url string, body object) {
 	if err != nil {
 		return
 	}
+	// Sent once, whatever the answer is: the API repeats no webhook.
 	if resp, err := client.Do(req); err == nil {
 		_ = resp.Body.Close()
 	}

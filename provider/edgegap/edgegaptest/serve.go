@@ -49,6 +49,7 @@ func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, an
 			return
 		}
 		status, body := do(r, fault)
+		// After the execution: a Deploy that is blocked has started a server.
 		f.Blocked(r.Context())
 		if !fault.applyAfter(w) {
 			write(w, status, body)
@@ -62,6 +63,7 @@ func (f *Fake) enter(op string) (fault Fault, allowed bool) {
 	f.calls[op]++
 	if l, ok := f.limits[op]; ok && !l.Allow() {
 		f.violations++
+		// The queued fault stays, for a call that is executed.
 		return None, false
 	}
 	return f.Take(op), true
