@@ -105,6 +105,7 @@ func withAppDefaults(v AppVersion) AppVersion {
 		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second,
 		&v.MaxLifetime: 24 * time.Hour,
 	} {
+		// No document can ask for 0: check demands a second at least.
 		if *field == 0 {
 			*field = usual
 		}
@@ -131,6 +132,7 @@ func (v *AppVersion) check(p problems) {
 	p.checkNumber("max_players", v.MaxPlayers, 1, maxCapacity)
 	// Every server must have room for one full session.
 	p.checkNumber("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
+	// Absent: as many sessions as the capacity has room for.
 	if v.MaxSessions != nil {
 		p.checkNumber("max_sessions", *v.MaxSessions, 1, maxCapacity)
 	}

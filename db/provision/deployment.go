@@ -159,6 +159,7 @@ func addressText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
+	// A zone names an interface of one machine: Postgres's inet has none.
 	return a.Unmap().WithZone("").String()
 }
 

@@ -54,6 +54,7 @@ func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]Cla
 	return claimed, nil
 }
 
+// ownerText returns an owner as the parameter of a statement whose column may be NULL.
 func ownerText(o provider.Owner) *string {
 	text := string(o)
 	return &text

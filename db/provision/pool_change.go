@@ -60,6 +60,7 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
 		changed := changedFields(was, p.comparedFields())
+		// No event for a change to what is so already: a repeated command is no other decision.
 		if len(changed) == 0 {
 			return p, nil
 		}

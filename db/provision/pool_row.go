@@ -78,6 +78,7 @@ func (p *Pool) saveParams() query.SavePoolParams {
 		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
 		Zone: p.Zone, Forecast: p.Forecast,
 	}
+	// Both columns or none: a check of the table.
 	if p.Coords != nil {
 		r.Latitude, r.Longitude = &p.Coords.Latitude, &p.Coords.Longitude
 	}

@@ -136,6 +136,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 
 // endDrained ends servers that drain and are empty, which take places of the pool, and returns how many.
 func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
+	// Without servers that drain, the statement would only look for rows to lock.
 	if plan.Draining == 0 {
 		return 0, nil
 	}
@@ -212,6 +213,7 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
 			// A match takes a whole session, unless the row is of a party.
 			Size: int(d.MaxPlayers)}}
+		// The row is of a party of players who asked for a seat: they share the session with others.
 		if d.Party != nil {
 			w.party.Size = int(*d.Party)
 		}

@@ -115,6 +115,7 @@ func dayIndex(name string) int {
 // check refuses a schedule whose times are no times, or that a pool with at most so many servers cannot keep.
 func (s Schedule) check(at problems, most int) {
 	at.checkNumber("min", s.Min, 1, max(most, 1))
+	// Absent, it is the zone of the pool.
 	if s.Zone != "" {
 		at.checkText("at", s.Zone, zoneName, zoneWords)
 	}

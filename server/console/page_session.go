@@ -70,6 +70,7 @@ var closeAction = action{
 				"This cannot be undone.",
 			},
 		}
+		// It has ended since the page with the button was shown.
 		if v.History.PastSession != nil {
 			asked.Effects = []string{"This session was closed before: " + v.History.PastSession.Reason + "."}
 		}

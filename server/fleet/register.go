@@ -40,6 +40,7 @@ func (r *registerRequest) Validate(c *rest.Check) {
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 	}
 	c.Match("region", r.Region, rest.Region)
+	// As many as an app version may have.
 	c.Count("modes", len(r.Modes), 1, 32)
 	c.Each("modes", r.Modes, rest.Mode)
 	c.Unique("modes", r.Modes)

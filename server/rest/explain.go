@@ -49,6 +49,7 @@ func expectedJSON(t reflect.Type) string {
 // errors hold no position, so it decodes each field alone.
 func malformedField(body []byte, into any) string {
 	var fields map[string]json.RawMessage
+	// The body is no object, so that no field can be named.
 	if json.Unmarshal(body, &fields) != nil {
 		return ""
 	}

@@ -103,6 +103,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 			f.acceptInstance(c, got)
 		case f.EnrolmentDigest != nil && token.IsEnrolmentToken(got):
 			f.acceptEnrolment(c, got)
+		// An open fleet compares no secret, so that a wrong one passes as well.
 		case open:
 		case got == "": // An empty secret in the configuration must not match it.
 			f.refuseFleetToken(c, "missing")

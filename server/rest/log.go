@@ -64,6 +64,7 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 		slog.String("route", routePattern(c)),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
+		// gin's size is -1 while nothing was written.
 		slog.Int("bytes", max(0, c.Writer.Size())),
 	)
 	s := scopeOf(c)

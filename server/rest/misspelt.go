@@ -40,6 +40,7 @@ func (t *fieldTree) childOf(name []byte) (child *fieldTree, meant string) {
 		return child, ""
 	}
 	text := string(name)
+	// encoding/json decodes a name in any case into the field.
 	if i := slices.IndexFunc(t.names, func(known string) bool { return strings.EqualFold(known, text) }); i >= 0 {
 		return t.childrenByName[t.names[i]], ""
 	}
@@ -48,6 +49,7 @@ func (t *fieldTree) childOf(name []byte) (child *fieldTree, meant string) {
 
 // misspeltField returns the field that an unknown name probably stands for, or "".
 func misspeltField(name string, known []string) string {
+	// Longer than any field: the search for a similar name would take time for nothing.
 	if len(name) > maxPath {
 		return ""
 	}
@@ -181,6 +183,7 @@ func fieldsOf(t reflect.Type) *fieldTree {
 	if tree, ok := fieldTrees.Load(t); ok {
 		return tree.(*fieldTree)
 	}
+	// Two first requests may both build it: the trees are equal.
 	tree := buildFields(t, map[reflect.Type]*fieldTree{})
 	fieldTrees.Store(t, tree)
 	return tree
