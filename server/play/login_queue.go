@@ -35,7 +35,6 @@ type LoginQueue struct {
 // loginFace is the face of players, or of backends that ask for players.
 type loginFace struct {
 	queue        LoginQueue
-	// A pointer, since methods get copies of the face.
 	waitingCalls *atomic.Int64
 	isBackend    bool
 }
