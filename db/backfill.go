@@ -199,10 +199,9 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 			return err
 		}
 		if matched, err = assignBackfill(ctx, q, region, id, assignment, s.cfg.Timing); err != nil {
-			// Those of before, and those that are matched by now: the caller may have lost the answer of an earlier
-			// call.
 			return err
 		}
+		// Those of before, and those that are matched by now: the caller may have lost the answer of an earlier call.
 		assigned, err = acknowledgeBackfill(ctx, q, region, id, append(earlier, matched...), s.cfg.Timing)
 		return err
 	})

@@ -97,6 +97,7 @@ func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketSt
 	}
 	err := s.frame.InBulkTxWithRetries(ctx,
 		func(q *query.Queries) error { _, err := q.MoveTickets(ctx, p); return err })
+	// Also after an error, behind which the transaction may be committed.
 	s.Notify(TopicTicketEvents, universe)
 	return frame.Classify(err)
 }

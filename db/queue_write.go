@@ -35,6 +35,7 @@ func (t *queueTurn) write(ctx context.Context) error {
 		return err
 	}
 	t.writes.queue(t.q.Deferred(), t.universe, t.region, t.store.cfg.Timing.IdempotencyTTL)
+	// At the commit, behind the tickets that it writes: a new one counts in its own position.
 	if len(t.countedPlaces) > 0 {
 		query.Queue(t.q.Deferred(), &t.countedPositions, (*query.Queries).WaitingPositions,
 			query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.countedPlaces})

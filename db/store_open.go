@@ -167,6 +167,7 @@ func (s *Store) openPools(ctx context.Context) error {
 func (s *Store) newBus() (*notify.Bus, error) {
 	pc, err := pgxpool.ParseConfig(cmp.Or(s.cfg.DirectURL, s.cfg.URL))
 	if err != nil {
+		// openPools has parsed Config.URL, so that only DirectURL can be wrong.
 		return nil, fmt.Errorf("DATABASE_URL_DIRECT: %w", err)
 	}
 	s.cfg.nameConn(pc.ConnConfig)

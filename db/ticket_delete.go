@@ -15,6 +15,7 @@ import (
 // DeleteTicket deletes a queued or assigned ticket. Queries that begin after it returns do not find the ticket. An
 // unknown id is no error. Errors: Unavailable.
 func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
+	// An id that was not issued for this queue names no ticket of it.
 	if !IssuedHere(region, TicketID, id) {
 		return nil
 	}

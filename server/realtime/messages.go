@@ -72,6 +72,7 @@ func playerHistory(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 // readMessages notes what the player has read, so that its next sessions are not sent it again.
 func readMessages(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	number, is := e.PayloadFields()["number"].(float64)
+	// Numbers of messages begin with 1, and JavaScript has whole numbers up to 2^53.
 	if !is || number < 1 || number > 1<<53 {
 		return sendable{}, wire.InvalidField("number", "has to be that of a message")
 	}

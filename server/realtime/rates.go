@@ -26,6 +26,7 @@ type bucket struct {
 func (b *bucket) takeToken(now time.Time, perSecond, burst float64) bool {
 	b.usedTokens = max(0, b.usedTokens-now.Sub(b.takenAt).Seconds()*perSecond)
 	b.takenAt = now
+	// Nothing is taken: a client that keeps sending above the rate still gets its tokens back.
 	if b.usedTokens+1 > burst {
 		return false
 	}

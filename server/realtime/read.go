@@ -40,6 +40,7 @@ func (c *conn) endReading(err error) {
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		c.Close(websocket.StatusMessageTooBig, "")
 	default:
+		// The client has closed, or is gone: there is nobody to send a close frame to.
 		c.server.metrics.countClose(websocket.CloseStatus(err))
 		c.cutOff()
 	}
