@@ -103,6 +103,7 @@ func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
 			if err == nil {
 				break
 			}
+			// A writer holds the table, or was chosen in a deadlock: nothing has changed, and the next try may succeed.
 			if !frame.IsLockTimeout(err) && !frame.IsConflict(err) || !wait.For(ctx, moveEvery) {
 				return err
 			}

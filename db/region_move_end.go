@@ -162,6 +162,7 @@ func (m *RegionMove) undo(ctx context.Context) error {
 	case errors.Is(err, pgx.ErrNoRows): // the move was not announced there
 	case err != nil:
 		return err
+	// It was flipped before the step could be set: the flip has won.
 	case there.Step != stepUndone:
 		return fault.New(fault.Conflict, "conflict",
 			"the other cell serves the region since %s: finish the move, and move it back", there.FlippedAt)

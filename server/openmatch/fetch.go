@@ -50,6 +50,7 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 	if err := proto.Unmarshal(a.Proposal.Match, &m); err != nil {
 		return err
 	}
+	// The match function's backfill has no id: the store has chosen it when the match was accepted.
 	b := m.GetBackfill()
 	created := a.CreatedBackfill
 	b.Id, b.Generation, b.CreateTime = created.ID, created.Generation, timestamppb.New(created.CreatedAt)

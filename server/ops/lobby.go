@@ -52,6 +52,7 @@ func (r *punishment) Validate(c *rest.Check) {
 	r.name().checkIDs(c)
 	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
+	// Absent, the sanction lasts while the room lives.
 	if r.Seconds != nil {
 		c.Range("seconds", *r.Seconds, 1, int(lobby.MaxSanction.Seconds()))
 	}

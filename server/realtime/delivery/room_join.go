@@ -43,6 +43,7 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 		messages = append(messages, r.messagesAfter(m.joinPos)...)
 		state, list, m.joinPos = r.state, r.membersFrame(), r.pos
 	}
+	// The connection ended while this job was queued.
 	if !r.addMember(m) {
 		return
 	}

@@ -16,6 +16,7 @@ func newHubRoom(o HubOptions, log *logRequests, a db.LobbyAnswer, forget func(*h
 	if a.LogRow != nil {
 		r.tailRows = []*rowFrames{newRowFrames(r.id, *a.LogRow)}
 	}
+	// An empty job: each batch looks at the members that wait and at the list. setTimer says when.
 	r.wakeTimer = time.AfterFunc(time.Hour, func() { r.inbox.runSoon(func(*batch) {}) })
 	r.wakeTimer.Stop()
 	r.inbox = roomInbox{
