@@ -69,6 +69,7 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 	if err != nil {
 		return nil, err
 	}
+	// A directory counts with all files below it, in the order of their names.
 	sources, err := declaration.Sources(paths, p.stdin)
 	if err != nil {
 		return nil, err

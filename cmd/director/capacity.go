@@ -46,6 +46,7 @@ func (p *program) capacityCommand() *cobra.Command {
 	var r capacityRequest
 	cmd.Flags().StringVar(&r.region, "region", "", "Only this region")
 	cmd.Flags().IntVar(&r.players, "players", 1, "Players of the request, who play together")
+	// 8, as a request without max_players has in a mode without a setting.
 	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func([]string) error {

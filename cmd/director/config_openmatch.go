@@ -51,6 +51,7 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The number of WatchAssignments calls in a replica, at about 15 KiB each (45 KiB with garbage), and " +
 				"of players' calls that wait for a ticket, and of game servers' calls that wait for sessions, each; " +
 				"further calls get an error and should use another replica"},
+		// These three also of workers that serve no client of Open Match: profiles may name match functions.
 		{flag: "om-functions", commands: byLoops,
 			value: listValue(&c.OpenMatch.FunctionHosts, "hosts (*. for all below), addresses or CIDRs"),
 			help: "The hosts of match functions that callers of FetchMatches and profiles may name. While all listeners " +

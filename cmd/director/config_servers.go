@@ -41,6 +41,7 @@ func localAddr(configured string, listening net.Addr) string {
 	if listening != nil {
 		configured = listening.String()
 	}
+	// Without its error: addressValue has checked a setting, and a listener's address has this form.
 	host, port, _ := net.SplitHostPort(configured)
 	// 0.0.0.0 and :: are addresses to listen on, not to dial.
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

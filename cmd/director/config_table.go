@@ -4,6 +4,7 @@ import "slices"
 
 // settingsTable returns the table of all settings, each bound to its field of c.
 func (c *Config) settingsTable() []setting {
+	// This order is that of the sections in --help, and of the flags within them.
 	return slices.Concat(
 		c.processSettings(),
 		c.fleetSettings(),

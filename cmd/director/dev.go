@@ -122,6 +122,7 @@ const stopTimeout = 20 * time.Second
 
 // startPostgres runs the private cluster. The returned context also ends when the cluster does.
 func (d *devRun) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
+	// Durable: what the directory keeps between runs must survive a crash of the machine.
 	d.privateCluster, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.dataDir), Durable: true, Log: d.log})
 	if inUse := (*pglocal.InUseError)(nil); errors.As(err, &inUse) {
 		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop it, or use another directory with --data",

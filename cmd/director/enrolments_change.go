@@ -101,6 +101,8 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
 			// The check above has found the slash. A name has none, so that the first one separates.
 			region, name, _ := strings.Cut(arg, "/")
+			// false: it was revoked before. With --servers also true where only credentials of its game servers were
+			// left.
 			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
 	})
@@ -118,6 +120,7 @@ func (p *program) enrolmentsRevokeServer() *cobra.Command {
 			opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("instance", args,
+			// false: the credential was revoked before.
 			func(id string) (bool, error) { return l.store.As("").RevokeServer(ctx, id) })
 	})
 }

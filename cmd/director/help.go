@@ -92,6 +92,7 @@ func writeUsage(to io.Writer, cmd *cobra.Command) {
 // writeCommands writes the sub-commands, each group below its title, and those without a group last.
 func writeCommands(to io.Writer, cmd *cobra.Command) {
 	for _, group := range append(slices.Clone(cmd.Groups()), &cobra.Group{Title: "Commands"}) {
+		// Written with the first command, so that a group without one has no title.
 		title := "\n" + group.Title + ":\n"
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() && sub.GroupID == group.ID {

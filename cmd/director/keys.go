@@ -84,6 +84,7 @@ func (p *program) keysRotate() *cobra.Command {
 			return writeMade(l.out, made)
 		}
 		if *force {
+			// No key was made, since the next one is there. It may sign earlier than before.
 			return l.printNext(ctx)
 		}
 		fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")

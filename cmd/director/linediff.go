@@ -33,6 +33,7 @@ func unifiedDiff(fromTitle, toTitle, from, to string) string {
 		if end > begin {
 			writeHunk(&out, lines[begin:end], fromLine, toLine)
 		} else {
+			// Far from every change: the line is counted and not shown.
 			end = begin + 1
 		}
 		for _, l := range lines[begin:end] {
@@ -77,6 +78,7 @@ func hunkEnd(lines []diffLine, begin int) int {
 
 // writeHunk writes the lines below a header with the numbers of the first line in both texts, and how many each has.
 func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
+	// The lines of one text: skip is the mark of those that only the other one has.
 	count := func(skip byte) (n int) {
 		for _, l := range lines {
 			if l.mark != skip {

@@ -37,6 +37,7 @@ func (p *program) playersCancelTicket() *cobra.Command {
 	}
 	return p.takingBack(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
+			// false: the ticket has left the queue before.
 			return l.store.As("").CancelTicket(ctx, l.conf.config.Server.Universe, ticket, reason)
 		})
 	})

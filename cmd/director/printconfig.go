@@ -45,6 +45,7 @@ func (s setting) namesText() string {
 	return codeSpan(strings.Join(slices.Concat([]string{s.variableName()}, s.aliases, s.upstream.variableNames), "`, `"))
 }
 
+// helpText is the text of the page, which is Markdown, with a mark for what the whole fleet must agree on.
 func (s setting) helpText() string {
 	story := s.help + "."
 	if s.fleetWide {

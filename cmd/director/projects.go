@@ -55,6 +55,7 @@ func (p *program) projectsCreate() *cobra.Command {
 		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, projectLine(made))
 		}
+		// The id alone, so that a shell can read it into a variable.
 		fmt.Fprintln(l.out.Writer, made.ID)
 		return nil
 	})
@@ -123,6 +124,7 @@ func (p *program) projectToken() *cobra.Command {
 		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, line)
 		}
+		// The token alone, for $(…) in a shell.
 		fmt.Fprintln(l.out.Writer, line.Token)
 		return nil
 	})

@@ -36,6 +36,7 @@ func (p *process) serverEnvironment(d provision.Deployment,
 	}
 	settings := p.conf.config.serverSettings(at, p.sealer)
 	server := serverenv.Server{Region: d.Region, ID: d.ID, SealedKey: d.SealedKey}
+	// Without it, it is not known when the server has to be gone, and its environment does not say it.
 	if d.EndsAt != nil {
 		server.EndsAt = *d.EndsAt
 	}

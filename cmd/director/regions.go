@@ -59,6 +59,7 @@ func (p *program) regionsBeacon() *cobra.Command {
 			url = ""
 		}
 		return l.changeEach("region", args[:1],
+			// false: the region has this beacon already, and no event is written.
 			func(region string) (bool, error) { return l.store.As("").SetBeacon(ctx, region, url) })
 	})
 }

@@ -51,6 +51,7 @@ func (p *program) replayCommand() *cobra.Command {
 	flags.StringVar(&f.from, "from", "",
 		"When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
 	flags.StringVar(&f.until, "to", "0s", "When to end, in the same form; by default now")
+	// The default of addChoice is the value that the variable has.
 	f.capacity = "unlimited"
 	addChoice(cmd, &f.capacity, "capacity", "unlimited: every match finds a server. "+
 		"recorded: no match finds one while recorded matches waited for one in its game region", "unlimited", "recorded")

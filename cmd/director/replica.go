@@ -35,6 +35,7 @@ func (p *process) makeReplica(ctx context.Context, withWorker bool) (s *server.S
 	if err != nil {
 		return nil, nil, err
 	}
+	// Before the server: the matchmaker that both share is made with the worker's loop.
 	if withWorker {
 		if w, err = p.makeWorker(); err != nil {
 			return nil, nil, err

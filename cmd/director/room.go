@@ -19,6 +19,7 @@ func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(roomWords)
 	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, args []string) error {
 		err := run(ctx, l, args)
+		// By the code: the text of the store is for members of the room.
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
 			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
 				args[0], quoteForShell(args[0]))

@@ -77,6 +77,7 @@ func (p *program) moderatePlayers(cmd *cobra.Command,
 			if err := change(in, ctx, player); err != nil {
 				return false, fmt.Errorf("%s: %w", player, err) // the errors of several players are printed together
 			}
+			// Also where a pardon had nothing to end: the store makes no difference.
 			return true, nil
 		})
 	})

@@ -33,6 +33,7 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	log := p.newLog(conf)
+	// With the environment of Run and not os.Environ: tests pass their own.
 	server, urls, deployed, err := conf.config.gameServer(p.environ.osPairs())
 	if err != nil {
 		return err

@@ -84,6 +84,7 @@ func (p *program) valvesSet() *cobra.Command {
 			Region: ifGiven(cmd, "region", region), Build: ifGiven(cmd, "build", build),
 			StaffShare: ifGiven(cmd, "staff-share", share), MaxWaiting: ifGiven(cmd, "max-waiting", line),
 		}
+		// Where nothing changes, the reason does not either: the row has that of the last change.
 		return by.SetValve(ctx, name, changes)
 	})
 }

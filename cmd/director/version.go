@@ -34,6 +34,7 @@ func buildVersion() build {
 		// What the linker set, else the version of the module, which `go install` knows.
 		b.Version = cmp.Or(b.Version, info.Main.Version)
 		for _, s := range info.Settings {
+			// Not there in a build without version control, such as one from a module: the commit is then empty.
 			if s.Key == "vcs.revision" {
 				b.Commit = s.Value
 			}

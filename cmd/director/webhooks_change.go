@@ -65,6 +65,7 @@ func (p *program) webhooksPause() *cobra.Command {
 	}
 	reason := addReason(cmd, "Why, for the event")
 	return p.changeWebhook(cmd, 1, func(by db.Act, ctx context.Context, args []string) (bool, error) {
+		// A webhook that is paused keeps the reason of its first pause.
 		return by.Because(*reason).PauseWebhook(ctx, args[0])
 	})
 }

@@ -37,6 +37,7 @@ type answer struct {
 }
 
 func newAnswers(login devlogin.Issuer) *answers {
+	// A connection for each bot: Go keeps only two idle ones by itself.
 	transport := &http.Transport{MaxIdleConnsPerHost: botCount}
 	return &answers{transport: transport, playerLogin: login, firstCalledAt: map[string]time.Time{},
 		playerByToken: map[string]string{}}
@@ -68,6 +69,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err // an incomplete answer acknowledges nothing
 	}
+	// For the SDK, which reads the body after this.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	a.addAnswer(req, asked, body)
 	return resp, nil

@@ -75,6 +75,7 @@ func (c *cluster) removeDir()      { _ = os.RemoveAll(c.workDir) }
 func (c *cluster) newCommand(binary, name string, env []string, args ...string) subprocess.Command {
 	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
 		if value, ok := os.LookupEnv(variable); ok {
+			// Clipped, since callers pass the same slice to several commands: append must not write into it.
 			env = append(slices.Clip(env), variable+"="+value)
 		}
 	}
@@ -82,6 +83,7 @@ func (c *cluster) newCommand(binary, name string, env []string, args ...string) 
 		Logs: c.logsDir()}
 }
 
+// runCommand starts a process that stopAll stops.
 func (c *cluster) runCommand(command subprocess.Command) error {
 	p, err := command.Start()
 	if err != nil {

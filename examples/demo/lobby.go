@@ -190,6 +190,7 @@ func (l *lobby) playMatch(ctx context.Context) error {
 	if err := l.losesReplica(stage); err != nil {
 		return errors.Join(err, games.Wait())
 	}
+	// The end of their context is how the friends leave: see friends.Play.
 	leave()
 	if err := games.Wait(); err != nil {
 		return err

@@ -131,6 +131,7 @@ func (j *judge) explainMatch(ctx context.Context, c *cluster) (text string, err 
 		return "", fmt.Errorf("no match to explain: %w", err)
 	}
 	why := c.newCommand("director", "explain", c.directorEnv, "explain", "match", match)
+	// Not why.Run, whose output goes to a log.
 	cmd := exec.CommandContext(ctx, why.Path, why.Args...)
 	cmd.Env = why.Env
 	out, err := cmd.CombinedOutput()

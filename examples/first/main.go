@@ -47,6 +47,7 @@ func serve(ctx context.Context, director string, listener net.Listener) error {
 		return err
 	}
 	fmt.Printf("process %d is registered; players connect to %s\n", os.Getpid(), endpoint)
+	// It ends when the listener is closed, at the end of this function.
 	go accept(listener, server)
 	// Ten seconds for the matches that run: the tutorial's player should see the end soon.
 	return server.RunUntilSignal(ctx, 10*time.Second)

@@ -24,6 +24,7 @@ func run(out io.Writer) error {
 	defer stop()
 	only := flag.String("only", "", "try only guards whose name contains this text")
 	flag.Parse()
+	// From the root of the repository, where make runs it.
 	guards, err := readGuards("test/guards/guards.yaml")
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ func (a *Answers) FindLost() (lost []Answer) {
 	for i, got := range all {
 		subs[i], ids[i] = got.Sub, got.ID
 	}
+	// One query for all answers. It returns their indexes.
 	missing := QueryOne[[]int](a.Rig, `SELECT coalesce(array_agg(a.n - 1 ORDER BY a.n), '{}')
 		FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS a(sub, id, n) WHERE `+a.Missing, subs, ids)
 	for _, i := range missing {

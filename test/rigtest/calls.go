@@ -125,6 +125,7 @@ func (r *Rig) PlayUntilDone(ctx context.Context, sub, path string, body Fields) 
 			return answer
 		// A caller does not repeat what was refused for good.
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
+			// Not fatal, since callers run in goroutines of their own.
 			r.T.Errorf("%s of %s answered %d: %v", path, sub, status, answer)
 			return nil
 		}

@@ -24,6 +24,7 @@ func DialAll(t *testing.T, addrs ...string) *Conns {
 	t.Helper()
 	c := &Conns{}
 	for _, addr := range addrs {
+		// It connects at the first call: the replica may be started later.
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		require.NoError(t, err)

@@ -18,6 +18,7 @@ const (
 
 // LobbySettings let players with a token of [LobbyToken] connect.
 func LobbySettings() []string {
+	// The tokens of LobbyToken name no key, and CounterRoom is one of the types of Nexis' scripts.
 	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false",
 		"DIRECTOR_REALTIME_CONFORMANCE=true"}
 }

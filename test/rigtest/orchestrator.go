@@ -65,6 +65,7 @@ func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
 	}
 	all, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	if err != nil {
+		// Cut off within the answer, as by the death of the replica: that is no answer either.
 		return 0, "", nil
 	}
 	_ = json.Unmarshal(all, &answer)

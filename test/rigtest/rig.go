@@ -99,6 +99,7 @@ func (r *Rig) newCommand(args ...string) subprocess.Command {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.startedCount++
+	// A copy of NextEnv, which the test changes for the next process.
 	return subprocess.Command{Name: fmt.Sprintf("%s-%d", args[0], r.startedCount), Path: r.BinaryPath, Args: args,
 		Env: slices.Clone(r.NextEnv), Logs: r.logsDir}
 }
@@ -141,6 +142,7 @@ func (r *Rig) StartProcess(args ...string) *Process {
 	p, err := r.newCommand(args...).Start()
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() {
+		// First, so that the log is complete.
 		p.Kill()
 		// The end of the log says most, and a test has many processes.
 		if r.T.Failed() {
@@ -164,6 +166,7 @@ func (r *Rig) ServeReplica(args ...string) *Process {
 	r.T.Helper()
 	p := r.StartReplica(FreeAddr(r.T), args...)
 	r.AwaitReady(p)
+	// Only now: callers should find a replica that is ready.
 	r.SetURLs(append(r.ReplicaURLs(), p.URL)...)
 	return p
 }

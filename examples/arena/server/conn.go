@@ -54,6 +54,7 @@ func (s *Server) serveGame(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = ws.CloseNow() }()
 	if admission != nil {
+		// Reports that the seat is free, whatever has ended the connection.
 		defer admission.Leave()
 		s.servePlayer(ws, admission) //nolint:contextcheck // the same
 	}
@@ -133,6 +134,7 @@ func closeCode(err error) (websocket.StatusCode, string) {
 	case errors.Is(err, sdk.ErrBusy), errors.Is(err, sdk.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return websocket.StatusTryAgainLater, "try again"
 	}
+	// All else concerns the token: the client asks the director for another one.
 	return game.StatusRefused, "refused"
 }
 

@@ -169,6 +169,7 @@ func (s *Server) closeAll() {
 	s.mu.Unlock()
 	s.endLife()
 	_ = s.http.Close()
+	// In this order: a connection may open a room until it has ended.
 	s.goroutines.Wait()
 	s.rooms.goroutines.Wait()
 }

@@ -65,6 +65,8 @@ func (d *Director) fetchMatches(ctx context.Context, profile *pb.MatchProfile) e
 		if err != nil {
 			return err
 		}
+		// The rest of the cycle is given up: the tickets of its matches return to the queue when their time as pending
+		// is over.
 		if err := d.assignMatch(ctx, got.GetMatch()); err != nil {
 			return err
 		}

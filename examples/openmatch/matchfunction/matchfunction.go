@@ -82,6 +82,7 @@ func pairTickets(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match,
 
 // proposeDuel scores a duel: a smaller difference of skill is better. The default evaluator reads the score.
 func proposeDuel(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
+	// a is not the stronger one, since the tickets are sorted: the score is 0 or less.
 	score, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: skillOf(a) - skillOf(b)})
 	if err != nil {
 		return nil, err
