@@ -107,6 +107,7 @@ func Collect(list func(cursor string) (Page, error)) ([]Observation, error) {
 				all = append(all, o)
 			}
 		}
+		// The largest count: one that has shrunk meanwhile must not hide what is missing.
 		total, skipped = max(total, page.Total), skipped+page.Skipped
 		if page.Next == "" {
 			return all, missingError(total, len(all)+skipped)

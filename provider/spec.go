@@ -137,6 +137,7 @@ func (e Env) checkVariables() error {
 		if !validVariable(name) {
 			return fmt.Errorf("env: %.40q is no name of a variable", name)
 		}
+		// The error names the variable and does not quote the value, which is secret.
 		if len(value) > MaxValueBytes || strings.Contains(value, "\x00") {
 			return fmt.Errorf("env: the value of %s has more than %d bytes or a NUL", name, MaxValueBytes)
 		}

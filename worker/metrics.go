@@ -45,6 +45,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 
 func (m *metrics) observeRun(r result) {
 	m.runSeconds.WithLabelValues(r.loopName).Observe(r.runTime.Seconds())
+	// Also of a run that failed: what it did before the error is committed.
 	for what, n := range r.doneCounts {
 		m.rowsDone.WithLabelValues(r.loopName, what).Add(float64(n))
 	}

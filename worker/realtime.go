@@ -17,6 +17,7 @@ func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 		done.add("realtime_replicas", replicas)
 		forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
 		done.add("replicas_forgotten", forgotten)
+		// In the order of a session's life: one whose replica ends in this run is suspended in it as well.
 		return errors.Join(err, forgetErr,
 			r.sweepSessions(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
 			r.sweepSessions(ctx, region, done, "announced", r.store.AnnounceSuspended),

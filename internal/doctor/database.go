@@ -63,6 +63,7 @@ const startStandby = "start the synchronous standby, or take it out of synchrono
 func (w writability) judgeWrites(failed error) Finding {
 	c, _ := dbcause.FromError(failed)
 	switch {
+	// First: a standby refuses writes whatever its settings say.
 	case w.Standby:
 		return failureFinding("", "the database takes no writes: this server is a standby").fromCause(c)
 	case w.ReadOnly:

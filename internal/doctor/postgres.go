@@ -192,6 +192,7 @@ func judgeSlots(slots []slotLine) Finding {
 	for _, s := range slots {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
 		switch {
+		// Only a warning: such a slot keeps no WAL, so that the disk does not fill.
 		case s.Status == "lost":
 			return warningFinding("drop the slot and rebuild its standby",
 				"slot %s has lost WAL that its standby needs",
@@ -200,6 +201,7 @@ func judgeSlots(slots []slotLine) Finding {
 			return failureFinding("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up",
 				"%s",
 				says)
+		// One that is read may be behind for a moment; one that is not does not catch up.
 		case s.Bytes > gib && !s.Active:
 			return warningFinding("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		}

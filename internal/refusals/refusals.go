@@ -93,6 +93,7 @@ func (b *Book) addEntry(e entry) {
 	k := key{e.latest.Player, e.latest.Call, e.latest.Code}
 	known, found := b.pendingByKey[k]
 	switch {
+	// Counted however many others wait: it takes no more memory.
 	case found:
 		known.merge(e)
 	case len(b.pendingByKey) < maxPending:
@@ -141,6 +142,7 @@ func (b *Book) takeEntries() []entry {
 		taken[i] = *b.pendingByKey[k]
 		delete(b.pendingByKey, k)
 	}
+	// Moved to the front, so that the array is used again and does not grow.
 	b.pendingOrder = append(b.pendingOrder[:0], b.pendingOrder[n:]...)
 	return taken
 }

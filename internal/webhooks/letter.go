@@ -75,6 +75,7 @@ func subjectOf(e opsview.Event) string {
 	case fields.Room != "":
 		return "room " + e.Region + " " + fields.Room
 	}
+	// Events about nothing in particular share one order.
 	return "director"
 }
 

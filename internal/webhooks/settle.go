@@ -47,6 +47,7 @@ func sumTotals(batches []*batch) (t totals) {
 		if t.firstFailure == nil {
 			t.firstFailure = b.lastFailure
 		}
+		// The longest: all requests of a round go to one endpoint.
 		t.retryAfter = max(t.retryAfter, b.lastFailure.retryAfter)
 		t.isGone = t.isGone || b.lastFailure.isGone
 	}

@@ -228,6 +228,7 @@ func phaseOf(status string) provider.Phase {
 		return provider.PhaseStopping
 	case stateCreated, stateRestarting:
 		return provider.PhaseStarting
+	// A paused container sends no heartbeats: its lease decides, as for one that hangs.
 	case "running", "paused":
 		return provider.PhaseReady
 	default:

@@ -37,6 +37,7 @@ func newClient(cfg Config, key string, base *url.URL) client {
 	if transport == nil {
 		transport = httpcall.Transport()
 	}
+	// Below the published limits by default: people and other tools use the same account.
 	rates := cfg.Rates
 	return client{
 		secretKey: func() string { return key }, baseURL: base, callTimeout: cmp.Or(cfg.Timeout, 15*time.Second),

@@ -73,9 +73,11 @@ func deployBody(s provider.Spec) (deployRequest, error) {
 	return r, nil
 }
 
+// usersOf returns the players near whom Edgegap looks for a place: one address, or one pair of coordinates.
 func usersOf(h provider.Hint) ([]user, error) {
 	switch {
 	case h.Addr.IsValid():
+		// Without a zone, which names an interface of one machine, and IPv4 not in IPv6 form.
 		return []user{{"ip_address", map[string]string{"ip_address": h.Addr.Unmap().WithZone("").String()}}}, nil
 	case h.Coords != nil:
 		return []user{{"geo_coordinates",

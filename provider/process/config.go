@@ -54,6 +54,7 @@ func (c Config) checkSettings() error {
 		return errors.New("process: only root can run game servers as another user")
 	}
 	for name, argv := range c.Commands {
+		// A name alone would mean another program in another working directory or PATH.
 		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
 			return fmt.Errorf("process: command %q does not begin with an absolute path", name)
 		}

@@ -99,6 +99,7 @@ func (p *Provider) observeDeployment(d deployment) provider.Observation {
 	switch alive := d.isAlive(); {
 	case !alive:
 		o.Phase, o.Error = provider.PhaseGone, d.exitText()
+	// Before the next case: it has a stop.json as well.
 	case d.isAbandoned():
 		o.Phase, o.Error = provider.PhaseGone, "some of its processes survive SIGKILL: look at the host"
 	case d.hasFile("stop.json"):

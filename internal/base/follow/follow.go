@@ -82,6 +82,7 @@ func (l Loop) runOnce(ctx context.Context, inFull bool) error {
 		defer cancel()
 	}
 	err := l.Guard.Do(l.Name, func() error { return l.Do(call, inFull) })
+	// With ctx and not the call's context: a run that has timed out is an outage.
 	if l.Report != nil {
 		l.Report(ctx, err)
 	}

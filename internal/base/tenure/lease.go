@@ -59,6 +59,7 @@ func (l Lease) renewOnce(ctx context.Context) error {
 		defer cancel()
 	}
 	err := l.Renew(call)
+	// With ctx and not the call's context: a renewal that has timed out is an outage.
 	if l.Report != nil {
 		l.Report(ctx, err)
 	}

@@ -99,6 +99,7 @@ func (a account) checkReach(path string) error {
 
 func (a account) mayEnter(info fs.FileInfo) bool {
 	uid, gid := ownerOf(info)
+	// As the kernel decides: the first class that fits counts, even if a later one would allow more.
 	switch mode := info.Mode(); {
 	case uid == a.uid:
 		return mode&0o100 != 0

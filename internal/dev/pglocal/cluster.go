@@ -109,6 +109,7 @@ func (c *Cluster) Err() error {
 func (c *Cluster) Stop(ctx context.Context) error {
 	server := c.beginStop()
 	defer c.unlockIfStopped()
+	// Postgres's fast shutdown: it ends connections, where SIGTERM would wait for clients to leave.
 	err := server.endWith(ctx, syscall.SIGINT)
 	if ctx.Err() != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "postgres did not stop in time, stopping it immediately")

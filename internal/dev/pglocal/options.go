@@ -33,6 +33,7 @@ type Options struct {
 // ThrowawaySettings returns settings of a fast server whose data may be lost in a crash of the machine. A crash of
 // Postgres alone loses no committed transaction, because a commit still waits until the kernel has its write-ahead log.
 func ThrowawaySettings() map[string]string {
+	// Postgres does not start with wal_level minimal unless max_wal_senders is 0.
 	return map[string]string{
 		"fsync":              "off",
 		"full_page_writes":   "off",

@@ -44,6 +44,7 @@ func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pi
 // because Postgres would mistake that program for a running server.
 func endOrphan(ctx context.Context, data string) error {
 	file := readPIDFile(data)
+	// Postgres itself replaces the file of a postmaster that has ended.
 	if file.pid == 0 || !isAlive(file.pid) {
 		return nil
 	}

@@ -102,6 +102,7 @@ func (r *Reader) explainWaiting(ctx context.Context, known db.PlayerTicket) (exp
 func (r *Reader) addSurroundings(ctx context.Context, q *explain.Question) error {
 	modes, joinable := map[string]bool{}, map[string]int{}
 	for i, p := range q.Profiles {
+		// Rules do not decide for it, or it cannot be read: see readProfile.
 		if p.Profile == nil {
 			continue
 		}

@@ -62,6 +62,7 @@ func (c *change) applyPart(e engine, playerArg string) (whole bool) {
 	case candidatesReturned:
 		e.Return(c.ticketIDs...)
 		for _, one := range c.entries {
+			// An engine that began after the proposal does not have them.
 			if !e.Has(one.id) {
 				addAll(e, []*entry{one}, playerArg)
 			}
@@ -70,6 +71,7 @@ func (c *change) applyPart(e engine, playerArg string) (whole bool) {
 		e.SetRegions(c.regions)
 	case rosterChanged, rosterEnded:
 		c.applyRoster(e)
+	// Nothing to apply: the change only brings the moment at which the engine decides.
 	case decisionsDue:
 	}
 	return true

@@ -181,6 +181,7 @@ func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 	return at, ok && !at.After(by)
 }
 
+// searchOn searches for a while. What it finds counts as decided at the moment of the decision, however late that is.
 func (t *turn) searchOn(s *searching) {
 	found, done := s.engine.Run(s.decisionAt, t.searchEffort)
 	s.isDirty = !done

@@ -137,6 +137,7 @@ func (h *historian) writeMatched(ctx context.Context, matched []db.LeftTicket) e
 		return nil
 	}
 	refused, err := h.store.KeepTickets(ctx, h.universe, matched)
+	// They are not tried again: the database would refuse the same data again.
 	if refused > 0 {
 		h.lostRecords.Add(float64(refused))
 		h.log.LogAttrs(ctx, slog.LevelError, "the database refuses the history of tickets",

@@ -41,6 +41,7 @@ func (q *queue) followChanges(ctx context.Context) error {
 		q.putPage(page.Candidates)
 		q.changesPoint, more = page.NextPoint, page.HasMore
 	}
+	// After those that came: a ticket that came and left in between is put and then removed.
 	for more := true; more; {
 		page, err := q.settledSince(ctx, q.settledPoint)
 		if err != nil {

@@ -144,6 +144,7 @@ func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 			all[name] = match.FromClaim
 		case pb.Source_BACKEND:
 			all[name] = match.FromBackend
+		// What is not in the map is the client's word.
 		case pb.Source_CLIENT:
 		}
 	}

@@ -46,6 +46,7 @@ func (p Privacy) Facts(t *match.Ticket) (attributes, latencies []byte) {
 }
 
 func hashedTicket(t *match.Ticket) *match.Ticket {
+	// A copy: engines decide by the ticket itself.
 	kept := *t
 	kept.Players = make([]match.Player, len(t.Players))
 	for i, p := range t.Players {

@@ -102,6 +102,7 @@ func (h *Hub) invalidateAll() {
 	defer h.mu.Unlock()
 	for id, watchers := range h.watchersByTicket {
 		for _, w := range watchers {
+			// Not assigned, as it seems: the watcher then reads the ticket.
 			w.notifyChange(db.Settled{TicketID: id})
 		}
 	}

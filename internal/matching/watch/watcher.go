@@ -46,6 +46,7 @@ func (w *watcher) notifyChange(s db.Settled) {
 	w.latestChange <- s
 }
 
+// followTicket sends changes of the ticket until it is gone, its caller leaves or the hub stops. It never returns nil.
 func (w *watcher) followTicket(ctx context.Context) error {
 	for {
 		var err error

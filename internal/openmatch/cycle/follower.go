@@ -82,6 +82,7 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 // cycle over when its lease has expired.
 func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
 	f.takeVerdicts(status.DecidedProposals)
+	// From this state or this time on, the owner takes no more proposals.
 	if status.State == db.CycleEvaluating || !time.Now().Before(f.round.collectsUntil) {
 		f.round.cancelFunctions()
 	}

@@ -121,6 +121,7 @@ func (o *owner) resultOf(evaluated bool) string {
 	switch {
 	case o.round.failure != nil:
 		return "failed"
+	// Callers may still join, also when all that are in it have left.
 	case o.phase == db.CycleRegistering:
 		return ""
 	case evaluated && o.phase == db.CycleEvaluating:
@@ -141,6 +142,7 @@ func (o *owner) endCycle(ctx context.Context) {
 		o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers",
 			slog.String("cycle", o.round.cycleRef.ID.String()), slog.Any("error", o.round.failure))
 	}
+	// Superseded: another replica owns the cycle by now, and ends it.
 	if err := o.round.resources.options.Store.EndCycle(ctx, o.round.cycleRef, text); err != nil &&
 		!fault.Is(err, fault.Superseded) {
 		o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn,

@@ -40,6 +40,7 @@ func (v *View) nearestAgents(room db.NewRoom) []string {
 // equally good begin at a random one of them, so that rooms that are created at the same time spread.
 func bestHosts(ranked []*Instance, room db.NewRoom) (ids []string) {
 	for equal := range equallyGood(ranked, room.SpreadStrategy) {
+		// No group is empty: see equallyGood.
 		first := rand.IntN(len(equal))
 		for n := range equal {
 			if i := equal[(first+n)%len(equal)]; i.mayHost(room) {

@@ -112,6 +112,7 @@ type roomWriter struct {
 // writeRooms writes the rooms of an instance after an id. If the page is full and another room follows, it returns the
 // cursor of the last room written.
 func (w *roomWriter) writeRooms(i *Instance, ofType *string, after string) (next string) {
+	// The whole list needs no look at single rooms: the instance has their JSON in one piece.
 	if ofType == nil && after == "" && !w.isLimited {
 		w.appendRooms(i.roomList())
 		return ""

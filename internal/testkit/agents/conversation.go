@@ -34,6 +34,7 @@ func (c *conversation) run(ctx context.Context) error {
 	}
 }
 
+// receiveMessage handles a message of the orchestrator. Errors: ErrIncompatible or ErrGarbled, with which Run ends.
 func (c *conversation) receiveMessage(ctx context.Context, message []byte) error {
 	decoded, err := wire.Decode(message)
 	if errors.Is(err, wire.ErrVersion) {

@@ -103,6 +103,7 @@ func (p *Proxy) acceptAll(listener net.Listener) {
 	}
 }
 
+// connectClient connects a client with Postgres. Where Postgres does not answer, the client is disconnected.
 func (p *Proxy) connectClient(listener net.Listener, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(p.network, p.target)

@@ -155,6 +155,7 @@ func RowsOf(conn *pgx.Conn, sql string, args ...any) ([]string, error) {
 	for i, a := range args {
 		values[i] = fmt.Append(nil, a)
 	}
+	// Without formats of results, all values are texts.
 	result := conn.PgConn().ExecParams(context.Background(), sql, values, nil, nil, nil).Read()
 	rows := make([]string, len(result.Rows))
 	for i, r := range result.Rows {

@@ -39,6 +39,7 @@ func readEvents(lines *bufio.Scanner, out chan<- Event) {
 			e.ID = value
 		case name == "data":
 			e.Data = value
+		// A comment ends with an empty line, too, and is no event.
 		case lines.Text() == "" && e.Name != "":
 			out <- e
 			e = Event{}

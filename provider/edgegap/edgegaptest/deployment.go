@@ -67,6 +67,7 @@ func (d *deployment) body(now time.Time, portsList bool) object {
 	return b
 }
 
+// portsBody returns the ports by name or as a list: the API has both forms.
 func (d *deployment) portsBody(list bool) any {
 	if !list {
 		return d.ports

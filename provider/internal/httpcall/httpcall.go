@@ -65,6 +65,7 @@ func exchangeOnce(ctx context.Context, client *http.Client, r Request) (Answer, 
 		return Answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	// A byte more than is allowed, so that a larger answer is noticed and not cut.
 	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	if err == nil && len(text) > MaxAnswer {
 		err = fmt.Errorf("the answer has more than %d bytes", MaxAnswer)

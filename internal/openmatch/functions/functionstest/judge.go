@@ -48,6 +48,7 @@ func (j Judge) OverGRPC(t testing.TB) string {
 // OverHTTP serves it and returns its address.
 func (j Judge) OverHTTP(t testing.TB) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Acceptances are written while proposals are read, which HTTP/1.1 servers have to be asked for.
 		if r.URL.Path != "/v1/evaluator/matches:evaluate" || http.NewResponseController(w).EnableFullDuplex() != nil {
 			http.NotFound(w, r)
 			return

@@ -76,6 +76,7 @@ func decodeCommand(r *reader) (Command, error) {
 		c.RoomID, c.RoomType = r.readText(3), r.readText(4)
 	case Destroy:
 		c.RoomID = r.readText(3)
+	// They concern no room: with further fields expectEnd fails.
 	case Drain, Undrain:
 	default:
 		r.requiref(false, "unknown op")
