@@ -70,6 +70,7 @@ func (c *Config) fleetSettings() []setting {
 				"each connection. Loopback must be named; link-local addresses and metadata services of clouds are never " +
 				"called. Not set: nothing is delivered"},
 		// A day at least: history is deleted by dropping partitions of whole days.
+		// Of workers with different ones the shortest counts: each deletes what is older than its own.
 		{flag: "history-retention", section: sectionWorkers, commands: byLoops,
 			value: durationValue(&c.Worker.Retention, day, 3650*day),
 			help:  "How long history, events and expired keys are kept; whole days"},

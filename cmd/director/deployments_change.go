@@ -52,6 +52,7 @@ func (p *program) deploymentsStart() *cobra.Command {
 		}
 		return nil
 	})
+	// byDeploy: the key-encryption key, which seals the key of a version with connect tokens.
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
 		// Of any provider: a worker that has the version's one starts the server.
 		n, _, err := l.newDeployment(ctx, *of, near, "")

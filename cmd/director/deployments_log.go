@@ -35,6 +35,7 @@ func (p *program) deploymentsLog() *cobra.Command {
 		}
 		return nil
 	})
+	// byProviders: the settings of the worker that runs the server.
 	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
 		text, err := l.readLog(ctx, *id, *lines)
 		switch {

@@ -17,6 +17,7 @@ import (
 // prepare migrates the schema, and fills in the settings that an operator and a login would provide.
 func (d *devRun) prepare(ctx context.Context) (err error) {
 	began := time.Now()
+	// Past a pooler: the lock that serializes migrations needs a session.
 	applied, err := migrations.Up(ctx, d.conf.config.directURL(), d.log)
 	if err != nil {
 		return err

@@ -115,6 +115,7 @@ func (l operator) inspectToken(ctx context.Context, raw string) error {
 	if err != nil {
 		return err
 	}
+	// All keys: one that is not published any more still says why it is refused.
 	states, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{}, opsview.Page{})
 	if err != nil {
 		return err

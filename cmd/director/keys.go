@@ -68,6 +68,7 @@ func (p *program) keysRotate() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
+	// byKeys: the schedule of the keys, which must be that of the workers.
 	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
 		// Private keys are stored encrypted, so that making one needs the key-encryption key of the workers.
 		sealer, err := l.conf.config.makeSealer()

@@ -39,6 +39,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return refusalText(err)
 		}
+		// Its numbers are deleted with a shadow: there is nothing to show.
 		if v.Shadow == 0 {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
 				named.name)

@@ -44,6 +44,7 @@ func (p *program) regionsMove() *cobra.Command {
 	}
 	var f moveFlags
 	f.addTo(cmd)
+	// byMove: the direct URL of this cell, with which the other Postgres connects.
 	return p.onDatabase(cmd, byOperator|byMove, func(ctx context.Context, l operator, args []string) error {
 		f.terms.Region, f.terms.Reason = args[0], *f.reason
 		return p.moveRegion(ctx, l, f)

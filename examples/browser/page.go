@@ -41,6 +41,7 @@ func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
+	// From the directory and not embedded: the client is built apart from this program.
 	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdkDir))))
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,

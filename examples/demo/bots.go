@@ -34,6 +34,7 @@ func newPlayers(c *cluster) (p *players, err error) {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.logFile, nil))
+	// Over a transport that records the answers, which the proofs compare with the database.
 	p.client, err = sdk.New(sdk.Options{URLs: c.replicaURLs, HTTPClient: &http.Client{Transport: p.answers},
 		Logger:    log,
 		UserAgent: "arena-bots"})

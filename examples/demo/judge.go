@@ -60,6 +60,7 @@ func (j *judge) askDatabase(ctx context.Context, claim, query string, args ...an
 			SELECT s.*, h.instance_id, h.incarnation FROM seated s JOIN hosted h ON h.region = s.region AND h.id = s.session_id
 		)`
 	p := proof{claim: claim}
+	// A query that fails proves nothing: the promise counts as broken.
 	if err := j.dbPool.QueryRow(ctx, seat+query, args...).Scan(&p.holds, &p.evidenceText); err != nil {
 		return proof{claim: claim, evidenceText: err.Error()}
 	}

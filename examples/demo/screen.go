@@ -32,6 +32,7 @@ func (s *screen) showStep(what string, do func() (how string, err error)) error 
 	begun := time.Now()
 	s.printf("  %-9s ", what)
 	how, err := do()
+	// Otherwise the line stays open: the caller prints the error.
 	if err == nil {
 		s.printf("%s, %s\n", how, tookText(begun))
 	}

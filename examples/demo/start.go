@@ -83,6 +83,7 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	}
 	c.backend.URL = "http://" + addrs[4]
 	secret := rand.Text()
+	// Browsers send no server what follows #, so that no log has the secret.
 	c.consoleLink = "http://" + addrs[5] + "/login#token=" + secret
 	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5],
 		"DIRECTOR_OPS_TOKENS=demo=" + secret}

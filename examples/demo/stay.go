@@ -53,5 +53,6 @@ func (v visit) lookAround(ctx context.Context, s *screen) error {
 		awaitTrue(stage, func() bool { err = v.failedError(); return err != nil })
 		return err
 	})
+	// The end of the time is no error: only a process that has died by itself is one.
 	return group.Wait()
 }

@@ -147,6 +147,7 @@ func (c config) playTogether(ctx context.Context, out io.Writer, group friends.G
 		if err != nil {
 			return err
 		}
+		// One who has a seat plays while the others still ask for theirs.
 		playing.Go(func() error {
 			return f.Play(stage, seat, func() { fmt.Fprintf(out, "%s plays at %s\n", f.Name, seat.Endpoint) })
 		})

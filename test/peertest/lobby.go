@@ -180,6 +180,7 @@ func partyReachesItsServer(r *Rig) {
 		require.Equal(r.T, player, admission.Sub)
 	}
 	r.sees("ada", party.ID, inPhase("matched"))
+	// Twice: to leave a room that was left is no error.
 	r.roomCall("ada", party.ID, "leave")
 	r.roomCall("ada", party.ID, "leave")
 	require.Zero(r.T, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
@@ -222,6 +223,7 @@ func lobbyStarts(r *Rig) {
 	place := ask[struct{ Position int }](r, "lobbyCall",
 		object{"player": "cy", "method": "enqueue", "args": []any{object{"room_type": "duel", "size": 2}}})
 	require.Equal(r.T, 1, place.Position)
+	// The second call finds no place in the queue, which is no error.
 	for _, removed := range []bool{true, false} {
 		require.Equal(r.T, removed, ask[bool](r, "lobbyCall", object{"player": "cy", "method": "dequeue"}))
 	}

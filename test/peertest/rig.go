@@ -55,6 +55,7 @@ func NewRig(t *testing.T, origin string, peer Peer) *Rig {
 	t.Helper()
 	login, err := devlogin.New()
 	require.NoError(t, err)
+	// A database and no cluster of its own: these scenarios do not stop Postgres.
 	on := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t),
 		append(rigtest.LobbySettings(), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)...)
 	return &Rig{T: t, Installation: on, peer: peer, Login: login}

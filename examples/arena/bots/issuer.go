@@ -55,6 +55,7 @@ func parseIssuer(raw []byte) (*Issuer, error) {
 		return nil, errors.New("issuer key: not an Ed25519 private key")
 	}
 	key := ed25519.NewKeyFromSeed(seed)
+	// Without x, d alone is the key.
 	if public := key[ed25519.SeedSize:]; jwk.X != "" && jwk.X != base64.RawURLEncoding.EncodeToString(public) {
 		return nil, errors.New("issuer key: x and d are not of one key")
 	}
