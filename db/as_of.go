@@ -134,6 +134,7 @@ func (s *Store) KeysAt(ctx context.Context, a AsOf) ([]KeyAt, error) {
 // pastQueries reads on connections of the readers, since what was true long ago is searched for in much history.
 func (s *Store) pastQueries() *query.Queries { return query.New(s.readerPool) }
 
+// unlessEpoch returns nil for the epoch, which the queries give in place of NULL.
 func unlessEpoch(at time.Time) *time.Time {
 	if at.Unix() == 0 {
 		return nil
@@ -142,6 +143,7 @@ func unlessEpoch(at time.Time) *time.Time {
 	return &at
 }
 
+// unlessZero is unlessEpoch for ids: nil for the nil UUID.
 func unlessZero(id uuid.UUID) *uuid.UUID {
 	if id == uuid.Nil {
 		return nil

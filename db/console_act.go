@@ -83,6 +83,7 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
 	changed, err = callAct(ctx, a, (*query.Queries).OpsFreeSeat,
 		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
+	// Players who wait for a seat ask at once, and not only when the next look is due.
 	if changed && err == nil {
 		a.store.Notify(TopicCapacity, "")
 	}
@@ -211,6 +212,8 @@ func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (chang
 func callAct[Arg any](
 	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
 ) (changed bool, err error) {
+	// A try that lost against another transaction was rolled back with its event, so that a repetition writes no second
+	// one.
 	err = a.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
 		var err error
 		changed, err = act.CallAs(ctx, q, a.actor, a.reason,

@@ -59,6 +59,8 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 		return outside("region", "its token is valid for region %s alone", r.Joining.Region)
 	case r.Capacity > int(d.Capacity):
 		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
+	// A server belongs to one deployment, which the index one_deployment_has_a_ref also sees to when a claim is
+	// adopted.
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
 	// Another server was started for it: this one is a second, and must not play.
@@ -91,6 +93,8 @@ const digestHex = 64
 // normalDigest returns the SHA-256 of a certificate in the form that is handed to players: aa:bb:…
 func normalDigest(text string) (string, error) {
 	hex := strings.ToLower(strings.ReplaceAll(text, ":", ""))
+	// Trim leaves whatever stands between the first and the last character that is no digit, so "" means that there is
+	// none.
 	if len(hex) != digestHex || strings.Trim(hex, "0123456789abcdef") != "" {
 		err := fault.New(fault.Invalid, "invalid_request", "must be a SHA-256 in hex, with or without colons")
 		err.Field = "cert_digest"
@@ -132,6 +136,8 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 		}
 		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
 			Endpoint: dialled})
+	// A new incarnation begins as starting, also where the deployment is ready. In the phases before, a worker makes it
+	// ready: JoinDeployment has made it due.
 	case "starting", "ready":
 		_, err = provision.MakeReady(ctx, q, region, id)
 	}

@@ -51,6 +51,7 @@ func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Cal
 	}
 	known := make(map[EnrolmentID]enrolmentDigest, len(rows))
 	for _, r := range rows {
+		// The table has a check of the length, without which the conversion might panic.
 		digest := [sha256.Size]byte(r.Digest)
 		known[EnrolmentID{r.Region, r.ID}] = &digest
 	}
@@ -115,11 +116,13 @@ func checkHolder(ctx context.Context, q *query.Queries, r Registration) error {
 
 func judgeHolder(holder query.HolderOfInstanceRow, r Registration) error {
 	e := r.Enrolling
+	// A row has both the enrolment and the credential, or there is none: isOwn guards the credential below.
 	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.EnrolmentID
 	switch {
 	// The id belongs to another instance by now, or an operator has revoked the credential.
 	case e.isInstance() && (!isOwn || *holder.Credential != e.CredentialID || holder.Revoked):
 		return credentialRevoked(r)
+	// Between servers of one enrolment, fenceRegistration decides who keeps the id.
 	case !isOwn && (holder.Runs || holder.Deployed):
 		return outsideEnrolment("instance_id",
 			"a game server with another credential has it; wait until that has deregistered or its lease has expired")
@@ -156,10 +159,12 @@ func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnatio
 	if err != nil {
 		return nil, err
 	}
+	// The refusal rolls the registration back, with the insert and the end of the incarnation before.
 	if taken > int64(r.terms.MaxServers) {
 		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers",
 			r.terms.Name,
 			r.terms.MaxServers)
 	}
+	// The credential of the row: a repeated registration got an older one, which the server may have already.
 	return &Enrolled{e.EnrolmentID, put.Credential, put.ExpiresAt}, nil
 }

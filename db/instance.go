@@ -101,7 +101,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 }
 
 // Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded,
-// Unavailable.
+// Elsewhere, Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
 		// Its deployment then counts as ended in order, not as crashed.

@@ -21,6 +21,7 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 			if err != nil {
 				return err
 			}
+			// InBulkTx runs this once: a repetition would count the same instances again.
 			ended, sessions = ended+1, sessions+int(n)
 		}
 		return nil

@@ -132,11 +132,15 @@ func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incar
 		Incarnation: incarnation})
 }
 
+// continuesRegistration reports whether an instance keeps its incarnation. A legacy server sends no boot id: it counts
+// as the same process while its lease is live and its endpoint stays. The endpoint of a deployment's server is the
+// director's, and not compared.
 func continuesRegistration(old query.LockInstanceRow, r Registration) bool {
 	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) &&
 		(r.Joining != nil || old.Endpoint == r.Endpoint)
 }
 
+// sameBoot reports whether the process that registers is known to be that of the instance. Without a boot id it is not.
 func sameBoot(old query.LockInstanceRow, r Registration) bool {
 	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
 }
@@ -160,10 +164,12 @@ func fenceRegistration(r Registration, current uuid.UUID, own, same bool) error 
 
 // putRegistration writes the rows of an instance: what it is, its lease, and the modes by which placement finds it.
 func putRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
+	// Without a load the instance counts as idle, also when it registers again: only heartbeats keep the last one.
 	load := 0.0
 	if r.Load != nil {
 		load = *r.Load
 	}
+	// The column is NOT NULL, and its readers expect an object.
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
 	}

@@ -142,6 +142,7 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 		now := was
 		now.liveVersion = version
 		if version == 0 {
+			// By number, and not by what was live: the version may have been a shadow only.
 			now.liveVersion = was.liveVersion - 1
 		}
 		switch {
@@ -180,6 +181,7 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 		return was, "", nil
 	}
 	now := was
+	// The live version stays: a rollback is refused, and the same document makes it decide again without a new version.
 	now.isRetired, now.shadowVersion = true, 0
 	return now, "profile.retired", nil
 }

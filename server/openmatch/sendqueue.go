@@ -45,6 +45,7 @@ type sendQueues struct {
 }
 
 func newSendQueues(timeout time.Duration, limit int) *sendQueues {
+	// An answer larger than the semaphore would be refused, however empty the queues are.
 	return &sendQueues{unreadTimeout: timeout, freeBytes: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))),
 		clientConns: map[*queueingConn]struct{}{}}
 }

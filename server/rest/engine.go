@@ -38,6 +38,7 @@ func New(o Options) (*gin.Engine, error) {
 		gin.SetMode(gin.ReleaseMode) // gin's debug output can only be turned off globally.
 	}
 	engine := gin.New()
+	// So that a gin.Context that is passed on as a context ends with its request.
 	engine.ContextWithFallback = true
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false // a redirect would hide a wrong base URL, and drop the body of a POST
@@ -83,6 +84,7 @@ func (o Options) middlewareChain() ([]gin.HandlerFunc, error) {
 	if o.OnRefusal != nil {
 		chain = append(chain, reportRefusals(o.OnRefusal))
 	}
+	// Within the log and the metrics, which then see the 500 of a panic.
 	chain = append(chain, recoverPanics(log), checkText)
 	if len(o.CORSOrigins) > 0 {
 		allowOrigins, err := crossOrigin(o.CORSOrigins)

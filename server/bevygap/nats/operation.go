@@ -62,6 +62,7 @@ func (r operationReader) read() (operation, error) {
 	case err != nil:
 		return operation{}, err
 	}
+	// A copy, because the next read overwrites the line in the buffer.
 	name, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
 	// NATS reads verbs in any case.
 	name = strings.ToUpper(name)
@@ -181,6 +182,7 @@ func isSubject(s string) bool {
 // headerValue returns the last value of a header, "" if there is none.
 func (o operation) headerValue(name string) (value string) {
 	for line := range strings.Lines(string(o.headers)) {
+		// The first line, NATS/1.0, has no colon.
 		if key, text, found := strings.Cut(line, ":"); found && strings.EqualFold(key, name) {
 			value = strings.TrimSpace(text)
 		}
