@@ -27,6 +27,7 @@ func (p *program) doctorCommand() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
 		checks := l.conf.config.doctorOptions()
+		// The other options are settings: what a check says depends on how the installation is set up.
 		checks.Store = l.store
 		// Every check has its own answer: an unreachable database is a finding, and no error of the command.
 		d := diagnosis(checks.Examine(ctx))

@@ -40,6 +40,7 @@ func (p *program) eventsRecord() *cobra.Command {
 				return err
 			}
 		}
+		// All nouns, also those that were not named: what webhooks ask for is recorded as well.
 		return printView(ctx, l, opsview.RecordedEvents, opsview.Any{}, opsview.Page{}, table[opsview.RecordedEvent]{
 			titles:   []string{"events of", "an operator asks", "recorded"},
 			rowCells: func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} },

@@ -39,6 +39,7 @@ func (p *program) invariantsCommand() *cobra.Command {
 		if err := writeInvariants(l.out, all); err != nil {
 			return err
 		}
+		// After the rows: the error only names the invariants.
 		return violationError(all)
 	})
 }

@@ -17,6 +17,7 @@ func nextMin(p opsview.Pool) string {
 		return "no change is planned"
 	}
 	change := fmt.Sprintf("%d at %s", *p.NextMin, readableTime(p.NextMinAt))
+	// Only a number that rises has a time at which its servers are ready.
 	if p.NextMinReadyAt != nil {
 		change = fmt.Sprintf("%d, ready at %s, started from %s", *p.NextMin, readableTime(p.NextMinReadyAt),
 			readableTime(p.NextMinAt))

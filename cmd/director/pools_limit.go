@@ -42,6 +42,8 @@ func (p *program) poolsLimit() *cobra.Command {
 				return err
 			}
 		}
+		// The limits as they are then. The numbers of servers and starts were read before the change, which does not
+		// change them.
 		return cli.Write(l.out, []opsview.PoolLimit{now},
 			[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
 				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}

@@ -103,6 +103,7 @@ func (p *program) sessionsClose() *cobra.Command {
 func (l operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
 	// 24 hours, as ops.session_lifetimes has them.
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
+	// The id names the region, with which the key of sessions begins.
 	region, room, err := db.ParseSessionID(id)
 	if err != nil {
 		return s, unknown // a malformed id has the same answer

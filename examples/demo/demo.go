@@ -63,6 +63,7 @@ type options struct {
 func parseOptions(getenv func(string) string, terminal bool) (o options, err error) {
 	length, badLength := parseLength(getenv("DEMO_SECONDS"))
 	stay, badStay := parseStay(getenv("DEMO_STAY"), terminal)
+	// Both mistakes at once.
 	return options{length, stay}, errors.Join(badLength, badStay)
 }
 
@@ -117,6 +118,7 @@ func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end 
 		largestParty)
 	end.proofs, end.err = playFor(ctx, c, players, s, opts.playTime)
 	if end.err == nil && opts.stayTime > 0 {
+		// concludeDemo prints only what follows these.
 		end.printedProofs = len(end.proofs)
 		s.showSummary(end.proofs, end.proofs)
 		end.err = visit{opts.stayTime, c.consoleLink, players.botSwarm.Run, c.unexpectedExit}.lookAround(ctx, s)

@@ -57,6 +57,7 @@ func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err er
 		if err != nil {
 			return "", 0, err
 		}
+		// With the epoch: a log also has the line of an earlier ownership.
 		if strings.Contains(string(log), line) {
 			return p.Name(), epoch, nil
 		}

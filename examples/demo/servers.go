@@ -22,6 +22,7 @@ const orphans = `sleep 1; for f in "$1"/*/pid; do read -r p <"$f" && kill -9 "-$
 
 // adoptServers opens the servers' directory beside the workers, and makes sure that no server outlives the demo.
 func (c *cluster) adoptServers() (err error) {
+	// Before the first server starts, so that there is none without it.
 	if c.revokeWill, err = lastwill.Leave(orphans, c.serversDir()); err != nil {
 		return err
 	}

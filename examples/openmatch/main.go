@@ -49,6 +49,7 @@ func parseFlags(args []string) (c config, err error) {
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
+	// It wins over the other three: a director serves all of them at one address.
 	if *director != "" {
 		c.queryAddress, c.frontendAddress, c.backendAddress = *director, *director, *director
 	}

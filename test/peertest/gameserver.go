@@ -46,6 +46,7 @@ var offer = object{"endpoint": "127.0.0.1:7777", "region": "eu", "modes": []stri
 // sidecar starts a sidecar of a game server that may say nothing for a time, and waits until it serves.
 func (r *Rig) sidecar(addr, healthWithin string, directors ...string) *rigtest.Process {
 	r.T.Helper()
+	// For later processes as well, which do not read it.
 	r.Installation.NextEnv = append(r.Installation.NextEnv, "FLEET_TOKEN="+rigtest.FleetToken)
 	process := r.Installation.StartProcess("sidecar", "--sidecar-addr", addr, "--sidecar-instance-id", "a", "--sidecar-heartbeat",
 		"100ms",

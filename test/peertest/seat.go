@@ -68,6 +68,7 @@ func waitsForServers(r *Rig) {
 func waitsOutAnOutage(r *Rig) {
 	direct := r.serve()
 	proxy := dbtest.NewProxy(r.T, r.Installation.SQLPool.Config().ConnString(), nil)
+	// The last value of a name counts: processes that start from here on connect through the proxy.
 	r.Installation.NextEnv = append(r.Installation.NextEnv, "DATABASE_URL="+proxy.URL)
 	a := r.serve()
 	r.gameServer(direct)

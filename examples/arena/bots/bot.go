@@ -33,6 +33,7 @@ func newBot(config *Config, client *http.Client, name string, skill float64) *bo
 // playMatch plays one match for the planned time. It connects with the party's seat first and, when the connection is lost,
 // with the seat that the director returns next.
 func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration) {
+	// Also after an error: the next visit is then one of a new match.
 	defer b.record.noteRest()
 	seat, err := b.resolveSeat(ctx, match)
 	if err != nil {

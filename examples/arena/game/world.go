@@ -38,6 +38,7 @@ func (p Point) unitVector() Point {
 	return Point{p.X / length, p.Y / length}
 }
 
+// clampedToField keeps a point on the field: players stop at its edge.
 func (p Point) clampedToField() Point {
 	return Point{min(max(p.X, 0), Size), min(max(p.Y, 0), Size)}
 }

@@ -119,6 +119,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// reachableEndpoint is the address, with the name of this host in place of one that nobody can dial.
 func reachableEndpoint(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
