@@ -24,6 +24,7 @@ func checkTests(ctx context.Context, root, pkg string, guards []Guard) error {
 			tests = append(tests, g.Tests...)
 		}
 	}
+	// One run for all of them: the package is built once.
 	failed, output, err := runTests(ctx, root, pkg, tests)
 	if err != nil || len(failed) > 0 {
 		return fmt.Errorf("tests of %s fail although the guards are there: %w\n%s", pkg, err, output)

@@ -163,6 +163,7 @@ func understandsNewer(r *Rig) {
 	states := r.awaits("ada", "assigned", 1)
 	require.Equal(r.T, []string{"pondering 1", "assigned 2"}, texts(states))
 	require.Equal(r.T, "é", states[0].Detail)
+	// Without the lock: all streams have ended.
 	require.Equal(r.T, []string{"", "1", "1"}, director.resumed)
 }
 
