@@ -38,6 +38,7 @@ func (g *game) httpRoutes(log *slog.Logger) (http.Handler, error) {
 		func(ctx context.Context, in rest.In[announcement]) (Status, error) {
 			return g.becomeReady(ctx, &in.Body)
 		}))
+	// noteRequest has noted the call: it says nothing else.
 	api.POST("/health", rest.Handle(http.StatusNoContent,
 		func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
 	api.PUT("/load", rest.Handle(http.StatusNoContent, g.putLoad))

@@ -150,6 +150,7 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 		}
 		return c.game.becomeReady(ctx, &a)
 	},
+	// readCommands notes each command as a sign of life: this one is nothing else.
 	"health": func(*lineConn, context.Context, string) (any, error) { return nothing, nil },
 	"load": func(c *lineConn, _ context.Context, argument string) (any, error) {
 		load, err := strconv.ParseFloat(argument, 64)

@@ -10,7 +10,7 @@ import (
 )
 
 // rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments and of projects,
-// with the newest key-encryption key.
+// with the first key-encryption key.
 type rotator struct {
 	store     *db.Store
 	sealer    *token.Sealer

@@ -21,6 +21,7 @@ type projectResealer struct {
 func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
 	except, began := own, time.Now()
+	// Also those that need no new seal: see checkEvery.
 	if began.Sub(r.checkedAt) >= checkEvery {
 		except = ""
 	}

@@ -126,6 +126,7 @@ func (b *Book) Flush(ctx context.Context) error {
 		switch {
 		case fault.Is(err, fault.Unavailable):
 			b.addEntry(e)
+		// Not kept: what fails for another reason would fail again, and take the places of later ones.
 		case err != nil:
 			b.lostRefusals.Add(float64(e.timesRefused))
 		}

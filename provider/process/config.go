@@ -66,7 +66,7 @@ func (c Config) checkSettings() error {
 type Provider struct {
 	config       Config
 	log          *slog.Logger
-	lockSlot     chan struct{} // held with the file lock: flock does not order the goroutines of one process
+	lockSlot     chan struct{} // held with the file lock, so that one goroutine at a time polls that
 	cancelTidier context.CancelFunc
 	tidier       sync.WaitGroup
 }

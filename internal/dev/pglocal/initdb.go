@@ -98,6 +98,7 @@ func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
+		// Waited for: from then on it leaves the directory alone.
 		_ = p.cmd.Process.Kill()
 		<-p.done
 		return ctx.Err()

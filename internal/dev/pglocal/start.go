@@ -123,6 +123,7 @@ func (c *Cluster) prepareFiles(ctx context.Context) (as account, b Binaries, err
 			return as, b, err
 		}
 	}
+	// Over the socket nobody is asked for it: see --auth-local.
 	if c.options.TCPPort != 0 {
 		if c.password, err = readPassword(c.files.passwordFile); err != nil {
 			return as, b, err

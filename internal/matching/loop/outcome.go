@@ -25,6 +25,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 	}
 	for _, o := range all {
 		l.commits.underWay--
+		// sendBatches forgets a line that has nothing to do.
 		if s := l.commits.stateByLine[o.line]; s != nil {
 			s.sentByLane[o.lane] = nil
 		}
@@ -69,6 +70,7 @@ func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome)
 		l.dropMatch(j, busyPause, droppedBusy)
 	case db.MatchRefused:
 		l.dropMatch(j, pauseAfterRefusal(outcome.RefusalReason), droppedRefused)
+	// The same tickets would make the same match, so the pause of their seed grows each time.
 	case db.MatchBad:
 		l.options.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match",
 			slog.String("profile", j.match.Profile),

@@ -62,6 +62,7 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 		found[m.ProfileName][m.SessionID] = m
 	}
 	for _, name := range names {
+		// Also where none was found: those that the engine knew are over.
 		l.setRosters(l.profiles[name], found[name])
 	}
 	return nil

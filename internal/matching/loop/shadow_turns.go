@@ -17,6 +17,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	case version == 0:
 		p.shadow = nil
 		return false, nil
+	// One that may not begin yet does so at a later look.
 	case !mayBegin || p.shadow.compares(p.version, version):
 		return false, nil
 	}

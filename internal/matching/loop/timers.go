@@ -26,6 +26,7 @@ const (
 var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, reconcileAt: reconcileEvery}
 
 func newTimers() *timers {
+	// All that gets no time below is due at once.
 	t := &timers{timer: time.NewTimer(0)}
 	t.dueAt[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
 	return t

@@ -27,6 +27,7 @@ func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers) {
 		t.makeDue(tickAt)
 	case <-w.matchesWake:
 		t.makeDue(checkAt)
+	// To learn that it is there is to take it out: the next step finds it in what returned.
 	case o := <-l.commits.outcomeQueue:
 		l.commits.returnedOutcomes = append(l.commits.returnedOutcomes, o)
 	case c := <-l.calls.resultQueue:

@@ -132,6 +132,7 @@ func (v *evaluation) end(err error) {
 	v.cancelEvaluator()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// Without an error as well: the owner is woken, and sees that the evaluator has ended.
 	if !v.hasEnded {
 		v.hasEnded = true
 		v.failCycle(err)

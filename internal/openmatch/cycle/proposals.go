@@ -49,6 +49,7 @@ func (c *call) addProposal(p Proposal) error {
 		return err
 	}
 	c.matchIDs[p.ID] = true
+	// The default evaluator decides by the score alone; another one reads the match itself.
 	if p.Unreadable && !c.resources.customEvaluator {
 		c.resources.metrics.matchVerdicts.WithLabelValues(unreadable).Inc()
 		return nil

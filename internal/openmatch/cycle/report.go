@@ -29,6 +29,7 @@ func (b *proposalBatch) isFull() bool {
 
 // writeBatch takes calls that are over out of the cycle, and writes a batch of new proposals of the others.
 func (f *follower) writeBatch(ctx context.Context) error {
+	// Calls leave at any time; the owner takes proposals only while it collects.
 	if err := f.leaveOver(ctx); err != nil || !f.isCollecting {
 		return err
 	}
@@ -75,6 +76,7 @@ func (f *follower) fillBatch(c *call) {
 		f.lastWritten[c.id] = more[0].callerSeq
 		more = more[1:]
 	}
+	// Not before its last proposal is written, which may be in a later batch.
 	if complete && len(more) == 0 && !f.finishedCalls[c.id] {
 		f.finishedCalls[c.id] = true
 		f.nextBatch.finishedCalls = append(f.nextBatch.finishedCalls, c.id)

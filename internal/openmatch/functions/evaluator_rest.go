@@ -28,6 +28,7 @@ type restEvaluator struct {
 // Evaluate implements [cycle.Evaluator].
 func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
 	var sending sync.WaitGroup
+	// Deferred first, so that it runs last: the deferred calls below end what it waits for.
 	defer sending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

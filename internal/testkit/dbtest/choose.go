@@ -43,6 +43,7 @@ func chooseServer(ctx context.Context) (*server, error) {
 		return nil, fmt.Errorf("DIRECTOR_TEST_PG is url, local or docker, not %q", wanted)
 	}
 	local, err := startLocal(ctx)
+	// An installed one that does not start is an error: a container would hide it.
 	if !errors.Is(err, pglocal.ErrNotInstalled) {
 		return local, err
 	}

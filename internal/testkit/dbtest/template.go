@@ -42,6 +42,7 @@ func (s *server) makeTemplate(ctx context.Context, name string) error {
 	if err == nil && !exists {
 		err = s.migrateTemplate(ctx, conn, name)
 	}
+	// A server that ends with the tests leaves nothing.
 	if err == nil && s.isShared {
 		err = sweepLeftovers(ctx, conn, name)
 	}
