@@ -13,7 +13,7 @@ func (g *game) watchHealth() {
 		return
 	}
 	go func() {
-		// silence is noticed at most a tenth late; a ticker of 0 would panic
+		// Silence is noticed at most a tenth late. A ticker of 0 would panic.
 		ticks := time.NewTicker(max(g.options.HealthWithin/10, time.Millisecond))
 		defer ticks.Stop()
 		for {

@@ -63,6 +63,7 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	case g.registerLock <- struct{}{}:
 		defer func() { <-g.registerLock }()
 	case <-ctx.Done():
+		// Another announcement has been registering for so long: this one may be repeated.
 		return Status{}, ctx.Err()
 	}
 	// Under the lock of registering, so that two announcements at once do not each judge by what was before both.

@@ -66,8 +66,9 @@ func stillAt(path string, file *os.File) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// Remove deletes a cluster, and its directory if that is empty then. It first stops a server that its process left
-// running. It returns nil if dir does not exist. Errors: an [*InUseError] if a live process runs the cluster.
+// Remove deletes a cluster and its directory. It first stops a server that its process left running. It returns nil if
+// dir does not exist. Errors: an [*InUseError] if a live process runs the cluster; one of the file system, at last, if
+// the directory has anything else in it, which stays.
 func Remove(ctx context.Context, dir string) error {
 	at, err := layoutOf(dir)
 	if err != nil {
