@@ -75,6 +75,7 @@ func addTool[In any](s *mcp.Server, t tools, name, description string, call func
 	tool := &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}
 	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		// Counted from before the wait for a turn: an assistant waits no longer than this.
 		ctx, cancel := context.WithTimeout(ctx, maxCall)
 		defer cancel()
 		select {

@@ -70,6 +70,7 @@ func (s *Set) Declaration() db.Declaration { return s.declaration }
 
 // Prune returns the kinds that may be pruned: those of which the files declare something, or an empty list.
 func (s *Set) Prune() db.Prune {
+	// A profile is a whole file, so that no empty list can say that there are none.
 	prune := db.Prune{Profiles: len(s.Profiles) > 0}
 	for _, f := range s.poolSources {
 		prune.Apps = prune.Apps || f.file.Declares("apps")
@@ -141,6 +142,7 @@ func (s *Set) checkTogether() {
 // checkProfiles reports names that two files declare.
 func (s *Set) checkProfiles() {
 	files := map[string]string{}
+	// None is without a Profile: checkTogether is called only where no file has problems.
 	for i, p := range s.Profiles {
 		if first, isTwice := files[p.Profile.Name]; isTwice {
 			s.problems = append(s.problems, s.problemAt(fmt.Sprintf("profiles[%d].name", i),
@@ -194,6 +196,7 @@ func (s *Set) problemAt(path, text string) string {
 		return text
 	}
 	list, rest := m[1], m[3]
+	// Only a number that no int holds fails: the pattern has digits alone.
 	i, err := strconv.Atoi(m[2])
 	if err != nil {
 		return text

@@ -63,6 +63,7 @@ func (r *Reader) explainRemembered(ctx context.Context, id string) (explain.Tick
 	if err != nil {
 		return explain.Ticket{}, err
 	}
+	// There is one for each id: an empty one where the history has none.
 	if found[0].Outcome == "" {
 		return explain.Ticket{}, unknown
 	}
@@ -177,6 +178,7 @@ func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 				return true, nil
 			}
 			read++
+			// One that cannot be decoded is no candidate of a worker, and plays with nobody.
 			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
 				e.Compare(t)
 			}

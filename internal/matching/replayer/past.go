@@ -99,6 +99,7 @@ func (h *history) checkTickets(rules decide.Version) error {
 	case begins.IsZero():
 		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and " +
 			"workers keep it, and 0 is not at all")
+	// Tickets that still wait are in no history, and are replayed too.
 	case slices.ContainsFunc(h.waitingArrivals, takes):
 		return nil
 	}
