@@ -35,6 +35,7 @@ func newOwner(r *round, c db.Cycle) *owner {
 
 // takenOver returns the owner of a cycle that another replica owned before.
 func takenOver(r *round, c db.Cycle) *owner {
+	// The owner takes its own calls' proposals from memory, so that no statement is worth a wait; rows are due at once.
 	r.batchDelay, r.readAt = 0, time.Time{}
 	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{},
 		evaluatesUntil: time.Now().Add(r.resources.options.Evaluation)}
