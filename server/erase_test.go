@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	openmatch "github.com/lattice-director/director/api/openmatch/pb"
@@ -82,9 +84,14 @@ func TestAnErasedPlayerIsInNoTable(t *testing.T) {
 	b.requireOnlyTheLogOfRooms(left)
 
 	b.store.Exec(`UPDATE erasures SET requested_at = requested_at - interval '5 seconds'`)
-	open, err := b.store.OpenErasures(t.Context(), 10)
-	require.NoError(t, err)
-	require.Len(t, open, 1)
+	var open []uuid.UUID
+	// Not at once: transactions of other databases of the same Postgres, those of other tests, must have ended.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var err error
+		open, err = b.store.OpenErasures(t.Context(), 10)
+		require.NoError(c, err)
+		require.Len(c, open, 1)
+	}, time.Minute, 10*time.Millisecond)
 	last, err := b.store.ContinueErasure(t.Context(), open[0])
 	require.NoError(t, err)
 	require.NotNil(t, last.FinishedAt)

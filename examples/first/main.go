@@ -47,9 +47,7 @@ func serve(ctx context.Context, director string, listener net.Listener) error {
 		return err
 	}
 	fmt.Printf("process %d is registered; players connect to %s\n", os.Getpid(), endpoint)
-	// It ends when the listener is closed, at the end of this function.
 	go accept(listener, server)
-	// Ten seconds for the matches that run: the tutorial's player should see the end soon.
 	return server.RunUntilSignal(ctx, 10*time.Second)
 }
 
@@ -67,11 +65,9 @@ func accept(listener net.Listener, server *sdk.GameServer) {
 func play(conn net.Conn, server *sdk.GameServer) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
-	// The token comes first, and nobody without one takes a place.
 	if !lines.Scan() {
 		return
 	}
-	// Bounds the admission alone: the player stays for as long as it likes.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	player, err := server.Admit(ctx, lines.Text())
@@ -79,7 +75,6 @@ func play(conn net.Conn, server *sdk.GameServer) {
 		fmt.Fprintln(conn, "refused:", err)
 		return
 	}
-	// Reports that the seat is free, whatever ends the connection.
 	defer player.Leave()
 	go func() {
 		<-player.Done() // the player left, or the director ended the session
