@@ -62,12 +62,12 @@ func TestAPartyQueuesOnce(t *testing.T) {
 	require.Equal(t, time.Minute, seen.LeaseTTL)
 	require.Equal(t, "body of "+id, string(seen.Body))
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	require.Empty(t, requireKind(t, fault.NotFound, "ticket_unknown", err).TicketID)
+	require.Empty(t, requireCode(t, fault.NotFound, "ticket_unknown", err).TicketID)
 
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "race"))
-	require.Equal(t, id, requireKind(t, fault.Conflict, "ticket_exists", err).TicketID)
+	require.Equal(t, id, requireCode(t, fault.Conflict, "ticket_exists", err).TicketID)
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "bo"}, "race"))
-	require.Empty(t, requireKind(t, fault.Conflict, "party_conflict", err).TicketID)
+	require.Empty(t, requireCode(t, fault.Conflict, "party_conflict", err).TicketID)
 	b.queues(asks("ada", []string{"ada"}, "solo")) // another profile
 }
 
@@ -85,7 +85,7 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 	second := b.queues(asks("ada", []string{"ada", "cy"}, "duel"))
 	b.sees("cy", second)
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
-	require.Equal(t, second, requireKind(t, fault.Conflict, "party_conflict", err).TicketID)
+	require.Equal(t, second, requireCode(t, fault.Conflict, "party_conflict", err).TicketID)
 	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
 	require.Equal(t, []string{"cancelled", "queued", "queued"},
 		storetest.Values[string](b.DB, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
@@ -162,7 +162,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
 	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
-	require.Empty(t, requireKind(t, fault.Conflict, "matched", err).TicketID)
+	require.Empty(t, requireCode(t, fault.Conflict, "matched", err).TicketID)
 	_, err = b.AssignTickets(t.Context(), universe,
 		[]db.Assignment{{TicketIDs: []string{assigned}, EncodedAssignment: []byte("there")}}, true)
 	require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestReadingKeepsATicketAlive(t *testing.T) {
 	}
 	b.Exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	require.Empty(t, requireKind(t, fault.NotFound, "ticket_unknown", err).TicketID)
+	require.Empty(t, requireCode(t, fault.NotFound, "ticket_unknown", err).TicketID)
 	require.Less(t, left(), 36*time.Second)
 	_, err = b.AnyTicket(t.Context(), universe, id)
 	require.NoError(t, err)

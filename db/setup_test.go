@@ -87,8 +87,13 @@ func subs(n int) []string {
 	return out
 }
 
-// requireKind requires an error of a kind with a code, and returns it.
-func requireKind(t require.TestingT, want fault.Kind, code string, err error) *fault.Error {
+// requireKind requires an error of a kind with a code.
+func requireKind(t require.TestingT, want fault.Kind, code string, err error) {
+	requireCode(t, want, code, err)
+}
+
+// requireCode is requireKind, and returns the error.
+func requireCode(t require.TestingT, want fault.Kind, code string, err error) *fault.Error {
 	e := requireFault(t, want, err)
 	require.Equal(t, code, e.Code)
 	return e

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	openmatch "github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
@@ -86,11 +86,9 @@ func TestAnErasedPlayerIsInNoTable(t *testing.T) {
 	b.store.Exec(`UPDATE erasures SET requested_at = requested_at - interval '5 seconds'`)
 	var open []uuid.UUID
 	// Not at once: transactions of other databases of the same Postgres, those of other tests, must have ended.
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		var err error
-		open, err = b.store.OpenErasures(t.Context(), 10)
-		require.NoError(c, err)
-		require.Len(c, open, 1)
+	require.Eventually(t, func() bool {
+		open = must.Get(b.store.OpenErasures(t.Context(), 10))(t)
+		return len(open) == 1
 	}, time.Minute, 10*time.Millisecond)
 	last, err := b.store.ContinueErasure(t.Context(), open[0])
 	require.NoError(t, err)

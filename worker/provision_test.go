@@ -77,7 +77,6 @@ func (w *works) let(d time.Duration, workers ...*provisioner) {
 }
 
 func (w *works) want(region ...string) uuid.UUID {
-	w.bundle.t.Helper()
 	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(),
 		Origin: provision.OriginPool}
 	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), append(region, "eu")[0], n))

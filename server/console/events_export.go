@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/lattice-director/director/server/rest"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/server/rest"
 )
 
 const (

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"github.com/lattice-director/director/server/rest"
 	"net/http"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/server/rest"
 )
 
 // findView is what templates/find.html reads.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/lattice-director/director/server/rest"
 	"net/http"
 	"net/url"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
 )
 
 // ErasePath is the action that erases the player.

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -162,9 +161,12 @@ func (r *tutorial) plain(text string) string {
 
 func (r *tutorial) requireOutput(b block, got func() string) {
 	r.t.Helper()
-	require.EventuallyWithT(r.t, func(c *assert.CollectT) {
-		require.Equal(c, r.plain(b.output), r.plain(got()))
-	}, 90*time.Second, 250*time.Millisecond, b.command)
+	began := time.Now()
+	want := r.plain(b.output)
+	for tick := time.Tick(250 * time.Millisecond); r.plain(got()) != want && time.Since(began) < 90*time.Second; {
+		<-tick
+	}
+	require.Equal(r.t, want, r.plain(got()), b.command)
 }
 
 func (r *tutorial) play(b block) {

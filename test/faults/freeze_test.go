@@ -210,7 +210,7 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		l.queue(t.Context(), players)
 
 		directing, stop := context.WithCancel(t.Context())
-		defer stop()
+		t.Cleanup(stop)
 		var late int
 		fetching := background.Loop(t, func(context.Context) {
 			_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { late++ })

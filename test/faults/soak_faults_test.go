@@ -121,13 +121,17 @@ func (s *soak) sendHalfRequests(ctx context.Context) {
 		"GET /tickets/x?wait=20s HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Length: 60\r\n\r\n{",
 		"GET /tickets/x/events HTTP/1.1\r\nHost: d\r\n" + authorization + "Transfer-Encoding: chunked\r\n\r\n1\r\n",
 	}
+	var halves []net.Conn
 	for n := range 32 * len(requests) {
 		if conn, err := net.Dial("tcp", s.addrs[2]); err == nil {
-			defer func() { _ = conn.Close() }()
+			halves = append(halves, conn)
 			_, _ = conn.Write([]byte(requests[n%len(requests)]))
 		}
 	}
 	pause(ctx, moments())
+	for _, conn := range halves {
+		_ = conn.Close()
+	}
 }
 
 // sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not

@@ -15,8 +15,6 @@ import (
 
 // impostor is a server that answers where a director should, with more than a client may keep.
 type impostor struct {
-	handler http.Handler
-
 	serving sync.WaitGroup
 	longest atomic.Int64 // bytes of the longest answer that a client read, with what the sockets in between hold
 }
