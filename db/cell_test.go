@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -37,6 +38,8 @@ func TestCells(t *testing.T) {
 	require.Equal(t, fault.Cell{Name: "us", Region: "us-east",
 		Addresses: map[string]string{"api": "https://us.example", "realtime": "wss://lobby.us.example"}}, *cell)
 	require.NoError(t, b.CheckHere("eu"))
+	requireKind(t, fault.Elsewhere, "region_elsewhere",
+		b.StartDeployment(t.Context(), "us-east", provision.NewDeployment{}))
 
 	require.True(t, set(db.OtherCell{Name: "west", APIAddress: "http://west.example:8080/director/",
 		ServedRegions: []string{"us-west"}}), "taken from the other cell")

@@ -44,7 +44,8 @@ func (a Act) Drain(ctx context.Context, instance string) (changed bool, err erro
 // Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and
 // was not drained, when an operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsUndrain, instance)
+	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrain, instance)
+	return a.freed(changed, err)
 }
 
 // DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later;
@@ -55,7 +56,8 @@ func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, 
 
 // UndrainHost ends a drain of DrainHost. Errors: NotFound, Unavailable.
 func (a Act) UndrainHost(ctx context.Context, host, region string) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
+	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
+	return a.freed(changed, err)
 }
 
 // DrainLabel is DrainHost for the game servers with a label, given as key=value.
@@ -65,7 +67,8 @@ func (a Act) DrainLabel(ctx context.Context, label, region string) (changed bool
 
 // UndrainLabel ends a drain of DrainLabel. Errors: NotFound, Unavailable.
 func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
+	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
+	return a.freed(changed, err)
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
@@ -74,6 +77,7 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 	_, err := callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
 		return true, q.OpsCloseSession(ctx, p)
 	}, query.OpsCloseSessionParams{Session: session, Reason: reason})
+	_, err = a.freed(true, err)
 	return err
 }
 
@@ -83,7 +87,12 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
 	changed, err = callAct(ctx, a, (*query.Queries).OpsFreeSeat,
 		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
-	// Players who wait for a seat ask at once, and not only when the next look is due.
+	return a.freed(changed, err)
+}
+
+// freed wakes the players who wait for a seat after a change that made room: they ask at once, and not only when their
+// next look is due.
+func (a Act) freed(changed bool, err error) (bool, error) {
 	if changed && err == nil {
 		a.store.Notify(TopicCapacity, "")
 	}

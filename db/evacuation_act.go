@@ -72,5 +72,6 @@ func (a Act) DrainRegion(ctx context.Context, region string) (changed bool, err 
 
 // UndrainRegion ends a drain of DrainRegion. Errors: Invalid, Unavailable.
 func (a Act) UndrainRegion(ctx context.Context, region string) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region)
+	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region)
+	return a.freed(changed, err)
 }

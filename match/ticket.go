@@ -52,6 +52,20 @@ func (p *Player) SourceOf(attribute string) Source {
 // Attributes are the values that rules compare, by name.
 type Attributes map[string]Value
 
+// What a player, or a ticket with its players, may have of attributes. Every face refuses more.
+const (
+	MaxAttributes     = 64      // of a player
+	MaxAttributeBytes = 8 << 10 // as Bytes counts them; of a ticket, with those of its players
+)
+
+// Bytes counts the bytes of names and values.
+func (a Attributes) Bytes() (n int) {
+	for name, v := range a {
+		n += len(name) + v.Bytes()
+	}
+	return n
+}
+
 // Value is the value of an attribute. The zero value is invalid.
 type Value struct {
 	Kind   Kind

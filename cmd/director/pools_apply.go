@@ -83,12 +83,11 @@ func (p *program) poolsSchema() *cobra.Command {
 
 // readPools reads and checks a file; "-" is standard input.
 func (p *program) readPools(file string) (*poolfile.File, error) {
-	// One file: of a directory, which Sources reads as well, only the first file counts. `director apply` takes all.
-	read, err := declaration.Sources([]string{file}, p.stdin)
+	read, err := declaration.One(file, p.stdin)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := poolfile.Parse(read[0].Text)
+	declared, err := poolfile.Parse(read.Text)
 	// A file for `apply` may have projects: without this, they would silently not be applied.
 	if err == nil && declared.Declares("projects") {
 		err = &poolfile.Error{Problems: []poolfile.Problem{

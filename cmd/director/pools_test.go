@@ -53,6 +53,9 @@ func TestPools(t *testing.T) {
 	taken := director.Run(t, environ, "pools: [{region: eu, app: arena, version: v2, max: 1}]", "pools", "apply", "-f", "-").Err
 	require.ErrorContains(t, taken, "-:1:9: pools[0].modes: mode \"duel\" of region eu belongs to pool arena/v1")
 	require.Error(t, director.Run(t, environ, arenaPools, "pools", "apply", "-f", "-").Err)
+	dir := filepath.Dir(file)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "more.yaml"), []byte(arenaPools), 0o600))
+	require.ErrorContains(t, director.Run(t, environ, "", "pools", "apply", "-f", dir).Err, "has 2 files: name one of them")
 
 	scaled := clitest.Read[[]poolNumbers](t, director, environ, "pools", "scale", "eu/arena/v1", "--max", "40", "--buffer", "2", "--reason", "launch day")
 	require.Equal(t, []poolNumbers{{"eu", "arena", "v1", 0, 40, "2", nil}}, scaled)

@@ -211,11 +211,12 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if file == "" {
 		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
 	}
-	// false: a profile that is only tried needs no trustworthy attributes.
-	read, err := p.readProfiles([]string{file}, false)
+	source, err := declaration.One(file, p.stdin)
 	if err != nil {
 		return nil, err
 	}
+	// false: a profile that is only tried needs no trustworthy attributes.
+	read := declaration.ParseProfile(source, false)
 	// The profile is nil if the file has problems, and the error then says which.
-	return read[0].Profile, reportRefusals(p.stderr, read)
+	return read.Profile, reportRefusals(p.stderr, []declaration.Profile{read})
 }

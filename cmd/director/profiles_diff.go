@@ -86,11 +86,11 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 		second, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, wanted.number)
 		return versionText(first), versionText(second), err
 	}
-	read, err := declaration.Sources([]string{other}, p.stdin)
+	read, err := declaration.One(other, p.stdin)
 	if err != nil {
 		return from, to, err
 	}
-	return versionText(first), titled{other, string(read[0].Text)}, nil
+	return versionText(first), titled{other, string(read.Text)}, nil
 }
 
 // profileDiff returns what a file changes in the live version of its profile; to is "" for a profile that ends.

@@ -46,6 +46,10 @@ func TestValves(t *testing.T) {
 	require.ErrorContains(t, director.Run(t, environ, "", "valves", "open", "lunch").Err, "there is no valve 'lunch'")
 	require.ErrorContains(t, director.Run(t, environ, "", "valves", "set", "other").Err, "a new valve needs a rate")
 	require.ErrorIs(t, director.Run(t, environ, "no\n", "valves", "delete", "launch").Err, errNotConfirmed)
+	// A variable of a script that is not set, which would select the first valve.
+	unset := director.Run(t, environ, "", "valves", "delete", "", "--yes").Err
+	require.EqualError(t, unset, "an argument is empty: director valves delete NAME")
+	require.Equal(t, 2, cli.ExitCode(unset))
 	require.Equal(t, []changeLine{{"launch", true}},
 		clitest.Read[[]changeLine](t, director, environ, "valves", "delete", "launch", "--yes"))
 	require.ErrorContains(t, director.Run(t, environ, "", "valves", "delete", "launch", "--yes").Err, `there is no valve "launch"`)

@@ -103,8 +103,12 @@ type NewDeployment struct {
 
 // StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors:
 // NotFound for an unknown app version, Invalid for another provider than that of the app version, Conflict where the
-// limits over all pools let none start, Unavailable.
+// limits over all pools let none start, Elsewhere, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
+	// Its server could never register here, and would cost money until it failed.
+	if err := s.checkHere(region); err != nil {
+		return err
+	}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		v, err := readAppVersion(ctx, q, n.App, n.Version)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,9 @@ func Between(least, most int) cobra.PositionalArgs {
 			return Usage(fmt.Errorf("an argument is missing: %s", use))
 		case len(args) > most:
 			return Usage(fmt.Errorf("unexpected argument %q: %s", args[most], use))
+		// A variable of a script that is not set. As a filter it would select everything.
+		case slices.Contains(args, ""):
+			return Usage(fmt.Errorf("an argument is empty: %s", use))
 		}
 		return nil
 	}

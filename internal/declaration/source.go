@@ -50,6 +50,19 @@ func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
 	return all, nil
 }
 
+// One reads one file; "-" is standard input. Errors: those of Sources, and one for a directory of several files.
+func One(path string, stdin io.Reader) (Source, error) {
+	all, err := Sources([]string{path}, stdin)
+	switch {
+	case err != nil:
+		return Source{}, err
+	case len(all) > 1:
+		return Source{}, fmt.Errorf("%s has %d files: name one of them, or use 'director apply', which takes directories",
+			path, len(all))
+	}
+	return all[0], nil
+}
+
 // filesOf returns the files that a path names.
 func filesOf(path string) (files []string, err error) {
 	if path == "-" {

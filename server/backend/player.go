@@ -16,10 +16,8 @@ import (
 
 // The bounds of what is stored of a player, and of a batch.
 const (
-	maxAttributes     = 64
-	maxAttributeBytes = 8 << 10 // of names and values
-	maxListed         = 256     // players that a player avoids, or may take into a party
-	maxBatch          = 256     // players of a call
+	maxListed = 256 // players that a player avoids, or may take into a party
+	maxBatch  = 256 // players of a call
 )
 
 // playerRequest is all that a backend says of a player: what is absent is removed.
@@ -34,7 +32,7 @@ func (r *playerRequest) Validate(c *rest.Check) { r.checkFields(c, "") }
 
 // checkFields reports invalid fields, whose names begin with prefix.
 func (r *playerRequest) checkFields(c *rest.Check, prefix string) {
-	c.Count(prefix+"attributes", len(r.Attributes), 0, maxAttributes)
+	c.Count(prefix+"attributes", len(r.Attributes), 0, match.MaxAttributes)
 	size := 0
 	// Sorted, so that equal requests get equal problems.
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
@@ -44,8 +42,8 @@ func (r *playerRequest) checkFields(c *rest.Check, prefix string) {
 		c.That(problem == "", field, problem)
 		size += len(name) + v.Bytes()
 	}
-	c.That(size <= maxAttributeBytes, prefix+"attributes",
-		fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))
+	c.That(size <= match.MaxAttributeBytes, prefix+"attributes",
+		fmt.Sprintf("must not be larger than %d bytes", match.MaxAttributeBytes))
 	checkSubs(c, prefix+"avoid", r.Avoid)
 	checkSubs(c, prefix+"may_party_with", r.MayPartyWith)
 }

@@ -15,12 +15,6 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// The bounds of a request.
-const (
-	maxAttributes     = 64      // of a player
-	maxAttributeBytes = 8 << 10 // of a ticket, with those of its players
-)
-
 var (
 	profileName = rest.Format{
 		Description: "1 to 64 characters of a-z 0-9 -",
@@ -92,7 +86,7 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 	c.That(slices.Contains(party, caller), "party", "must contain the caller")
 	d.Profiles = slices.Sorted(slices.Values(r.Profiles))
 	d.Attributes = attributesOf(&c, "attributes", r.Attributes)
-	size := sizeOf(d.Attributes)
+	size := d.Attributes.Bytes()
 	// Refused and not ignored: a misspelt name would queue the player without its attributes.
 	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
 		c.That(slices.Contains(party, sub), "players."+sub, "must be a member of the party")
@@ -101,12 +95,12 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 		p := match.Player{Sub: sub}
 		if own := r.Players[sub]; own != nil {
 			p.Attributes = attributesOf(&c, "players."+sub+".attributes", own.Attributes)
-			size += sizeOf(p.Attributes)
+			size += p.Attributes.Bytes()
 		}
 		d.Players = append(d.Players, p)
 	}
-	c.That(size <= maxAttributeBytes, "attributes",
-		fmt.Sprintf("must not be larger than %d bytes, with those of players", maxAttributeBytes))
+	c.That(size <= match.MaxAttributeBytes, "attributes",
+		fmt.Sprintf("must not be larger than %d bytes, with those of players", match.MaxAttributeBytes))
 	d.Latencies = r.measuredLatencies()
 	return d, c.Err()
 }
@@ -135,7 +129,7 @@ func (r *ticketRequest) measuredLatencies() map[string]uint16 {
 
 // attributesOf checks and converts attributes; null is absent.
 func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage) match.Attributes {
-	c.Count(field, len(values), 0, maxAttributes)
+	c.Count(field, len(values), 0, match.MaxAttributes)
 	out := make(match.Attributes, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v, problem := match.ParseAttribute(name, values[name])
@@ -151,13 +145,6 @@ func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage
 }
 
 // sizeOf counts the bytes of names and values.
-func sizeOf(a match.Attributes) (n int) {
-	for name, v := range a {
-		n += len(name) + v.Bytes()
-	}
-	return n
-}
-
 // hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of
 // this code may serve a retry, so a field that is added must not change the hash when it is absent.
 func hashOf(d ticketbody.Draft, lobby *ticketLobby, isBackend bool) []byte {

@@ -2,6 +2,8 @@ package realtime
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,8 +82,9 @@ func TestASessionLeavesTheQueue(t *testing.T) {
 	require.Equal(t, true, c.Must(t, "matchmaking.dequeue", "", map[string]any{})["removed"])
 	require.Equal(t, float64(16), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": 1e300})["size"])
 	require.Equal(t, float64(2), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": "3"})["size"])
+	tooLong := slices.Repeat([]any{strings.Repeat("x", 200)}, 64)
 	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}},
-		{"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"},
+		{"attributes": map[string]any{"a": true}}, {"attributes": map[string]any{"a": tooLong}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"},
 		{"latencies": map[string]any{"eu": 20.5}}} {
 		require.Equal(t, "invalid", c.Ask(t, "matchmaking.enqueue", "", bad).Code(), fmt.Sprint(bad))
 	}

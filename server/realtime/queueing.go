@@ -16,9 +16,6 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// maxAttributes bounds the attributes of a ticket, as package play does.
-const maxAttributes = 64
-
 // Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for
 // ticketTTL if that is not 0.
 func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
@@ -65,7 +62,7 @@ func invalidTicket(field string) error {
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
 func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 	var values map[string]json.RawMessage
-	if len(raw) > 0 && json.Unmarshal(raw, &values) != nil || len(values) > maxAttributes {
+	if len(raw) > 0 && json.Unmarshal(raw, &values) != nil || len(values) > match.MaxAttributes {
 		return nil, invalidTicket("attributes")
 	}
 	all := match.Attributes{}
@@ -78,6 +75,9 @@ func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 		case v.Kind != 0:
 			all[name] = v
 		}
+	}
+	if all.Bytes() > match.MaxAttributeBytes {
+		return nil, invalidTicket("attributes")
 	}
 	return all, nil
 }
