@@ -52,9 +52,9 @@ func TestARefusedPartyIsDemand(t *testing.T) {
 func TestSeatingRemovesDemand(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.refusal(waits(request("ann", 4, "bob")))
-	b.refusal(waits(request("bob", 4)))
-	b.refusal(waits(request("eve", 4)))
+	_ = b.refusal(waits(request("ann", 4, "bob")))
+	_ = b.refusal(waits(request("bob", 4)))
+	_ = b.refusal(waits(request("eve", 4)))
 	require.Equal(t, 3, b.demand())
 	b.AddServer("i1", 4)
 	b.place(request("ann", 4, "bob"))
@@ -143,7 +143,7 @@ func TestDemandIsRenewedWhenHalfItsTimeIsOver(t *testing.T) {
 func TestDemandOfAModeIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.refusal(waits(request("ann", 4)))
+	_ = b.refusal(waits(request("ann", 4)))
 	b.Exec("INSERT INTO demand (region, mode, key, matches, players, expires_at) SELECT 'eu', 'duel', 'k' || n, 1, 1, now() + interval '1 minute' FROM generate_series(1, 9999) n")
 	b.Exec("UPDATE demand SET expires_at = now() + interval '1 second'")
 	require.NotNil(t, b.refusal(waits(request("bob", 4))).Outlook)
@@ -156,7 +156,7 @@ func TestDemandOfAModeIsBounded(t *testing.T) {
 func TestLoopsLeaveOtherDemandAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.refusal(waits(request("ann", 4)))
+	_ = b.refusal(waits(request("ann", 4)))
 	require.NoError(t, b.PutDemand(t.Context(), "eu", []string{"duel", ""}, nil))
 	require.Equal(t, 1, b.demand())
 	b.Exec(`DELETE FROM demand o WHERE NOT EXISTS (SELECT FROM profiles p WHERE p.name = split_part(o.key, '/', 1)) AND split_part(o.key, '/', 3) IN ('', 'eu')`)

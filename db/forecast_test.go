@@ -63,7 +63,7 @@ func TestPlansNoteWhatPlayersNeeded(t *testing.T) {
 	require.Zero(t, one[int](b, "SELECT count(*) FROM pool_hours WHERE hour < now() - interval '57 days 1 hour'"),
 		"older ones are forgotten")
 	for i := range 9 {
-		b.refusal(waits(request(string(rune('a'+i)), 8)))
+		_ = b.refusal(waits(request(string(rune('a'+i)), 8)))
 	}
 	b.scale()
 	require.Equal(t, 2, one[int](b, "SELECT used FROM pool_hours WHERE hour > now() - interval '1 hour'"))

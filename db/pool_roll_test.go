@@ -38,5 +38,5 @@ func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 
 	require.Equal(t, "draining", b.phaseOf(id))
 	require.Equal(t, []string{"draining", "draining"}, one[[]string](b, "SELECT array_agg(status) FROM instances"))
-	b.refusal(request("ann", 2))
+	_ = b.refusal(request("ann", 2))
 }

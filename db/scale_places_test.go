@@ -68,7 +68,7 @@ func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 		b.place(request(fmt.Sprint("p", i, "-0"), 8, partners(i)...)) // a server each
 	}
 	b.Exec("SELECT ops.drain($1)", ids[0])
-	b.refusal(waits(request("p2-0", 8, partners(2)...)))
+	_ = b.refusal(waits(request("p2-0", 8, partners(2)...)))
 	require.Zero(t, b.scale().StartedServers)
 	require.Equal(t, "1 live server, 1 of them with players; 0 starting; 1 draining; 1 party waiting. Used 1 + buffer 0 = 1: nothing to do", b.plan().Text)
 	b.Exec("UPDATE pools SET max_servers = 3")
@@ -112,7 +112,7 @@ func TestALostServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
 	b.Exec("UPDATE pools SET max_servers = 1")
-	b.refusal(waits(request("ann", 8)))
+	_ = b.refusal(waits(request("ann", 8)))
 	require.Equal(t, 1, b.scale().StartedServers)
 	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '4 seconds'")
 	require.Zero(t, b.scale().StartedServers, "it may be listed soon")

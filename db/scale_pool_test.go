@@ -66,11 +66,11 @@ func TestPlayersWhoWaitGetServers(t *testing.T) {
 	b := setup(t).withPool()
 	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	for i := range 20 {
-		b.refusal(waits(request(fmt.Sprint("p", i), 8)))
+		_ = b.refusal(waits(request(fmt.Sprint("p", i), 8)))
 	}
-	b.refusal(waits(request("p3", 8, "p4", "p5")))
-	b.refusal(waits(request("p4", 8, "p3", "p5")))
-	b.refusal(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
+	_ = b.refusal(waits(request("p3", 8, "p4", "p5")))
+	_ = b.refusal(waits(request("p4", 8, "p3", "p5")))
+	_ = b.refusal(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
 	require.Equal(t, provision.Scaled{PlannedPools: 1, StartedServers: 3}, b.scale())
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM deployments WHERE phase = 'wanted' AND origin = 'pool' AND netcode_key IS NULL AND next_at <= now()"))
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM events WHERE kind = 'deployment.wanted'"))
@@ -244,8 +244,8 @@ func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	b := setup(t).withPool()
 	b.AddServer("i1", 8)
 	b.Exec("UPDATE instances SET status = 'starting'")
-	b.refusal(request("ann", 8))
-	b.refusal(waits(request("ann", 8)))
+	_ = b.refusal(request("ann", 8))
+	_ = b.refusal(waits(request("ann", 8)))
 	regions, err := b.HostRegions(t.Context(), []string{"duel"})
 	require.NoError(t, err)
 	require.Zero(t, regions[0].FreeSeats)

@@ -89,7 +89,7 @@ func subs(n int) []string {
 
 // requireKind requires an error of a kind with a code.
 func requireKind(t require.TestingT, want fault.Kind, code string, err error) {
-	requireCode(t, want, code, err)
+	_ = requireCode(t, want, code, err)
 }
 
 // requireCode is requireKind, and returns the error.
