@@ -64,7 +64,7 @@ func TestProfilesAreAwaited(t *testing.T) {
 	}})
 	w := worldOf(t, options(d, Find(LoopScenarios, "match-life")))
 	require.NoError(t, w.applyDuels(t.Context()))
-	require.Equal(t, w.profiles, []string{w.profile})
+	require.Equal(t, []string{w.profile}, w.profiles)
 	require.Equal(t, 3, asked)
 }
 

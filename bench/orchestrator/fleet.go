@@ -34,11 +34,10 @@ func startFleet(job *bench.Job) *fleet {
 			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known
 		}
 		f.running.Go(func() error {
-			err := a.Run(ctx)
-			if ctx.Err() != nil { // stop has cut the connection
-				return nil
+			if err := a.Run(ctx); ctx.Err() == nil { // else stop has cut the connection
+				return errors.Join(errors.New("a simulated game server ended"), err)
 			}
-			return errors.Join(errors.New("a simulated game server ended"), err)
+			return nil
 		})
 	}
 	return f

@@ -70,10 +70,10 @@ type load struct {
 func (l *load) connect(ctx context.Context, clients int) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	err := bench.Concurrently(ctx, len(l.callers), Dialers, func(ctx context.Context, n int) (err error) {
+	err := bench.Concurrently(ctx, len(l.callers), Dialers, func(ctx context.Context, n int) error {
 		l.callers[n], l.matches[n] = make([]*lobby.Client, clients), make([]lastMatch, clients)
 		for i := range l.callers[n] {
-			if err = l.dial(ctx, n, i); err != nil {
+			if err := l.dial(ctx, n, i); err != nil {
 				return err
 			}
 		}
