@@ -31,7 +31,8 @@ func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
 // beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called
 // when it could not be renewed in time: others may own the profiles by then.
 func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
-	if err := l.renewOnce(ctx); err != nil {
+	// As a call of the database: its failure in an outage leaves what this worker knows valid.
+	if err := callDatabase(ctx, "renewing the lease of this worker", l.renewOnce); err != nil {
 		return err
 	}
 	go func() {

@@ -94,11 +94,13 @@ func TestWorkersTakeTheirSharesAtOnce(t *testing.T) {
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 }
 
-// flaky is a store of which the next reading of the owners fails when it is armed.
+// flaky is a store of which the next reading of the owners fails when it is armed, and the renewal of the lease after
+// it.
 type flaky struct {
 	*db.Store
 
-	armed atomic.Bool
+	armed, refusesRenewal atomic.Bool
+
 	loads atomic.Int64 // pages of the whole queue
 }
 
@@ -106,9 +108,17 @@ var errFlaky = errors.New("no answer")
 
 func (s *flaky) ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error) {
 	if s.armed.CompareAndSwap(true, false) {
+		s.refusesRenewal.Store(true)
 		return nil, errFlaky
 	}
 	return s.Store.ProfileOwners(ctx, universe)
+}
+
+func (s *flaky) RenewLoopWorker(ctx context.Context, w db.LoopWorker, lasts time.Duration) error {
+	if s.refusesRenewal.CompareAndSwap(true, false) {
+		return errFlaky
+	}
+	return s.Store.RenewLoopWorker(ctx, w, lasts)
 }
 
 func (s *flaky) CandidatesAfter(ctx context.Context, universe, after string) ([]db.Candidate, bool, error) {
@@ -128,12 +138,14 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	b.Eventually(1, "SELECT count(*) FROM profile_owners")
 	require.Eventually(t, func() bool { return s.loads.Load() == 1 }, 20*time.Second, 10*time.Millisecond)
 	s.armed.Store(true)
-	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 1 },
+	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 2 },
 		20*time.Second, 10*time.Millisecond)
 	b.ticket(1000, party("bo"), "duel")
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Contains(t, log.String(), "reading the owners of profiles failed after")
+	require.Contains(t, log.String(), "renewing the lease of this worker failed after")
 	require.Contains(t, log.String(), "why=database")
+	require.NotContains(t, log.String(), "why=panic")
 	require.Equal(t, int64(1), s.loads.Load(), "the queue is not read again")
 	require.InDelta(t, 1, metrictest.Sum(t, metrics, "director_loop_takeovers_total"), 0)
 }

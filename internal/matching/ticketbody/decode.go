@@ -88,7 +88,14 @@ func checkDetails(d *pb.TicketDetails) error {
 			if ms > MaxLatency {
 				return fmt.Errorf("the latency of region %q is over %d ms", region, MaxLatency)
 			}
+			if isUnstorable(region) {
+				return fmt.Errorf("the region %q has a zero byte", region)
+			}
 		}
+	}
+	// A ready check stores both as JSON: one ticket that Postgres refuses would fail each match that it is in.
+	if slices.ContainsFunc(d.GetProfiles(), isUnstorable) {
+		return errors.New("the name of a profile has a zero byte")
 	}
 	return nil
 }

@@ -140,12 +140,15 @@ func TestATicketOfOpenMatch(t *testing.T) {
 func TestInvalidExtensionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, details := range map[string]*pb.TicketDetails{
-		"nobody":      {Players: []*pb.Player{{Sub: ""}}},
-		"twice":       {Players: []*pb.Player{{Sub: "ada"}, {Sub: "ada"}}},
-		"a crowd":     {Players: make([]*pb.Player, ticketbody.MaxPlayers+1)},
-		"far away":    {Latencies: map[string]uint32{"eu": ticketbody.MaxLatency + 1}},
-		"insatiable":  {Profiles: make([]string, ticketbody.MaxProfiles+1)},
-		"unprintable": {Players: []*pb.Player{{Sub: "a\x00"}}},
+		"nobody":                     {Players: []*pb.Player{{Sub: ""}}},
+		"twice":                      {Players: []*pb.Player{{Sub: "ada"}, {Sub: "ada"}}},
+		"a crowd":                    {Players: make([]*pb.Player, ticketbody.MaxPlayers+1)},
+		"far away":                   {Latencies: map[string]uint32{"eu": ticketbody.MaxLatency + 1}},
+		"insatiable":                 {Profiles: make([]string, ticketbody.MaxProfiles+1)},
+		"unprintable":                {Players: []*pb.Player{{Sub: "a\x00"}}},
+		"no region":                  {Latencies: map[string]uint32{"a\x00": 20}},
+		"a claimed one of that kind": {ClaimedLatencies: map[string]uint32{"a\x00": 20}},
+		"no profile":                 {Profiles: []string{"duel\x00"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
