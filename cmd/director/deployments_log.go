@@ -89,6 +89,7 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 		return d.Deployment.Provider, provider.Ref(*d.Deployment.Ref), nil
 	}
 	// It has ended: its last event says what its server was.
+	// Of its detail, which docs/reference/events.md describes.
 	var end struct {
 		App      string        `json:"app"`
 		Version  string        `json:"version"`

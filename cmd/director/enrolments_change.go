@@ -91,6 +91,7 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 	// All of them before the first is revoked.
 	checkFirst(cmd, func(args []string) error {
 		for _, arg := range args {
+			// Both parts are needed: an enrolment's name is unique within its region alone.
 			if region, name, ok := strings.Cut(arg, "/"); !ok || region == "" || name == "" {
 				return cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
 			}
@@ -98,6 +99,7 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		// Each in a transaction of its own: a name that is unknown does not keep the others from being revoked.
 		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
 			// The check above has found the slash. A name has none, so that the first one separates.
 			region, name, _ := strings.Cut(arg, "/")

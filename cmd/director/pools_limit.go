@@ -26,10 +26,13 @@ func (p *program) poolsLimit() *cobra.Command {
 	starts := cmd.Flags().String("starts-per-hour", "",
 		"The most servers that may start within an hour; none: no limit")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		// The only row: the limits are those of the installation, of all regions and pools together.
 		now, err := opsview.PoolLimits.One(ctx, l.store.Pool(), opsview.Any{})
 		if err != nil {
 			return err
 		}
+		// What was read above may be old: of two operators who set different limits at the same moment, the later one
+		// brings the former limit of the other back.
 		// The function sets both limits, so that a flag that was not given passes the present one on.
 		if *servers != "" || *starts != "" {
 			if err := setLimit("servers", *servers, &now.MaxServers); err != nil {

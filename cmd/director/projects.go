@@ -43,6 +43,7 @@ func (p *program) projectsCreate() *cobra.Command {
 	id := cmd.Flags().String("id", "", "The id of the project. Not set: a new one")
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
 		// Projects are written by the director itself and not by a function of schema ops, which would know the login.
+		// The event names the login of the database: a command knows no other name of the operator.
 		actor, err := l.store.Login(ctx)
 		if err != nil {
 			return err

@@ -69,6 +69,7 @@ type source string
 // fromDefault says that nobody has set it: `dev` then fills in its own value.
 const fromDefault source = "default"
 
+// A flag is named as it is typed, and a variable as it is exported, so that a message says where to change the value.
 func fromFlag(name string) source { return source("flag --" + name) }
 func fromEnv(name string) source  { return source("environment " + name) }
 

@@ -135,6 +135,7 @@ func (p *program) valvesDelete() *cobra.Command {
 	}
 	yes, reason := addYes(cmd), addReason(cmd, "Why, for the event and other operators")
 	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		// cli.Exactly has refused an empty name, which as a filter selects every valve.
 		v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: args[0]})
 		if errors.Is(err, opsview.ErrNoRow) {
 			return fmt.Errorf("there is no valve %q; 'director valves list' lists them", args[0])

@@ -124,6 +124,7 @@ func (p *program) webhooksTest() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Of the wait alone: the event is written by now, and is delivered even if nobody waits for it any more.
 		ctx, cancel := context.WithTimeout(ctx, *timeout)
 		defer cancel()
 		if err := l.awaitDelivery(ctx, before, event); err != nil {

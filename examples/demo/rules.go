@@ -120,6 +120,8 @@ func seatsIn(raw []byte) (seats []verify.Seat, err error) {
 	return seats, nil
 }
 
+// ticketsIn reads tickets of a document of the history, with what the check of the demo's matches compares: the skill of
+// each player, and the latencies of the ticket.
 func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 	var rows []struct {
 		ID         string    `json:"id"`

@@ -66,6 +66,8 @@ func parseFlags(args []string) (c config, err error) {
 	return c, err
 }
 
+// runExample connects the friends, lets them meet and find a match, and plays on its game server if the room type has
+// one. It returns the first error; the connections of all of them end with it.
 func runExample(ctx context.Context, out io.Writer, args []string) error {
 	c, err := parseFlags(args)
 	if err != nil {

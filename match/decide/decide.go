@@ -44,7 +44,8 @@ func Decide(in Input) Output {
 	return out
 }
 
-// compareAges orders tickets, the oldest first.
+// compareAges orders tickets, the oldest first, and those of one moment by their ids: the order is total, so that the
+// input decides it.
 func compareAges(a, b *match.Ticket) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }

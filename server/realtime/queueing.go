@@ -76,6 +76,7 @@ func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 			all[name] = v
 		}
 	}
+	// The bound of the other faces, which count names and values alike.
 	if all.Bytes() > match.MaxAttributeBytes {
 		return nil, invalidTicket("attributes")
 	}

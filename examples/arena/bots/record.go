@@ -92,6 +92,8 @@ func (r *record) noteState(state *game.State) {
 	}
 }
 
+// errorKind names an error in the counts of a run: by the close code of the game's connection where there is one, else
+// by the kind that the SDK or this program gives it; "other" where it has none.
 func errorKind(err error) string {
 	// The close code first: an error with one is also errCutOff.
 	switch websocket.CloseStatus(err) {

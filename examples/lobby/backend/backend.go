@@ -38,6 +38,8 @@ func (b Backend) Token(ctx context.Context, project, key, player string) (token 
 	return minted.Token, err
 }
 
+// postJSON calls the control API with its internal token and fills in the answer. Errors: those of the connection, one
+// with the status and the body for each status from 300 on, and one for an answer that is not of the wanted form.
 func (b Backend) postJSON(ctx context.Context, path string, body, answer any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {

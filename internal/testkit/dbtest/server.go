@@ -42,6 +42,7 @@ func (s *server) createDatabase(t testing.TB, template string) string {
 	if err := s.runOrders(t.Context(), s.createStatement(name, template)); err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
+	// At the end of the test, when it is known how much room the tests beside it have left.
 	t.Cleanup(func() {
 		if !s.keepsDatabases() {
 			s.dropDatabase(t, name)
