@@ -211,6 +211,7 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if file == "" {
 		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
 	}
+	// Only one: a simulation and a replay decide by one profile.
 	source, err := declaration.One(file, p.stdin)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,8 @@ func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
 	return all, nil
 }
 
-// One reads one file; "-" is standard input. Errors: those of Sources, and one for a directory of several files.
+// One reads one file; "-" is standard input. A directory in which only one file is of the wanted kind, such as a mounted
+// ConfigMap, stands for that file. Errors: those of Sources, and one for a directory of several files.
 func One(path string, stdin io.Reader) (Source, error) {
 	all, err := Sources([]string{path}, stdin)
 	switch {
