@@ -44,8 +44,7 @@ func (a Act) Drain(ctx context.Context, instance string) (changed bool, err erro
 // Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and
 // was not drained, when an operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
-	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrain, instance)
-	return a.freed(changed, err)
+	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrain, instance))
 }
 
 // DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later;
@@ -56,8 +55,7 @@ func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, 
 
 // UndrainHost ends a drain of DrainHost. Errors: NotFound, Unavailable.
 func (a Act) UndrainHost(ctx context.Context, host, region string) (changed bool, err error) {
-	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
-	return a.freed(changed, err)
+	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region}))
 }
 
 // DrainLabel is DrainHost for the game servers with a label, given as key=value.
@@ -67,8 +65,7 @@ func (a Act) DrainLabel(ctx context.Context, label, region string) (changed bool
 
 // UndrainLabel ends a drain of DrainLabel. Errors: NotFound, Unavailable.
 func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
-	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
-	return a.freed(changed, err)
+	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region}))
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
@@ -85,9 +82,8 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 // server decides what becomes of a player who is connected. changed is false where the player left before. Errors:
 // Invalid, for a malformed id and for a reason that has not 1 to 500 characters; NotFound; Unavailable.
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
-	changed, err = callAct(ctx, a, (*query.Queries).OpsFreeSeat,
-		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
-	return a.freed(changed, err)
+	return a.freed(callAct(ctx, a, (*query.Queries).OpsFreeSeat,
+		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason}))
 }
 
 // freed wakes the players who wait for a seat after a change that made room: they ask at once, and not only when their

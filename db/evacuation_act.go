@@ -72,7 +72,6 @@ func (a Act) DrainRegion(ctx context.Context, region string) (changed bool, err 
 
 // UndrainRegion ends a drain of DrainRegion. Errors: Invalid, Unavailable.
 func (a Act) UndrainRegion(ctx context.Context, region string) (changed bool, err error) {
-	changed, err = callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region)
 	// Its game servers take players again, for whom some may wait.
-	return a.freed(changed, err)
+	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region))
 }

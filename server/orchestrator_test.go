@@ -306,7 +306,8 @@ func TestRivalisKeepsADrain(t *testing.T) {
 func TestRivalisOverTLS(t *testing.T) {
 	t.Parallel()
 	authority := certtest.New(t)
-	cert, key := authority.IssueFiles("director")
+	authority.Issue("director")
+	cert, key := authority.File("director.pem"), authority.File("director.key")
 	f := newFleet(t, 1, func(c *config) { c.TLSCert, c.TLSKey = cert, key })
 	transport := &http.Transport{DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: authority.Pool},
 		ForceAttemptHTTP2: true}

@@ -143,7 +143,8 @@ func TestMetrics(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	authority := certtest.New(t)
-	cert, key := authority.IssueFiles("director")
+	authority.Issue("director")
+	cert, key := authority.File("director.pem"), authority.File("director.key")
 	b := setup(t, func(c *config) { c.TLSCert, c.TLSKey = cert, key })
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool, ServerName: "director"}, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
 	res, err := client.Get("https://" + b.server.Addr().String() + "/healthz")

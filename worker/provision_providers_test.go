@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
@@ -104,16 +105,14 @@ func (w *works) until(p *provisioner, id uuid.UUID, phase string) {
 
 func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Provider) {
 	t.Helper()
-	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t)
-	for _, name := range []string{"server", "client"} {
-		require.NoError(t, authority.Issue(name))
-	}
+	authority := certtest.New(t)
+	authority.Issue("client")
 	f := agonestest.New(agonestest.Options{})
 	cfg := agones.Config{Namespace: "games", Cert: authority.File("client.pem"), Key: authority.File("client.key"),
 		CA: authority.File("ca.pem")}
 	allocator, kube := httptest.NewUnstartedServer(f.Allocator()), httptest.NewUnstartedServer(f.Kubernetes())
 	for s, clients := range map[*httptest.Server]bool{allocator: true, kube: false} {
-		s.TLS = must.Get(authority.Server("server", clients))(t)
+		s.TLS = authority.Server("server", clients)
 		s.StartTLS()
 		t.Cleanup(s.Close)
 	}

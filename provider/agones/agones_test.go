@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
@@ -20,20 +21,19 @@ const token = "kubernetes-test-token"
 type engine struct {
 	*agonestest.Fake
 
-	authority *agonestest.Authority
+	authority *certtest.Authority
 	cfg       agones.Config
 }
 
 func start(t *testing.T, opt agonestest.Options) engine {
 	t.Helper()
-	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t)
-	require.NoError(t, authority.Issue("server"))
-	require.NoError(t, authority.Issue("client"))
+	authority := certtest.New(t)
+	authority.Issue("client")
 	f := agonestest.New(opt)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte(token+"\n"), 0o600))
 	serve := func(h http.Handler, clients bool) string {
-		return providertest.Serve(t, h, must.Get(authority.Server("server", clients))(t))
+		return providertest.Serve(t, h, authority.Server("server", clients))
 	}
 	return engine{f, authority, agones.Config{
 		URL: serve(f.Allocator(), true), Namespace: "games",

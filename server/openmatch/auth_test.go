@@ -135,7 +135,7 @@ func TestCertificates(t *testing.T) {
 	var options openmatch.Options
 	b := setup(t, func(c *config) {
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.Issue("localhost")}, MinVersion: tls.VersionTLS12}
-		c.ClientCA, c.Tokens, c.ClientNames = a.File, []string{anyToken}, []string{"lobby.example",
+		c.ClientCA, c.Tokens, c.ClientNames = a.File("ca.pem"), []string{anyToken}, []string{"lobby.example",
 			"backend=director.example"}
 		c.FailureRate = rest.Rate{PerSecond: -1}
 		options = c.Options

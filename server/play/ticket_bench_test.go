@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/testkit/cputime"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -50,13 +50,13 @@ func BenchmarkCreateTicket(b *testing.B) {
 			b.SetParallelism(64)
 			b.ReportAllocs()
 			b.ResetTimer()
-			before := cpuTime(b)
+			before := cputime.ProcessTime(b)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					create()
 				}
 			})
-			b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/ticket")
+			b.ReportMetric(float64((cputime.ProcessTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/ticket")
 		})
 	}
 }
@@ -72,14 +72,6 @@ func benchTokens(login keytest.Login, n int) []string {
 			"game": map[string]any{"level": 7, "skill": 1500}})
 	}
 	return tokens
-}
-
-// cpuTime is what the process has used, without Postgres: beside other programs the time by the clock says little.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var use syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // benchEngine serves tickets of a profile from a database of its own, in which each player has a stored skill.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/certtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
-	"github.com/lattice-director/director/provider/agones/agonestest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -93,8 +93,8 @@ type natsListener struct {
 
 func securely(t *testing.T) natsListener {
 	t.Helper()
-	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t) // Rust's TLS takes no certificate that signs itself
-	require.NoError(t, authority.Issue("server"))
+	authority := certtest.New(t) // Rust's TLS takes no certificate that signs itself
+	authority.Issue("server")
 	ca := must.Get(os.ReadFile(authority.File("ca.pem")))(t)
 	return natsListener{"tls://", []string{"--tls-cert", authority.File("server.pem"), "--tls-key", authority.File("server.key")},
 		fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", ca), "31700-31749"}

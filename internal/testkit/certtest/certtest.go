@@ -21,12 +21,12 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// Authority signs certificates that are valid for an hour.
+// Authority signs certificates that are valid for an hour. It is not safe for concurrent use.
 type Authority struct {
-	Pool *x509.CertPool // has its certificate
-	File string         // so has this file
+	Pool *x509.CertPool // has its certificate, as the file ca.pem has
 
 	t    testing.TB
+	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
@@ -34,43 +34,53 @@ type Authority struct {
 // New makes an authority.
 func New(t testing.TB) *Authority {
 	t.Helper()
-	a := &Authority{Pool: x509.NewCertPool(), t: t, key: must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
-		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, a.key.Public(), a.key))(t)
+	a := &Authority{Pool: x509.NewCertPool(), t: t, dir: t.TempDir(),
+		key: must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
+	template := templateOf("authority")
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key))(t)
 	a.cert = must.Get(x509.ParseCertificate(der))(t)
 	a.Pool.AddCert(a.cert)
-	a.File = a.write("ca.pem", "CERTIFICATE", der)
+	a.write("ca.pem", "CERTIFICATE", der)
 	return a
 }
 
-// Issue makes a certificate for a name and this machine, with its key.
+// templateOf begins an hour ago: programs in Rust refuse a certificate that says nothing of its beginning.
+func templateOf(name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+}
+
+// Issue makes a certificate for a name and this machine, of servers and of clients. It is also in the files NAME.pem and
+// NAME.key, where it replaces an earlier one.
 func (a *Authority) Issue(name string) tls.Certificate {
 	a.t.Helper()
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
-	der := must.Get(x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2),
-		// Programs in Rust refuse a certificate that says nothing of its beginning.
-		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}, a.cert, key.Public(), a.key))(a.t)
+	template := templateOf(name)
+	template.DNSNames, template.IPAddresses = []string{name}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key))(a.t)
+	a.write(name+".pem", "CERTIFICATE", der)
+	a.write(name+".key", "EC PRIVATE KEY", must.Get(x509.MarshalECPrivateKey(key))(a.t))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// IssueFiles is Issue in two files.
-func (a *Authority) IssueFiles(name string) (cert, key string) {
+// File returns the path of a file that was written.
+func (a *Authority) File(name string) string { return filepath.Join(a.dir, name) }
+
+func (a *Authority) write(name, kind string, der []byte) {
 	a.t.Helper()
-	issued := a.Issue(name)
-	secret := must.Get(x509.MarshalPKCS8PrivateKey(issued.PrivateKey))(a.t)
-	return a.write(name+".pem", "CERTIFICATE", issued.Certificate[0]), a.write(name+".key", "PRIVATE KEY", secret)
+	require.NoError(a.t, os.WriteFile(a.File(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
-func (a *Authority) write(name, kind string, der []byte) (path string) {
-	a.t.Helper()
-	path = filepath.Join(a.t.TempDir(), name)
-	require.NoError(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-	return path
+// Server returns the configuration of a server with a certificate of its own. With clients, it serves only those that
+// show a certificate of this authority.
+func (a *Authority) Server(name string, clients bool) *tls.Config {
+	config := &tls.Config{Certificates: []tls.Certificate{a.Issue(name)}, MinVersion: tls.VersionTLS12}
+	if clients {
+		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.Pool
+	}
+	return config
 }
