@@ -34,3 +34,5 @@ func (s Set) Version(ctx context.Context, url string) (int64, error) {
 }
 func (s Set) Latest() int64 { return s.latestVersion() }
 func (s Set) Hash() string  { return s.hashFiles() }
+
+func BoundLocks(files fs.FS) fs.FS { return boundedFiles{files} }

@@ -25,7 +25,8 @@ import (
 // rows otherwise, since this server has not counted that far. Do it before replicas serve.
 //
 // The url must lead straight to Postgres: behind a transaction pooler the session lock protects nothing. A log of nil
-// is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives.
+// is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives. As long it
+// tries a migration whose tables somebody's transaction holds: each attempt blocks calls for less than a second.
 func Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 	applied, err := embedded.applyPending(ctx, url, log)
 	if err != nil {
@@ -47,25 +48,27 @@ func Redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 }
 
 func (s set) applyPending(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider, log *slog.Logger) ([]*goose.MigrationResult, error) {
+		return repeatLocked(ctx, log, func() ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+	})
 }
 
 func (s set) takeBack(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("migrations: cannot go down %d steps", steps)
 	}
-	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider, log *slog.Logger) ([]*goose.MigrationResult, error) {
 		// A target instead of a count: two operators who both ask for one step down take back one migration, not two.
 		target, err := versionBelow(ctx, p, steps)
 		if err != nil {
 			return nil, err
 		}
-		return p.DownTo(ctx, target)
+		return repeatLocked(ctx, log, func() ([]*goose.MigrationResult, error) { return p.DownTo(ctx, target) })
 	})
 }
 
 func (s set) redoNewest(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider, _ *slog.Logger) ([]*goose.MigrationResult, error) {
 		down, err := p.Down(ctx)
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			return nil, ErrNothingApplied
@@ -83,18 +86,19 @@ func (s set) redoNewest(ctx context.Context, url string, log *slog.Logger) ([]in
 
 // moveSchema runs one change under the session lock and reports what it did.
 func (s set) moveSchema(ctx context.Context, url string, log *slog.Logger,
-	change func(*goose.Provider) ([]*goose.MigrationResult, error),
+	change func(*goose.Provider, *slog.Logger) ([]*goose.MigrationResult, error),
 ) ([]int64, error) {
 	p, err := s.openProvider(ctx, url, locked)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
-	done, err := change(p)
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
+	done, err := change(p, log)
 	if partial := (*goose.PartialError)(nil); errors.As(err, &partial) {
 		done = append(done, partial.Applied...)
 	}
-	return logApplied(ctx, cmp.Or(log, slog.New(slog.DiscardHandler)), done), explainError(err)
+	return logApplied(ctx, log, done), explainError(err)
 }
 
 // logApplied logs one line for all migrations of a run, and one for each at debug level.

@@ -65,7 +65,7 @@ func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
 func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
 	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
 	if how == unlocked {
-		return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)
+		return goose.NewProvider(goose.DialectPostgres, db, boundedFiles(s), options...)
 	}
 	// The lock is polled, each second for five minutes, not waited for inside Postgres: a waiting statement holds a
 	// snapshot, and CREATE INDEX CONCURRENTLY in the migration it waits for would wait for that snapshot in turn.
@@ -74,7 +74,7 @@ func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
 		return nil, err
 	}
 	options = append(options, goose.WithSessionLocker(locker))
-	return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)
+	return goose.NewProvider(goose.DialectPostgres, db, boundedFiles(s), options...)
 }
 
 func explainError(err error) error {
