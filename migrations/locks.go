@@ -12,8 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
-
-	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // lockPatience is how long one run tries to get the locks of a migration, as long as it waits for another run.
@@ -69,7 +67,9 @@ func repeatLocked(ctx context.Context, log *slog.Logger, move func() ([]*goose.M
 		done = append(done, partial.Applied...)
 		log.LogAttrs(ctx, slog.LevelInfo, "a migration gives way to a transaction that holds its tables, and is tried again",
 			slog.String("file", path.Base(partial.Failed.Source.Path)), slog.Duration("pause", pause), slog.Any("error", partial.Err))
-		if !wait.For(ctx, pause) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return done, ctx.Err()
 		}
 		pause = min(2*pause, 5*time.Second)
