@@ -106,19 +106,19 @@ func presenceMessage(p db.PlayerPresence) map[string]any {
 	return map[string]any{"player": p.Player, "online": p.IsOnline, "rooms": rooms}
 }
 
-// watchPlayers reports false if too many players of the project are watched.
+// watchPlayers lets a connection watch players, sorted, in place of those that it watched. It reports false, and changes
+// nothing, if too many players of the project would be watched.
 func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.PlayerPresence) bool {
-	l.forgetConn(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.countWatched(c, players) > maxWatched {
+		return false
+	}
+	l.forgetLocked(c)
 	name := projectName{c.region, c.project}
 	w := l.byProject[name]
 	if w == nil {
 		w = &watchedPlayers{projectName: name, watchersByPlayer: map[string]map[*conn]bool{}}
-	}
-	// Not yet in byProject if it is new: a list that is refused leaves nothing behind.
-	if len(w.watchersByPlayer)+len(players) > maxWatched {
-		return false
 	}
 	l.byProject[name], l.friendsByConn[c] = w, &friendList{watchedPlayers: w, friendNames: players, toldPresence: told}
 	for _, player := range players {
@@ -131,10 +131,40 @@ func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.P
 	return true
 }
 
+// countWatched returns how many players of the project are watched once the connection watches these. A player whom
+// several connections watch counts once: it is read once.
+func (l *presences) countWatched(c *conn, players []string) int {
+	w := l.byProject[projectName{c.region, c.project}]
+	if w == nil {
+		return len(players)
+	}
+	count := len(w.watchersByPlayer)
+	for _, player := range players {
+		if w.watchersByPlayer[player] == nil {
+			count++
+		}
+	}
+	former := l.friendsByConn[c]
+	if former == nil {
+		return count
+	}
+	for _, player := range former.friendNames {
+		_, stays := slices.BinarySearch(players, player)
+		if isLast := len(w.watchersByPlayer[player]) == 1; isLast && !stays {
+			count--
+		}
+	}
+	return count
+}
+
 // forgetConn ends what a connection watches.
 func (l *presences) forgetConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forgetLocked(c)
+}
+
+func (l *presences) forgetLocked(c *conn) {
 	list := l.friendsByConn[c]
 	if list == nil {
 		return

@@ -63,13 +63,12 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 		found := search.SelectRooms(rooms)
 		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, EventType: "room.list"}
 		if subscribe {
-			// Before the answer, since addWatcher cannot refuse any more. A client that comes in between may put the
-			// searches one above their bound.
-			if err := c.server.roomLists.checkWatch(list, search); err != nil {
+			watched, err := c.server.roomLists.addWatcher(c, list, search, found)
+			if err != nil {
 				return sendable{}, err
 			}
 			// After the answer is queued, so that no change of the list arrives before the list.
-			a.AfterQueued = func() { c.server.roomLists.addWatcher(c, list, search, found) }
+			a.AfterQueued = func() { c.server.roomLists.startWatcher(c, watched, found) }
 		}
 		return a, nil
 	}, nil

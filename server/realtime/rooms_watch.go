@@ -53,7 +53,7 @@ type watchedSearch struct {
 	list          *roomList
 	search        lobby.Search
 	knownRooms    []lobby.Listed
-	watchingConns map[*conn]bool
+	watchingConns map[*conn]bool // false: what changes waits until the rooms that were found are queued
 }
 
 func newRoomLists(s *Server) *roomLists {
@@ -69,6 +69,10 @@ func (l *roomLists) readList(ctx context.Context, name listName) ([]lobby.Listed
 func (l *roomLists) listNamed(name listName) *roomList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.listLocked(name)
+}
+
+func (l *roomLists) listLocked(name listName) *roomList {
 	now := time.Now()
 	found := l.byName[name]
 	if found == nil {
@@ -114,42 +118,61 @@ func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Durati
 	return rooms, nil
 }
 
-// checkWatch returns why a connection may not watch a search, or nil.
-func (l *roomLists) checkWatch(name listName, search lobby.Search) error {
-	list := l.listNamed(name)
+// addWatcher lets a connection watch a search, which found these rooms, in place of what it watched before. It is sent
+// nothing until startWatcher. Errors: too many searches are watched; nothing has changed then.
+func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search,
+	found []lobby.Listed) (*watchedSearch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	list := l.listLocked(name)
 	// The second is a list beyond maxLists.
-	if list.searchesByKey[search.Key] == nil && len(list.searchesByKey) >= maxSearches || l.byName[name] != list {
-		return &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched", RetryAfter: listKept}
+	if list.searchesByKey[search.Key] == nil && l.searchesBeside(c, list) >= maxSearches || l.byName[name] != list {
+		return nil, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched",
+			RetryAfter: listKept}
 	}
-	return nil
-}
-
-// addWatcher lets a connection watch a search, of which it was sent the rooms that were found. What it watched before,
-// it watches no more.
-func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search, found []lobby.Listed) {
-	l.forgetConn(c)
-	list := l.listNamed(name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.forgetLocked(c)
 	w := list.searchesByKey[search.Key]
 	if w == nil {
 		w = &watchedSearch{list: list, search: search, knownRooms: found, watchingConns: map[*conn]bool{}}
 		list.searchesByKey[search.Key] = w
 	}
-	// The others that watch it may have been sent a newer list than this connection: from here on all know the same.
-	if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
+	w.watchingConns[c], l.searchByConn[c] = false, w
+	list.followLoop.start(l.server, func(ctx context.Context) { l.followList(ctx, list) })
+	return w, nil
+}
+
+// searchesBeside returns how many searches of a list are watched, without one that only this connection watches.
+func (l *roomLists) searchesBeside(c *conn, list *roomList) int {
+	count := len(list.searchesByKey)
+	if w := l.searchByConn[c]; w != nil && w.list == list && len(w.watchingConns) == 1 {
+		count--
+	}
+	return count
+}
+
+// startWatcher sends a connection, which has been sent the rooms that were found, what changes from then on.
+func (l *roomLists) startWatcher(c *conn, w *watchedSearch, found []lobby.Listed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// It has ended the subscription, or watches another search by now.
+	if l.searchByConn[c] != w {
+		return
+	}
+	// Others that watch it may have been sent a newer list than this connection: from here on all know the same.
+	if frame := listChange(w.list.name.roomType, found, w.knownRooms); frame != nil {
 		c.Push(delivery.PushEvent, "", frame)
 	}
-	w.watchingConns[c], l.searchByConn[c] = true, w
-	list.followLoop.start(l.server, func(ctx context.Context) { l.followList(ctx, list) })
+	w.watchingConns[c] = true
 }
 
 // forgetConn ends what a connection watches.
 func (l *roomLists) forgetConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forgetLocked(c)
+}
+
+func (l *roomLists) forgetLocked(c *conn) {
 	w := l.searchByConn[c]
 	if w == nil {
 		return
@@ -202,7 +225,10 @@ func (l *roomLists) sendChanges(w *watchedSearch, found []lobby.Listed) {
 	if frame == nil {
 		return
 	}
-	for c := range w.watchingConns {
+	for c, hasStarted := range w.watchingConns {
+		if !hasStarted {
+			continue
+		}
 		c.Push(delivery.PushEvent, "", frame)
 	}
 }
