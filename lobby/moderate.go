@@ -97,10 +97,16 @@ func (t *Types) CloseRoom() Action {
 	})
 }
 
+// MaxAnnouncement bounds the data of [Types.AnnounceMessage], in bytes.
+const MaxAnnouncement = 8 << 10
+
 // AnnounceMessage returns the action by which a backend sends the members of a room a message, which comes from the
-// room itself. Errors: code invalid, [ErrTooLarge].
+// room itself. Errors: code invalid.
 func (t *Types) AnnounceMessage(kind string, data json.RawMessage) Action {
 	checked, invalid := Message{Type: kind, Data: data}.checkForm()
+	if len(data) > MaxAnnouncement {
+		invalid = Invalid("data", "must have at most %d bytes", MaxAnnouncement)
+	}
 	return moderatingAction(func(r *Room) error {
 		if invalid == nil {
 			r.TellMembers(checked.Type, checked.Data)

@@ -48,6 +48,7 @@ func TestABackendModerates(t *testing.T) {
 	say.SentAt = now.Add(time.Minute)
 	h.must(h.HandleMessage(say))
 	h.news()
+	requireCode(t, "invalid", h.do(h.AnnounceMessage("news", []byte(`"`+strings.Repeat("x", MaxAnnouncement)+`"`))))
 	h.must(h.AnnounceMessage("news", json.RawMessage(`{"text":"maintenance"}`)))
 	entries, _ := h.news()
 	require.JSONEq(t, `[{"k":"message","t":"news","d":{"text":"maintenance"}}]`, entries)

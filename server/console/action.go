@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,12 @@ type field struct {
 	Name, Label, Value, Help string
 	Number, Hidden           bool
 }
+
+// maxFieldLength is how many characters a field takes. The form holds a browser to it, and checkFields everybody else.
+const maxFieldLength = 200
+
+// MaxLength is maxFieldLength, for the form.
+func (field) MaxLength() int { return maxFieldLength }
 
 // deed is who does something, and why.
 type deed struct {
@@ -106,7 +113,7 @@ func (c *Console) performAction(g *gin.Context, a action) {
 		return
 	}
 	d := readDeed(g, asked.Fields)
-	problem := checkReason(d.Reason, asked.RequiresReason)
+	problem := cmp.Or(checkReason(d.Reason, asked.RequiresReason), checkFields(asked.Fields, d.Values))
 	done := ""
 	if problem == "" {
 		done, err = a.do(ctx, c.options.Store, q, d)
@@ -154,6 +161,16 @@ func checkReason(reason string, required bool) string {
 		return fmt.Sprintf("The reason must have at most %d characters.", db.MaxReason)
 	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
 		return "The reason must have no control characters."
+	}
+	return ""
+}
+
+// checkFields returns which field is too long, or "".
+func checkFields(asked []field, values map[string]string) string {
+	for _, f := range asked {
+		if utf8.RuneCountInString(values[f.Name]) > maxFieldLength {
+			return fmt.Sprintf("%s: at most %d characters.", f.Label, maxFieldLength)
+		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,11 @@ func TestARoomIsModeratedInTheConsole(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.act("/lobby/pardon"+player).Status)
 	require.NotContains(t, w.get("/lobby"+room).Body, "<h2>Muted</h2>")
 	require.Equal(t, http.StatusUnprocessableEntity, w.act("/lobby/message"+room).Status)
-	require.Equal(t, http.StatusSeeOther, w.act("/lobby/message"+room, "text", "five minutes").Status)
+	long := w.act("/lobby/message"+room, "text", strings.Repeat("ä", maxFieldLength+1))
+	require.Equal(t, http.StatusUnprocessableEntity, long.Status)
+	require.Contains(t, long.Body, "Message: at most 200 characters.")
+	require.Empty(t, b.actors("lobby.messaged"))
+	require.Equal(t, http.StatusSeeOther, w.act("/lobby/message"+room, "text", strings.Repeat("ä", maxFieldLength)).Status)
 	require.Equal(t, http.StatusSeeOther, w.act("/lobby/ban"+player, "reason", "insults").Status)
 	w.contains("/lobby"+room, "<h2>Banned</h2>", "insults", "the room ends", "1 of 16")
 	w.act("/lobby/kick" + player)

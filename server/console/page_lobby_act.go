@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -84,7 +85,7 @@ var roomDeeds = []roomDeed{
 		path: "/lobby/message", title: "Send a message to the room ", button: "Send", noReason: true,
 		outcome: " has the message.",
 		effects: []string{"The members receive it as what the room says, without a sender. An event has your name, and not the text."},
-		fields:  []field{{Name: "text", Label: "Message"}},
+		fields:  []field{{Name: "text", Label: "Message", Help: fmt.Sprintf("At most %d characters.", maxFieldLength)}},
 		do: func(ctx context.Context, in db.RoomAct, _ string, d deed) error {
 			if d.Values["text"] == "" {
 				return fault.New(fault.Invalid, "invalid", "Write what the room says.")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -166,8 +167,6 @@ type roomMessage struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-const maxAnnouncement = 8 << 10 // bytes of data
-
 func (r *roomMessage) name() roomName { return roomName{r.Project, r.Room} }
 
 // Validate implements rest.Validator.
@@ -179,7 +178,7 @@ func (r *roomMessage) Validate(c *rest.Check) {
 func checkMessage(c *rest.Check, kind string, data json.RawMessage) {
 	c.Len("type", kind, 1, 128)
 	c.That(!strings.ContainsFunc(kind, unicode.IsControl), "type", "must not have control characters")
-	c.That(len(data) <= maxAnnouncement, "data", "must have at most 8192 bytes")
+	c.That(len(data) <= lobby.MaxAnnouncement, "data", fmt.Sprintf("must have at most %d bytes", lobby.MaxAnnouncement))
 }
 
 func (f lobbyFace) announceInRoom(ctx context.Context, in rest.In[roomMessage]) (doneAnswer, error) {
