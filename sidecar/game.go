@@ -279,13 +279,22 @@ func (g *game) setDraining(ctx context.Context, drain bool) error {
 	if err := server.Drain(ctx, drain); err != nil {
 		return err
 	}
-	// enterState ignores it where a shutdown has begun meanwhile.
 	state := StateReady
 	if drain {
 		state = StateDraining
 	}
-	g.enterState(state, nil)
+	g.enterDraining(server, state)
 	return nil
+}
+
+// enterDraining changes between StateReady and StateDraining, unless the registration of the server has ended meanwhile,
+// or a shutdown has begun: an unhealthy game server would otherwise count as registered, and never register again.
+func (g *game) enterDraining(server *sdk.GameServer, state State) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.server == server && (g.state == StateReady || g.state == StateDraining) {
+		g.enterStateLocked(state, nil)
+	}
 }
 
 // beginShutdown lets the players leave within the grace period, deregisters, and ends the sidecar. It returns at once.

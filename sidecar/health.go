@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/lattice-director/director/sdk"
 )
 
 // watchHealth ends the registration of a game server that has said nothing for too long: a sidecar would otherwise send
@@ -28,16 +30,11 @@ func (g *game) watchHealth() {
 }
 
 func (g *game) judgeHealth() {
-	silent := g.silentFor()
-	g.mu.Lock()
-	server, state := g.server, g.state
-	g.mu.Unlock()
-	// A server that stops has no need to say anything: its grace bounds it.
-	if server == nil || silent < g.options.HealthWithin || state != StateReady && state != StateDraining {
+	// Before the registration ends, so that its end is not taken for that of the game server.
+	server, silent := g.enterUnhealthy()
+	if server == nil {
 		return
 	}
-	// Before the registration ends, so that its end is not taken for that of the game server.
-	g.enterState(StateUnhealthy, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	g.log.LogAttrs(ctx, slog.LevelError, "the game server says nothing any more: its registration ends",
@@ -46,4 +43,18 @@ func (g *game) judgeHealth() {
 		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server is frozen",
 			slog.Any("error", err))
 	}
+}
+
+// enterUnhealthy returns the server that becomes unhealthy now, and for how long it has been silent; nil: it is not.
+func (g *game) enterUnhealthy() (server *sdk.GameServer, silent time.Duration) {
+	// In one step: a process that registers between the look and the change would be unhealthy with a registration.
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	silent = g.silentFor()
+	// A server that stops has no need to say anything: its grace bounds it.
+	if silent < g.options.HealthWithin || g.state != StateReady && g.state != StateDraining || g.server == nil {
+		return nil, silent
+	}
+	g.enterStateLocked(StateUnhealthy, nil)
+	return g.server, silent
 }

@@ -143,9 +143,8 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 	"ready": func(c *lineConn, ctx context.Context, argument string) (any, error) {
 		var a announcement
 		if argument != "" {
-			if err := json.Unmarshal([]byte(argument), &a); err != nil {
-				return nil, refusedArgument("ready",
-					"is a JSON object with instance_id, endpoint, region, modes, capacity and more, or nothing")
+			if err := parseAnnouncement(argument, &a); err != nil {
+				return nil, err
 			}
 		}
 		return c.game.becomeReady(ctx, &a)
@@ -198,6 +197,16 @@ const commandNames = "admit, drain, end, health, leave, load, players, ready, se
 func refusedArgument(name, detail string) error {
 	return &rest.Problem{Status: http.StatusBadRequest, Code: "invalid",
 		Detail: "The argument of " + name + " " + detail + "."}
+}
+
+// parseAnnouncement reads what POST /ready reads, by the same rules: a name that is probably misspelt is refused.
+func parseAnnouncement(text string, a *announcement) error {
+	err := rest.ParseBody([]byte(text), a)
+	if p, is := errors.AsType[*rest.Problem](err); is && len(p.Errors) == 0 {
+		return refusedArgument("ready",
+			"is a JSON object with instance_id, endpoint, region, modes, capacity and more, or nothing")
+	}
+	return err
 }
 
 func (c *lineConn) runCommand(name, argument string) (any, error) {

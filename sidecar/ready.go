@@ -230,7 +230,7 @@ func (g *game) takeServer(server *sdk.GameServer, o sdk.ServerOptions, bootID st
 		return false
 	}
 	g.options.Server, g.bootID = o, bootID
-	g.server, g.isUnwanted = server, false
+	g.server, g.openSessions, g.isUnwanted = server, nil, false
 	g.enterStateLocked(StateReady, nil)
 	return true
 }
@@ -246,11 +246,11 @@ func (g *game) followServer(server *sdk.GameServer) {
 				sessions = nil
 				continue
 			}
-			g.setSessions(list)
+			g.setSessions(server, list)
 		case <-unwanted:
 			// Closed once; a closed channel would be ready again and again.
 			unwanted = nil
-			g.beUnwanted()
+			g.beUnwanted(server)
 		case <-server.Done():
 			g.forgetServer(server)
 			return
@@ -258,17 +258,25 @@ func (g *game) followServer(server *sdk.GameServer) {
 	}
 }
 
-func (g *game) setSessions(list []sdk.SessionRoster) {
+// setSessions publishes the sessions of a server, unless it is that of a former process by now.
+func (g *game) setSessions(server *sdk.GameServer, list []sdk.SessionRoster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.server != server {
+		return
+	}
 	g.openSessions = list
 	// Under the lock, so that a listener gets the lists in their order.
 	g.events.publishEvent("sessions", sessionList{g.rosterLocked()})
 }
 
-func (g *game) beUnwanted() {
+func (g *game) beUnwanted(server *sdk.GameServer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// As in setSessions: the process that replaced it may be wanted.
+	if g.server != server {
+		return
+	}
 	g.isUnwanted = true
 	g.events.publishEvent("status", g.statusLocked())
 }

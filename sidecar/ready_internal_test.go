@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -17,14 +18,7 @@ import (
 // never ended.
 func TestAShutdownWinsOverWhatComesLate(t *testing.T) {
 	t.Parallel()
-	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
-	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"},
-		HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
-	t.Cleanup(client.Close)
-	g := newGame(Options{Client: client, Log: slog.New(slog.DiscardHandler), Server: sdk.ServerOptions{
-		InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4}})
-	must.Get(g.becomeReady(t.Context(), &announcement{}))(t)
-
+	g := readyGame(t)
 	g.beginShutdown(time.Second)
 	require.Error(t, g.replaceProcess(t.Context(), g.lastAnnounced().server, "another"))
 	for _, late := range []State{StateStarting, StateReady, StateDraining, StateUnhealthy} {
@@ -36,4 +30,43 @@ func TestAShutdownWinsOverWhatComesLate(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the sidecar does not end")
 	}
+}
+
+// readyGame returns a registered game server.
+func readyGame(t *testing.T) *game {
+	t.Helper()
+	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"},
+		HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
+	t.Cleanup(client.Close)
+	g := newGame(Options{Client: client, Log: slog.New(slog.DiscardHandler), Server: sdk.ServerOptions{
+		InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4}})
+	must.Get(g.becomeReady(t.Context(), &announcement{}))(t)
+	return g
+}
+
+// Pins a drain whose answer comes when the game server is unhealthy already: it counted as registered, and what it
+// announced then changed nothing.
+func TestADrainDoesNotMakeAnUnhealthyServerReady(t *testing.T) {
+	t.Parallel()
+	g := readyGame(t)
+	former := must.Get(g.registeredServer())(t)
+	t.Cleanup(func() {
+		g.beginShutdown(0)
+		<-g.finalStateReached
+		_ = former.Close(context.Background())
+	})
+	g.enterState(StateUnhealthy, nil)
+	for _, drain := range []bool{true, false} {
+		require.NoError(t, g.setDraining(t.Context(), drain))
+		require.Equal(t, StateUnhealthy, g.currentStatus().State)
+	}
+	must.Get(g.becomeReady(t.Context(), &announcement{}))(t)
+	require.NotSame(t, former, must.Get(g.registeredServer())(t), "it registers again")
+	g.beUnwanted(former)
+	g.setSessions(former, []sdk.SessionRoster{{}})
+	g.enterDraining(former, StateDraining)
+	require.Equal(t, []any{StateReady, false, 0},
+		[]any{g.currentStatus().State, g.currentStatus().Unwanted, g.currentStatus().Sessions},
+		"what is said of the former registration")
 }

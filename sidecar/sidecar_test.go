@@ -96,6 +96,9 @@ func TestAGameServerInLines(t *testing.T) {
 	}
 	require.Contains(t, ask("nonsense"), `error {"code":"unknown_command","detail":"The commands are admit, `)
 	require.Contains(t, ask("ready {"), `error {"code":"invalid"`)
+	require.Contains(t, ask(`ready {"capasity":2}`), `error {"code":"invalid_request"`)
+	require.Contains(t, ask(`ready {"capasity":2}`), `"field":"capasity"`)
+	require.Equal(t, "starting", r.must("GET", "/status", nil)["state"])
 	require.Equal(t, "ok", ask("watch"))
 	require.Contains(t, ask(`ready {"labels":{"map":"dust"}}`), `ok {"state":"ready"`)
 	require.Equal(t, "ok", ask("health"))

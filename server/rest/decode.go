@@ -24,18 +24,19 @@ type OptionalBody interface {
 // error is a *Problem with a 4xx status.
 func decodeBody(r *http.Request, into any) error {
 	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
-		return parseBody(body.Bytes(), into)
+		return ParseBody(body.Bytes(), into)
 	}
 	body, err := readBody(r, checkMedia)
 	if err != nil {
 		return err
 	}
 	defer bodyBuffers.Put(body)
-	return parseBody(body.Bytes(), into)
+	return ParseBody(body.Bytes(), into)
 }
 
-// parseBody is [decodeBody] for a body that was read.
-func parseBody(body []byte, into any) error {
+// ParseBody reads a body, or any text that is to be as one, into the struct that into points to, by the rules of
+// decodeBody. Every error is a *Problem with a 4xx status.
+func ParseBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return notJSON("the body is not valid UTF-8")
 	}
