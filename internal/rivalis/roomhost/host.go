@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,7 +52,9 @@ type Options struct {
 // Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with
 // [New], and Run it once.
 type Host struct {
-	options          Options
+	options Options
+
+	mu               sync.Mutex
 	refusedProcesses map[string]bool // processes that cannot be registered; each is logged once
 }
 
@@ -110,17 +113,18 @@ func (h *Host) runOnce(ctx context.Context, beat bool) error {
 // registerAll updates the registrations of processes.
 func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat bool) error {
 	limits := map[string]int{}
-	calls, callsCtx := errgroup.WithContext(ctx)
+	// No call ends the others by its error: their leases would run out for a trouble that is not theirs.
+	var calls errgroup.Group
 	calls.SetLimit(maxConcurrent)
 	for _, p := range processes {
 		r, ok := registrationOf(p, h.options.Region)
 		switch {
 		case p.IsReplaced || !ok:
-			h.logOnce(ctx, p)
+			h.logOnce(ctx, p, "")
 		// Neither registered nor renewed: the lease of an agent that does not answer runs out.
 		case p.IsSilent:
 		case mustRegister(p, r):
-			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
+			calls.Go(func() error { return h.registerOne(ctx, p, r) })
 		default:
 			// Here the process and its instance both have a limit, or neither: mustRegister has compared that.
 			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
@@ -128,7 +132,7 @@ func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat
 			}
 			// Renewals are writes: runs that a notification starts make none, however many come.
 			if beat || mustChangeDrain(p) {
-				calls.Go(func() error { return h.renewLease(callsCtx, p, r) })
+				calls.Go(func() error { return h.renewLease(ctx, p, r) })
 			}
 		}
 	}
@@ -149,7 +153,18 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &done.Incarnation},
 			true)
 	}
+	if refused, is := refusalOf(err); is {
+		h.logOnce(ctx, p, refused.Code)
+		return nil // as for one that cannot host sessions: it concerns this process only
+	}
 	return err
+}
+
+// refusalOf returns the error of a call that the database has decided about, and not one that it may decide otherwise as
+// soon as it can be reached.
+func refusalOf(err error) (*fault.Error, bool) {
+	refused, is := errors.AsType[*fault.Error](err)
+	return refused, is && refused.Kind != fault.Unavailable
 }
 
 // renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain
@@ -160,16 +175,17 @@ func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registrati
 	if err == nil && mustChangeDrain(p) {
 		_, err = h.options.Store.SetDrain(ctx, ref, p.Draining)
 	}
-	var refused *fault.Error
-	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
+	if _, is := refusalOf(err); is {
 		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
 	}
 	return err
 }
 
-// logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that
-// text.
-func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
+// logOnce logs once that a process cannot be registered; refusal is the code of the registration's error, if that was
+// the reason. It does not log the process id, because the agent chose that text.
+func (h *Host) logOnce(ctx context.Context, p db.HostProcess, refusal string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.refusedProcesses) > 1000 {
 		// Agents choose the ids: forgetting them bounds the memory, and costs some more lines of the log.
 		clear(h.refusedProcesses)
@@ -178,7 +194,8 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 		h.refusedProcesses[p.ProcessUID] = true
 		h.options.Log.LogAttrs(ctx, slog.LevelWarn,
 			"the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
-				"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
+				"no connections, its id is another game server's, or its registration was refused",
+			slog.Bool("taken", p.IsReplaced), slog.String("refusal", refusal))
 	}
 }
 
@@ -196,11 +213,10 @@ func (h *Host) settleRooms(ctx context.Context, replica uuid.UUID, processes []s
 func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes []string) error {
 	rooms, err := h.options.Store.OrphanedRooms(ctx, h.options.Region, replica, processes)
 	for _, id := range rooms {
-		var refused *fault.Error
+		err := h.options.Destroy(ctx, id)
 		// A refusal, of a room that is gone or an agent that is busy, concerns this room only: if the room still exists, the
 		// next run lists it again. Without the database the others would fail as well.
-		if err := h.options.Destroy(ctx, id); err != nil &&
-			!(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
+		if _, isRefused := refusalOf(err); err != nil && !isRefused {
 			return err
 		}
 	}

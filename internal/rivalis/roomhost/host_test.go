@@ -1,6 +1,7 @@
 package roomhost_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -54,6 +55,35 @@ func TestASessionIsARoomOfItsID(t *testing.T) {
 	require.Equal(t, j.Content.EndpointURL, found.Endpoint)
 	b.Eventually(1, "SELECT count(*) FROM sessions WHERE id::text = $1 AND room_at IS NOT NULL", id)
 	require.Equal(t, id, sessionOf(b.place("bob", "duel")), "a second player joins the room")
+}
+
+// refusing refuses to register a process.
+type refusing struct {
+	*db.Store
+
+	processUID string
+}
+
+func (s refusing) Register(ctx context.Context, r db.Registration) (db.Registered, error) {
+	if r.InstanceID == s.processUID {
+		return db.Registered{}, fault.New(fault.Conflict, "refused", "it may not register")
+	}
+	return s.Store.Register(ctx, r)
+}
+
+// Pins a process whose registration is refused, and for which no other process of the replica was renewed or had its
+// rooms settled.
+func TestAProcessThatIsRefusedConcernsNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.runOn(refusing{b.Store, b.join(b.agent(b.replica, 1)).Content.ProcessUID}, b.replica)
+	j := b.join(b.agent(b.replica, 2))
+	ann := b.place("ann", "duel")
+	require.Equal(t, j.Content.EndpointURL, ann.Endpoint)
+	b.created(sessionOf(ann))
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE id::text = $1 AND room_at IS NOT NULL", sessionOf(ann))
+	at := storetest.Values[time.Time](b.DB, "SELECT heartbeat_at FROM instance_leases WHERE instance_id = $1", j.Content.ProcessUID)[0]
+	b.Eventually(1, "SELECT count(*) FROM instance_leases WHERE instance_id = $1 AND heartbeat_at > $2", j.Content.ProcessUID, at)
 }
 
 func TestResolveWaitsForTheRoom(t *testing.T) {

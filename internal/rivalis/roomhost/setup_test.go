@@ -50,10 +50,12 @@ func (b *bundle) begin() uuid.UUID {
 }
 
 // run runs the host of a replica until the test ends or stop is called.
-func (b *bundle) run(replica uuid.UUID) (stop func()) {
+func (b *bundle) run(replica uuid.UUID) (stop func()) { return b.runOn(b.Store, replica) }
+
+func (b *bundle) runOn(store roomhost.Store, replica uuid.UUID) (stop func()) {
 	b.t.Helper()
 	h := roomhost.New(roomhost.Options{
-		Store: b.Store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: func(_ context.Context, room string) error {
+		Store: store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: func(_ context.Context, room string) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.destroyed = append(b.destroyed, room)
