@@ -108,6 +108,9 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
+// statusCancelled is the status of gRPC's CANCELLED in the allocator's gateway; older gateways have 408 for it.
+const statusCancelled = 499
+
 // Deploy implements provider.Provider. App is a fleet; Version must be empty, because each version is a fleet of its
 // own.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
@@ -133,9 +136,10 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		return provider.Observation{}, answerError(provider.Capacity, "deploy", a, secrets)
 	case a.Status == http.StatusConflict: // others took the server that was chosen
 		return provider.Observation{}, answerError(provider.Transient, "deploy", a, secrets)
-	case a.Status >= 400 && a.Status < 500:
+	case a.Status >= 400 && a.Status < 500 && a.Status != http.StatusRequestTimeout && a.Status != statusCancelled:
 		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
-	// With a status of 500 and more a server may be allocated although the allocator failed afterwards.
+	// With a status of 500 and more, or when the allocator gave up on its way, such as at its end, a server may be
+	// allocated all the same.
 	default:
 		return provider.Observation{}, answerError(provider.Ambiguous, "deploy", a, secrets)
 	}

@@ -87,7 +87,7 @@ func TestAllocationErrors(t *testing.T) {
 	e := start(t, agonestest.Options{Fleets: map[string]int{"arena": 1}})
 	p := open(t, e.cfg)
 	for fault, kind := range map[agonestest.Fault]provider.Kind{
-		agonestest.Contention: provider.Transient, agonestest.Fail500: provider.Ambiguous, agonestest.Page404: provider.Permanent,
+		agonestest.Contention: provider.Transient, agonestest.Cancelled: provider.Ambiguous, agonestest.Fail500: provider.Ambiguous, agonestest.Page404: provider.Permanent,
 	} {
 		e.Next("allocate", fault)
 		_, err := p.Deploy(t.Context(), spec())

@@ -99,6 +99,26 @@ func TestDirectorKilledBeforeStart(t *testing.T) {
 	await(t, p, o.Ref, provider.PhaseGone)
 }
 
+// Pins a machine without file descriptors, whose pool was paused as if the command could not be run.
+func TestAShortageOfFilesIsTransient(t *testing.T) {
+	t.Parallel()
+	dir, tag := dirOf(t), provider.NewTag()
+	director := exec.CommandContext(t.Context(), must.Get(os.Executable())(t))
+	director.Env = []string{"TEST_ROLE=shortage", "TEST_DIR=" + dir, "TEST_TAG=" + string(tag)}
+	out, err := director.Output()
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Greater(t, len(lines), 5)
+	for _, line := range lines[:len(lines)-1] {
+		require.Regexp(t, "^transient ", line)
+	}
+	require.Equal(t, "deployed", lines[len(lines)-1])
+	second := open(t, config(dir, false))
+	await(t, second, provider.Ref(tag), provider.PhaseReady)
+	require.NoError(t, second.Stop(t.Context(), provider.Ref(tag), 0))
+	await(t, second, provider.Ref(tag), provider.PhaseGone)
+}
+
 // Pins a server that ignores SIGTERM and stays, also where the director that stopped it is gone; and a second SIGTERM.
 func TestStubborn(t *testing.T) {
 	t.Parallel()

@@ -23,20 +23,36 @@ func (p *Provider) allocatePorts(wanted []provider.Port) (map[string]provider.Po
 	ports := make(map[string]provider.Port, len(wanted))
 	next := int(p.config.PortMin)
 	for _, w := range wanted {
-		// Both looks are needed: a server that has just started may not have bound its ports yet, and programs that are
-		// not ours are in no state.json.
-		for next <= int(p.config.PortMax) && (taken[uint16(next)] || !isFree(w.Protocol, next)) {
-			next++
+		port, err := p.findPort(w.Protocol, next, taken)
+		if err != nil {
+			return nil, err
 		}
-		if next > int(p.config.PortMax) {
-			return nil, provider.Fail(provider.Capacity, "deploy",
-				fmt.Errorf("no port of %d-%d is free", p.config.PortMin, p.config.PortMax))
-		}
-		w.Internal, w.External = uint16(next), uint16(next)
+		w.Internal, w.External = uint16(port), uint16(port)
 		ports[w.Name] = w
-		next++
+		next = port + 1
 	}
 	return ports, nil
+}
+
+// findPort returns the first free port from a number on. Errors: Capacity; Transient if the machine lacks what it takes
+// to find out.
+func (p *Provider) findPort(protocol provider.Protocol, from int, taken map[uint16]bool) (int, error) {
+	for port := from; port <= int(p.config.PortMax); port++ {
+		// Both looks are needed: a server that has just started may not have bound its ports yet, and programs that are
+		// not ours are in no state.json.
+		if taken[uint16(port)] {
+			continue
+		}
+		err := bindOnce(protocol, port)
+		if err == nil {
+			return port, nil
+		}
+		if isShortage(err) {
+			return 0, provider.Fail(provider.Transient, "deploy", err)
+		}
+	}
+	return 0, provider.Fail(provider.Capacity, "deploy",
+		fmt.Errorf("no port of %d-%d is free", p.config.PortMin, p.config.PortMax))
 }
 
 // takenPorts returns the ports of the servers that are alive, and the number of these servers.
@@ -55,21 +71,21 @@ func (p *Provider) takenPorts() (ports map[uint16]bool, alive int, err error) {
 	return ports, alive, err
 }
 
-// isFree reports whether a port can be bound on all addresses: another program may use it.
-func isFree(protocol provider.Protocol, port int) bool {
+// bindOnce binds a port on all addresses and lets it go: another program may use it.
+func bindOnce(protocol provider.Protocol, port int) error {
 	addr := ":" + strconv.Itoa(port)
 	if protocol == provider.UDP {
 		c, err := net.ListenPacket("udp", addr) //nolint:noctx // binding does not wait
 		if err == nil {
 			_ = c.Close()
 		}
-		return err == nil
+		return err
 	}
 	l, err := net.Listen("tcp", addr) //nolint:noctx // binding does not wait
 	if err == nil {
 		_ = l.Close()
 	}
-	return err == nil
+	return err
 }
 
 // environmentOf adds the ports to a server's environment, also in the form in which servers that were built for Edgegap

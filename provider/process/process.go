@@ -118,7 +118,12 @@ func (p *Provider) startServer(s provider.Spec, argv []string) (provider.Observa
 	}
 	if err := p.runServer(d, s.Env, argv); err != nil {
 		_ = os.RemoveAll(d.dir) // nothing has run: Find must not see a deployment
-		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
+		kind := provider.Permanent
+		// Such as too many open files, which ends by itself.
+		if isShortage(err) {
+			kind = provider.Transient
+		}
+		return provider.Observation{}, provider.Fail(kind, "deploy", err)
 	}
 	p.log.Info("started a game server", slog.String("tag", string(s.Tag)), slog.String("command", s.App))
 	return p.observeDeployment(d), nil

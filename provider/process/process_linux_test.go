@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		game()
 	case "director":
 		director()
+	case "shortage":
+		shortage()
 	default:
 		os.Exit(m.Run())
 	}
@@ -92,6 +94,40 @@ func director() {
 	}
 	fmt.Println("deployed")
 	select {}
+}
+
+// shortage deploys a game while it may open no more files, and again with one file more at a time. It prints the kind of
+// each error.
+func shortage() {
+	cfg := config(os.Getenv("TEST_DIR"), false)
+	cfg.PortMin, cfg.PortMax = 19900, 19999
+	p, err := process.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	defer p.Close()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 100, Max: 100}); err != nil {
+		panic(err)
+	}
+	var open []*os.File
+	for {
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		open = append(open, file)
+	}
+	for _, file := range open {
+		s := spec()
+		s.Tag = provider.Tag(os.Getenv("TEST_TAG"))
+		_, err := p.Deploy(context.Background(), s)
+		if err == nil {
+			fmt.Println("deployed")
+			return
+		}
+		fmt.Println(provider.KindOf(err), err)
+		_ = file.Close()
+	}
 }
 
 // ranges counts the ranges of ports: directories that know nothing of each other must not share one.

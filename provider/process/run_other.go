@@ -16,6 +16,8 @@ var supported = errors.New("process: game servers as processes are not supported
 
 func (*Provider) runServer(deployment, provider.Env, []string) error { return supported }
 
+func isShortage(error) bool { return false }
+
 func lockFile(context.Context, string) (*os.File, error) { return nil, supported }
 
 func (deployment) isAlive() bool { return false }

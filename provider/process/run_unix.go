@@ -4,9 +4,11 @@ package process
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/lattice-director/director/provider"
@@ -53,6 +55,13 @@ func (p *Provider) runServer(d deployment, env provider.Env, argv []string) erro
 	}
 	// The deferred calls close our descriptors; the server holds the lock by its own.
 	return startProcess(cmd, d, p.config.EndWithParent)
+}
+
+// isShortage reports whether the machine lacks something for now: descriptors, processes, memory or space on a disk.
+func isShortage(err error) bool {
+	return slices.ContainsFunc([]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT,
+	}, func(shortage error) bool { return errors.Is(err, shortage) })
 }
 
 // startProcess starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the

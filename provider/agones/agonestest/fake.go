@@ -36,6 +36,7 @@ const (
 	Fail500          // it is not executed
 	NotJSON          // it is executed, and the answer is no JSON
 	Contention       // 409: it is not executed
+	Cancelled        // 499: it is not executed
 	Page404          // it is not executed, and a proxy answers with a page of its own
 )
 
@@ -166,6 +167,8 @@ func (f *Fake) guarded(op string, do func(*http.Request) (int, any)) http.Handle
 			write(w, http.StatusInternalServerError, failure("server error"))
 		case Contention:
 			write(w, http.StatusConflict, failure("contention"))
+		case Cancelled:
+			write(w, 499, failure("context canceled"))
 		case Page404:
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, "<html>no such page</html>")
