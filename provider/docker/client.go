@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,7 +20,8 @@ import (
 type call struct {
 	op, method, path string
 	query            url.Values
-	body             any // nil for none
+	body             any                             // nil for none
+	readBody         func(io.Reader) ([]byte, error) // see httpcall.Request; nil: the whole body
 }
 
 // callEngine makes a call. Errors: Transient; Ambiguous if a Deploy may have been executed.
@@ -39,7 +41,8 @@ func (p *Provider) exchangeOnce(ctx context.Context, k call, prefix string) (htt
 	if k.query != nil {
 		target += "?" + k.query.Encode()
 	}
-	a, sent, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: k.method, URL: target, Body: k.body})
+	a, sent, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: k.method, URL: target, Body: k.body,
+		ReadBody: k.readBody})
 	if err == nil {
 		return a, nil
 	}

@@ -17,6 +17,7 @@ type Options struct {
 	Stubborn  bool          // containers ignore SIGTERM
 	Logging   string        // the logging driver; json-file by default
 	Forget    bool          // the engine remembers no events
+	Log       []string      // what a container has printed, in lines; three short ones by default
 }
 
 // Fault is what goes wrong with a call.
@@ -117,11 +118,11 @@ func (f *Fake) End(name string, code int) {
 	}
 }
 
-// Next queues a fault of a later call: create, start, stop, inspect or list.
+// Next queues a fault of a later call: create, start, stop, inspect, log or list.
 func (f *Fake) Next(op string, fault Fault) {
 	path := map[string]string{
 		"create": "/containers/create", "start": "/containers/{name}/start", "stop": "/containers/{name}/stop",
-		"inspect": "/containers/{name}/json", "list": "/containers/json",
+		"inspect": "/containers/{name}/json", "log": "/containers/{name}/logs", "list": "/containers/json",
 	}[op]
 	f.faults.Next(path, fault)
 }

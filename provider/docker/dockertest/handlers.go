@@ -80,21 +80,21 @@ func (f *Fake) stop(r *http.Request) (int, any) {
 	return status, body
 }
 
-// logs prints three lines, one of them to the other stream, in the frames of the engine.
+// logs prints the lines of Options, from the third on to the other stream, in the frames of the engine.
 func (f *Fake) logs(r *http.Request) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.find(r.PathValue("name")) == nil {
 		return 404, message("No such container: %s", r.PathValue("name"))
 	}
-	lines := []string{"starts\n", "listens\n", "cannot save\n"}
+	lines := f.opt.Log
 	tail, err := strconv.Atoi(r.URL.Query().Get("tail"))
 	if err != nil {
 		return 400, message("%v", err)
 	}
 	var body []byte
 	for i := max(0, len(lines)-tail); i < len(lines); i++ {
-		stream := byte(1 + i/2)
+		stream := byte(1 + min(i/2, 1))
 		body = binary.BigEndian.AppendUint32(append(body, stream, 0, 0, 0), uint32(len(lines[i])))
 		body = append(body, lines[i]...)
 	}

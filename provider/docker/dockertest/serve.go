@@ -18,6 +18,9 @@ func New(opt Options) *Fake {
 	if opt.Logging == "" {
 		opt.Logging = "json-file"
 	}
+	if opt.Log == nil {
+		opt.Log = []string{"starts\n", "listens\n", "cannot save\n"}
+	}
 	f := &Fake{opt: opt, mux: http.NewServeMux(), calls: map[string]int{}, port: 32768}
 	f.mux.HandleFunc("GET /version", func(w http.ResponseWriter,
 		_ *http.Request) {

@@ -21,6 +21,8 @@ type Request struct {
 	Method, URL string
 	Header      http.Header // nil for none
 	Body        any         // encoded as JSON; nil for none
+	// ReadBody reads the body of an answer 200, and bounds what it keeps; nil: the whole, of at most MaxAnswer bytes.
+	ReadBody func(io.Reader) ([]byte, error)
 }
 
 // Answer is an answer with its whole body.
@@ -65,12 +67,21 @@ func exchangeOnce(ctx context.Context, client *http.Client, r Request) (Answer, 
 		return Answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	read := readWhole
+	if r.ReadBody != nil && resp.StatusCode == http.StatusOK {
+		read = r.ReadBody
+	}
+	text, err := read(resp.Body)
+	return Answer{resp.StatusCode, resp.Header, text}, err
+}
+
+func readWhole(body io.Reader) ([]byte, error) {
 	// A byte more than is allowed, so that a larger answer is noticed and not cut.
-	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
 	if err == nil && len(text) > MaxAnswer {
 		err = fmt.Errorf("the answer has more than %d bytes", MaxAnswer)
 	}
-	return Answer{resp.StatusCode, resp.Header, text}, err
+	return text, err
 }
 
 // Client returns a client with the transport that follows no redirect: one would carry a credential to another host, or
