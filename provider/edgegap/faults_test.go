@@ -147,6 +147,34 @@ func TestRates(t *testing.T) {
 	})
 }
 
+// Pins calls that waited for their turn when the API asked for a pause, and were made in it.
+func TestCallsThatWaitAreNotMadeInAPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := edgegaptest.New(edgegaptest.Options{})
+		defer fake.Close()
+		p, err := edgegap.New(edgegap.Config{Token: key, URL: "http://edgegap.example", Transport: inProcess{fake},
+			Rates: provider.Rates{Get: 1}})
+		require.NoError(t, err)
+		_, err = p.Get(t.Context(), "abcdef")
+		require.NoError(t, err)
+		fake.Next("get", edgegaptest.TooManyRetryAfter)
+		// One a second: all but the first still wait when the API answers.
+		outcomes := make(chan error, 5)
+		for range cap(outcomes) {
+			go func() {
+				_, err := p.Get(t.Context(), "abcdef")
+				outcomes <- err
+			}()
+		}
+		for range cap(outcomes) {
+			err := <-outcomes
+			require.Equal(t, provider.RateLimited, provider.KindOf(err), "%v", err)
+		}
+		require.Equal(t, 2, fake.Calls("get"))
+	})
+}
+
 // inProcess answers requests by a handler, without a network.
 type inProcess struct{ handler http.Handler }
 

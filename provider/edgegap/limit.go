@@ -25,7 +25,7 @@ type class struct {
 
 // pausing is behind a pointer, since classes are copied.
 type pausing struct {
-	mu sync.Mutex
+	mu sync.Mutex // also held while a turn is reserved, and given back at once
 
 	pausedUntil time.Time
 }
@@ -36,51 +36,71 @@ func newClass(perSecond float64) class {
 }
 
 // awaitTurn returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the
-// context's deadline, it returns RateLimited at once. Errors: RateLimited, or Transient if ctx has ended.
+// context's deadline, it returns RateLimited at once, and so does a call that waits when a pause begins. Errors:
+// RateLimited, or Transient if ctx has ended.
 func (c class) awaitTurn(ctx context.Context, op string) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Fail(provider.Transient, op, err)
 	}
-	if left := c.pauseLeft(); left > 0 {
-		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: left,
-			Err: errors.New("the API has asked for a pause")}
+	if err := c.checkPause(op); err != nil {
+		return err
 	}
-	turn := c.limiter.Reserve()
-	delay := turn.Delay()
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
-		// The turn is free for others: RetryAfter tells this caller when to call again.
-		turn.Cancel()
-		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: delay,
-			Err: errors.New("the rate limit allows it only after the deadline")}
+	turn, delay, err := c.reserveTurn(ctx, op)
+	if err != nil {
+		return err
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return c.checkPause(op)
 	case <-ctx.Done():
+		// Of no use to others if somebody has a later turn: the limit is not reached then, and never exceeded.
 		turn.Cancel()
 		return provider.Fail(provider.Transient, op, ctx.Err())
 	}
 }
 
-// beginPause stops the calls of this class after a 429 and returns for how long.
+// reserveTurn takes a turn, and returns how long it is until then. Errors: RateLimited, without a turn.
+func (c class) reserveTurn(ctx context.Context, op string) (*rate.Reservation, time.Duration, error) {
+	// One caller at a time: the limiter takes back only the last turn, and those of callers that give theirs back at the
+	// same moment would be lost.
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	turn := c.limiter.Reserve()
+	delay := turn.Delay()
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
+		turn.Cancel()
+		return nil, 0, limitedError(op, delay, "the rate limit allows it only after the deadline")
+	}
+	return turn, delay, nil
+}
+
+// beginPause stops the calls of this class after a 429 and returns for how long. A longer pause that an earlier answer
+// has asked for stays.
 func (c class) beginPause(after time.Duration) time.Duration {
 	if after <= 0 {
 		after = defaultPause
 	}
-	after = min(after, maxPause)
+	now := time.Now()
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	// An earlier answer may have asked for a longer pause.
-	if until := time.Now().Add(after); until.After(c.state.pausedUntil) {
+	if until := now.Add(min(after, maxPause)); until.After(c.state.pausedUntil) {
 		c.state.pausedUntil = until
 	}
-	return after
+	return c.state.pausedUntil.Sub(now)
 }
 
-func (c class) pauseLeft() time.Duration {
+// checkPause returns RateLimited during a pause.
+func (c class) checkPause(op string) error {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	return time.Until(c.state.pausedUntil)
+	if left := time.Until(c.state.pausedUntil); left > 0 {
+		return limitedError(op, left, "the API has asked for a pause")
+	}
+	return nil
+}
+
+func limitedError(op string, retryAfter time.Duration, why string) error {
+	return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: retryAfter, Err: errors.New(why)}
 }
