@@ -18,13 +18,17 @@ func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
 		writeError(w, errNotReady)
 		return
 	}
-	shake := &handshake{server: s, writer: w, request: r, offer: offerOf(r.Header)}
-	agent := shake.judgeRequest()
-	// Before the connection is served, which may last for days.
-	s.handshakeSlots.Release()
-	if agent != nil {
+	if agent := s.shakeHands(w, r); agent != nil {
 		agent.serveConn()
 	}
+}
+
+// shakeHands accepts or refuses a request that has a slot of handshakes, as judgeRequest does.
+func (s *Server) shakeHands(w http.ResponseWriter, r *http.Request) *socket {
+	// Before the connection is served, which may last for days.
+	defer s.handshakeSlots.Release()
+	shake := &handshake{server: s, writer: w, request: r, offer: offerOf(r.Header)}
+	return shake.judgeRequest()
 }
 
 // handshake is a request for a WebSocket.
@@ -60,9 +64,20 @@ func (h *handshake) judgeRequest() *socket {
 		h.rejectRequest("full", errNotReady)
 		return nil
 	}
+	return h.acceptAgent(current, key)
+}
+
+// acceptAgent returns the socket of an agent for which a slot was taken, or nil if the handshake fails.
+func (h *handshake) acceptAgent(current *replica, key key) (agent *socket) {
+	s := h.server
+	// Deferred, so that a handshake that panics gives the slot back as well. Otherwise serveConn does it.
+	defer func() {
+		if agent == nil {
+			s.agentSlots.Release()
+		}
+	}()
 	conn := h.upgradeConn()
 	if conn == nil {
-		s.agentSlots.Release()
 		return nil
 	}
 	if !h.offer.hasSubprotocol {

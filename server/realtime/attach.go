@@ -93,6 +93,9 @@ func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime)
 
 // serveSession serves the connection until it ends, and then suspends the session.
 func (c *conn) serveSession() {
+	// Deferred, also for a panic: a replica that stops waits until the set is empty.
+	defer c.replica.conns.Remove(c)
+	defer c.server.playerRates.leave(c.playerName())
 	stopPings := c.socket.KeepAlive(c.pingOptions(), c.onSilence)
 	c.endReading(c.server.guard.Do("realtime reader", c.readFrames))
 	stopPings()
@@ -107,8 +110,6 @@ func (c *conn) serveSession() {
 		// the lease, workers would suspend the session, and later.
 		c.replica.suspendSession(c.sessionEpoch, c.silenceAtEnd())
 	}
-	c.server.playerRates.leave(c.playerName())
-	c.replica.conns.Remove(c)
 }
 
 // silenceAtEnd returns for how long the client may have been silent when its connection ended.

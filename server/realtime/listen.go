@@ -64,13 +64,20 @@ func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
 // buffers are not kept.
 func (s *Server) upgradeConn(w http.ResponseWriter, r *http.Request) {
 	// admitUpgrade has judged the Origin.
+	isServed := false
+	// Deferred, so that a handshake that panics gives the slot back as well.
+	defer func() {
+		if !isServed {
+			s.connSlots.Release()
+		}
+	}()
 	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.writeTimeout})
 	if err != nil { // The client has its answer. The error quotes headers, so it is not logged.
-		s.connSlots.Release()
 		s.metrics.handshakes.WithLabelValues("http").Inc()
 		return
 	}
 	opening := &handshake{server: s, socket: conn, clientAddress: rest.AddressKey(s.trustedProxies.Client(r))}
+	isServed = true
 	s.connsServed.Go(func() {
 		defer s.connSlots.Release()
 		if s.guard.Do("realtime connection", opening.serveClient) != nil {

@@ -129,18 +129,9 @@ func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.Command
 
 // insertAndWait inserts a command and waits for its answer.
 func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, error)) (db.CommandAnswer, error) {
-	if err := c.takeSlot(); err != nil {
-		return db.CommandAnswer{}, err
-	}
-	before := c.wakeCount.Load()
-	cmd, err := insert()
+	w, err := c.insertCommand(insert)
 	if err != nil {
-		c.freeSlot()
 		return db.CommandAnswer{}, err
-	}
-	w := c.addWaiter(cmd.ID)
-	if c.wakeCount.Load() != before {
-		wait.Wake(c.readNow) // the notification of the answer may have arrived before the call was registered
 	}
 	select {
 	case <-w.answered:
@@ -160,6 +151,29 @@ func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, e
 		c.options.WaitFor(ctx, w.answer.SettledTx)
 	}
 	return w.answer, w.err
+}
+
+// insertCommand inserts a command and returns its waiter, which has a slot. Errors: those of insert; Unavailable.
+func (c *Caller) insertCommand(insert func() (db.Command, error)) (w *waiter, err error) {
+	if err := c.takeSlot(); err != nil {
+		return nil, err
+	}
+	// Deferred, so that an insertion that panics gives its slot back as well.
+	defer func() {
+		if w == nil {
+			c.freeSlot()
+		}
+	}()
+	before := c.wakeCount.Load()
+	cmd, err := insert()
+	if err != nil {
+		return nil, err
+	}
+	w = c.addWaiter(cmd.ID)
+	if c.wakeCount.Load() != before {
+		wait.Wake(c.readNow) // the notification of the answer may have arrived before the call was registered
+	}
+	return w, nil
 }
 
 // Run reads the answers until ctx ends; then all waiting calls return Unavailable. During a database outage it retries.

@@ -181,6 +181,25 @@ func TestRefusedCallsFreeTheirPlace(t *testing.T) {
 	}
 }
 
+// Pins an insertion that panics and keeps its slot for ever.
+func TestACallThatPanicsFreesItsPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) {
+		o.MaxWaiting, o.NearestAgents = 1, func(r db.NewRoom) []string {
+			if r.RoomID == "bad" {
+				panic("a bug")
+			}
+			return nil
+		}
+	})
+	b.connect(b.ack)
+	for range 2 {
+		require.Panics(t, func() { _, _ = b.caller.Create(t.Context(), room("bad")) })
+	}
+	a, err := b.caller.Create(t.Context(), room("good"))
+	b.requireAnswer(db.CommandDone, a, err)
+}
+
 // A replica that was ended continues under another id.
 func TestANewEpoch(t *testing.T) {
 	t.Parallel()
