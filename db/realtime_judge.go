@@ -157,7 +157,7 @@ func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, boo
 
 func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 	expires := !o.TokenExpires.IsZero()
-	expired := o.IsExpired || expires && f.dbNow.After(o.TokenExpires.Add(tokenLeeway))
+	expired := expires && f.dbNow.After(o.TokenExpires.Add(tokenLeeway))
 	tooOld := expires && f.dbNow.After(o.TokenExpires.Add(resumeExpired))
 	if expired && !identical || tooOld {
 		return fault.New(fault.Forbidden, "token_expired", "the token has expired")

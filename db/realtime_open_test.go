@@ -99,7 +99,6 @@ func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	first := n.open(n.client("ann", expired(-time.Hour)))
 	n.open(n.client("leeway", expired(0)))
 	refused(n.client("bob", expired(6*time.Second)))
-	refused(n.client("bob", func(o *db.OpenRealtime) { o.IsExpired = true }))
 	require.True(t, n.open(n.client("ann", resuming(first), expired(23*time.Hour))).IsResumed)
 	refused(n.client("ann", resuming(first), expired(25*time.Hour)))
 	refused(n.client("bob", resuming(first), expired(time.Hour)))

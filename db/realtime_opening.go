@@ -24,7 +24,6 @@ type OpenRealtime struct {
 	// TokenExpires is judged by the database's clock, with five seconds of leeway. For 24 hours after it, the token can
 	// resume the session that was last attached with it, and nothing else. Zero: it does not expire.
 	TokenExpires   time.Time
-	IsExpired      bool          // the caller knows that the token has expired
 	ResumeTTL      time.Duration // for which the session can be resumed once it is suspended
 	ResumedSession string        // the session to resume; "": none
 	ResumeByKey    bool          // any token of the same key resumes a session
