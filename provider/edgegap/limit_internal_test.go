@@ -28,7 +28,7 @@ func TestTurnsThatAreGivenBackAreFree(t *testing.T) {
 			calls.Wait()
 			require.InDelta(t, 0, c.limiter.Tokens(), 0.01, "the burst was used, and nothing else")
 			cancel()
-			time.Sleep(time.Second) // in synctest's own time: the burst is there again
+			<-time.After(time.Second) // in synctest's own time: the burst is there again
 		}
 	})
 }
