@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
 // asProgram makes this test binary a process of a lab, or a program that has a lab.
@@ -68,33 +69,12 @@ director_group_calls_count{group="heartbeat"} 4
 director_other 1
 `
 
-func shm(t *testing.T) string {
-	t.Helper()
-	dir := must.Get(os.MkdirTemp(fast(), "lab-"))(t)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "the lab left something behind") })
-	return dir
-}
-
-func startLab(t *testing.T, env ...string) *Lab {
-	t.Helper()
-	l := must.Get(Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: shm(t), Env: append(env,
-		asProgram+"=director")}))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
-func fast() string {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		return "/dev/shm"
-	}
-	return os.TempDir()
-}
-
 // Pins replicas that share an address, costs of other processes, and a death that is not reported.
 func TestLab(t *testing.T) {
 	t.Parallel()
-	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
+	l := must.Get(Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: programtest.EmptiedDir(t),
+		Env: []string{"DIRECTOR_LOG_LEVEL=info", asProgram + "=director"}}))(t)
+	t.Cleanup(func() { _ = l.Close() })
 	one, err := l.Start(t.Context(), Command{Name: "one", Args: []string{"one", "more"}, Env: []string{"MORE=, more"}})
 	require.NoError(t, err)
 	for url, says := range map[string]string{l.Replicas[0].At(Web): "serve --workinfo", l.Replicas[1].At(Web): "serveinfo",
@@ -140,7 +120,8 @@ func ask(t *testing.T, url string) string {
 // Pins a worker whose CPU is not measured, and a replica that works beside it.
 func TestWorkerOfItsOwn(t *testing.T) {
 	t.Parallel()
-	l, err := Start(t.Context(), Options{JWKS: "{}", Worker: true, Dir: shm(t), Env: []string{asProgram + "=director"}})
+	l, err := Start(t.Context(), Options{JWKS: "{}", Worker: true, Dir: programtest.EmptiedDir(t),
+		Env: []string{asProgram + "=director"}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	require.Equal(t, "serveerror", ask(t, l.Replicas[0].At(Web)))
@@ -195,9 +176,7 @@ func TestNothingOutlivesUs(t *testing.T) {
 	if !CanMeasureCPU() {
 		return // without /proc the kernel does not kill children either
 	}
-	dir := must.Get(os.MkdirTemp(fast(), "lab-"))(t)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := programtest.PostgresDir(t)
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), asProgram+"=owner", "LAB_DIR="+dir)
 	stdout, err := owner.StdoutPipe()

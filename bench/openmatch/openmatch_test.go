@@ -13,13 +13,6 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// startEcho returns its address.
-func startEcho(t *testing.T) string {
-	addr := must.Get(subprocess.FreeAddrs(t.Context(), 1))(t)[0]
-	background.Run(t, func(ctx context.Context) error { return ServeEcho(ctx, addr) })
-	return addr
-}
-
 func options(addr, scenario string) bench.Options {
 	return bench.Options{
 		Scenario: bench.Find(Scenarios, scenario), URLs: []string{addr}, Duration: time.Hour, Token: "shown",
@@ -30,7 +23,8 @@ func options(addr, scenario string) bench.Options {
 // Pins an echo that the load cannot call, and calls that fail without a reason.
 func TestEcho(t *testing.T) {
 	t.Parallel()
-	addr := startEcho(t)
+	addr := must.Get(subprocess.FreeAddrs(t.Context(), 1))(t)[0]
+	background.Run(t, func(ctx context.Context) error { return ServeEcho(ctx, addr) })
 	res, err := bench.Run(t.Context(), options(addr, "tickets"))
 	require.NoError(t, err)
 	require.EqualValues(t, 20, res.Calls)

@@ -59,18 +59,13 @@ func control(t *testing.T, url string) string {
 	return web.URL
 }
 
-// makeMatches runs the director loop until the test ends.
-func makeMatches(t *testing.T, url string) {
-	l := must.Get(loop.New(loop.Options{Store: storetest.Open(t, url), Universe: "global"}))(t)
-	background.Loop(t, l.Run)
-}
-
 // Pins the steps of the guide to a match, over two replicas: the program meets, chats, is ready, queues and finds its
 // match.
 func TestFriendsFindTheirMatch(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	makeMatches(t, url)
+	worker := must.Get(loop.New(loop.Options{Store: storetest.Open(t, url), Universe: "global"}))(t)
+	background.Loop(t, worker.Run)
 	var out bytes.Buffer
 	args := []string{
 		"-lobby", replica(t, url) + "," + replica(t, url), "-control", control(t, url), "-internal-token", "internal",

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
@@ -64,8 +63,7 @@ func TestTokens(t *testing.T) {
 		anyToken + "x":         {no, no, no},
 		"frontend=" + anyToken: {no, no, no},
 	} {
-		conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithPerRPCCredentials(bearer(token)))
+		conn := b.dial(grpc.WithPerRPCCredentials(bearer(token)))
 		var got [3]codes.Code
 		got[0], got[1], got[2] = called(t.Context(), conn)
 		require.Equal(t, want, got, token)
@@ -80,8 +78,7 @@ func TestTokens(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens, func(c *config) { c.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 3}; c.token = anyToken })
-	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(bearer("wrong")))
+	conn := b.dial(grpc.WithPerRPCCredentials(bearer("wrong")))
 	for _, want := range []codes.Code{codes.Unauthenticated, codes.Unauthenticated, codes.Unauthenticated,
 		codes.ResourceExhausted} {
 		_, err := pb.NewFrontendServiceClient(conn).GetTicket(t.Context(), &pb.GetTicketRequest{})
@@ -96,7 +93,7 @@ func TestFailuresAreCounted(t *testing.T) {
 func TestHealthAndReflection(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens)
-	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn := b.dial()
 	for _, service := range []string{"", "openmatch.FrontendService", "openmatch.BackendService",
 		"openmatch.QueryService"} {
 		answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
@@ -116,8 +113,7 @@ func TestHealthAndReflection(t *testing.T) {
 	}
 	_, err := list(conn)
 	require.Equal(t, codes.Unauthenticated, status.Code(err))
-	names, err := list(b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(bearer(directorToken))))
+	names, err := list(b.dial(grpc.WithPerRPCCredentials(bearer(directorToken))))
 	require.NoError(t, err)
 	require.Subset(t, names, []string{"openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService",
 		"grpc.health.v1.Health"})

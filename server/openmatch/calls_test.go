@@ -13,11 +13,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
@@ -39,7 +39,7 @@ func beginOnly(t *testing.T, conn *grpc.ClientConn, method string) codes.Code {
 func TestIncompleteRequestsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.Tokens, c.token, c.CallTimeout = []string{anyToken}, anyToken, 50*time.Millisecond })
-	stranger := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
+	stranger := b.dial()
 	for _, method := range []string{
 		pb.FrontendService_CreateTicket_FullMethodName, pb.QueryService_QueryTickets_FullMethodName, pb.BackendService_FetchMatches_FullMethodName, "/made/up",
 	} {
@@ -64,7 +64,8 @@ func TestUnreadAnswersEndTheirCalls(t *testing.T) {
 			for _, id := range []string{"1", "2", "3"} {
 				matches = append(matches, &pb.Match{MatchId: id, MatchProfile: large})
 			}
-			_, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: proposing(b.t, matches...), Profile: &pb.MatchProfile{}})
+			at := functionstest.ServeMMF(b.t, functionstest.Proposing(matches...))
+			_, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}})
 			return err
 		},
 	} {
@@ -94,7 +95,7 @@ func TestUnreadAnswersAreFreed(t *testing.T) {
 	b := setup(t, func(c *config) { openmatch.WithSendTimeout(&c.Options, 100*time.Millisecond) })
 	id := b.create(&pb.Ticket{}).GetId()
 	other := b.watch(id)
-	deaf := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
+	deaf := b.dial(grpc.WithStaticStreamWindowSize(64 << 10))
 	_, err := pb.NewFrontendServiceClient(deaf).WatchAssignments(t.Context(), &pb.WatchAssignmentsRequest{TicketId: id})
 	require.NoError(t, err)
 	require.Equal(t, connectivity.Ready, deaf.GetState())

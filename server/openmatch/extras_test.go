@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 )
 
 func (b *bundle) tickets() pb.TicketsClient { return pb.NewTicketsClient(b.conn) }
@@ -19,8 +20,10 @@ func (b *bundle) tickets() pb.TicketsClient { return pb.NewTicketsClient(b.conn)
 func TestUpdateTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	created := b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"old"}}, Extensions: map[string]*anypb.Any{"old": strange()}})
-	changed := &pb.Ticket{Id: created.GetId(), SearchFields: &pb.SearchFields{Tags: []string{"new"}}, PersistentField: map[string]*anypb.Any{"new": strange()}}
+	created := b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"old"}},
+		Extensions: map[string]*anypb.Any{"old": functionstest.UnknownAny()}})
+	changed := &pb.Ticket{Id: created.GetId(), SearchFields: &pb.SearchFields{Tags: []string{"new"}},
+		PersistentField: map[string]*anypb.Any{"new": functionstest.UnknownAny()}}
 	expected := proto.CloneOf(changed)
 	expected.CreateTime = created.GetCreateTime()
 	updated, err := b.tickets().UpdateTicket(t.Context(), &pb.UpdateTicketRequest{Ticket: changed})

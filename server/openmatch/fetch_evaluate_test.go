@@ -28,7 +28,8 @@ func TestFetchMatchesByScore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ticket := b.create(&pb.Ticket{})
-	unreadable := &pb.Match{MatchId: "unreadable", Extensions: map[string]*anypb.Any{"evaluation_input": strange()}}
+	unreadable := &pb.Match{MatchId: "unreadable",
+		Extensions: map[string]*anypb.Any{"evaluation_input": functionstest.UnknownAny()}}
 	matches, err := b.fetch(proposing(t, unreadable,
 		&pb.Match{MatchId: "none", Tickets: []*pb.Ticket{ticket}},
 		scored(t, &pb.Match{MatchId: "low", Tickets: []*pb.Ticket{ticket}}, 1),
@@ -45,10 +46,11 @@ func TestFetchMatchesCreatesBackfills(t *testing.T) {
 	ticket := b.create(&pb.Ticket{})
 	sent := &pb.Match{
 		MatchId: "m", AllocateGameserver: true, Tickets: []*pb.Ticket{ticket},
-		Extensions: map[string]*anypb.Any{"x": strange()},
+		Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()},
 		Backfill: &pb.Backfill{
-			SearchFields: &pb.SearchFields{Tags: []string{"open"}}, Extensions: map[string]*anypb.Any{"e": strange()},
-			PersistentField: map[string]*anypb.Any{"p": strange()},
+			SearchFields:    &pb.SearchFields{Tags: []string{"open"}},
+			Extensions:      map[string]*anypb.Any{"e": functionstest.UnknownAny()},
+			PersistentField: map[string]*anypb.Any{"p": functionstest.UnknownAny()},
 			CreateTime:      &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 5,
 		},
 	}
@@ -76,7 +78,7 @@ func TestFetchMatchesCreatesBackfills(t *testing.T) {
 func TestFetchMatchesIntoABackfill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	known := b.createBackfill(&pb.Backfill{PersistentField: map[string]*anypb.Any{"p": strange()}})
+	known := b.createBackfill(&pb.Backfill{PersistentField: map[string]*anypb.Any{"p": functionstest.UnknownAny()}})
 	into := func() *pb.Match {
 		f := proto.CloneOf(known)
 		f.SearchFields, f.PersistentField = &pb.SearchFields{Tags: []string{"one seat left"}}, nil

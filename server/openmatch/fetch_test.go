@@ -11,33 +11,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 )
 
 // Pins a failure of a match function that only its caller sees.
 func TestAFunctionThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
-	log := make(lines, 1000)
-	b := setup(t, window(0, time.Minute), func(c *config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	var log logtest.Buffer
+	b := setup(t, window(0, time.Minute), func(c *config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	_, err := b.fetch(functionstest.ServeMMF(t, func(*pb.RunRequest, functionstest.RunServer) error { return errors.New("no idea") }))
 	require.ErrorContains(t, err, "no idea")
-	for !strings.Contains(<-log, `msg="a match function failed" match_function.profile=p match_function.host=127.0.0.1`) {
-	}
-}
-
-// lines collects the lines of a log.
-type lines chan string
-
-func (l lines) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
+	log.AwaitLine(t, `msg="a match function failed" match_function.profile=p match_function.host=127.0.0.1`)
 }
 
 // window sets how long callers may join a cycle, and how long functions may propose after that.
@@ -47,59 +40,22 @@ func window(registration, collection time.Duration) func(*config) {
 
 // fetch calls FetchMatches as a director does, and returns the matches and the error.
 func (b *bundle) fetch(at *pb.FunctionConfig, pools ...*pb.Pool) (matches []*pb.Match, err error) {
-	stream := must.Get(b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p", Pools: pools}}))(b.t)
-	for {
-		answer, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return matches, nil
-		}
-		if err != nil {
-			return matches, err
-		}
-		matches = append(matches, answer.GetMatch())
-	}
+	stream, err := b.FetchMatches(b.t.Context(),
+		&pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p", Pools: pools}})
+	err = functionstest.ReceiveEach(stream, err,
+		func(answer *pb.FetchMatchesResponse) { matches = append(matches, answer.GetMatch()) })
+	return matches, err
 }
 
 // proposing is a match function that proposes given matches.
 func proposing(t *testing.T, matches ...*pb.Match) *pb.FunctionConfig {
-	return functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
-		for _, m := range matches {
-			if err := stream.Send(&pb.RunResponse{Proposal: m}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return functionstest.ServeMMF(t, functionstest.Proposing(matches...))
 }
 
-// pairing is a match function that queries the first pool of its profile and puts two tickets into a match.
+// pairing is a match function that puts each two tickets of its pool into a match.
 func pairing(b *bundle) *pb.FunctionConfig {
-	return functionstest.ServeMMF(b.t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
-		query, err := b.QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
-		if err != nil {
-			return err
-		}
-		var waiting []*pb.Ticket
-		for {
-			page, err := query.Recv()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			for waiting = append(waiting, page.GetTickets()...); len(waiting) > 1; waiting = waiting[2:] {
-				m := &pb.Match{MatchId: waiting[0].GetId(), MatchProfile: r.GetProfile().GetName(), MatchFunction: "pairing", Tickets: waiting[:2]}
-				if err := stream.Send(&pb.RunResponse{Proposal: m}); err != nil {
-					return err
-				}
-			}
-		}
-	})
-}
-
-func strange() *anypb.Any {
-	return &anypb.Any{TypeUrl: "type.googleapis.com/game.Unheard", Value: []byte{1, 2, 3}}
+	conn := func() *grpc.ClientConn { return b.conn }
+	return functionstest.ServeMMF(b.t, functionstest.OfPool(conn, functionstest.Pairs(uuid.NewString)))
 }
 
 func TestFetchMatchesRequires(t *testing.T) {
@@ -125,7 +81,8 @@ func TestFetchMatches(t *testing.T) {
 	created := map[string]*pb.Ticket{}
 	for i := range 20 {
 		ticket := b.create(&pb.Ticket{
-			SearchFields: &pb.SearchFields{DoubleArgs: map[string]float64{"mmr": float64(i)}}, Extensions: map[string]*anypb.Any{"x": strange()},
+			SearchFields: &pb.SearchFields{DoubleArgs: map[string]float64{"mmr": float64(i)}},
+			Extensions:   map[string]*anypb.Any{"x": functionstest.UnknownAny()},
 		})
 		created[ticket.GetId()] = ticket
 	}
@@ -133,7 +90,7 @@ func TestFetchMatches(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, matches, 10)
 	for _, m := range matches {
-		require.Equal(t, "pairing", m.GetMatchFunction())
+		require.Equal(t, "pairs", m.GetMatchFunction())
 		for _, ticket := range m.GetTickets() {
 			same(t, created[ticket.GetId()], ticket)
 			delete(created, ticket.GetId())

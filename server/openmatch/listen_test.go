@@ -7,11 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
@@ -68,45 +67,28 @@ func TestSeveralAddresses(t *testing.T) {
 	require.NoError(t, b.server.Listen(t.Context()))
 	require.Len(t, b.server.Addrs(), 3)
 	for _, addr := range b.server.Addrs() {
-		conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-		require.NoError(t, err)
-		_, err = pb.NewFrontendServiceClient(conn).CreateTicket(t.Context(),
+		conn := functionstest.Dial(t, addr.String())
+		_, err := pb.NewFrontendServiceClient(conn).CreateTicket(t.Context(),
 			&pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 		require.NoError(t, err)
 		_, err = pb.NewBackendServiceClient(conn).ReleaseAllTickets(t.Context(), &pb.ReleaseAllTicketsRequest{})
 		require.NoError(t, err)
-		require.NoError(t, conn.Close())
 	}
-}
-
-// hanging is a match function that proposes nothing and never ends by itself.
-type hanging struct {
-	pb.UnimplementedMatchFunctionServer
-	called chan struct{}
-}
-
-// Run implements pb.MatchFunctionServer.
-func (h hanging) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
-	h.called <- struct{}{}
-	<-stream.Context().Done()
-	return stream.Context().Err()
 }
 
 // Pins a director that waits for a match function on a stopping replica, instead of getting Unavailable and retrying.
 func TestStoppingWhileMatchesAreFetched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	h, l := hanging{called: make(chan struct{}, 1)}, webtest.Listen(t)
-	functions := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(functions, h)
-	go func() { _ = functions.Serve(l) }()
-	t.Cleanup(functions.Stop)
-	stream, err := b.FetchMatches(t.Context(), &pb.FetchMatchesRequest{
-		Config:  &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)},
-		Profile: &pb.MatchProfile{Name: "p"},
+	called := make(chan struct{}, 1)
+	at := functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
+		called <- struct{}{}
+		<-stream.Context().Done()
+		return stream.Context().Err()
 	})
+	stream, err := b.FetchMatches(t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p"}})
 	require.NoError(t, err)
-	<-h.called
+	<-called
 	b.server.EndStreams()
 	_, err = stream.Recv()
 	refused(t, codes.Unavailable, "this replica is stopping: retry, another one answers", err)

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -87,10 +87,10 @@ func TestFiltersReachTheStore(t *testing.T) {
 		require.Equal(t, strings.TrimSpace(want), strings.Join(got, " "), pool)
 		require.ElementsMatch(t, got, b.backfills(pool), pool)
 
-		stream, err := b.QueryTicketIds(t.Context(), &pb.QueryTicketIdsRequest{Pool: pool})
+		pages, err := functionstest.ReceiveAll(b.QueryTicketIds(t.Context(), &pb.QueryTicketIdsRequest{Pool: pool}))
 		require.NoError(t, err)
 		var found []string
-		for _, page := range all(t, stream) {
+		for _, page := range pages {
 			for _, id := range page.GetIds() {
 				found = append(found, names[id])
 			}
@@ -103,8 +103,8 @@ func TestFiltersReachTheStore(t *testing.T) {
 
 // backfills returns the names, which are in the extensions, of the backfills in a pool.
 func (b *bundle) backfills(pool *pb.Pool) (names []string) {
-	stream := must.Get(b.QueryBackfills(b.t.Context(), &pb.QueryBackfillsRequest{Pool: pool}))(b.t)
-	for _, page := range all(b.t, stream) {
+	request := &pb.QueryBackfillsRequest{Pool: pool}
+	for _, page := range must.Get(functionstest.ReceiveAll(b.QueryBackfills(b.t.Context(), request)))(b.t) {
 		for _, f := range page.GetBackfills() {
 			names = append(names, slices.Collect(maps.Keys(f.GetExtensions()))...)
 		}
@@ -125,10 +125,11 @@ func TestAnswersComeInPages(t *testing.T) {
 		}
 		want[b.create(ticket).GetId()] = true
 	}
-	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+	// by a client of the default limit, 4 MiB
+	pages, err := functionstest.ReceiveAll(b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}}))
 	require.NoError(t, err)
 	got := map[string]bool{}
-	for _, page := range all(t, stream) { // by a client of the default limit, 4 MiB
+	for _, page := range pages {
 		require.LessOrEqual(t, len(page.GetTickets()), 100)
 		require.LessOrEqual(t, proto.Size(page), 3_500<<10)
 		for _, ticket := range page.GetTickets() {
@@ -143,9 +144,9 @@ func TestAnswersComeInPages(t *testing.T) {
 func TestAnEmptyAnswerHasNoMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+	messages, err := functionstest.ReceiveAll(b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}}))
 	require.NoError(t, err)
-	require.Empty(t, all(t, stream))
+	require.Empty(t, messages)
 }
 
 // Pins unread query answers of unbounded size. Other queries get an error at the bound; ended queries free their
@@ -161,7 +162,7 @@ func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
 	defer cancel()
 	var refusals int
 	for range 6 { // of 24 MB each
-		deaf := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
+		deaf := b.dial(grpc.WithStaticStreamWindowSize(64 << 10))
 		stream, err := pb.NewQueryServiceClient(deaf).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
 		require.NoError(t, err)
 		if _, err = stream.Recv(); err != nil {

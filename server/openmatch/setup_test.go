@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -71,8 +69,7 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	c.Store = b.store.Store
 	b.server = must.Get(openmatch.New(c.Options))(t)
 	b.run()
-	b.conn = b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(bearer(c.token)))
+	b.conn = b.dial(grpc.WithPerRPCCredentials(bearer(c.token)))
 	b.FrontendServiceClient = pb.NewFrontendServiceClient(b.conn)
 	b.BackendServiceClient = pb.NewBackendServiceClient(b.conn)
 	b.QueryServiceClient = pb.NewQueryServiceClient(b.conn)
@@ -100,9 +97,7 @@ func (b *bundle) run() {
 func (b *bundle) addr() string { return b.server.Addrs()[0].String() }
 
 func (b *bundle) dial(options ...grpc.DialOption) *grpc.ClientConn {
-	conn := must.Get(grpc.NewClient(b.addr(), options...))(b.t)
-	b.t.Cleanup(func() { require.NoError(b.t, conn.Close()) })
-	return conn
+	return functionstest.Dial(b.t, b.addr(), options...)
 }
 
 // bearer sends a token; "" sends none.
@@ -130,27 +125,15 @@ func (b *bundle) ticket(id string) (*pb.Ticket, error) {
 
 // queried returns the tickets of a pool by id.
 func (b *bundle) queried(pool *pb.Pool) map[string]*pb.Ticket {
-	stream := must.Get(b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool}))(b.t)
+	pages := must.Get(functionstest.ReceiveAll(b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool})))(b.t)
 	found := map[string]*pb.Ticket{}
-	for _, page := range all(b.t, stream) {
+	for _, page := range pages {
 		for _, t := range page.GetTickets() {
 			require.NotContains(b.t, found, t.GetId())
 			found[t.GetId()] = t
 		}
 	}
 	return found
-}
-
-// all reads a stream to its end.
-func all[M any](t *testing.T, stream grpc.ServerStreamingClient[M]) (messages []*M) {
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return messages
-		}
-		require.NoError(t, err)
-		messages = append(messages, m)
-	}
 }
 
 func (b *bundle) assign(connection string, ids ...string) *pb.AssignTicketsResponse {

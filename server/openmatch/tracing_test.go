@@ -63,9 +63,10 @@ func TestCallsAreTraced(t *testing.T) {
 		}),
 		"HTTP POST": functionstest.ServeREST(t, func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Values("Traceparent") }),
 	} {
-		stream, err := b.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}})
+		request := &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}}
+		matches, err := functionstest.ReceiveAll(b.FetchMatches(ctx, request))
 		require.NoError(t, err)
-		require.Empty(t, all(t, stream))
+		require.Empty(t, matches)
 		require.Contains(t, (<-told)[0], tracedAs)
 		eventuallyTraced(t, spans, "openmatch.BackendService/FetchMatches", name)
 	}

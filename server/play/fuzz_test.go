@@ -108,8 +108,6 @@ type hashes struct {
 	last string
 }
 
-func (*hashes) GameRegions(context.Context) ([]db.GameRegion, error) { return nil, nil }
-
 func (h *hashes) Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	h.last = string(r.RequestHash)
 	return h.sink.Place(ctx, r)

@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -59,15 +60,13 @@ type tutorial struct {
 
 func newTutorial(t *testing.T) *tutorial {
 	t.Helper()
-	base := must.Get(os.MkdirTemp("", "director-tutorial-"))(t)
-	require.NoError(t, os.Chmod(base, 0o711)) // Postgres may run as another user
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	r := &tutorial{t: t, director: clitest.BuildDirector(t), first: filepath.Join(base, "first"), addr: map[string]string{}}
+	r := &tutorial{t: t, director: clitest.BuildDirector(t), first: filepath.Join(t.TempDir(), "first"),
+		addr: map[string]string{}}
 	build := must.Get(toolstest.GoCommand(t.Context(), "build", "-o", r.first, "./examples/first"))(t)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	data := filepath.Join(base, "data")
+	data := filepath.Join(programtest.PostgresDir(t), "data")
 	var toShown, toActual []string
 	for _, usual := range []string{"127.0.0.1:8080", "127.0.0.1:8090", "127.0.0.1:7777", "127.0.0.1:7778"} {
 		actual := rigtest.FreeAddr(t)

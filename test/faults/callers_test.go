@@ -35,7 +35,7 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	opened := backends() - before
 	t.Logf("%d backends opened", opened)
 	l.seats.Await(20)
-	l.end()
+	l.callers.End()
 	require.Less(t, opened, 64, "the pools may grow to their sizes, and a query may outlast its caller's second now and then")
 	l.requireAcknowledged()
 }

@@ -29,7 +29,7 @@ import (
 type embedded struct {
 	*rig
 	url      string // of its database
-	trap     *trap
+	trap     storetest.Trap
 	log      *logtest.Buffer
 	registry *prometheus.Registry
 	conn     *grpc.ClientConn
@@ -38,11 +38,12 @@ type embedded struct {
 // embed starts a replica that is ready, on a database of its own, until the test ends.
 func embed(t *testing.T) *embedded {
 	t.Helper()
-	r := &embedded{rig: &rig{rigtest.Embedded(t, time.Minute)}, url: dbtest.New(t), trap: &trap{}, log: &logtest.Buffer{},
+	r := &embedded{rig: &rig{rigtest.Embedded(t, time.Minute)}, url: dbtest.New(t), log: &logtest.Buffer{},
 		registry: prometheus.NewRegistry()}
 	metrics := must.Get(telemetry.New(r.registry, "test"))(t)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
-	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, metrics, log })
+	tracer := &storetest.Tracer{BeforeAcquire: func() { r.trap.AtCall("Queries") }, BeforeStatement: r.trap.AtStatement}
+	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = tracer, metrics, log })
 	r.SQLPool = store.Pool()
 	keys := keyring.New(store, keytest.Sealer(t, 7), token.AlgEdDSA, keyring.Schedule{})
 	require.NoError(t, store.ReadClock(t.Context()))

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,31 +22,21 @@ import (
 // load is callers that call /matchmake for a new player each time, and remember the answers.
 type load struct {
 	*rig
-	seats rigtest.Answers
-	wg    sync.WaitGroup
-	ctx   context.Context
-	stop  context.CancelFunc
+	callers *rigtest.Callers
+	seats   rigtest.Answers
 }
 
 func (r *rig) load(callers int) *load {
-	ctx, stop := context.WithCancel(r.T.Context())
-	l := &load{rig: r, seats: rigtest.Answers{Rig: r.Rig, Missing: rigtest.NoSeat}, ctx: ctx, stop: stop}
-	r.T.Cleanup(l.end)
-	for c := range callers {
-		l.wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				sub := fmt.Sprintf("p-%d-%d", c, n)
-				answer := r.PlayUntilDone(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-				if answer != nil {
-					l.seats.Add(sub, answer["session_id"].(string))
-				}
-			}
-		})
-	}
+	l := &load{rig: r, callers: rigtest.NewCallers(r.T), seats: rigtest.Answers{Rig: r.Rig, Missing: rigtest.NoSeat}}
+	l.callers.Add(callers, func(ctx context.Context, caller, turn int) {
+		sub := fmt.Sprintf("p-%d-%d", caller, turn)
+		answer := r.PlayUntilDone(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+		if answer != nil {
+			l.seats.Add(sub, answer["session_id"].(string))
+		}
+	})
 	return l
 }
-
-func (l *load) end() { l.stop(); l.wg.Wait() }
 
 const seatedTwice = "SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1"
 
@@ -71,7 +60,7 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 	l.seats.Await(100)
 	victim.Process.Kill()
 	l.seats.Await(100)
-	l.end()
+	l.callers.End()
 	l.requireAcknowledged()
 }
 
@@ -91,7 +80,7 @@ func TestPostgresCrashes(t *testing.T) {
 		require.Less(t, l.seats.Await(1), 5*time.Second)
 	}
 	l.seats.Await(50)
-	l.end()
+	l.callers.End()
 	r.SQLPool.Reset()
 	l.requireAcknowledged()
 }
@@ -111,7 +100,7 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	l.seats.Await(400)
-	l.end()
+	l.callers.End()
 	l.requireAcknowledged()
 }
 
@@ -143,7 +132,7 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	r.KeepAlive(lease/3, "a", "b", "c")
 	l := r.load(16)
 	l.seats.Await(64)
-	l.end()
+	l.callers.End()
 	sessions := one[int](r, "SELECT count(*) FROM sessions")
 	before := one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances")
 	// During the amnesty of a new installation no lease expires, so the test waits for its end.

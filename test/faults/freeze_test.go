@@ -55,22 +55,18 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 	for _, region := range regions {
 		here := &rigtest.Answers{}
 		s.seats[region] = here
-		for n := range callers {
-			l.wg.Go(func() {
-				for turn := 0; l.ctx.Err() == nil; turn++ {
-					sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, n, turn)
-					// Two players a session, so that placements keep opening sessions.
-					status, answer, err := l.PostJSON(s.URL, "/matchmake", l.HeaderOf(sub),
-						fields{"region": region, "mode": "duel", "max_players": 2})
-					if err == nil && status == http.StatusOK {
-						l.seats.Add(sub, answer["session_id"].(string))
-						here.Add(sub, "")
-					} else {
-						pause(l.ctx, 10*time.Millisecond)
-					}
-				}
-			})
-		}
+		l.callers.Add(callers, func(ctx context.Context, caller, turn int) {
+			sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, caller, turn)
+			// Two players a session, so that placements keep opening sessions.
+			status, answer, err := l.PostJSON(s.URL, "/matchmake", l.HeaderOf(sub),
+				fields{"region": region, "mode": "duel", "max_players": 2})
+			if err != nil || status != http.StatusOK {
+				pause(ctx, 10*time.Millisecond)
+				return
+			}
+			l.seats.Add(sub, answer["session_id"].(string))
+			here.Add(sub, "")
+		})
 	}
 }
 
@@ -139,7 +135,7 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 					require.LessOrEqual(t, longest, maxGap, "%s %s, in %s", victim.name, name, region)
 				}
 			}
-			l.end()
+			l.callers.End()
 			l.requireAcknowledged()
 		})
 	}

@@ -2,13 +2,13 @@ package faults
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
@@ -42,7 +42,7 @@ func TestDaysWithoutAWorker(t *testing.T) {
 		}, 60*time.Second, 50*time.Millisecond, "rows are left in a default partition")
 		l.seats.Await(50)
 	})
-	l.end()
+	l.callers.End()
 	f.stop()
 	l.requireAcknowledged()
 	require.Equal(t, old, f.seen["old"])
@@ -55,11 +55,9 @@ func TestDaysWithoutAWorker(t *testing.T) {
 func (r *rig) insertUntil(fn func()) (n int) {
 	r.T.Helper()
 	conn := must.Get(pgx.Connect(r.T.Context(), r.Cluster.URL("postgres")))(r.T)
-	defer func() { _ = conn.Close(context.Background()) }()
+	r.T.Cleanup(func() { _ = conn.Close(context.Background()) })
 	must.Get(conn.Exec(r.T.Context(), "SET lock_timeout = '900ms'"))(r.T)
-	ctx, stop := context.WithCancel(r.T.Context())
-	var writer sync.WaitGroup
-	writer.Go(func() {
+	stop := background.Loop(r.T, func(ctx context.Context) {
 		for ctx.Err() == nil {
 			if _, err := conn.Exec(context.WithoutCancel(ctx), "INSERT INTO events (kind) VALUES ('new')"); err != nil {
 				r.T.Error(err)
@@ -69,9 +67,8 @@ func (r *rig) insertUntil(fn func()) (n int) {
 			pause(ctx, time.Millisecond)
 		}
 	})
-	defer writer.Wait()
-	defer stop()
 	fn()
+	stop()
 	return n
 }
 
@@ -81,18 +78,15 @@ type follower struct {
 	tx, id string
 	seen   map[string]int
 	count  int
-	end    context.CancelFunc
-	wg     sync.WaitGroup
+	end    func()
 }
 
 // follow reads the feed until stop.
 func (r *rig) follow() *follower {
-	ctx, end := context.WithCancel(r.T.Context())
-	f := &follower{rig: r, tx: "0", id: "00000000-0000-0000-0000-000000000000", seen: map[string]int{}, end: end}
-	f.wg.Go(func() {
-		for ctx.Err() == nil {
+	f := &follower{rig: r, tx: "0", id: "00000000-0000-0000-0000-000000000000", seen: map[string]int{}}
+	f.end = background.Loop(r.T, func(ctx context.Context) {
+		for ; ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
 			f.read()
-			pause(ctx, 10*time.Millisecond)
 		}
 	})
 	return f
@@ -102,7 +96,6 @@ func (r *rig) follow() *follower {
 func (f *follower) stop() {
 	f.T.Helper()
 	f.end()
-	f.wg.Wait()
 	end := one[string](f.rig, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 	require.Eventually(f.T, func() bool {
 		f.read()
@@ -112,14 +105,10 @@ func (f *follower) stop() {
 }
 
 func (f *follower) read() {
-	for {
+	for full := true; full; {
 		// The aliases differ from the column names: otherwise ORDER BY would sort by the texts.
-		rows, err := f.SQLPool.Query(context.WithoutCancel(f.T.Context()),
+		rows, _ := f.SQLPool.Query(context.WithoutCancel(f.T.Context()),
 			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
-		if err != nil {
-			f.T.Error(err)
-			return
-		}
 		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ TX, ID, Kind string }])
 		if err != nil {
 			f.T.Error(err)
@@ -130,8 +119,6 @@ func (f *follower) read() {
 			f.seen[e.Kind]++
 			f.count++
 		}
-		if len(page) < 10000 {
-			return
-		}
+		full = len(page) == 10000
 	}
 }

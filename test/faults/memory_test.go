@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -17,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
@@ -65,8 +64,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	b.wg.Go(func() { b.watchUnread(ctx) })
 	for range s.functions {
-		b.wg.Go(func() { b.fetch(ctx, b.endlessREST()) })
-		b.wg.Go(func() { b.fetch(ctx, serveFunction(t, endlessMatches{})) })
+		b.wg.Go(func() { b.fetch(ctx, functionstest.ServeREST(t, endlessAnswer)) })
+		b.wg.Go(func() { b.fetch(ctx, functionstest.ServeMMF(t, endlessMatches)) })
 	}
 	b.wg.Go(func() { b.measure(ctx, p) })
 	gap := b.play(ctx)
@@ -110,10 +109,7 @@ func (b *overloaded) measure(ctx context.Context, p *process) {
 
 // dial makes a connection whose client buffers at most 64 KiB of unread answers.
 func (b *overloaded) dial() *grpc.ClientConn {
-	conn := must.Get(grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStaticStreamWindowSize(64<<10)))(b.T)
-	b.T.Cleanup(func() { _ = conn.Close() })
-	return conn
+	return functionstest.Dial(b.T, b.addr, grpc.WithStaticStreamWindowSize(64<<10))
 }
 
 // fill queues the tickets that the unread queries match, of 300 bytes each.
@@ -179,26 +175,17 @@ func (b *overloaded) fetch(ctx context.Context, function *pb.FunctionConfig) {
 	}
 }
 
-// endlessREST is a match function whose answer is a JSON object without end.
-func (b *overloaded) endlessREST() *pb.FunctionConfig {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, err := io.WriteString(w, `{"result":{"proposal":{"matchId":"`)
-		for err == nil && r.Context().Err() == nil {
-			_, err = io.WriteString(w, strings.Repeat("x", 64<<10))
-		}
-	}))
-	b.T.Cleanup(server.Close)
-	return functionAt(server.Listener, pb.FunctionConfig_REST)
+// endlessAnswer is a match function over REST whose answer is a JSON object without end.
+func endlessAnswer(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	_, err := io.WriteString(w, `{"result":{"proposal":{"matchId":"`)
+	for err == nil && r.Context().Err() == nil {
+		_, err = io.WriteString(w, strings.Repeat("x", 64<<10))
+	}
 }
 
-// endlessMatches proposes matches of a megabyte without end.
-type endlessMatches struct {
-	pb.UnimplementedMatchFunctionServer
-}
-
-// Run implements pb.MatchFunctionServer.
-func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
+// endlessMatches is a match function that proposes matches of a megabyte without end.
+func endlessMatches(_ *pb.RunRequest, stream functionstest.RunServer) error {
 	large := strings.Repeat("x", 1<<20)
 	for n := 0; ; n++ {
 		id := fmt.Sprintf("%p-%d", stream, n)
@@ -248,5 +235,6 @@ func (b *overloaded) playOnce(ctx context.Context, conn *grpc.ClientConn) error 
 func (b *overloaded) findMine(ctx context.Context, conn *grpc.ClientConn) error {
 	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx,
 		&pb.QueryTicketsRequest{Pool: &pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "mine"}}}})
-	return receiveAll(stream, err, func(*pb.QueryTicketsResponse) {})
+	_, err = functionstest.ReceiveAll(stream, err)
+	return err
 }

@@ -2,19 +2,14 @@ package faults
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/testkit/webtest"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -42,7 +37,7 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 		l.grpcAddrs = append(l.grpcAddrs, rigtest.FreeAddr(t))
 	}
 	l.conns = rigtest.DialAll(t, l.grpcAddrs...)
-	l.function = serveFunction(t, &functionServer{omRig: l})
+	l.function = functionstest.ServeMMF(t, functionstest.OfPool(l.conns.NextConn, pairOldest))
 	return l
 }
 
@@ -51,65 +46,9 @@ func (l *omRig) start(n int) *process {
 	return l.ServeReplica("--work", "--grpc-addr", l.grpcAddrs[n])
 }
 
-// functionServer is a match function that pairs tickets of one pool in the order of the query.
-type functionServer struct {
-	pb.UnimplementedMatchFunctionServer
-	*omRig
-	runs atomic.Int64
-}
-
-const mostPairs = 500
-
-// Run implements pb.MatchFunctionServer.
-func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
-	var waiting []*pb.Ticket
-	query, err := pb.NewQueryServiceClient(f.conns.NextConn()).QueryTickets(stream.Context(),
-		&pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
-	if err := receiveAll(query, err, func(page *pb.QueryTicketsResponse) {
-		waiting = append(waiting, page.GetTickets()...)
-	}); err != nil {
-		return err
-	}
-	run := f.runs.Add(1)
-	for n, pair := range slices.Collect(slices.Chunk(waiting, 2)) {
-		if len(pair) < 2 || n == mostPairs {
-			break
-		}
-		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprintf("m-%d-%d", run, n),
-			MatchProfile: r.GetProfile().GetName(), Tickets: pair}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// receiveAll reads an answer to its end. The error is that of the call, or of reading.
-func receiveAll[A any](stream grpc.ServerStreamingClient[A], err error, got func(*A)) error {
-	for err == nil {
-		var answer *A
-		if answer, err = stream.Recv(); err == nil {
-			got(answer)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// serveFunction serves a match function until the test ends.
-func serveFunction(t *testing.T, function pb.MatchFunctionServer) *pb.FunctionConfig {
-	t.Helper()
-	listener := webtest.Listen(t)
-	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, function)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	return functionAt(listener, pb.FunctionConfig_GRPC)
-}
-
-func functionAt(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
-	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
+// pairOldest makes matches of the oldest tickets of a pool, of at most 500 pairs.
+func pairOldest(tickets []*pb.Ticket) []*pb.Match {
+	return functionstest.Pairs(uuid.NewString)(tickets[:min(len(tickets), 1000)])
 }
 
 // assign assigns tickets to a connection by one call.

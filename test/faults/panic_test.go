@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/multitracer"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -24,43 +19,6 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
-
-// trap is a tracer of Postgres's driver that panics once, at the statement of queries/ that it is armed with.
-type trap struct {
-	multitracer.Tracer // of no other tracers
-	armed              atomic.Pointer[string]
-}
-
-func (p *trap) arm(statement string) { p.armed.Store(&statement) }
-
-func (p *trap) spring(isAt func(statement string) bool) {
-	if statement := p.armed.Load(); statement != nil && isAt(*statement) && p.armed.CompareAndSwap(statement, nil) {
-		panic("a trap at " + *statement)
-	}
-}
-
-// TraceAcquireStart implements pgxpool.AcquireTracer. A statement outside a transaction panics before it has a
-// connection: the pool would lose one in use.
-func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool,
-	_ pgxpool.TraceAcquireStartData) context.Context {
-	p.spring(func(statement string) bool {
-		return strings.Contains(string(debug.Stack()), ".(*Queries)."+statement+"(")
-	})
-	return ctx
-}
-
-// TraceBatchStart implements pgx.BatchTracer. It panics in the middle of a transaction.
-func (p *trap) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	p.spring(func(statement string) bool {
-		for _, q := range data.Batch.QueuedQueries {
-			if strings.HasPrefix(q.SQL, "-- name: "+statement+" ") {
-				return true
-			}
-		}
-		return false
-	})
-	return ctx
-}
 
 // listenerTrap is a log that panics once, at what the listener for notices logs when the first notice arrives: no
 // tracer sees the listener's connection.
@@ -77,6 +35,12 @@ func (p listenerTrap) Handle(ctx context.Context, r slog.Record) error {
 		panic("a trap at the listener")
 	}
 	return p.Handler.Handle(ctx, r)
+}
+
+// arm makes the replica panic once, at a statement: outside a transaction before it has a connection, because the pool
+// would lose one in use.
+func (r *embedded) arm(statement string) {
+	r.trap.Arm(statement, func() { panic("a trap at " + statement) })
 }
 
 // panicked returns how many batches of a group have panicked, as an operator reads it.
@@ -127,7 +91,7 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 			return err
 		}},
 	} {
-		r.trap.arm(c.statement)
+		r.arm(c.statement)
 		require.EqualError(t, c.call(), c.says, c.group)
 		require.InDelta(t, 1, r.panicked(c.group), 0, c.group)
 		require.Contains(t, r.log.String(), `"error":"panic: a trap at `+c.statement+`","stack":"`, c.group)
@@ -149,7 +113,7 @@ func TestNoticesSurvivePanics(t *testing.T) {
 	heard, stop := storetest.Open(t, r.url).Subscribe(db.TopicTickets, "global")
 	defer stop()
 	await.Value(t, heard, "a wake-up") // It listens.
-	r.trap.arm("SendNotification")
+	r.arm("SendNotification")
 	r.assignOne()
 	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute,
 		10*time.Millisecond)

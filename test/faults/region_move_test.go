@@ -52,12 +52,7 @@ func TestARegionMovesUnderLoad(t *testing.T) {
 	for i := range longtest.Pick(50, 1000) {
 		m.connect(client, fmt.Sprintf("plays-%d", i))
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	callers := m.askForSeats(ctx, longtest.Pick(60, 300))
-	t.Cleanup(func() { // also after a failure, before the cells end
-		stop()
-		callers.Wait()
-	})
+	callers := m.askForSeats(longtest.Pick(60, 300))
 
 	command := m.europe.StartProcess(m.moveCommand(m.europe, m.america)...)
 	m.europe.AwaitTrue("SELECT EXISTS (SELECT FROM region_moves WHERE step = 'copying')")
@@ -72,8 +67,7 @@ func TestARegionMovesUnderLoad(t *testing.T) {
 	t.Logf("killed at step %s", one[string](m.europe.rig, "SELECT step FROM region_moves"))
 	m.finish(m.europe, m.america, "there")
 	m.finish(m.america, m.europe, "back")
-	stop()
-	callers.Wait()
+	callers.End()
 	// One seat for each player who got one, in the session that the answer named, and in one cell.
 	require.Empty(t, m.seats.FindLost(), "players without their seat, or with two")
 	require.Equal(t, m.seats.Count(), one[int](m.europe.rig, "SELECT count(*) FROM seats"))
@@ -158,25 +152,22 @@ func (m *movingRegion) connect(client *sdk.Client, sub string) {
 	m.seats.Add(sub, seat.SessionID)
 }
 
-// askForSeats asks for seats at a steady rate, each for another player, until ctx ends.
-func (m *movingRegion) askForSeats(ctx context.Context, each int) *sync.WaitGroup {
+// askForSeats asks for seats at a steady rate, each for another player.
+func (m *movingRegion) askForSeats(each int) (all *rigtest.Callers) {
 	const callers = 30
-	var running sync.WaitGroup
+	all = rigtest.NewCallers(m.T)
 	for caller := range callers {
 		client := m.client()
-		running.Go(func() {
-			turns := time.NewTicker(time.Second * callers / time.Duration(each))
-			defer turns.Stop()
-			for n := 0; ctx.Err() == nil; n++ {
-				m.ask(ctx, client, fmt.Sprintf("asks-%d-%d", caller, n))
-				select {
-				case <-turns.C:
-				case <-ctx.Done():
-				}
+		all.Add(1, func(ctx context.Context, _, turn int) {
+			next := time.After(time.Second * callers / time.Duration(each))
+			m.ask(ctx, client, fmt.Sprintf("asks-%d-%d", caller, turn))
+			select {
+			case <-next:
+			case <-ctx.Done():
 			}
 		})
 	}
-	return &running
+	return all
 }
 
 // ask asks for a seat, and ends the call only after a minute: a call that was cut off may have seated its player.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,9 +31,7 @@ type failover struct {
 	// The answers that players and game servers got.
 	seats, joins, tickets rigtest.Answers
 
-	calling sync.WaitGroup
-	ctx     context.Context //nolint:containedctx // of the callers
-	stop    context.CancelFunc
+	callers *rigtest.Callers
 	crowd   *rigtest.Crowd
 }
 
@@ -61,11 +58,8 @@ func newFailover(t *testing.T, settings map[string]string) *failover {
 	for _, at := range []*rigtest.LobbyReplica{first, second, first, second} {
 		f.crowd.AddGuest(at.Lobby, counterRoom)
 	}
-	f.ctx, f.stop = context.WithCancel(t.Context())
-	t.Cleanup(func() { f.stop(); f.calling.Wait() })
-	for caller := range longtest.Pick(16, 64) {
-		f.calling.Go(func() { f.call(caller) })
-	}
+	f.callers = rigtest.NewCallers(t)
+	f.callers.Add(longtest.Pick(16, 64), f.call)
 	return f
 }
 
@@ -84,26 +78,24 @@ func (f *failover) address(t *testing.T) string {
 
 var pairTicket = fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}}
 
-// call lets new players get seats, join, and queue, one after the other.
-func (f *failover) call(caller int) {
-	for n := 0; f.ctx.Err() == nil; n++ {
-		sub := fmt.Sprintf("p-%d-%d", caller, n)
-		if n%3 == 0 {
-			if answer := f.PlayUntilDone(f.ctx, sub, "/tickets", pairTicket); answer != nil {
-				f.tickets.Add(sub, answer["ticket_id"].(string))
-			}
-			continue
+// call lets a new player get a seat and join, or queue.
+func (f *failover) call(ctx context.Context, caller, turn int) {
+	sub := fmt.Sprintf("p-%d-%d", caller, turn)
+	if turn%3 == 0 {
+		if answer := f.PlayUntilDone(ctx, sub, "/tickets", pairTicket); answer != nil {
+			f.tickets.Add(sub, answer["ticket_id"].(string))
 		}
-		answer := f.PlayUntilDone(f.ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
-		if answer == nil {
-			continue
-		}
-		session := answer["session_id"].(string)
-		f.seats.Add(sub, session)
-		instance := strings.TrimSuffix(answer["endpoint"].(string), ":7777")
-		if report, err := f.reportJoin(instance, session, sub); err == nil && report["joined"] == 1.0 {
-			f.joins.Add(sub, session)
-		}
+		return
+	}
+	answer := f.PlayUntilDone(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+	if answer == nil {
+		return
+	}
+	session := answer["session_id"].(string)
+	f.seats.Add(sub, session)
+	instance := strings.TrimSuffix(answer["endpoint"].(string), ":7777")
+	if report, err := f.reportJoin(instance, session, sub); err == nil && report["joined"] == 1.0 {
+		f.joins.Add(sub, session)
 	}
 }
 
@@ -157,8 +149,7 @@ func (f *failover) promote() {
 	require.Less(f.T, slowest, 5*time.Second)
 	require.Less(f.T, members, 10*time.Second)
 	f.await(50)
-	f.stop()
-	f.calling.Wait()
+	f.callers.End()
 	f.crowd.EndAll()
 	f.SQLPool.Reset()
 }

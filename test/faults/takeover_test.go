@@ -7,22 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
-	"github.com/lattice-director/director/match"
 )
 
 // crowdedQueue is an installation with many profiles, beside many tickets of players who suit nobody.
 type crowdedQueue struct {
 	*rig
 
-	store             *db.Store
+	store             *storetest.DB
 	profiles, tickets int
 }
 
@@ -43,7 +38,9 @@ func TestATakeoverIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &crowdedQueue{rig: newRig(t), profiles: profiles, tickets: tickets}
 			c.fill(profileOf)
-			worker := c.startWorker()
+			worker := c.StartProcess("work")
+			c.AwaitTrue("SELECT count(*) = $1 FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles)
+			c.matchEach(c.now())
 			c.takeover("the only one is killed and started again", func() {
 				worker.Process.Kill()
 				worker = c.StartProcess("work")
@@ -66,44 +63,14 @@ func (c *crowdedQueue) fill(profileOf func(i int) int) {
 	c.T.Helper()
 	c.ServeReplica()
 	c.KeepAlive(time.Second, "host")
-	c.store = storetest.Open(c.T, c.Cluster.URL("postgres"))
+	c.store = storetest.On(c.T, c.Cluster.URL("postgres"))
 	for i := range c.profiles {
-		must.Get(c.store.ApplyProfile(c.T.Context(), db.ProfileEdit{Region: "global", Author: "test"}, fmt.Appendf(nil, `name: duel-%d
-mode: duel
-attributes: {skill: {type: number}}
-teams: [{name: red, players: 1}, {name: blue, players: 1}]
-rules: [{near: skill, within: 100}]
-`, i), false))(c.T)
+		c.store.AddProfile(fmt.Sprint("duel-", i), storetest.Duel)
 	}
-	c.queue(c.tickets, func(i int) (int, float64) { return profileOf(i), float64(10_000 + 1000*i) })
+	c.store.CopyPlayers(c.tickets, time.Now(), func(i int) ticketbody.Draft {
+		return storetest.Skilled(float64(10_000+1000*i), fmt.Sprint("duel-", profileOf(i)))
+	})
 	c.ExecSQL("VACUUM ANALYZE tickets")
-}
-
-// queue queues n players with their profiles and skills.
-func (c *crowdedQueue) queue(n int, player func(i int) (profile int, skill float64)) {
-	c.T.Helper()
-	now := time.Now()
-	rows := make([][]any, n)
-	for i := range rows {
-		profile, skill := player(i)
-		created, id := now.Add(time.Duration(i)*time.Microsecond), c.store.NewTicketID("global")
-		body := must.Get(ticketbody.Encode(id, created, ticketbody.Draft{
-			Profiles:   []string{fmt.Sprint("duel-", profile)},
-			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
-			Players:    []match.Player{{Sub: "player-" + id}},
-		}))(c.T)
-		rows[i] = []any{"global", id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
-	}
-	must.Get(c.SQLPool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"},
-		[]string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(c.T)
-}
-
-// startWorker starts a worker and waits until it decides for all profiles.
-func (c *crowdedQueue) startWorker() *process {
-	worker := c.StartProcess("work")
-	c.AwaitTrue("SELECT count(*) = $1 FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles)
-	c.matchEach(c.now())
-	return worker
 }
 
 // takeover ends a worker, queues two players for each profile, who match, and requires the promise.
@@ -121,7 +88,9 @@ func (c *crowdedQueue) takeover(how string, end func()) {
 // the first match and the first match of the last profile were committed.
 func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
 	c.T.Helper()
-	c.queue(2*c.profiles, func(i int) (int, float64) { return i / 2, 1000 })
+	c.store.CopyPlayers(2*c.profiles, time.Now(), func(i int) ticketbody.Draft {
+		return storetest.Skilled(1000, fmt.Sprint("duel-", i/2))
+	})
 	c.AwaitTrue("SELECT count(DISTINCT profile) = $1 FROM match_history WHERE decided_at > $2", c.profiles, from)
 	firsts := one[[]time.Time](c.rig, `SELECT array_agg(at ORDER BY at) FROM (
 		SELECT min(committed_at) AS at FROM match_history WHERE decided_at > $1 GROUP BY profile) m`, from)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -128,7 +129,7 @@ func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 func (l *omRig) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
 	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx,
 		&pb.FetchMatchesRequest{Config: l.function, Profile: profile})
-	return receiveAll(stream, err, func(answer *pb.FetchMatchesResponse) { got(answer.GetMatch()) })
+	return functionstest.ReceiveEach(stream, err, func(answer *pb.FetchMatchesResponse) { got(answer.GetMatch()) })
 }
 
 // assign assigns all tickets of a match or none, and retries until assignTimeout.

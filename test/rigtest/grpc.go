@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 )
 
 // Conns are connections to the Open Match API of some replicas.
@@ -25,10 +25,7 @@ func DialAll(t *testing.T, addrs ...string) *Conns {
 	c := &Conns{}
 	for _, addr := range addrs {
 		// It connects at the first call: the replica may be started later.
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
+		conn := functionstest.Dial(t, addr, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		c.AllConns = append(c.AllConns, conn)
 	}
 	return c

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/test/rigtest"
@@ -34,11 +35,8 @@ type load struct {
 	client *sdk.Client
 	fleet  map[string]*sdk.GameServer // by endpoint
 
-	ctx  context.Context //nolint:containedctx // of the callers' loops, which end counts down
-	stop context.CancelFunc
-	wg   sync.WaitGroup
-
-	seats rigtest.Answers // that players were given
+	callers *rigtest.Callers
+	seats   rigtest.Answers // that players were given
 
 	mu     sync.Mutex
 	rounds map[string]int // that a caller has completed, by its name
@@ -47,14 +45,13 @@ type load struct {
 // newLoad starts the game servers; callers start with run.
 func newLoad(r *rigtest.Rig) *load {
 	r.T.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(r.T.Context()))
-	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, ctx: ctx, stop: stop, rounds: map[string]int{}}
+	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, rounds: map[string]int{}}
 	l.seats.Rig, l.seats.Missing = r, rigtest.NoSeat+" AND "+strings.Replace(rigtest.NoSeat, "seats", "seat_history", 1)
-	r.T.Cleanup(l.end)
 	l.client = must.Get(sdk.New(sdk.Options{URLs: r.ReplicaURLs(), HTTPClient: &http.Client{Transport: l.judge}}))(r.T)
 	for n := range servers {
 		l.startServer(n)
 	}
+	l.callers = rigtest.NewCallers(r.T)
 	return l
 }
 
@@ -72,9 +69,8 @@ func (l *load) startServer(n int) {
 		defer cancel()
 		_ = server.Close(ctx)
 	})
-	lists := server.Sessions(l.ctx)
-	l.wg.Go(func() {
-		for range lists { // a long poll at some replica, all the time
+	background.Loop(l.T, func(ctx context.Context) {
+		for range server.Sessions(ctx) { // a long poll at some replica, all the time
 			l.completed(o.InstanceID, 1)
 		}
 	})
@@ -93,17 +89,15 @@ func (l *load) run() {
 // loop runs rounds of a caller until the load ends. A round that has begun is completed.
 func (l *load) loop(name string, round func(ctx context.Context, sub string) error) {
 	l.completed(name, 0)
-	l.wg.Go(func() {
-		for n := 0; !l.ended(); n++ {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), callTimeout)
-			if err := round(ctx, fmt.Sprintf("%s-%d", name, n)); err != nil {
-				l.judge.failf("%s, round %d: %v", name, n, err)
-			} else {
-				l.completed(name, 1)
-			}
-			cancel()
-			rigtest.PauseFor(l.ctx, 50*time.Millisecond)
+	l.callers.Add(1, func(ctx context.Context, _, n int) {
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		defer cancel()
+		if err := round(call, fmt.Sprintf("%s-%d", name, n)); err != nil {
+			l.judge.failf("%s, round %d: %v", name, n, err)
+		} else {
+			l.completed(name, 1)
 		}
+		rigtest.PauseFor(ctx, 50*time.Millisecond)
 	})
 }
 
@@ -160,7 +154,7 @@ func (l *load) next(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, e
 	}
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(l.ctx, cancel)()
+	defer context.AfterFunc(l.callers.Context(), cancel)()
 	if status, err := queued.Next(wait); err == nil || !l.ended() || ctx.Err() != nil {
 		return status, err
 	}
@@ -210,13 +204,7 @@ func (l *load) counts() map[string]int {
 	return maps.Clone(l.rounds)
 }
 
-func (l *load) ended() bool { return l.ctx.Err() != nil }
-
-// end ends the callers after their rounds.
-func (l *load) end() {
-	l.stop()
-	l.wg.Wait()
-}
+func (l *load) ended() bool { return l.callers.Context().Err() != nil }
 
 // requireKept asserts that no request failed, that every seat that a player was given existed, and that no game server
 // ever lost its lease.

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -97,31 +96,21 @@ func (r repository) binary(ctx context.Context, last release) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := r.extract(ctx, last.commit, dir); err != nil {
+	if _, err = r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", ".", dir); err == nil {
+		_, err = repository(dir).git(ctx, "checkout", "--quiet", last.commit)
+	}
+	if err != nil {
 		return "", err
 	}
 	// With the flags of the other tests' builds, so that all dependencies come from Go's cache.
 	fresh := fmt.Sprint(bin, ".", os.Getpid())
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X main.version=v"+last.version, "-o", fresh, "./cmd/director")
-	build.Dir = filepath.Join(dir, "source")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v"+last.version,
+		"-o", fresh, "./cmd/director")
+	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build release %s: %w: %s", last.version, err, out)
 	}
 	return bin, os.Rename(fresh, bin) // another run may do the same
-}
-
-// extract writes the source of a commit to dir/source.
-func (r repository) extract(ctx context.Context, commit, dir string) error {
-	archive := filepath.Join(dir, "source.zip")
-	if _, err := r.git(ctx, "archive", "--format=zip", "--output="+archive, commit); err != nil {
-		return err
-	}
-	files, err := zip.OpenReader(archive)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = files.Close() }()
-	return os.CopyFS(filepath.Join(dir, "source"), files)
 }
 
 // built is the binary of the last release, built once in a test process.

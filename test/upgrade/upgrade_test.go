@@ -68,7 +68,8 @@ func TestReleasesRunSideBySide(t *testing.T) {
 		s.RunCommand("migrate", "up") // as a deployment of either release does
 		require.Equal(t, migrated, s.schemaVersion())
 		for n := range s.replicas {
-			s.replace(n)
+			s.stop(s.replicas[n].Process)
+			s.launch(n) // the current binary, in its place
 			progress()
 		}
 		s.stop(s.worker)
@@ -80,7 +81,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	guests.RequireConverged(counterRoom, guests.ListMembers(counterRoom)...)
 	// every Rivalis game server is attached
 	s.AwaitTrue("SELECT count(*) = $1 FROM agent_states WHERE left_at IS NULL AND NOT doubted", len(rooms.agents))
-	l.end()
+	l.callers.End()
 	l.requireKept(t)
 	s.RequireInvariants()
 }
@@ -148,14 +149,7 @@ func (s *site) launch(n int) {
 	s.AwaitReady(r.Process)
 }
 
-// replace stops a replica as a service manager does, and starts the current binary in its place.
-func (s *site) replace(n int) {
-	s.T.Helper()
-	s.stop(s.replicas[n].Process)
-	s.launch(n)
-}
-
-// stop sends SIGTERM; the process has to drain and to end without an error.
+// stop sends SIGTERM, as a service manager does; the process has to drain and to end without an error.
 func (s *site) stop(p *rigtest.Process) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), callTimeout)

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
 // asProgram makes this test binary the program itself: a laboratory runs it for its baselines.
@@ -35,24 +36,11 @@ const (
 
 func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }
 
-// scratch is a directory that Postgres can enter as another user, and that must be empty at the end.
-func scratch(t *testing.T) string {
-	t.Helper()
-	base := os.TempDir()
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		base = "/dev/shm"
-	}
-	dir := must.Get(os.MkdirTemp(base, "bench-"))(t)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "something was left behind") })
-	return dir
-}
-
 // inLab is the environment of a benchmark with a director of its own.
 func inLab(t *testing.T) []string {
 	t.Helper()
 	// A laboratory must ignore these settings.
-	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+clitest.BuildDirector(t), "TMPDIR="+scratch(t),
+	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+clitest.BuildDirector(t), "TMPDIR="+programtest.EmptiedDir(t),
 		"DATABASE_URL=postgres://127.0.0.1:1/x",
 		"DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1")
 }
@@ -62,7 +50,7 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	t.Helper()
 	i := must.Get(devlogin.New())(t)
 	l := must.Get(lab.Start(t.Context(), lab.Options{
-		JWKS: i.JWKS(), Dir: scratch(t), Program: clitest.BuildDirector(t),
+		JWKS: i.JWKS(), Dir: programtest.EmptiedDir(t), Program: clitest.BuildDirector(t),
 		Env: append(env(asProgram+"=1"), settings...),
 	}))(t)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })

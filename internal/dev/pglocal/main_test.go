@@ -65,10 +65,7 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 // end.
 func scratch(t *testing.T) string {
 	t.Helper()
-	base := must.Get(os.MkdirTemp(fastDir(), "pglocal-test-"))(t)
-	require.NoError(t, os.Chmod(base, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
-	dir := filepath.Join(base, "c")
+	dir := filepath.Join(programtest.PostgresDir(t), "c")
 	t.Cleanup(func() { require.NoError(t, pglocal.Remove(context.Background(), dir)) })
 	return dir
 }
@@ -82,7 +79,9 @@ var seed = sync.OnceValue(func() error {
 	return c.Stop(context.Background())
 })
 
-func seedDir() string { return filepath.Join(fastDir(), fmt.Sprintf("pglocal-seed-%d", os.Getpid())) }
+func seedDir() string {
+	return filepath.Join(programtest.MemoryDir(), fmt.Sprintf("pglocal-seed-%d", os.Getpid()))
+}
 
 // seeded returns a scratch directory with a stopped cluster in it.
 func seeded(t *testing.T) string {
@@ -100,26 +99,12 @@ func oddData(t *testing.T, dir, name, version string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name, "PG_VERSION"), []byte(version+"\n"), 0o600))
 }
 
-func fastDir() string {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		return "/dev/shm"
-	}
-	return os.TempDir()
-}
-
 func start(t *testing.T, o pglocal.Options) *pglocal.Cluster {
 	t.Helper()
-	o.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	c := must.Get(pglocal.Start(t.Context(), o))(t)
 	t.Cleanup(func() { require.NoError(t, c.StopImmediate()) })
 	return c
-}
-
-type testWriter struct{ t *testing.T }
-
-func (w testWriter) Write(p []byte) (int, error) {
-	w.t.Logf("%s", p)
-	return len(p), nil
 }
 
 func connect(t *testing.T, url string) (*pgx.Conn, error) {

@@ -1,11 +1,8 @@
 package loop_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -22,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/variant"
@@ -31,7 +28,7 @@ import (
 // matchFunctions is a database with a server for queries of match functions.
 type matchFunctions struct {
 	*bundle
-	query pb.QueryServiceClient
+	conn *grpc.ClientConn
 }
 
 func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
@@ -41,65 +38,21 @@ func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
 	server := must.Get(openmatch.New(openmatch.Options{Store: b.store(), Region: universe,
 		Addrs: []string{"127.0.0.1:0"}}))(t)
 	require.NoError(t, server.Listen(t.Context()))
-	go func() { _ = server.Serve() }()
-	conn := must.Get(grpc.NewClient(server.Addrs()[0].String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
-	t.Cleanup(func() {
-		require.NoError(t, conn.Close())
-		require.NoError(t, server.Stop(context.WithoutCancel(t.Context())))
-	})
-	return &matchFunctions{b, pb.NewQueryServiceClient(conn)}
+	background.Serve(t, server)
+	return &matchFunctions{b, functionstest.Dial(t, server.Addrs()[0].String())}
 }
 
-// propose runs a function that proposes what make makes of the tickets of the pool, oldest first.
-func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) ([]*pb.Match, error)) func(*pb.RunRequest,
+// propose is a function that proposes what makes makes of the tickets of its pool, oldest first.
+func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) []*pb.Match) func(*pb.RunRequest,
 	functionstest.RunServer) error {
-	return func(r *pb.RunRequest, stream functionstest.RunServer) error {
-		tickets, err := f.queued(stream.Context(), r.GetProfile().GetPools()[0])
-		if err != nil {
-			return err
-		}
-		matches, err := makes(tickets)
-		for _, m := range matches {
-			if err := stream.Send(&pb.RunResponse{Proposal: m}); err != nil {
-				return err
-			}
-		}
-		return err
-	}
+	return functionstest.OfPool(func() *grpc.ClientConn { return f.conn }, makes)
 }
 
-func (f *matchFunctions) queued(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
-	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
-	if err != nil {
-		return nil, err
-	}
-	for {
-		page, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			slices.SortFunc(all, func(a, b *pb.Ticket) int { return a.GetCreateTime().AsTime().Compare(b.GetCreateTime().AsTime()) })
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.GetTickets()...)
-	}
-}
+const sameID = "one and the same"
 
-func matchOf(tickets ...*pb.Ticket) *pb.Match {
-	return &pb.Match{MatchId: "one and the same", Tickets: tickets}
-}
+func matchOf(tickets ...*pb.Ticket) *pb.Match { return &pb.Match{MatchId: sameID, Tickets: tickets} }
 
-// pairs matches neighbours.
-func pairs(tickets []*pb.Ticket) (all []*pb.Match, err error) {
-	for pair := range slices.Chunk(tickets, 2) {
-		if len(pair) == 2 {
-			all = append(all, matchOf(pair...))
-		}
-	}
-	return all, nil
-}
+var pairs = functionstest.Pairs(func() string { return sameID })
 
 // functionProfile makes a profile with a function live.
 func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, more string) {
@@ -130,15 +83,15 @@ func TestAFunctionMakesMatches(t *testing.T) {
 	t.Parallel()
 	f := setupFunctions(t)
 	f.host("host-1", 100, "arena")
-	named := func(tickets []*pb.Ticket) ([]*pb.Match, error) {
-		all, err := pairs(tickets)
+	named := func(tickets []*pb.Ticket) []*pb.Match {
+		all := pairs(tickets)
 		for _, m := range all {
 			teams, _ := structpb.NewStruct(map[string]any{"red": []any{m.GetTickets()[0].GetId()},
 				"blue": []any{m.GetTickets()[1].GetId()}})
 			packed, _ := anypb.New(teams)
 			m.Extensions = map[string]*anypb.Any{"director.teams": packed}
 		}
-		return all, err
+		return all
 	}
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(named)), "")
 	f.worker(f.calls())
@@ -221,10 +174,10 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 	strange := f.ticket(1000, party("eve"), "other")
 	f.ticket(1000, party("ada"), "duel")
 	f.ticket(1000, party("bo"), "duel")
-	mixed := func(tickets []*pb.Ticket) ([]*pb.Match, error) {
-		good, err := pairs(tickets)
+	mixed := func(tickets []*pb.Ticket) []*pb.Match {
+		good := pairs(tickets)
 		if len(good) == 0 {
-			return nil, err
+			return nil
 		}
 		a, b := tickets[0], tickets[1]
 		backfill, teams := matchOf(a, b), matchOf(a, b)
@@ -233,7 +186,7 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 		return append([]*pb.Match{
 			matchOf(a, a), matchOf(a, &pb.Ticket{Id: "nobody's"}), matchOf(), matchOf(a, &pb.Ticket{Id: strange}),
 			backfill, teams,
-		}, good...), nil
+		}, good...)
 	}
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(mixed)), "")
 	metrics := prometheus.NewRegistry()

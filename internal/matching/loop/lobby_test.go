@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
-	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/realtime"
 )
 
 // lobbies is a database with sessions of the realtime lobby, whose rooms queue for a match.
@@ -31,25 +31,17 @@ func setupLobbies(t *testing.T) *lobbies {
 	types := must.Get(lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`)))(t)
 	l := &lobbies{types: types, opened: map[string]db.OpenedRealtime{}}
 	l.bundle = newBundle(t, func(c *db.Config) {
-		c.RoomTypes, c.Queueing = types, &db.Queueing{Universe: universe, LeaseTTL: time.Hour,
-			EncodeDraft: encodeQueued}
+		c.RoomTypes, c.Queueing = types, realtime.Queueing(universe, 0)
+		encode := c.Queueing.EncodeDraft
+		c.Queueing.LeaseTTL = time.Hour
+		c.Queueing.EncodeDraft = func(d db.QueueDraft) (db.QueueBody, error) {
+			d.LobbyQueue.Attributes = json.RawMessage(`{"skill": 1000}`)
+			return encode(d)
+		}
 	})
 	require.NoError(t, l.EnsureRealtimeProfiles(t.Context(), universe))
 	l.replica = must.Get(l.BeginRealtimeReplica(t.Context(), region))(t)
 	return l
-}
-
-func encodeQueued(d db.QueueDraft) (db.QueueBody, error) {
-	draft := ticketbody.Draft{Profiles: []string{d.ProfileName},
-		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}}
-	if d.Bucket != "" {
-		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
-	}
-	for _, sub := range d.Players {
-		draft.Players = append(draft.Players, match.Player{Sub: sub})
-	}
-	body, err := ticketbody.Prepare(draft)
-	return db.QueueBody{SearchFields: ticketbody.Fields(draft), EncodeBody: body.Body, Bytes: len(body)}, err
 }
 
 // open connects a client of a player.
@@ -169,7 +161,7 @@ func TestAPartyIsSeatedByAProfile(t *testing.T) {
 	l.worker()
 	l.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
 	require.Equal(t, 1, l.Count(matchRooms+
-		" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
+		" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7777' AND session_id IS NOT NULL"))
 	l.tell()
 	require.Equal(t, "matched", l.phase("party:1"))
 	l.RequireInvariants()

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -35,8 +36,7 @@ func setupParties(t *testing.T) *lobbies {
 func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, key string,
 	players ...string) (db.PlayerTicketAnswer, error) {
 	l.t.Helper()
-	draft := ticketbody.Draft{Profiles: []string{profile},
-		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
+	draft := storetest.Skilled(skill, profile)
 	players = slices.Sorted(slices.Values(players))
 	for _, p := range players {
 		draft.Players = append(draft.Players, match.Player{Sub: p})
@@ -212,6 +212,7 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 func TestASessionLosesThePlaceThatItsPlayerCancels(t *testing.T) {
 	t.Parallel()
 	l := setupParties(t)
+	l.AddProfile("duel", duel)
 	l.open("ada")
 	o := l.opened["ada"]
 	q, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{

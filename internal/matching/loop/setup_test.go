@@ -13,7 +13,6 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/variant"
-	"github.com/lattice-director/director/match"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -63,39 +62,21 @@ func describeTicket(body []byte, party []string) db.TicketFacts {
 // host registers a game server with room for so many players.
 func (b *bundle) host(id string, capacity int, modes ...string) {
 	b.t.Helper()
-	must.Get(b.Register(b.t.Context(), db.Registration{
-		InstanceID: id, Region: region, Endpoint: id + ":7000", Modes: modes, Capacity: capacity,
-	}))(b.t)
+	b.AddServer(id, capacity, func(r *db.Registration) { r.Modes = modes })
 }
 
 // ticket queues a party for profiles, with the same skill.
 func (b *bundle) ticket(skill float64, party []string, profiles ...string) string {
 	b.t.Helper()
-	return b.draft(ticketbody.Draft{Profiles: profiles,
-		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}, party...)
+	return b.QueueDraft(universe, storetest.Skilled(skill, profiles...), party...)
 }
 
 // measured queues a player for a profile, with latencies in milliseconds.
 func (b *bundle) measured(latencies map[string]uint16, sub, profile string) string {
 	b.t.Helper()
-	return b.draft(ticketbody.Draft{Profiles: []string{profile},
-		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}, Latencies: latencies}, sub)
-}
-
-// draft queues a party.
-func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
-	b.t.Helper()
-	for _, sub := range party {
-		d.Players = append(d.Players, match.Player{Sub: sub})
-	}
-	prepared := must.Get(ticketbody.Prepare(d))(b.t)
-	created := must.Get(b.CreateTicket(b.t.Context(), universe, db.NewTicket{
-		SearchFields: ticketbody.Fields(d),
-		EncodeBody:   prepared.Body,
-	}))(b.t)
-	b.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
-		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles)
-	return created.ID
+	draft := storetest.Skilled(1000, profile)
+	draft.Latencies = latencies
+	return b.QueueDraft(universe, draft, sub)
 }
 
 // worker runs a loop with a store of its own, as in another pod.

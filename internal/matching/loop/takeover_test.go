@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -19,26 +17,15 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
-	"github.com/lattice-director/director/internal/testkit/must"
-	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // strangers copies n tickets of players into the queue who suit nobody else, so that they wait.
 func (b *bundle) strangers(n int, profile func(i int) string) {
 	b.t.Helper()
-	since := b.Now().Add(-time.Hour)
-	rows := make([][]any, n)
-	for i := range rows {
-		d := ticketbody.Draft{
-			Profiles:   []string{profile(i)},
-			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: float64(20_000 + 1000*i)}}, Players: []match.Player{{Sub: fmt.Sprint("stranger-", i)}},
-		}
-		id, created := fmt.Sprintf("%020d", i), since.Add(time.Duration(i)*time.Microsecond)
-		body := must.Get(ticketbody.Encode(id, created, d))(b.t)
-		rows[i] = []any{universe, id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
-	}
-	must.Get(b.Pool().CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms",
-		"double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
+	b.CopyPlayers(n, b.Now().Add(-time.Hour), func(i int) ticketbody.Draft {
+		return storetest.Skilled(float64(20_000+1000*i), profile(i))
+	})
 }
 
 // manyProfiles applies n profiles of duels.

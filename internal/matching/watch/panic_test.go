@@ -19,7 +19,7 @@ func TestAHubRetriesAfterAPanic(t *testing.T) {
 			b := setupOn(t, dbtest.New(t))
 			b.hub.pollEvery = 20 * time.Millisecond
 			panicked := make(chan struct{})
-			b.statements.connecting.set(method, func() { close(panicked); panic("in " + method) })
+			b.statements.connecting.Arm(method, func() { close(panicked); panic("in " + method) })
 			background.Run(b.t, b.hub.Run)
 			id := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = time.Hour, true })
 			w := b.watch(id)

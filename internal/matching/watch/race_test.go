@@ -29,7 +29,7 @@ func TestAChangeRightAfterTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()
-	b.statements.after.set("GetTickets", func() {
+	b.statements.after.Arm("GetTickets", func() {
 		b.assign("a", id)
 		b.read()
 	})
@@ -42,8 +42,8 @@ func TestAChangeWhileTheHubSkips(t *testing.T) {
 	b := stepwise(t)
 	id, looked := b.create(), make(chan struct{})
 	var w *watching
-	b.statements.before.set("CurrentSnapshot", func() {
-		b.statements.after.set("GetTickets", func() { close(looked) })
+	b.statements.before.Arm("CurrentSnapshot", func() {
+		b.statements.after.Arm("GetTickets", func() { close(looked) })
 		w = b.watch(id)
 		<-looked
 		b.assign("a", id)
@@ -58,7 +58,7 @@ func TestAChangeOlderThanTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()
-	b.statements.before.set("GetTickets", func() {
+	b.statements.before.Arm("GetTickets", func() {
 		b.assign("old", id)
 		b.read()
 		b.assign("new", id)

@@ -1,10 +1,7 @@
 package watch
 
 import (
-	"bytes"
 	"context"
-	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,35 +31,12 @@ type bundle struct {
 	statements *counter // that here has sent
 }
 
-// counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the
-// store acquires a connection.
+// counter counts statements and pipelines. Its traps spring before or after a statement, or when a method of the store
+// acquires a connection.
 type counter struct {
-	n             atomic.Int64
-	before, after hook
-	connecting    hook
+	n                         atomic.Int64
+	before, after, connecting storetest.Trap
 }
-
-type hook struct {
-	name string // of a statement as sqlc names it, or of a method
-	do   atomic.Pointer[func()]
-}
-
-func (h *hook) set(name string, do func()) {
-	h.name = name
-	h.do.Store(&do)
-}
-
-// runIf runs the function once, for the statement or the method that it was set for.
-func (h *hook) runIf(isNamed func(name string) bool) {
-	if h.do.Load() == nil || !isNamed(h.name) {
-		return
-	}
-	if do := h.do.Swap(nil); do != nil {
-		(*do)()
-	}
-}
-
-func isStatement(sql, name string) bool { return strings.HasPrefix(sql, "-- name: "+name+" ") }
 
 // setup runs a hub that never reads the feed without a notification, so that each assignment that arrives was pushed.
 func setup(t *testing.T, change ...func(*db.Config)) *bundle {
@@ -78,11 +52,9 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	s := &counter{}
 	b := &bundle{t: t, statements: s, there: storetest.On(t, url, change...)}
 	tracer := &storetest.Tracer{
-		BeforeStatement: func(sql string) { s.n.Add(1); s.before.runIf(func(name string) bool { return isStatement(sql, name) }) },
-		AfterStatement:  func(sql string) { s.after.runIf(func(name string) bool { return isStatement(sql, name) }) },
-		BeforeAcquire: func() {
-			s.connecting.runIf(func(name string) bool { return bytes.Contains(debug.Stack(), []byte("(*Store)."+name+"(")) })
-		},
+		BeforeStatement: func(sql string) { s.n.Add(1); s.before.AtStatement(sql) },
+		AfterStatement:  s.after.AtStatement,
+		BeforeAcquire:   func() { s.connecting.AtCall("Store") },
 	}
 	b.here = b.there.Replica(append(change, func(c *db.Config) { c.Tracer = tracer })...)
 	b.hub = New(b.here, region, 5000, nil, nil)

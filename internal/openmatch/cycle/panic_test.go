@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,12 +101,9 @@ func TestAPanicOfDeliverLeavesNothingBehind(t *testing.T) {
 
 // trapped gives a replica a store of which one method panics once, when it acquires a connection.
 func (b *bundle) trapped(method string) func(*cycle.Options) {
-	var sprung atomic.Bool
-	tracer := &storetest.Tracer{BeforeAcquire: func() {
-		if strings.Contains(string(debug.Stack()), "(*Store)."+method+"(") && !sprung.Swap(true) {
-			panic("in " + method)
-		}
-	}}
+	trap := &storetest.Trap{}
+	trap.Arm(method, func() { panic("in " + method) })
+	tracer := &storetest.Tracer{BeforeAcquire: func() { trap.AtCall("Store") }}
 	return func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Tracer = tracer }) }
 }
 

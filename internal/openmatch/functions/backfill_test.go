@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -28,8 +29,9 @@ func encoded(t *testing.T, m proto.Message) []byte {
 func TestMatchedBackfillThatIsNew(t *testing.T) {
 	t.Parallel()
 	sent := &pb.Backfill{
-		SearchFields: &pb.SearchFields{Tags: []string{"new"}}, Extensions: map[string]*anypb.Any{"e": unknownAny()},
-		PersistentField: map[string]*anypb.Any{"p": unknownAny()},
+		SearchFields:    &pb.SearchFields{Tags: []string{"new"}},
+		Extensions:      map[string]*anypb.Any{"e": functionstest.UnknownAny()},
+		PersistentField: map[string]*anypb.Any{"p": functionstest.UnknownAny()},
 		CreateTime:      &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 9,
 	}
 	n, err := matchedBackfill(encoded(t, sent), nil)
@@ -47,13 +49,13 @@ func TestMatchedBackfillThatExists(t *testing.T) {
 	at := time.Unix(5, 7)
 	old := &pb.Backfill{
 		Id: "id", CreateTime: timestamppb.New(at), SearchFields: &pb.SearchFields{Tags: []string{"old"}},
-		Extensions:      map[string]*anypb.Any{"old": unknownAny()},
-		PersistentField: map[string]*anypb.Any{"old": unknownAny()},
+		Extensions:      map[string]*anypb.Any{"old": functionstest.UnknownAny()},
+		PersistentField: map[string]*anypb.Any{"old": functionstest.UnknownAny()},
 	}
 	sent := &pb.Backfill{
 		Id: "id", Generation: 3, SearchFields: &pb.SearchFields{Tags: []string{"new"}},
-		Extensions:      map[string]*anypb.Any{"new": unknownAny()},
-		PersistentField: map[string]*anypb.Any{"new": unknownAny()},
+		Extensions:      map[string]*anypb.Any{"new": functionstest.UnknownAny()},
+		PersistentField: map[string]*anypb.Any{"new": functionstest.UnknownAny()},
 	}
 	n, err := matchedBackfill(encoded(t, sent),
 		&db.Backfill{ID: "id", Body: encoded(t, old), Generation: 3, CreatedAt: at})

@@ -244,7 +244,7 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 func TestEvaluateUnknownAny(t *testing.T) {
 	t.Parallel()
 	strange := &pb.Match{MatchId: "strange", Tickets: []*pb.Ticket{{Id: "s"}},
-		Extensions: map[string]*anypb.Any{"x": unknownAny()}}
+		Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()}}
 	for scheme, expected := range map[string][]string{"grpc": {"s", "p"}, "http": {"p"}} {
 		sees := Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
 			return acceptsTickets(func() (*pb.Match, error) {

@@ -291,7 +291,7 @@ func TestRunRESTFindsARestartedFunction(t *testing.T) {
 
 func TestRunRESTRefusesAProfileThatJSONCannotExpress(t *testing.T) {
 	t.Parallel()
-	profile := &pb.MatchProfile{Extensions: map[string]*anypb.Any{"x": unknownAny()}}
+	profile := &pb.MatchProfile{Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()}}
 	err := makeFunctions(t).callFunction(t.Context(), answers(t, http.StatusOK, ""), profile, nil)
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }

@@ -19,21 +19,16 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 )
 
-// unknownAny has an unknown type.
-func unknownAny() *anypb.Any {
-	return &anypb.Any{TypeUrl: "type.googleapis.com/game.Unheard", Value: []byte{1, 2, 3}}
-}
-
 // The function gets the profile as the caller sent it, and its matches are proposed as it sent them.
 func TestRunGRPC(t *testing.T) {
 	t.Parallel()
 	profile := &pb.MatchProfile{
 		Name: "duel", Pools: []*pb.Pool{{Name: "all", CreatedAfter: &timestamppb.Timestamp{Seconds: 5, Nanos: 7}}},
-		Extensions: map[string]*anypb.Any{"x": unknownAny()},
+		Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()},
 	}
 	proposal := &pb.Match{
 		MatchId: "m", MatchProfile: "duel", MatchFunction: "f", AllocateGameserver: true,
-		Tickets: []*pb.Ticket{{Id: "t", Extensions: map[string]*anypb.Any{"x": unknownAny()}}},
+		Tickets: []*pb.Ticket{{Id: "t", Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()}}},
 	}
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		if !proto.Equal(profile, r.GetProfile()) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -70,7 +71,8 @@ func TestTeams(t *testing.T) {
 	got, err := Teams(cycle.Proposal{ID: uuid.NewString()})
 	require.NoError(t, err)
 	require.Nil(t, got)
-	unknown, err := convertProposal(&pb.Match{Extensions: map[string]*anypb.Any{teamsExtension: unknownAny()}}, 0)
+	unknown, err := convertProposal(
+		&pb.Match{Extensions: map[string]*anypb.Any{teamsExtension: functionstest.UnknownAny()}}, 0)
 	require.NoError(t, err)
 	_, err = Teams(unknown)
 	require.Error(t, err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -35,7 +36,7 @@ func TestScoreOf(t *testing.T) {
 		"infinite": {map[string]*anypb.Any{"evaluation_input": packed(t,
 			&pb.DefaultEvaluationCriteria{Score: math.Inf(1)})}, new(math.Inf(1)), false},
 		"of another type":     {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.Ticket{})}, nil, true},
-		"of an unknown type":  {map[string]*anypb.Any{"evaluation_input": unknownAny()}, nil, true},
+		"of an unknown type":  {map[string]*anypb.Any{"evaluation_input": functionstest.UnknownAny()}, nil, true},
 		"of no type":          {map[string]*anypb.Any{"evaluation_input": {}}, nil, true},
 		"nothing":             {map[string]*anypb.Any{"evaluation_input": nil}, nil, true},
 		"garbage of its type": {map[string]*anypb.Any{"evaluation_input": {TypeUrl: "x/openmatch.DefaultEvaluationCriteria", Value: []byte{9, 1}}}, nil, true},
@@ -53,8 +54,9 @@ func TestProposal(t *testing.T) {
 	t.Parallel()
 	m := &pb.Match{
 		MatchId: "m", Tickets: []*pb.Ticket{{Id: "a"}, {}, {Id: "a"}},
-		Extensions: map[string]*anypb.Any{"x": unknownAny()},
-		Backfill:   &pb.Backfill{Id: "b", Generation: 7, PersistentField: map[string]*anypb.Any{"x": unknownAny()}},
+		Extensions: map[string]*anypb.Any{"x": functionstest.UnknownAny()},
+		Backfill: &pb.Backfill{Id: "b", Generation: 7,
+			PersistentField: map[string]*anypb.Any{"x": functionstest.UnknownAny()}},
 	}
 	p, err := convertProposal(m, 64<<10)
 	require.NoError(t, err)

@@ -237,7 +237,7 @@ func TestAnotherServer(t *testing.T) {
 			first := s.gets(InstanceJoined + " " + agentID(1))
 			s.gets(Sync)
 			if lost {
-				b.exec("DELETE FROM events")
+				b.Exec("DELETE FROM events")
 			}
 			store.later.Store(int64(time.Hour))
 			b.writes(func(c *change) { c.joins(agentID(2)) })

@@ -64,12 +64,12 @@ func TestWhatListsLeaveOut(t *testing.T) {
 	b := setup(t)
 	f := b.follow(t)
 	b.writes(func(c *change) { c.joins(agentID(1), "r1") })
-	b.exec(`INSERT INTO rooms (region, id, agent_id, base, type, state, command) VALUES ('eu', 'r2', $1, 'r2', 'match', 'reserved', gen_random_uuid())`, agentID(1))
+	b.Exec(`INSERT INTO rooms (region, id, agent_id, base, type, state, command) VALUES ('eu', 'r2', $1, 'r2', 'match', 'reserved', gen_random_uuid())`, agentID(1))
 	b.writes(func(c *change) { c.touches(agentID(1)) })
 	b.shows(f.reads())
-	b.exec("UPDATE agent_states SET override = 'draining', tx = pg_current_xact_id()")
+	b.Exec("UPDATE agent_states SET override = 'draining', tx = pg_current_xact_id()")
 	require.Equal(t, db.AgentDraining, f.reads().Instances()[0].Status)
-	b.exec("UPDATE agent_states SET kept = true, override = 'active', tx = pg_current_xact_id()")
+	b.Exec("UPDATE agent_states SET kept = true, override = 'active', tx = pg_current_xact_id()")
 	require.Equal(t, db.AgentDraining, f.reads().Instances()[0].Status)
 }
 
@@ -86,15 +86,15 @@ func TestWhoIsListed(t *testing.T) {
 	b.writes(func(c *change) { c.returns(agentID(1)) })
 	b.shows(f.reads())
 	hash := f.View().Stats().Hash
-	b.exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 day'")
-	b.exec("INSERT INTO replicas (region, id, seen_at, steady_since) SELECT 'eu', gen_random_uuid(), now() + c.lease_ttl + interval '1 hour', now() FROM fleet_clock c")
+	b.Exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 day'")
+	b.Exec("INSERT INTO replicas (region, id, seen_at, steady_since) SELECT 'eu', gen_random_uuid(), now() + c.lease_ttl + interval '1 hour', now() FROM fleet_clock c")
 	require.Empty(t, f.reads().Instances())
 	require.Equal(t, uint64(emptyHash), f.View().Stats().Hash)
-	b.exec("UPDATE replicas SET seen_at = now() + interval '2 hours' WHERE id = $1", b.replica)
+	b.Exec("UPDATE replicas SET seen_at = now() + interval '2 hours' WHERE id = $1", b.replica)
 	require.Equal(t, hash, f.reads().Stats().Hash)
-	b.exec("UPDATE replicas SET ended_at = now(), rows_until = now() + interval '2 hours' WHERE id = $1", b.replica)
+	b.Exec("UPDATE replicas SET ended_at = now(), rows_until = now() + interval '2 hours' WHERE id = $1", b.replica)
 	require.Len(t, f.reads().Instances(), 1, "the agents of an ended replica stay listed until rows_until")
-	b.exec("UPDATE replicas SET rows_until = now() WHERE id = $1", b.replica)
+	b.Exec("UPDATE replicas SET rows_until = now() WHERE id = $1", b.replica)
 	require.Empty(t, f.reads().Instances(), "after rows_until they are not listed, even before a worker deletes them")
 }
 
@@ -110,13 +110,13 @@ func TestLastSync(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &list))
 		return list[0].LastSyncAt
 	}
-	b.exec("UPDATE agent_states SET synced_at = to_timestamp(5), tx = pg_current_xact_id()")
-	b.exec("UPDATE replicas SET heard_since = '-infinity'")
+	b.Exec("UPDATE agent_states SET synced_at = to_timestamp(5), tx = pg_current_xact_id()")
+	b.Exec("UPDATE replicas SET heard_since = '-infinity'")
 	require.EqualValues(t, 5000, synced())
 	hash := f.View().Stats().Hash
-	b.exec("UPDATE replicas SET heard_since = to_timestamp(9)")
+	b.Exec("UPDATE replicas SET heard_since = to_timestamp(9)")
 	require.EqualValues(t, 9000, synced())
-	b.exec("UPDATE agent_states SET misses = 1, tx = pg_current_xact_id()")
+	b.Exec("UPDATE agent_states SET misses = 1, tx = pg_current_xact_id()")
 	require.EqualValues(t, 5000, synced())
 	require.Equal(t, hash, f.View().Stats().Hash)
 }
@@ -147,7 +147,7 @@ func TestReplicasAgree(t *testing.T) {
 	replicas, fresh := []*follower{b.follow(t), b.follow(t), b.follow(t)}, b.follow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.t = rt
-		b.exec("WITH a AS (DELETE FROM agents), r AS (DELETE FROM rooms), e AS (DELETE FROM events) DELETE FROM agent_states")
+		b.Exec("WITH a AS (DELETE FROM agents), r AS (DELETE FROM rooms), e AS (DELETE FROM events) DELETE FROM agent_states")
 		b.agents = map[string]*db.InstanceInfo{}
 		for _, f := range append(replicas, fresh) {
 			f.forgets()
@@ -278,7 +278,7 @@ func TestAnOldCopyIsMadeAnew(t *testing.T) {
 			f := b.follow(t)
 			b.writes(func(c *change) { c.joins(agentID(1)); c.joins(agentID(2)) })
 			f.reads()
-			b.exec("DELETE FROM agent_states WHERE agent_id = $1", agentID(1))
+			b.Exec("DELETE FROM agent_states WHERE agent_id = $1", agentID(1))
 			require.Len(t, f.reads().Instances(), 2, "no row shows that the agent has left")
 			age(f)
 			require.Len(t, f.reads().Instances(), 1)
@@ -293,13 +293,13 @@ func TestManyAgents(t *testing.T) {
 	b := setup(t)
 	f := b.follow(t)
 	require.Empty(t, f.reads().Instances())
-	b.exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, auto_create, agent_version, protocol_version, key)
+	b.Exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, auto_create, agent_version, protocol_version, key)
 		SELECT 'eu', to_hex(n), $1, '', '', '', true, '', 3, '' FROM generate_series(x'1000000000000000'::bigint, x'1000000000000000'::bigint + 1700) n`, b.replica)
 	for range 3 { // three transactions
-		b.exec(`INSERT INTO agent_states (region, agent_id, replica, status) SELECT 'eu', a.id, a.replica, 'active' FROM agents a
+		b.Exec(`INSERT INTO agent_states (region, agent_id, replica, status) SELECT 'eu', a.id, a.replica, 'active' FROM agents a
 			WHERE NOT EXISTS (SELECT FROM agent_states s WHERE s.agent_id = a.id) ORDER BY a.id LIMIT 567`)
 	}
-	b.exec(`INSERT INTO rooms (region, id, agent_id, base, type, state) SELECT region, 'r' || id AS room, id, 'r', 'match', 'reported' FROM agents`)
+	b.Exec(`INSERT INTO rooms (region, id, agent_id, base, type, state) SELECT region, 'r' || id AS room, id, 'r', 'match', 'reported' FROM agents`)
 	v := f.reads()
 	require.Len(t, v.Instances(), 1701)
 	fresh := b.follow(t)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -35,27 +34,20 @@ const (
 
 // bundle is a fleet whose rows are written by the test.
 type bundle struct {
+	*storetest.DB // of the writer, which sends notifications
+
 	t       require.TestingT
-	url     string
-	store   *db.Store // of the writer, which sends notifications
-	pool    *pgxpool.Pool
 	replica uuid.UUID
 	agents  map[string]*db.InstanceInfo // as written
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	url := dbtest.New(t)
-	store := storetest.Open(t, url)
-	b := &bundle{t: t, url: url, store: store, pool: store.Pool(), agents: map[string]*db.InstanceInfo{}}
+	b := &bundle{DB: storetest.New(t), t: t, agents: map[string]*db.InstanceInfo{}}
 	b.replica = uuid.New() // renews its lease for the whole test
-	b.exec("INSERT INTO replicas (region, id, seen_at, heard_since) VALUES ($1, $2, now() + interval '1 day', 'epoch')",
+	b.Exec("INSERT INTO replicas (region, id, seen_at, heard_since) VALUES ($1, $2, now() + interval '1 day', 'epoch')",
 		region, b.replica)
 	return b
-}
-
-func (b *bundle) exec(sql string, args ...any) {
-	must.Get(b.pool.Exec(context.Background(), sql, args...))(b.t)
 }
 
 // change is a transaction that changes the fleet. The ids of its events are ascending.
@@ -74,7 +66,7 @@ func (b *bundle) writes(do func(c *change)) {
 }
 
 func (b *bundle) begin() *change {
-	tx := must.Get(b.pool.Begin(context.Background()))(b.t)
+	tx := must.Get(b.Pool().Begin(context.Background()))(b.t)
 	if t, ok := b.t.(interface{ Cleanup(f func()) }); ok {
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	}
@@ -83,7 +75,7 @@ func (b *bundle) begin() *change {
 
 func (c *change) commit() {
 	require.NoError(c.t, c.Commit(context.Background()))
-	c.store.Notify(db.TopicFleet, region)
+	c.Store.Notify(db.TopicFleet, region)
 }
 
 func (c *change) do(sql string, args ...any) {
@@ -213,7 +205,7 @@ type follower struct {
 // follow makes the roster of another replica. It reads only when the test calls reads.
 func (b *bundle) follow(t *testing.T) *follower {
 	t.Helper()
-	store := storetest.Open(t, b.url)
+	store := b.Replica()
 	r := must.Get(New(store, region, Config{}))(t)
 	e := must.Get(NewEvents(store, r, 100, Config{}))(t)
 	return &follower{Roster: r, t: t, store: store, events: e}

@@ -88,8 +88,8 @@ type mirror struct {
 func TestListsEventsAndLookupsAgree(t *testing.T) {
 	t.Parallel()
 	b, f := started(t)
-	b.exec("DELETE FROM replicas") // its lease would outlast those of the others by a day
-	p := &processes{Store: b.store, t: t}
+	b.Exec("DELETE FROM replicas") // its lease would outlast those of the others by a day
+	p := &processes{Store: b.Store, t: t}
 	for range 2 {
 		id, err := p.BeginReplica(t.Context(), region)
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestListsEventsAndLookupsAgree(t *testing.T) {
 func TestAnEventIsReadOrHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	at, err := b.store.AgentEventsEnd(t.Context())
+	at, err := b.Store.AgentEventsEnd(t.Context())
 	require.NoError(t, err)
 	reader := b.follow(t).store
 	for i := range 300 {

@@ -80,13 +80,13 @@ func TestIDsThatAreNotInTheLog(t *testing.T) {
 	known := s.until(func(e Event) bool { return describe(t, e) == RoomCreated+" r2" })
 	at, ok := parsePosition(known[len(known)-1].ID)
 	require.True(t, ok)
-	b.exec("UPDATE events SET at = at - interval '2 days' WHERE tx <> $1", at.rowTx)
+	b.Exec("UPDATE events SET at = at - interval '2 days' WHERE tx <> $1", at.rowTx)
 	for _, unknown := range []position{{at.rowTx, uuid.New(), 0}, {1 << 60, at.rowID, 0}, {3, uuid.UUID{}, 0}} {
 		other := f.stream(unknown.String())
 		require.Contains(t, string(other.gets(Resync).Data), `"rooms":2`)
 	}
 	var old position
-	require.NoError(t, b.pool.QueryRow(t.Context(), "SELECT tx, id FROM events WHERE tx <> $1 ORDER BY tx, id LIMIT 1",
+	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT tx, id FROM events WHERE tx <> $1 ORDER BY tx, id LIMIT 1",
 		at.rowTx).Scan(&old.rowTx, &old.rowID))
 	elsewhere := b.follow(t) // which has none of these events in memory
 	elsewhere.run(alert)

@@ -3,6 +3,8 @@ package storetest
 import (
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -58,19 +60,47 @@ func (d *DB) QueuePlayer(sub string, skill float64, profiles ...string) (ticket 
 // QueuePlayerIn is QueuePlayer in another universe.
 func (d *DB) QueuePlayerIn(universe, sub string, skill float64, profiles ...string) (ticket string) {
 	d.T.Helper()
-	draft := ticketbody.Draft{
-		Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
-		Players: []match.Player{{Sub: sub}},
+	return d.QueueDraft(universe, Skilled(skill, profiles...), sub)
+}
+
+// Skilled is the draft of a ticket whose players have a skill.
+func Skilled(skill float64, profiles ...string) ticketbody.Draft {
+	return ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
+}
+
+// QueueDraft queues a party, whose first player asks, and returns the ticket.
+func (d *DB) QueueDraft(universe string, draft ticketbody.Draft, party ...string) (ticket string) {
+	d.T.Helper()
+	for _, sub := range party {
+		draft.Players = append(draft.Players, match.Player{Sub: sub})
 	}
 	prepared, err := ticketbody.Prepare(draft)
 	require.NoError(d.T, err)
 	created, err := d.CreatePlayerTicket(d.T.Context(), universe, db.PlayerTicketRequest{
-		Caller: sub, Party: []string{sub}, ProfileNames: profiles, SearchFields: ticketbody.Fields(draft),
+		Caller: party[0], Party: party, ProfileNames: draft.Profiles, SearchFields: ticketbody.Fields(draft),
 		EncodeBody: prepared.Body,
-		TTL:        time.Hour, RequestHash: []byte(sub),
+		TTL:        time.Hour, RequestHash: []byte(party[0]),
 	})
 	require.NoError(d.T, err)
 	return created.ID
+}
+
+// CopyPlayers copies n players, each alone, into the queue of Universe, a microsecond apart from a moment on: in much
+// less time than they would queue, and without what limits players. draft is that of the player with a number.
+func (d *DB) CopyPlayers(n int, from time.Time, draft func(i int) ticketbody.Draft) {
+	d.T.Helper()
+	rows := make([][]any, n)
+	for i := range rows {
+		id, created := d.NewTicketID(Universe), from.Add(time.Duration(i)*time.Microsecond)
+		ticket := draft(i)
+		ticket.Players = []match.Player{{Sub: "player-" + id}}
+		body, err := ticketbody.Encode(id, created, ticket)
+		require.NoError(d.T, err)
+		rows[i] = []any{Universe, id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
+	}
+	columns := []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}
+	_, err := d.Pool().CopyFrom(d.T.Context(), pgx.Identifier{"tickets"}, columns, pgx.CopyFromRows(rows))
+	require.NoError(d.T, err)
 }
 
 // AgeHeartbeats makes the last heartbeat of a game server older, with the amnesty ended, so that its lease may have

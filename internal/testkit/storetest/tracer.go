@@ -2,13 +2,14 @@ package storetest
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Tracer calls functions beside what a store does: before it acquires a connection, before each statement or pipeline,
-// whose first statement it is, and after each statement. Those that are nil are not called.
+// with the SQL of all its statements, and after each statement. Those that are nil are not called.
 type Tracer struct {
 	BeforeAcquire                   func()
 	BeforeStatement, AfterStatement func(sql string)
@@ -45,7 +46,11 @@ func (r *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQuer
 // TraceBatchStart implements pgx.BatchTracer.
 func (r *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	if r.BeforeStatement != nil {
-		r.BeforeStatement(data.Batch.QueuedQueries[0].SQL)
+		var all strings.Builder
+		for _, q := range data.Batch.QueuedQueries {
+			all.WriteString(q.SQL + "\n")
+		}
+		r.BeforeStatement(all.String())
 	}
 	return ctx
 }
