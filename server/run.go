@@ -55,6 +55,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
+// Ready returns nil if this replica should receive traffic, and else why not: it is what /readyz answers.
+func (s *Server) Ready(ctx context.Context) error { return s.checkReady(ctx) }
+
 // recordRest records the refusals and requests of the last seconds, and that this replica has ended.
 func (s *Server) recordRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)

@@ -34,7 +34,8 @@ func (c *Config) fleetSettings() []setting {
 			value:    keksValue(&c.KEKs),
 			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the " +
 				"database, and authenticates deployed servers. The first key encrypts, all of them decrypt. Required. " +
-				"`openssl rand -base64 32` makes one"},
+				"`openssl rand -base64 32` makes one. In the private Postgres of `director dev` the key of its data " +
+				"directory encrypts"},
 		{flag: "key-period", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: durationValue(&c.KeySchedule.KeyPeriod, time.Minute, 400*day),
 			help:  "How long a signing key is used before the next one"},

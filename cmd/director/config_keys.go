@@ -17,6 +17,14 @@ func (c *Config) makeSealer() (*token.Sealer, error) {
 	return token.NewSealer(c.KEKs...)
 }
 
+// useKEKsOf puts the key of a data directory before those of the settings: what `dev` keeps in its Postgres is sealed
+// with one key, whichever settings a run of it, or a command beside it, has. Those of the settings still open.
+func (c *Config) useKEKsOf(data dataDir) error {
+	own, err := data.readKEKs()
+	c.KEKs = append(own, c.KEKs...)
+	return err
+}
+
 // keySchedule returns the rotation schedule of the signing keys. It needs the lifetime of tokens, because a key is
 // published until its last token has expired.
 func (c *Config) keySchedule() keyring.Schedule {

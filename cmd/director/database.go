@@ -59,10 +59,8 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		if conf.config.Database.URL, err = data.runningDatabase(); err != nil {
 			return nil, err
 		}
-		if conf.config.KEKs == nil {
-			// Without its error: most commands need no key, and those that do report that there is none. Where `dev` has a
-			// key of the settings, its directory has none, and this makes one that `dev` does not know.
-			conf.config.KEKs, _ = data.readKEKs()
+		if err := conf.config.useKEKsOf(data); err != nil {
+			return nil, err
 		}
 		// Those of `dev`, whose replica signs with them where nothing else is set.
 		conf.config.useNexisSecrets()

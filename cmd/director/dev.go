@@ -74,7 +74,7 @@ func (c *Config) checkOpenFleet() error {
 	return nil
 }
 
-// runDevelopment runs everything until ctx ends, and calls started once the server listens.
+// runDevelopment runs everything until ctx ends, and calls started once the replica is ready.
 func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	if conf.sourceOf("log-level") == fromDefault {
 		conf.config.LogLevel = "warn" // what it serves is printed, and a caller sees the answer
@@ -152,8 +152,8 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	}, nil
 }
 
-// serveAll serves until ctx ends. What other terminals read is published while it listens, and removed before it
-// returns.
+// serveAll serves until ctx ends. What other terminals read is published once the replica is ready, and removed before
+// it returns.
 func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Server)) error {
 	// After prepare, which has filled in the secrets that the process seals and signs with.
 	proc, err := newProcess(ctx, "dev", d.conf, d.log)
@@ -165,7 +165,7 @@ func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Ser
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
-	// Replaced when the server listens and the hints are published: an earlier failure has nothing to remove.
+	// Replaced when the hints are published: an earlier failure has nothing to remove.
 	retract := func() {}
 	defer func() { retract() }()
 	return proc.serveReplica(ctx, true, func(s *server.Server) {

@@ -30,9 +30,9 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if err := d.applyPools(ctx); err != nil {
 		return err
 	}
-	// Kept in the directory: another key could not decrypt the private keys that the database has.
-	if d.conf.config.KEKs == nil {
-		if d.conf.config.KEKs, err = d.dataDir.readKEKs(); err != nil {
+	// Of a DATABASE_URL the settings have the key, which other processes of that database share.
+	if d.privateCluster != nil || d.conf.config.KEKs == nil {
+		if err := d.conf.config.useKEKsOf(d.dataDir); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,9 @@ const (
 	tick     = 5 * time.Millisecond
 )
 
+// otherKEK is a key-encryption key that is neither testKEK nor that of a data directory.
+const otherKEK = "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
+
 // scratch returns a data directory that Postgres can use whichever user runs the test.
 func scratch(t *testing.T) string {
 	t.Helper()
@@ -126,13 +129,15 @@ func TestDev(t *testing.T) {
 	data := scratch(t)
 	first := startDev(t, data)
 	api := first.api()
+	status, body := clitest.Get(t, api+"/readyz")
+	require.Equal(t, http.StatusOK, status, body)
 
 	second := startDev(t, data)
 	<-second.over
 	require.Error(t, second.err)
 	require.Contains(t, second.stderr.String(), "another 'director dev' runs in "+data)
 
-	status, body := clitest.Post(t, api+"/fleet/register", "", object{
+	status, body = clitest.Post(t, api+"/fleet/register", "", object{
 		"instance_id": "my-server", "endpoint": "127.0.0.1:7777", "region": "local", "modes": []string{"duel"},
 		"capacity": 64})
 	require.Equal(t, http.StatusOK, status, body)
@@ -148,10 +153,6 @@ func TestDev(t *testing.T) {
 	require.Contains(t, lineWith(t, first.hints(data), "Play in a browser"), "make browser DATA="+data)
 	require.Equal(t, pageOrigins[0], allowedOrigin(t, api, pageOrigins[0]))
 	require.Empty(t, allowedOrigin(t, api, "https://evil.example"))
-	require.Eventually(t, func() bool {
-		status, _ := clitest.Get(t, api+"/readyz")
-		return status == http.StatusOK
-	}, deadline, tick)
 	status, _ = clitest.Get(t, strings.Fields(lineWith(t, first.hints(data), "  Metrics "))[1])
 	require.Equal(t, http.StatusOK, status)
 
@@ -178,11 +179,18 @@ func TestDev(t *testing.T) {
 	require.ErrorContains(t, director.Run(t, env(), "", "providers", "list", "--data", data).Err,
 		"there is no provider")
 
-	again := startDev(t, data)
+	again := startDev(t, data, "--key-encryption-key", testKEK)
 	again.api()
 	require.Equal(t, session, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data",
 		data)[0].Session)
 	require.Equal(t, keys, clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data))
+	// Keys of settings, of `dev` and of commands beside it, replace that of the directory nowhere.
+	for _, environ := range [][]string{env(), env("DIRECTOR_KEY_ENCRYPTION_KEY=" + otherKEK)} {
+		director.OK(t, environ, "keys", "rotate", "--force", "--data", data)
+	}
+	for _, key := range clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data) {
+		require.Equal(t, keys[0].SealedBy, key.SealedBy)
+	}
 
 	require.NoError(t, again.cmd.Process.Kill())
 	<-again.over

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -13,7 +15,8 @@ import (
 	"github.com/lattice-director/director/worker"
 )
 
-// serveReplica runs a replica, optionally with a worker, until ctx ends. It calls started once the server listens.
+// serveReplica runs a replica, optionally with a worker, until ctx ends. It calls started once the replica is ready, and
+// returns after that call has.
 func (p *process) serveReplica(ctx context.Context, withWorker bool, started func(*server.Server)) error {
 	s, w, err := p.makeReplica(ctx, withWorker)
 	if err != nil {
@@ -25,8 +28,30 @@ func (p *process) serveReplica(ctx context.Context, withWorker bool, started fun
 	}
 	// Before the worker runs: servers that it starts get these addresses.
 	p.listenAddrs.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
-	started(s)
-	return runWithWorker(ctx, w, s.Run)
+	starting, stop := context.WithCancel(ctx)
+	var announcing sync.WaitGroup
+	announcing.Go(func() {
+		if awaitReady(starting, s) {
+			started(s)
+		}
+	})
+	err = runWithWorker(ctx, w, s.Run)
+	stop() // for a server that has failed
+	announcing.Wait()
+	return err
+}
+
+// readyPoll is how often awaitReady asks. The replica bounds how often that costs a query.
+const readyPoll = 20 * time.Millisecond
+
+// awaitReady waits until a replica is ready; false: ctx ended before.
+func awaitReady(ctx context.Context, s *server.Server) bool {
+	for s.Ready(ctx) != nil {
+		if !wait.For(ctx, readyPoll) {
+			return false
+		}
+	}
+	return true
 }
 
 // makeReplica makes a server, and a worker that shares its matchmaker, or nil.
