@@ -171,17 +171,32 @@ func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason st
 		query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
-// ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000;
-// NotFound; Unavailable.
-func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
+// ScalePool sets the least and the most servers of a pool; nil leaves one as it is. Errors: Invalid, unless 0 <= least
+// <= most <= 100,000; NotFound; Unavailable.
+func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most *int32) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsScalePool,
 		query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
-// LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no
-// limit. Errors: Invalid, Unavailable.
-func (a Act) LimitPools(ctx context.Context, servers, starts *int32) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsLimitPools, query.OpsLimitPoolsParams{Servers: servers, Starts: starts})
+// Limit is what a limit is set to.
+type Limit struct{ Most *int32 } // nil: there is none
+
+// LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil leaves a
+// limit as it is. Errors: Invalid, Unavailable.
+func (a Act) LimitPools(ctx context.Context, servers, starts *Limit) (changed bool, err error) {
+	p := query.OpsLimitPoolsParams{SetsServers: servers != nil, SetsStarts: starts != nil}
+	if servers != nil {
+		p.Servers = servers.Most
+	}
+	if starts != nil {
+		p.Starts = starts.Most
+	}
+	return callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsLimitPoolsParams) (bool, error) {
+		if err := q.LockLimitsOfPools(ctx); err != nil {
+			return false, err
+		}
+		return q.OpsLimitPools(ctx, p)
+	}, p)
 }
 
 // PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ValveSettings are what an operator sets of a valve. Fields that are nil stay as they are; a new valve needs a Rate.
@@ -19,10 +20,32 @@ type ValveSettings struct {
 // SetValve makes a valve, or changes it, and makes it limit. Errors: Invalid; Conflict where another valve is for the
 // same region and build, or there are 64; Unavailable.
 func (a Act) SetValve(ctx context.Context, name string, set ValveSettings) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsSetValve, query.OpsSetValveParams{
+	return callAct(ctx, a, (*query.Queries).OpsSetValve, a.valveParams(name, set))
+}
+
+func (a Act) valveParams(name string, set ValveSettings) query.OpsSetValveParams {
+	return query.OpsSetValveParams{
 		Name: name, Rate: set.Rate, MaxPlayers: set.MaxPlayers, Region: set.Region, Build: set.Build,
 		StaffShare: set.StaffShare, MaxWaiting: set.MaxWaiting, Reason: a.reason,
-	})
+	}
+}
+
+// LimitValve is SetValve for a valve that is there: it makes none. Errors: Invalid, NotFound, Unavailable.
+func (a Act) LimitValve(ctx context.Context, name string, set ValveSettings) (changed bool, err error) {
+	return callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsSetValveParams) (bool, error) {
+		// Before the look: a valve that is deleted meanwhile would be made again, for everybody.
+		if err := q.LockValves(ctx); err != nil {
+			return false, err
+		}
+		found, err := q.HasValve(ctx, name)
+		switch {
+		case err != nil:
+			return false, err
+		case !found:
+			return false, fault.New(fault.NotFound, "not_found", "there is no valve %q", name)
+		}
+		return q.OpsSetValve(ctx, p)
+	}, a.valveParams(name, set))
 }
 
 // OpenValve lets everybody in. Errors: NotFound, Unavailable.

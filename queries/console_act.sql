@@ -64,10 +64,17 @@ SELECT ops.undrain_agent(@agent::text)::bool AS changed;
 SELECT ops.stop_deployment(@deployment::uuid, @reason::text)::bool AS changed;
 
 -- name: OpsScalePool :one
-SELECT ops.scale_pool(@region::text, @app::text, @version::text, @least::int, @most::int)::bool AS changed;
+SELECT ops.scale_pool(@region::text, @app::text, @version::text, sqlc.narg(least)::int, sqlc.narg(most)::int)::bool AS changed;
+
+-- name: LockLimitsOfPools :exec
+-- Of two changes, each of the other limit, the second must not bring the first limit back: ops.limit_pools sets both.
+SELECT pg_advisory_xact_lock(hashtext('director.limits_of_pools'));
 
 -- name: OpsLimitPools :one
-SELECT ops.limit_pools(sqlc.narg(servers)::int, sqlc.narg(starts)::int)::bool AS changed;
+-- A limit that is not set stays as it is.
+SELECT ops.limit_pools(CASE WHEN @sets_servers::bool THEN sqlc.narg(servers)::int ELSE l.max_servers END,
+                       CASE WHEN @sets_starts::bool THEN sqlc.narg(starts)::int ELSE l.max_starts END)::bool AS changed
+FROM ops.pool_limits l;
 
 -- name: OpsSetBeacon :one
 SELECT ops.set_beacon(@region::text, sqlc.narg(url)::text)::bool AS changed;

@@ -66,6 +66,13 @@ SELECT prune_login_queue(@valve::text, @most::int)::int AS gone;
 -- name: AdoptPlayers :one
 SELECT adopt_players(@valve::text, @most::int)::int AS adopted;
 
+-- name: LockValves :exec
+-- Valves are made, changed and deleted one at a time: ops.set_valve and the other functions take the same lock.
+SELECT pg_advisory_xact_lock(hashtext('director.valves'));
+
+-- name: HasValve :one
+SELECT EXISTS (SELECT FROM ops.valves v WHERE v.valve = @name::text) AS found;
+
 -- name: OpsSetValve :one
 SELECT ops.set_valve(@name::text, sqlc.narg(rate)::float8, sqlc.narg(max_players)::int, sqlc.narg(region)::text, sqlc.narg(build)::text,
     sqlc.narg(staff_share)::float8, sqlc.narg(max_waiting)::int, @reason::text)::bool AS changed;

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -25,28 +26,24 @@ func (p *program) poolsLimit() *cobra.Command {
 		"The most servers that there may be, those included that end; none: no limit")
 	starts := cmd.Flags().String("starts-per-hour", "",
 		"The most servers that may start within an hour; none: no limit")
+	var setServers, setStarts *db.Limit // nil: stays
+	checkFirst(cmd, func([]string) (err error) {
+		if setServers, err = parseLimit("servers", *servers); err == nil {
+			setStarts, err = parseLimit("starts-per-hour", *starts)
+		}
+		return err
+	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		if setServers != nil || setStarts != nil {
+			if _, err := l.store.As("").LimitPools(ctx, setServers, setStarts); err != nil {
+				return err
+			}
+		}
 		// The only row: the limits are those of the installation, of all regions and pools together.
 		now, err := opsview.PoolLimits.One(ctx, l.store.Pool(), opsview.Any{})
 		if err != nil {
 			return err
 		}
-		// What was read above may be old: of two operators who set different limits at the same moment, the later one
-		// brings the former limit of the other back.
-		// The function sets both limits, so that a flag that was not given passes the present one on.
-		if *servers != "" || *starts != "" {
-			if err := setLimit("servers", *servers, &now.MaxServers); err != nil {
-				return err
-			}
-			if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
-				return err
-			}
-			if _, err := l.store.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
-				return err
-			}
-		}
-		// The limits as they are then. The numbers of servers and starts were read before the change, which does not
-		// change them.
 		return cli.Write(l.out, []opsview.PoolLimit{now},
 			[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
 				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
@@ -54,20 +51,17 @@ func (p *program) poolsLimit() *cobra.Command {
 	})
 }
 
-// setLimit reads a flag: a number, or none. An empty one keeps the limit.
-func setLimit(flag, text string, to **int32) error {
+// parseLimit reads a flag: a number, or none. An empty one keeps the limit.
+func parseLimit(flag, text string) (*db.Limit, error) {
 	switch text {
 	case "":
-		return nil
+		return nil, nil //nolint:nilnil // the limit stays
 	case "none":
-		*to = nil
-		return nil
+		return &db.Limit{}, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return cli.Usage(fmt.Errorf("--%s %q must be a number, 0 or more, or none", flag, text))
+		return nil, cli.Usage(fmt.Errorf("--%s %q must be a number, 0 or more, or none", flag, text))
 	}
-	limit := int32(n)
-	*to = &limit
-	return nil
+	return &db.Limit{Most: new(int32(n))}, nil
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -207,4 +209,24 @@ func TestDeployments(t *testing.T) {
 	require.Contains(t, string(shown.Events[1].Detail), "stuck")
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "deployments", "stop", "x").Err))
 	require.ErrorContains(t, director.Run(t, environ, "", "deployments", "show", "00000000-0000-0000-0000-000000000001").Err, "there is no deployment")
+}
+
+// Pins a limit that comes back because another operator sets the other limit at the same moment.
+func TestLimitsOfPoolsAreSetSideBySide(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=" + dbtest.New(t))
+	for i := range 10 {
+		var both sync.WaitGroup
+		for _, flag := range []string{"--servers", "--starts-per-hour"} {
+			both.Go(func() {
+				if r := director.Run(t, environ, "", "pools", "limit", flag, strconv.Itoa(i)); r.Err != nil {
+					t.Error(r.Err)
+				}
+			})
+		}
+		both.Wait()
+		limits := clitest.Read[[]opsview.PoolLimit](t, director, environ, "pools", "limit")[0]
+		require.Equal(t, []int32{int32(i), int32(i)}, []int32{*limits.MaxServers, *limits.MaxStarts})
+	}
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "limit", "--servers", "-1").Err))
 }

@@ -23,6 +23,16 @@ func (q *Queries) GiveReason(ctx context.Context, reason string) error {
 	return err
 }
 
+const lockLimitsOfPools = `-- name: LockLimitsOfPools :exec
+SELECT pg_advisory_xact_lock(hashtext('director.limits_of_pools'))
+`
+
+// Of two changes, each of the other limit, the second must not bring the first limit back: ops.limit_pools sets both.
+func (q *Queries) LockLimitsOfPools(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, lockLimitsOfPools)
+	return err
+}
+
 const login = `-- name: Login :one
 SELECT ('sql:' || session_user)::text AS actor
 `
@@ -205,16 +215,26 @@ func (q *Queries) OpsFreeSeat(ctx context.Context, arg OpsFreeSeatParams) (bool,
 }
 
 const opsLimitPools = `-- name: OpsLimitPools :one
-SELECT ops.limit_pools($1::int, $2::int)::bool AS changed
+SELECT ops.limit_pools(CASE WHEN $1::bool THEN $2::int ELSE l.max_servers END,
+                       CASE WHEN $3::bool THEN $4::int ELSE l.max_starts END)::bool AS changed
+FROM ops.pool_limits l
 `
 
 type OpsLimitPoolsParams struct {
-	Servers *int32
-	Starts  *int32
+	SetsServers bool
+	Servers     *int32
+	SetsStarts  bool
+	Starts      *int32
 }
 
+// A limit that is not set stays as it is.
 func (q *Queries) OpsLimitPools(ctx context.Context, arg OpsLimitPoolsParams) (bool, error) {
-	row := q.db.QueryRow(ctx, opsLimitPools, arg.Servers, arg.Starts)
+	row := q.db.QueryRow(ctx, opsLimitPools,
+		arg.SetsServers,
+		arg.Servers,
+		arg.SetsStarts,
+		arg.Starts,
+	)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err
@@ -347,8 +367,8 @@ type OpsScalePoolParams struct {
 	Region  string
 	App     string
 	Version string
-	Least   int32
-	Most    int32
+	Least   *int32
+	Most    *int32
 }
 
 func (q *Queries) OpsScalePool(ctx context.Context, arg OpsScalePoolParams) (bool, error) {

@@ -80,6 +80,17 @@ func (q *Queries) ExtendAdmissions(ctx context.Context, arg ExtendAdmissionsPara
 	return err
 }
 
+const hasValve = `-- name: HasValve :one
+SELECT EXISTS (SELECT FROM ops.valves v WHERE v.valve = $1::text) AS found
+`
+
+func (q *Queries) HasValve(ctx context.Context, name string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasValve, name)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const joinLoginQueue = `-- name: JoinLoginQueue :one
 SELECT join_login_queue($1::text, $2::text[], $3::bool[], $4::int)::int AS nameless_admitted
 `
@@ -119,6 +130,16 @@ func (q *Queries) LeaveLoginQueue(ctx context.Context, arg LeaveLoginQueueParams
 	var gone int32
 	err := row.Scan(&gone)
 	return gone, err
+}
+
+const lockValves = `-- name: LockValves :exec
+SELECT pg_advisory_xact_lock(hashtext('director.valves'))
+`
+
+// Valves are made, changed and deleted one at a time: ops.set_valve and the other functions take the same lock.
+func (q *Queries) LockValves(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, lockValves)
+	return err
 }
 
 const loginLines = `-- name: LoginLines :many

@@ -53,11 +53,29 @@ const maxFieldLength = 200
 // MaxLength is maxFieldLength, for the form.
 func (field) MaxLength() int { return maxFieldLength }
 
+// seenSuffix ends the name of the hidden field with the value of a field that the person saw.
+const seenSuffix = "_seen"
+
+// withSeen adds what a person saw in fields with present values: see deed.changes.
+func withSeen(fields ...field) []field {
+	for _, f := range fields {
+		fields = append(fields, field{Name: f.Name + seenSuffix, Value: f.Value, Hidden: true})
+	}
+	return fields
+}
+
 // deed is who does something, and why.
 type deed struct {
 	// Functions of the store that require a reason take it as an argument, and the others by Act.Because.
 	Actor, Reason string
 	Values        map[string]string // of the fields
+}
+
+// changes reports whether a field of withSeen has another value than the person saw, which is not empty. One that has
+// the same is left alone: sent back, it would undo what somebody else has set since.
+func (d deed) changes(name string) bool {
+	seen := d.Values[name+seenSuffix]
+	return seen == "" || d.Values[name] != seen
 }
 
 // actionView is what templates/confirm.html reads.

@@ -22,20 +22,20 @@ var scaleAction = action{
 				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
 				"With a maximum of 0 the pool is off.",
 			},
-			Fields: []field{
-				{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)),
+			Fields: withSeen(
+				field{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)),
 					Help: "That run whether players need them or not.", Number: true},
-				{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)),
+				field{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)),
 					Help: "At most 100,000. Every server may cost money.", Number: true},
-			},
+			),
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		least, err := wholeNumber(d, "min", "the minimum")
+		least, err := changedNumber(d, "min", "the minimum")
 		if err != nil {
 			return "", err
 		}
-		most, err := wholeNumber(d, "max", "the maximum")
+		most, err := changedNumber(d, "max", "the maximum")
 		if err != nil {
 			return "", err
 		}
@@ -97,13 +97,16 @@ func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
 	return readRow(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
 }
 
-// wholeNumber returns the number of a field, which must not be negative. How large it may be is the store's to say.
-// Errors: Invalid.
-func wholeNumber(d deed, name, noun string) (int32, error) {
+// changedNumber returns the number of a field of withSeen, nil where it is unchanged. It must not be negative; how large
+// it may be is the store's to say. Errors: Invalid.
+func changedNumber(d deed, name, noun string) (*int32, error) {
+	if !d.changes(name) {
+		return nil, nil //nolint:nilnil // the number stays
+	}
 	n, err := strconv.ParseInt(d.Values[name], 10, 32)
 	if err != nil || n < 0 {
-		return 0, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name,
+		return nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name,
 			Detail: noun + " must be a whole number that is not negative"}
 	}
-	return int32(n), nil
+	return new(int32(n)), nil
 }

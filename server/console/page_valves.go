@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -35,7 +34,7 @@ func valveOf(ctx context.Context, s Store, q query) (opsview.Valve, error) {
 	return readRow(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
 }
 
-// limitValveAction sets both limits of a valve, the rate and the players at once.
+// limitValveAction sets the limits of a valve, the rate and the players at once.
 var limitValveAction = action{
 	routePath: "/valves/:name/limit",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
@@ -51,32 +50,36 @@ var limitValveAction = action{
 				"Players who are in stay in, and count. Those who wait keep their places.",
 				"Replicas heed it within two seconds.",
 			},
-			Fields: []field{
-				{Name: "rate", Label: "Admissions a second", Value: strconv.FormatFloat(v.Rate, 'f', -1, 64),
+			Fields: withSeen(
+				field{Name: "rate", Label: "Admissions a second", Value: strconv.FormatFloat(v.Rate, 'f', -1, 64),
 					Help: "What your slowest service takes. A fraction is allowed."},
-				{Name: "max_players", Label: "Players at once", Value: most, Help: "0: any number.", Number: true},
-			},
+				field{Name: "max_players", Label: "Players at once", Value: most, Help: "0: any number.", Number: true},
+			),
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		// SetValve would make a valve of this name, which may be misspelt in the address.
-		if _, err := valveOf(ctx, s, q); err != nil {
-			return "", err
-		}
-		rate, err := strconv.ParseFloat(strings.TrimSpace(d.Values["rate"]), 64)
-		if err != nil {
-			return "", fault.New(fault.Invalid, "invalid",
-				"The admissions a second must be a number, such as 50 or 0.5.")
-		}
-		most, err := wholeNumber(d, "max_players", "the players at once")
+		set, err := valveSettings(d)
 		if err != nil {
 			return "", err
 		}
-		changed, err := s.As(d.Actor).Because(d.Reason).SetValve(ctx, q.Param("name"),
-			db.ValveSettings{Rate: &rate, MaxPlayers: &most})
+		changed, err := s.As(d.Actor).Because(d.Reason).LimitValve(ctx, q.Param("name"), set)
 		return outcomeText(changed, "The valve limits who enters.",
 			"It had these limits already: nothing changed."), err
 	},
+}
+
+// valveSettings are the limits that a form changes. Errors: Invalid.
+func valveSettings(d deed) (set db.ValveSettings, err error) {
+	if d.changes("rate") {
+		rate, err := strconv.ParseFloat(d.Values["rate"], 64)
+		if err != nil {
+			return set, fault.New(fault.Invalid, "invalid",
+				"The admissions a second must be a number, such as 50 or 0.5.")
+		}
+		set.Rate = &rate
+	}
+	set.MaxPlayers, err = changedNumber(d, "max_players", "the players at once")
+	return set, err
 }
 
 // openValveAction lets everybody in, and forgets the line.
