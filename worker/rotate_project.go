@@ -37,10 +37,12 @@ func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 		failed = append(failed, wrong)
 		return len(keys), err
 	})
+	err = errors.Join(append(failed, err)...)
+	// Only if all opened, as in resealer.runOnce: a key that does not open is reported until somebody revokes it.
 	if err == nil && except == "" {
 		r.checkedAt = began
 	}
-	return errors.Join(append(failed, err)...)
+	return err
 }
 
 // resealKeys returns as wrong why a key does not open; the other keys are sealed all the same.

@@ -71,3 +71,23 @@ func TestRotateReportsKeysOfProjectsThatDoNotOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, secret)
 }
+
+// Pins a corrupt key that is reported once and counts as checked for ten minutes.
+func TestRotateReportsAKeyUntilItOpens(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	rotate := loopOf(t, b.options(), "rotate")
+	once(t, rotate)
+	_, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: "eu"})
+	require.NoError(t, err)
+	b.projectKey(keytest.Sealer(t, 1), "corrupt")
+	b.Exec("UPDATE project_keys SET sealed_secret = set_byte(sealed_secret, 20, 255 - get_byte(sealed_secret, 20))")
+
+	again := loopOf(t, b.options(), "rotate") // it opens all keys in its first run
+	for range 2 {
+		_, err := again.runOnce(t.Context())
+		require.ErrorIs(t, err, token.ErrSealed)
+	}
+	b.Exec("DELETE FROM project_keys")
+	once(t, again)
+}

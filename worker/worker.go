@@ -35,6 +35,7 @@
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
 //	watch    The cheap checks of doctor are made every 15 seconds, and exported for alerts.
 //	report   A process that is a worker alone stores every 5 seconds that it runs.
+//	clock    A process that is a worker alone compares its clock with the database's, as a replica does.
 //	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers
 //	         only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration
@@ -157,7 +158,8 @@ func New(o Options) (*Worker, error) {
 	// Its successes are not recorded: where all workers are replicas as well none has it, and it would look late.
 	if o.Reports {
 		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, runTimeout: 2 * time.Second,
-			runOnce: reporter{o.Store}.runOnce})
+			runOnce: reporter{o.Store}.runOnce}, &loop{name: "clock", interval: 10 * time.Second, runTimeout: 2 * time.Second,
+			runOnce: clockReader{o.Store}.runOnce})
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m

@@ -63,20 +63,24 @@ func (p *program) keysRotate() *cobra.Command {
 		Short: "Create the signing keys that are due; with --force switch to the next key early",
 		Long: "Creates the keys that are due, as a worker does: the first one, and always a next one. Usually none is due.\n" +
 			"With --force the next key signs as soon as all verifiers can know it, and a further next key is created. Tokens of the\n" +
-			"old key remain valid; if it may have leaked, taint it instead.",
+			"old key remain valid; if it may have leaked, taint it instead. A new key is published for as long as the settings say, and\n" +
+			"no shorter than those that are there.",
 		Example: "  director keys rotate\n  director keys rotate --force",
 		Args:    cli.Exactly(0),
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
-	// byKeys: the schedule of the keys, which must be that of the workers.
+	// byKeys: the schedule of the keys, which should be that of the workers.
 	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
 		// Private keys are stored encrypted, so that making one needs the key-encryption key of the workers.
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		made, err := l.store.As("").RotateKeys(ctx, l.conf.config.keySchedule().Policy(), *force,
-			keymint.With(sealer, l.conf.config.Worker.Alg))
+		policy, err := l.keyPolicy(ctx)
+		if err != nil {
+			return err
+		}
+		made, err := l.store.As("").RotateKeys(ctx, policy, *force, keymint.With(sealer, l.conf.config.Worker.Alg))
 		if err != nil {
 			return err
 		}
@@ -91,6 +95,17 @@ func (p *program) keysRotate() *cobra.Command {
 		fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
 		return nil
 	})
+}
+
+// keyPolicy is that of the settings, with the greatest lead and overlap of the published keys at least: where an operator
+// lacks the workers' settings, a key would sign before verifiers know it, or leave the JWKS before its tokens expire.
+func (l operator) keyPolicy(ctx context.Context) (db.KeyPolicy, error) {
+	policy := l.conf.config.keySchedule().Policy()
+	keys, _, err := l.store.Keys(ctx)
+	for _, k := range keys {
+		policy.Lead, policy.Overlap = max(policy.Lead, k.Lead), max(policy.Overlap, k.Overlap)
+	}
+	return policy, err
 }
 
 // printNext prints from when the next key signs.

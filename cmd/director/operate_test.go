@@ -289,3 +289,19 @@ func TestInvariants(t *testing.T) {
 	require.Equal(t, 1, cli.ExitCode(r.Err))
 	require.Contains(t, r.Stdout, `"violations": 1`)
 }
+
+// Pins keys of an operator without the workers' settings: they signed before verifiers knew them, and left the JWKS
+// before their tokens expired.
+func TestKeysOfAnOperatorHaveTheTimesOfTheFleet(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	environ := env("DATABASE_URL="+s.URL, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
+	director.OK(t, environ, "keys", "rotate", "--jwks-max-age", "1h", "--session-token-ttl", "10m")
+	director.OK(t, environ, "keys", "rotate", "--force")
+	for _, which := range []string{"<=", ">"} { // two hours pass: the next key signs, and a further one is due
+		s.Exec(`UPDATE signing_keys SET publish_at = publish_at - interval '2 hours', sign_from = sign_from - interval '2 hours',
+			sign_until = sign_until - interval '2 hours', verify_until = verify_until - interval '2 hours' WHERE sign_from ` + which + ` now()`)
+	}
+	require.Len(t, clitest.Read[[]madeLine](t, director, environ, "keys", "rotate"), 1)
+	require.Equal(t, 2, s.Count("SELECT count(*) FROM signing_keys WHERE lead >= '1 hour' AND overlap >= '1 hour 10 minutes'"))
+}

@@ -152,5 +152,7 @@ func (p *process) checkSchema(ctx context.Context) error {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release",
 			slog.Int64("schema", version), slog.Int64("build", latest))
 	}
+	// Before anything runs, so that no decision is by this machine's clock.
+	_ = p.store.ReadClock(ctx) // the loops read it again
 	return nil
 }
