@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,17 @@ func (q query) Get(name string) string {
 // Exactly returns a parameter of the query that one of our links has, such as the id of a player. Spaces around it are
 // part of it: without them it would be the id of somebody else.
 func (q query) Exactly(name string) string { return boundedText(q.values.Get(name), maxParam) }
+
+// spellings returns what somebody may mean who looks for a parameter of the query: the exact text first, then the one
+// without spaces around it, if that differs and is not empty.
+func (q query) spellings(name string) (all []string) {
+	for _, text := range []string{q.Exactly(name), q.Get(name)} {
+		if text != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
 
 // boundedText cuts a text after so many bytes, and drops what is not UTF-8, which Postgres refuses.
 func boundedText(text string, most int) string {

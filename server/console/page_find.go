@@ -31,14 +31,13 @@ type foundLink struct{ Text, Path string }
 // several begin so, it lists them.
 func (c *Console) findPage(g *gin.Context) {
 	q := queryOf(g)
-	text := q.Get("q")
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	if to := c.findExactly(ctx, text); to != "" {
+	if to := c.findExactly(ctx, q.Get("q")); to != "" {
 		g.Redirect(http.StatusSeeOther, to)
 		return
 	}
-	groups, err := c.findBeginning(ctx, text)
+	text, groups, err := c.findSpelled(ctx, q.spellings("q"))
 	if err != nil {
 		rest.Fail(g, err)
 		return
@@ -46,12 +45,22 @@ func (c *Console) findPage(g *gin.Context) {
 	switch {
 	case len(groups) == 0:
 		// Any text may be the id of a player, whose page says that nothing is known.
-		g.Redirect(http.StatusSeeOther, playerPath(text))
+		g.Redirect(http.StatusSeeOther, playerPath(q.Exactly("q")))
 	case len(groups) == 1 && len(groups[0].Links) == 1:
 		g.Redirect(http.StatusSeeOther, groups[0].Links[0].Path)
 	default:
 		c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["find"], c.viewOf(g, q, findView{text, groups}))
 	}
+}
+
+// findSpelled returns what has an id that begins with the first of several texts with which any does.
+func (c *Console) findSpelled(ctx context.Context, spellings []string) (text string, groups []foundGroup, err error) {
+	for _, text = range spellings {
+		if groups, err = c.findBeginning(ctx, text); err != nil || len(groups) > 0 {
+			break
+		}
+	}
+	return text, groups, err
 }
 
 // findExactly returns the page of what has this id; empty: nothing has, or it may be the id of a player.

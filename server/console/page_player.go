@@ -43,23 +43,15 @@ func (v playerView) Joined() (n int) {
 // isWaiting reports whether a ticket in a state is in the queue, so that it can be cancelled.
 func isWaiting(state string) bool { return ticketWaits[state] != "" }
 
-// playerPage looks for a player by the sub of the access token. universe is the region of tickets.
+// playerPage looks for a player by the sub of the access token. universe is that of its tickets.
 func playerPage(universe string) page[playerView] {
 	return page[playerView]{routePath: "/players", templateName: "player", readEvery: 3 * time.Second,
 		loadData: func(ctx context.Context, s Store, q query) (v playerView, err error) {
-			if v.Player = q.Get("q"); v.Player == "" {
-				return v.withRecent(ctx, s, q)
-			}
-			past := opsview.Page{Limit: pageSize}
-			_, last := q.lastKey()
-			if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
-				past.After = []any{before}
-			}
-			v.Record, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
-				return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
-			})
-			if err != nil {
+			if v, err = v.withRecord(ctx, s, q, universe); err != nil {
 				return v, err
+			}
+			if v.Player == "" {
+				return v.withRecent(ctx, s, q)
 			}
 			if v.Record.PastMore {
 				v.Next = q.Next("", v.Record.Past[len(v.Record.Past)-1].LeftAt.Format(time.RFC3339Nano))
@@ -75,6 +67,25 @@ func playerPage(universe string) page[playerView] {
 			}
 			return v, err
 		}}
+}
+
+// withRecord adds what is known of the player who is looked for: first by exactly this text, since spaces around it are
+// part of the id that a link has, and then without them, which somebody may have typed.
+func (v playerView) withRecord(ctx context.Context, s Store, q query, universe string) (_ playerView, err error) {
+	past := opsview.Page{Limit: pageSize}
+	_, last := q.lastKey()
+	if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
+		past.After = []any{before}
+	}
+	for _, v.Player = range q.spellings("q") {
+		v.Record, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
+			return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
+		})
+		if err != nil || v.Record.IsKnown() {
+			break
+		}
+	}
+	return v, err
 }
 
 // withRecent adds a page of the latest refusals of all players.

@@ -160,3 +160,19 @@ func TestHealthShowsFailedRequests(t *testing.T) {
 	require.NotContains(t, page, "GET /tickets/:id")
 	w.contains("/health?range=6+h", "GET /tickets/:id", "<b>49</b>")
 }
+
+// Pins a search that leads to another player: spaces around an id are part of it, and around what was typed are not.
+func TestPlayersAreFoundBySpaces(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddServer("eu-1", 8)
+	session := b.place("duel", " bob", "bob").SessionID
+	other := b.place("duel", "carl").SessionID
+	w := b.as(adaToken)
+	w.contains(sessionPath(session), "/players?q=%20bob")
+	w.contains(playerPath(" bob"), "player=&#43;bob")
+	require.NotContains(t, w.get(playerPath("bob")).Body, "player=&#43;bob")
+	w.contains(playerPath(" carl "), sessionPath(other)) // typed, or pasted
+	require.Equal(t, playerPath(" bob"), w.get("/find?q="+url.QueryEscape(" bob")).Header.Get("Location"))
+	require.Equal(t, playerPath("carl"), w.get("/find?q="+url.QueryEscape("carl ")).Header.Get("Location"))
+}
