@@ -212,7 +212,7 @@ type MoveReport struct {
 	UnreachedCells int `json:"untold"`
 }
 
-// Run moves the region, or goes on with the move of it that runs. If ctx ends or a cell is unreachable for long, it
+// Run moves the region, or continues the move of it that runs. If ctx ends or a cell is unreachable for long, it
 // stops where it is: run it again, or [RegionMove.Undo]. Errors: Conflict, for obstacles; Invalid; Unavailable.
 func (m *RegionMove) Run(ctx context.Context) (MoveReport, error) {
 	steps := map[string]func(context.Context) error{
@@ -285,7 +285,7 @@ func (m *RegionMove) findRunning(ctx context.Context) (query.LastMoveRow, error)
 	}
 	if found.Direction != "leaves" {
 		return query.LastMoveRow{}, fault.New(fault.Conflict, "conflict",
-			"region %q arrives here from cell %q: go on with that move there", found.Region, found.Cell)
+			"region %q arrives here from cell %q: continue that move there", found.Region, found.Cell)
 	}
 	if m.terms.Cell != "" && m.terms.Cell != found.Cell {
 		return query.LastMoveRow{}, fault.New(fault.Conflict, "conflict",

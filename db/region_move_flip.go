@@ -135,7 +135,7 @@ func (m *RegionMove) awaitMark(ctx context.Context, fence int32) error {
 }
 
 // lift ends a fence whose region could not be flipped, so that this cell takes writes again. Where the other cell does
-// not answer, or has flipped the region, the fence stays. It returns nil if the move is to go on, else why.
+// not answer, or has flipped the region, the fence stays. It returns nil if the move is to continue, else why.
 func (m *RegionMove) lift(ctx context.Context, fence int32, why error) error {
 	// Also after Ctrl-C: otherwise the region would be refused until somebody starts the command again.
 	stopped := ctx.Err() != nil

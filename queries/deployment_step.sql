@@ -169,7 +169,7 @@ WHERE s.until IS NULL OR s.until <= coalesce(sqlc.narg('now')::timestamptz, now(
 RETURNING (s.until IS NOT NULL)::bool AS paused;
 
 -- name: ForgiveRefusals :exec
--- The provider has started a server. A pause that lasts goes on: the provider has little room.
+-- The provider has started a server. A pause that lasts stays: the provider has little room.
 UPDATE start_pauses SET count = 0 WHERE region = @region AND app = @app AND version = @version AND cause = 'capacity' AND count > 0;
 
 -- name: PutBudgets :exec

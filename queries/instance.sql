@@ -126,7 +126,7 @@ SELECT close_stranded(@region, @id, @reason)::int AS closed;
 -- name: SetDrain :one
 -- Starts or ends the drain that a game server asks for, and returns whether it drains now. A draining instance gets no new players; its sessions
 -- continue. The instance of a deployment takes players again only while the deployment is ready, and one that an operator keeps drained only
--- when that ends; if the game server asks for a drain meanwhile, it goes on draining then.
+-- when that ends; if the game server asks for a drain meanwhile, it still drains then.
 WITH changed AS (
     UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END, drain_kept = false
     WHERE i.region = @region AND i.id = @id AND (i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END OR @drain::bool AND i.drain_kept)

@@ -1,5 +1,5 @@
 -- A region moves to another cell: db/region_move.go has the steps, migrations/00067_region_moves.sql the fence. Each statement can be repeated, so
--- that a command which is started again goes on where another one was killed.
+-- that a command which is started again continues where another one was killed.
 
 -- name: RunningMove :one
 -- The move of a region that has not ended; after its end, none.
@@ -91,7 +91,7 @@ SELECT fence_region(@id::uuid)::int AS fence;
 UPDATE region_moves m SET fences = greatest(m.fences, @fence::int) WHERE m.id = @id AND m.direction = 'arrives' AND m.step = 'copying';
 
 -- name: LiftFence :execrows
--- After ForbidFlip: this cell goes on.
+-- After ForbidFlip: this cell continues to serve the region.
 UPDATE region_moves m SET step = 'copying', fenced_at = NULL WHERE m.id = @id AND m.direction = 'leaves' AND m.step = 'fenced' AND m.fences = @fence::int;
 
 -- name: MarkArrived :one

@@ -159,7 +159,7 @@ const (
 	byOperator // commands on the database: keys, fleet, sessions, events, invariants, doctor
 	byToken    // token mint
 	byDoctor
-	byProfiles // profiles, which are of a region of tickets
+	byProfiles // profiles, which are of a universe
 	byCheck    // profiles check, which needs no database
 	byExplain  // explain, which decodes tickets
 	byReplay   // replay, which reads tickets as workers record them

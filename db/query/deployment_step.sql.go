@@ -472,7 +472,7 @@ type ForgiveRefusalsParams struct {
 	Version string
 }
 
-// The provider has started a server. A pause that lasts goes on: the provider has little room.
+// The provider has started a server. A pause that lasts stays: the provider has little room.
 func (q *Queries) ForgiveRefusals(ctx context.Context, arg ForgiveRefusalsParams) error {
 	_, err := q.db.Exec(ctx, forgiveRefusals, arg.Region, arg.App, arg.Version)
 	return err

@@ -597,7 +597,7 @@ type SetDrainRow struct {
 
 // Starts or ends the drain that a game server asks for, and returns whether it drains now. A draining instance gets no new players; its sessions
 // continue. The instance of a deployment takes players again only while the deployment is ready, and one that an operator keeps drained only
-// when that ends; if the game server asks for a drain meanwhile, it goes on draining then.
+// when that ends; if the game server asks for a drain meanwhile, it still drains then.
 func (q *Queries) SetDrain(ctx context.Context, arg SetDrainParams) (SetDrainRow, error) {
 	row := q.db.QueryRow(ctx, setDrain, arg.Region, arg.ID, arg.Drain)
 	var i SetDrainRow

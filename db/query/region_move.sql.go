@@ -489,7 +489,7 @@ type LiftFenceParams struct {
 	Fence int32
 }
 
-// After ForbidFlip: this cell goes on.
+// After ForbidFlip: this cell continues to serve the region.
 func (q *Queries) LiftFence(ctx context.Context, arg LiftFenceParams) (int64, error) {
 	result, err := q.db.Exec(ctx, liftFence, arg.ID, arg.Fence)
 	if err != nil {
@@ -719,7 +719,7 @@ type RunningMoveRow struct {
 }
 
 // A region moves to another cell: db/region_move.go has the steps, migrations/00067_region_moves.sql the fence. Each statement can be repeated, so
-// that a command which is started again goes on where another one was killed.
+// that a command which is started again continues where another one was killed.
 // The move of a region that has not ended; after its end, none.
 func (q *Queries) RunningMove(ctx context.Context, region string) (RunningMoveRow, error) {
 	row := q.db.QueryRow(ctx, runningMove, region)

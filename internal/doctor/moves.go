@@ -26,13 +26,13 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	var idle *query.DoctorMovesRow
 	for i, m := range moves {
 		// The command has to be given the terms of the move again: the row does not have the target's connection string.
-		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell "+
+		remedy := fmt.Sprintf("director regions move %s --to …, as it was begun, continues it; with --undo, this cell "+
 			"serves the region again", m.Region)
 		switch {
 		// Judged before idleness: writes of the region fail here, and the other cell takes them only at the end of the
 		// flip.
 		case m.Refused > moveRefusedFor:
-			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the "+
+			return failureFinding(remedy, "region %s has been refused for %s: its move to cell %s stopped after the "+
 				"fence, before that cell served it",
 				m.Region, m.Refused.Round(time.Second), m.Cell)
 		case m.Direction == "leaves" && m.Idle > moveIdleFor && idle == nil:
@@ -42,7 +42,7 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	}
 	switch {
 	case idle != nil:
-		return warningFinding(fmt.Sprintf("director regions move %s --to …, as it was begun, goes on", idle.Region),
+		return warningFinding(fmt.Sprintf("director regions move %s --to …, as it was begun, continues it", idle.Region),
 			"the move of region %s to cell %s is at step %s, and no command has worked on it for %s: the log of "+
 				"Postgres is kept until it ends",
 			idle.Region, idle.Cell, idle.Step, idle.Idle.Round(time.Second))

@@ -37,7 +37,7 @@ type Options struct {
 	OIDC    *OIDC    // nil: login by token only
 	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
 	Rotate   func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
-	Universe string // the region of tickets; "" means global
+	Universe string // of tickets and profiles; "" means global
 	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes
 	// cookies secure also where a proxy that ends TLS does not say so.
 	URL string

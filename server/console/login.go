@@ -24,7 +24,7 @@ type loginView struct {
 	Theme  string
 }
 
-// showLogin answers with the form. A browser that is logged in goes on to the page that it asked for.
+// showLogin answers with the form. A browser that is logged in is sent to the page that it asked for.
 func (c *Console) showLogin(g *gin.Context) {
 	next := localPath(g.Query("next"))
 	if s, ok := c.readSession(g.Request); ok {

@@ -42,7 +42,7 @@ func TestLoginIsRequired(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.get("/fleet").Status)
 }
 
-// Pins a copy of a cookie that goes on counting after its owner has logged out, at another replica, too; and one that
+// Pins a copy of a cookie that still counts after its owner has logged out, at another replica, too; and one that
 // counts for changes while nobody knows.
 func TestALogoutEndsCopiesOfTheCookie(t *testing.T) {
 	t.Parallel()

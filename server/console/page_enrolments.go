@@ -23,11 +23,11 @@ var revokeEnrolmentAction = action{
 			Effects: []string{
 				"Its token registers no game server any more, on all replicas at once.",
 				pluralText(int(e.Servers), "game server has", "game servers have") +
-					" a credential by it. They go on, and may register again.",
+					" a credential by it. They continue, and may register again.",
 				"This cannot be undone: make another enrolment.",
 			},
 			Fields: []field{{Name: fieldServers, Label: "Also revoke its game servers",
-				Help: "Write yes if the token has leaked: their sessions end. Empty: they go on."}},
+				Help: "Write yes if the token has leaked: their sessions end. Empty: they continue."}},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {

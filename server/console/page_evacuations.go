@@ -110,7 +110,7 @@ func (d drainGroup) evacuateAction() action {
 					"This cannot be undone.",
 				},
 				Fields: []field{
-					{Name: fieldRequeue, Label: "Let the players go on elsewhere", Value: "yes",
+					{Name: fieldRequeue, Label: "Let the players continue elsewhere", Value: "yes",
 						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats "+
 							"elsewhere. Empty: they only lose their seats.",
 							pluralText(p.Matched, "player whom a profile matched waits",

@@ -84,7 +84,7 @@ func (d drainGroup) undrainAction() action {
 			name := q.Param(d.param)
 			return question{
 				Title: "Undrain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
-				Effects: []string{"Players get seats on them again. Those that drain for another reason go on draining."},
+				Effects: []string{"Players get seats on them again. Those that drain for another reason still do."},
 			}, nil
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {

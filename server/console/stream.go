@@ -91,7 +91,7 @@ func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) e
 		// The next turn of the loop takes the reading.
 		case <-changed:
 		case <-beat.C:
-			// Where nobody knows, it goes on: Health has to show that the database does not answer.
+			// Where nobody knows, the stream stays: Health has to show that the database does not answer.
 			if ended, _ := w.console.hasEnded(ctx, w.login); ended {
 				return nil
 			}

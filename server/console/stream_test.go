@@ -118,7 +118,7 @@ func TestAPanicCostsOneReading(t *testing.T) {
 	require.Eventually(t, read, time.Minute, time.Millisecond, "the page is read again")
 }
 
-// Pins readings that go on although nobody watches.
+// Pins readings that continue although nobody watches.
 func TestStreamsEndTheirReadings(t *testing.T) {
 	t.Parallel()
 	h := newHub(100, nil)
@@ -190,7 +190,7 @@ func TestALogoutEndsStreams(t *testing.T) {
 
 	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).Status)
 	require.Eventually(t, func() bool { _, more := <-stolen; return !more }, 10*time.Second, time.Millisecond,
-		"the stream goes on")
+		"the stream stays")
 	status, _ := thief.watch("/fleet")
 	require.Equal(t, http.StatusUnauthorized, status)
 	b.AddServer("eu-2", 8)

@@ -32,8 +32,8 @@ const usageAge = 15 * time.Second
 // usageTimeout bounds a reading: a page that is shown waits for it.
 const usageTimeout = time.Second
 
-// latest returns what is used; all of it where that has never been read. One request reads at a time, and others go on
-// with what is known: while the database gives no answer, no page waits for those before it.
+// latest returns what is used; all of it where that has never been read. One request reads at a time, and others use
+// what is known: while the database gives no answer, no page waits for those before it.
 func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]bool {
 	known, isOld := u.lastReading(now)
 	if !isOld {
