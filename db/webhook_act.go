@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -52,12 +53,14 @@ func (a Act) ReplayWebhook(ctx context.Context, name string, event uuid.UUID) (r
 	return replayed, err
 }
 
-// TestWebhook writes an event that is sent to a webhook whatever it asks for, and returns its id. Errors: NotFound,
-// Unavailable.
-func (a Act) TestWebhook(ctx context.Context, name string) (event uuid.UUID, err error) {
+// TestWebhook writes an event that is sent to a webhook whatever it asks for, and returns its place in the log. Errors:
+// NotFound, Unavailable.
+func (a Act) TestWebhook(ctx context.Context, name string) (event opsview.EventCursor, err error) {
 	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, name string) (bool, error) {
 		var err error
-		event, err = q.OpsTestWebhook(ctx, name)
+		if event.ID, err = q.OpsTestWebhook(ctx, name); err == nil {
+			event.Tx, err = q.WrittenEvent(ctx, event.ID)
+		}
 		return true, err
 	}, name)
 	return event, err

@@ -115,5 +115,9 @@ SELECT ops.replay_webhook(@name::text, sqlc.narg(event)::uuid)::int AS replayed;
 -- name: OpsTestWebhook :one
 SELECT ops.test_webhook(@name::text)::uuid AS event;
 
+-- name: WrittenEvent :one
+-- Returns the number of the transaction in the place of an event, of no region, that the present transaction wrote.
+SELECT e.tx::xid8 AS tx FROM ops.events e WHERE e.region = '' AND e.at = now() AND e.id = @event::uuid;
+
 -- name: OpsRecordEvents :one
 SELECT ops.record_events(@noun::text, @keep::bool)::bool AS changed;

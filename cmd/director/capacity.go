@@ -49,13 +49,11 @@ func (p *program) capacityCommand() *cobra.Command {
 	// 8, as a request without max_players has in a mode without a setting.
 	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
 	p.completeFlag(cmd, "region", regionWords)
+	// As in POST /matchmake: the seats of a session, and so the players of a request.
+	const most = 1024
+	requireBetween(cmd, "players", &r.players, 1, most)
+	requireBetween(cmd, "seats", &r.seats, 1, most)
 	checkFirst(cmd, func([]string) error {
-		// As in POST /matchmake: the seats of a session, and so the players of a request.
-		const most = 1024
-		if r.players < 1 || r.players > most || r.seats < 1 || r.seats > most {
-			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d",
-				r.players, r.seats, most))
-		}
 		// The players play together, so that their session has at least as many seats.
 		r.seats = max(r.seats, r.players)
 		return nil

@@ -88,12 +88,7 @@ func addAuthorship(cmd *cobra.Command) authorship {
 // addLimit adds --limit, the most rows of a list, to a command.
 func addLimit(cmd *cobra.Command, help string) *int {
 	limit := cmd.Flags().Int("limit", 1000, help)
-	checkFirst(cmd, func([]string) error {
-		if *limit < 1 {
-			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
-		}
-		return nil
-	})
+	requireAtLeast(cmd, "limit", limit, 1)
 	return limit
 }
 

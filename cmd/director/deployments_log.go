@@ -29,12 +29,7 @@ func (p *program) deploymentsLog() *cobra.Command {
 	}
 	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
 	id := parseFirst(cmd, parseDeployment)
-	checkFirst(cmd, func([]string) error {
-		if *lines < 1 || *lines > 100_000 {
-			return cli.Usage(errors.New("--lines must be 1 to 100000"))
-		}
-		return nil
-	})
+	requireBetween(cmd, "lines", lines, 1, 100_000)
 	// byProviders: the settings of the worker that runs the server.
 	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
 		text, err := l.readLog(ctx, *id, *lines)

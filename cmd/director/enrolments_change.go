@@ -40,16 +40,19 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 	cmd.Flags().Int32Var(&n.MaxServers, "max-servers", 0, "How many of its game servers there may be at one time")
 	cmd.Flags().DurationVar(&n.ValidFor, "valid-for", 30*24*time.Hour,
 		"For how long the token registers game servers, such as 720h; those that it registered stay")
+	// The bounds of ops.create_enrolment.
+	requireBetween(cmd, "max-servers", &n.MaxServers, 1, 100_000)
+	requireBetween(cmd, "valid-for", &n.ValidFor, time.Minute, 3660*24*time.Hour)
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "mode", modeWords)
 	checkFirst(cmd, func([]string) error {
-		if n.Region == "" || n.Name == "" || n.MaxServers < 1 {
+		if n.Region == "" || n.Name == "" || n.MaxServers == 0 {
 			return cli.Usage(errors.New("--region, --name and --max-servers are required"))
 		}
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		// The database checks the rest, such as the number of servers: SQL creates enrolments as well.
+		// The database checks the rest, such as the name: SQL creates enrolments as well.
 		return l.createEnrolment(ctx, cmd, n)
 	})
 }

@@ -72,13 +72,15 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	flags.BoolVar(&f.waitsForEnd, "wait", false, "Return when everything is decided, and print progress on stderr")
 	flags.DurationVar(&f.waitTimeout, "timeout", 0,
 		"With --wait: the most time to wait, after which it fails; 0: without end")
+	requireBetween(cmd, "lost-within", &target.LostWithin, 0, 24*time.Hour) // as ops.evacuate
+	requireAtLeast(cmd, "timeout", &f.waitTimeout, 0)
 	f.reason = addReason(cmd, "Why, for the report and the event")
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "seats-in", regionWords)
 	completeFixed(cmd, "as", []string{"region", "host", "label"})
 	checkFirst(cmd, func([]string) error {
 		switch {
-		case f.waitTimeout != 0 && (!f.waitsForEnd || f.waitTimeout < 0):
+		case f.waitTimeout != 0 && !f.waitsForEnd:
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
 		case f.evacuation.SeatsIn != "" && !f.evacuation.Requeue:
 			return cli.Usage(errors.New("--seats-in is of --requeue"))

@@ -47,6 +47,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	}
 	var f opsview.Selection
 	since := cmd.Flags().Duration("since", 15*time.Minute, "How far back to begin")
+	requirePositive(cmd, "since", since)
 	after := cmd.Flags().String("after", "", "Begin after this cursor, which --output json prints, instead of --since")
 	follow := cmd.Flags().BoolP("follow", "f", false, "Continue with new events until Ctrl-C")
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
@@ -59,7 +60,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	checkFirst(cmd, func([]string) (err error) {
 		cursor, err = parseCursor(*after)
 		// All mistakes at once.
-		if err := errors.Join(err, checkKinds(f), requirePositive("since", *since)); err != nil {
+		if err := errors.Join(err, checkKinds(f)); err != nil {
 			return cli.Usage(err)
 		}
 		return nil
@@ -74,14 +75,6 @@ func (p *program) eventsCommand() *cobra.Command {
 		}
 		return r.toEnd(ctx)
 	})
-}
-
-// requirePositive refuses a duration with which a command would end before it began.
-func requirePositive(flag string, d time.Duration) error {
-	if d <= 0 {
-		return fmt.Errorf("--%s %s is not allowed: it must be more than 0", flag, d)
-	}
-	return nil
 }
 
 // checkKinds refuses a kind that no event has: with it, the log would look empty.

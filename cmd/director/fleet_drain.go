@@ -93,7 +93,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func(ids []string) error {
 		// A timeout without --wait would look as if the drain itself ended after it.
-		if *timeout != 0 && (!*wait || *timeout < 0) {
+		if *timeout != 0 && !*wait {
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
 		}
 		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)

@@ -21,6 +21,7 @@ func addWaitFlags(cmd *cobra.Command) (wait *bool, timeout *time.Duration) {
 		"Return when the last player has left, and print on stderr how many are left")
 	timeout = cmd.Flags().Duration("timeout", 0,
 		"With --wait: the most time to wait, after which it fails; 0: without end")
+	requireAtLeast(cmd, "timeout", timeout, 0)
 	return wait, timeout
 }
 

@@ -138,8 +138,20 @@ func sectionOrder(section string) int {
 	return slices.IndexFunc(allSettings(), func(s setting) bool { return s.section == section })
 }
 
-// explainFlag adds the most similar flag to cobra's error.
+// numberWords say what a numeric flag takes, by its type.
+var numberWords = map[string]string{
+	"int": "a whole number", "int32": "a whole number of at most 2147483647", "uint64": "a whole number, 0 or more",
+	"float64": "a number such as 0.5", "duration": "a time such as 90s, 5m or 2h",
+}
+
+// explainFlag says what a numeric flag takes, and adds the most similar flag to cobra's error.
 func explainFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && numberWords[invalid.GetFlag().Value.Type()] != "" {
+		flag := invalid.GetFlag()
+		return cli.Usage(fmt.Errorf("--%s %s is not allowed: it must be %s", flag.Name, invalid.GetValue(),
+			numberWords[flag.Value.Type()]))
+	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 		var names []string

@@ -107,12 +107,9 @@ func (p *program) migrateDown() *cobra.Command {
 		Example: "  director migrate down\n  director migrate down --steps 2 --yes",
 	}
 	steps := cmd.Flags().Int("steps", 1, "How many to revert")
+	requireAtLeast(cmd, "steps", steps, 1)
 	yes := addYes(cmd)
 	return p.migrationCommand(cmd, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
-		// 0 would ask for a confirmation of nothing, and then say that nothing is to do.
-		if *steps < 1 {
-			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
-		}
 		if err := p.confirmDown(ctx, url, *steps, *yes); err != nil {
 			return err
 		}

@@ -59,6 +59,11 @@ func (p *program) poolsScale() *cobra.Command {
 	starting := cmd.Flags().Int("max-starting", 0, "The most servers that start at the same time")
 	ttl := cmd.Flags().Duration("empty-ttl", 0,
 		"How long a surplus server must have been empty before the director ends it")
+	// The greatest values are the store's to say, which knows the pool.
+	requireAtLeast(cmd, "min", least, 0)
+	requireAtLeast(cmd, "max", most, 0)
+	requireAtLeast(cmd, "max-starting", starting, 0)
+	requireAtLeast(cmd, "empty-ttl", ttl, 0)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
 		// nil for a flag that was not given: its value is 0, which is also a number that a pool may have.
@@ -107,13 +112,11 @@ func (p *program) poolsPause() *cobra.Command {
 		Example: "  director pools pause eu/arena/v7 --reason 'the provider has an outage'\n  director pools pause eu/arena/v7 --for 30m",
 	}
 	length := cmd.Flags().Duration("for", 0, "The length of the pause; by default it lasts until the pool is resumed")
+	requirePositive(cmd, "for", length)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		// Without --for until somebody resumes it: an outage of a provider has no known end.
 		until := provision.Forever()
 		if cmd.Flags().Changed("for") {
-			if *length <= 0 {
-				return cli.Usage(fmt.Errorf("--for %s must be above 0", *length))
-			}
 			until = time.Now().Add(*length) // by this machine's clock; the database refuses a time that is past for it
 		}
 		paused, err := l.store.PausePool(ctx, edit, until)

@@ -57,12 +57,7 @@ func (p *program) poolsForecast() *cobra.Command {
 	}
 	hours := cmd.Flags().Int("hours", 24, "How many hours, 1 to 168")
 	pool := parseFirst(cmd, parsePool)
-	checkFirst(cmd, func([]string) error {
-		if *hours < 1 || *hours > opsview.PastForecastHours {
-			return cli.Usage(fmt.Errorf("--hours %d must be 1 to %d", *hours, opsview.PastForecastHours))
-		}
-		return nil
-	})
+	requireBetween(cmd, "hours", hours, 1, opsview.PastForecastHours)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
 		answer, err := readForecast(ctx, l, f, *hours)

@@ -27,8 +27,9 @@ type editFlags struct {
 
 // addEditFlags has -1 as the default of --expect only for --help: 0 is a version that somebody may expect.
 func addEditFlags(cmd *cobra.Command) editFlags {
-	return editFlags{cmd, addAuthorship(cmd),
-		cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")}
+	expected := cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")
+	requireAtLeast(cmd, "expect", expected, 0)
+	return editFlags{cmd, addAuthorship(cmd), expected}
 }
 
 // profileEdit returns the change of a profile that the flags describe.

@@ -105,11 +105,9 @@ func (p *program) projectToken() *cobra.Command {
 	}
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid, 30s to 24h")
 	subject := cmd.Flags().String("sub", "", "The player. Not set: each session is a player of its own")
+	// The bounds of the control API, which clamps to them instead, as Nexis does.
+	requireBetween(cmd, "ttl", ttl, 30*time.Second, 24*time.Hour)
 	checkFirst(cmd, func([]string) error {
-		// The bounds of the control API, which clamps to them instead, as Nexis does.
-		if *ttl < 30*time.Second || *ttl > 24*time.Hour {
-			return cli.Usage(fmt.Errorf("--ttl: %s is not allowed: it must be 30s to 24h", *ttl))
-		}
 		if cmd.Flags().Changed("sub") && !token.ValidSubject(*subject) {
 			return cli.Usage(fmt.Errorf("--sub: %q is not allowed: it must be 1 to %d bytes without control characters",
 				*subject, token.MaxSubjectBytes))

@@ -148,6 +148,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
 	}
 	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
+	requireBetween(cmd, "grace", grace, 0, db.MaxProjectGrace)
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {

@@ -105,15 +105,13 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	case f.dry:
 		return l.planMove(ctx, move)
 	case f.undo:
-		return p.finishMove(l, f, "What was copied to the other cell is deleted.",
-			func() (db.MoveReport, error) { return move.Undo(ctx) })
+		return p.finishMove(ctx, l, f, "What was copied to the other cell is deleted.", move.Undo)
 	}
 	// Only here: --dry-run and --undo write no event that needs one.
 	if f.terms.Reason == "" {
 		return cli.Usage(errors.New("--reason is missing: say why, the events have it beside your name"))
 	}
-	return p.finishMove(l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region),
-		func() (db.MoveReport, error) { return move.Run(ctx) })
+	return p.finishMove(ctx, l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region), move.Run)
 }
 
 // openCells opens the databases of other cells, with the settings of this one.
@@ -141,12 +139,17 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 
 // finishMove asks for a confirmation and runs or undoes the move. Neither is in one transaction: if it fails, the
 // databases know how far it has come, and the same command continues it.
-func (p *program) finishMove(l operator, f moveFlags, consequence string, run func() (db.MoveReport, error)) error {
+func (p *program) finishMove(ctx context.Context, l operator, f moveFlags, consequence string,
+	run func(context.Context) (db.MoveReport, error)) error {
 	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
 	}
-	report, err := run()
-	if err != nil {
+	report, err := run(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("%w: the move of region %s stays at its step, and the same command continues it; "+
+			"'director regions moves' shows it", errInterrupted, f.terms.Region)
+	case err != nil:
 		return err
 	}
 	// No error: the region has moved. Those cells still send callers here, and SDKs do not follow the second answer.

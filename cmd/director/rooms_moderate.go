@@ -53,12 +53,7 @@ func (p *program) roomsPardon() *cobra.Command {
 func (p *program) punishPlayers(cmd *cobra.Command,
 	punish func(in db.RoomAct, ctx context.Context, player string, lasts time.Duration) error) *cobra.Command {
 	lasts := cmd.Flags().Duration("for", 0, "How long it lasts, from 1s to 8760h; by default as long as the room lives")
-	checkFirst(cmd, func([]string) error {
-		if cmd.Flags().Changed("for") && (*lasts < time.Second || *lasts > lobby.MaxSanction) {
-			return cli.Usage(fmt.Errorf("--for %s is not allowed: it must be from 1s to 8760h", *lasts))
-		}
-		return nil
-	})
+	requireBetween(cmd, "for", lasts, time.Second, lobby.MaxSanction)
 	// 0 without --for: as long as the room lives.
 	return p.moderatePlayers(cmd, func(in db.RoomAct, ctx context.Context, player string) error {
 		return punish(in, ctx, player, *lasts)

@@ -336,3 +336,16 @@ func TestServeWithoutASharedFleetToken(t *testing.T) {
 	require.Contains(t, body, `"credential"`)
 	require.NoError(t, r.stop())
 }
+
+// Pins a worker that begins to work although its port for metrics is taken, and ends in the middle of it.
+func TestAWorkerListensBeforeItWorks(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	r := director.Run(t, env("DATABASE_URL="+s.URL, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), "", "work",
+		"--metrics-addr", taken.Listener.Addr().String())
+	require.ErrorContains(t, r.Err, "choose another address with --metrics-addr")
+	require.Empty(t, storetest.Values[string](s, "SELECT loop FROM ops.worker_loops"))
+	require.NotContains(t, r.Stderr, "failing")
+}

@@ -57,6 +57,12 @@ func (p *program) simulateCommand() *cobra.Command {
 		"The probability with which a ticket accepts a match, if the profile has a ready check")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "The seed of the simulated tickets")
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
+	requirePositiveUpTo(cmd, "rate", &o.Rate, simulate.MaxRate)
+	requirePositiveUpTo(cmd, "hours", &o.Hours, simulate.MaxHours)
+	requireAtLeast(cmd, "players", &f.players, 1)
+	requireBetween(cmd, "daily", &o.Daily, 0, 1)
+	requireAtLeast(cmd, "patience", &o.Patience, 0)
+	requireBetween(cmd, "accept-rate", &f.accept, 0, 1)
 	cli.AddOutput(cmd)
 	// No settings: it needs neither a database nor the director.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.runSimulate(cmd, f, o) }

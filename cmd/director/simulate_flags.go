@@ -27,14 +27,13 @@ func (f *simulateFlags) fillOptions(p *program, o *simulate.Options) (err error)
 		return err
 	}
 	// All mistakes at once.
-	var bad [7]error
+	var bad [6]error
 	o.From, bad[0] = parseMoment("from", f.from, time.Now())
 	o.Skill, bad[1] = parseSkill(f.skill)
 	o.Parties, bad[2] = parseParties(f.parties)
 	o.Regions, bad[3] = parseShares("regions", f.regions)
-	bad[4] = checkRate(f.accept)
-	o.Numbers, bad[5] = parseByName("number", f.numbers, parseDistribution)
-	o.Texts, bad[6] = parseByName("text", f.texts, parseWords)
+	o.Numbers, bad[4] = parseByName("number", f.numbers, parseDistribution)
+	o.Texts, bad[5] = parseByName("text", f.texts, parseWords)
 	if err := errors.Join(bad[:]...); err != nil {
 		return cli.Usage(err)
 	}
@@ -42,6 +41,10 @@ func (f *simulateFlags) fillOptions(p *program, o *simulate.Options) (err error)
 	if f.players > 0 {
 		// Tickets and not players arrive at a rate: a party is one ticket.
 		o.Rate = float64(f.players) / o.PartyMean() / (o.Hours * time.Hour.Seconds())
+		if o.Rate > simulate.MaxRate {
+			return cli.Usage(fmt.Errorf("--players %d is not allowed: within --hours %g, at most %d tickets a second may arrive",
+				f.players, o.Hours, simulate.MaxRate))
+		}
 	}
 	return nil
 }
@@ -166,12 +169,4 @@ func parseShares(flag, text string) (shares []simulate.Share, err error) {
 		shares = append(shares, simulate.Share{Name: name, Weight: w})
 	}
 	return shares, nil
-}
-
-// checkRate refuses a value of --accept-rate that is no probability.
-func checkRate(rate float64) error {
-	if rate >= 0 && rate <= 1 {
-		return nil
-	}
-	return fmt.Errorf("--accept-rate %g is not allowed: it must be from 0 to 1", rate)
 }

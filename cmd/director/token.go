@@ -43,6 +43,8 @@ func (p *program) tokenMint() *cobra.Command {
 	}
 	sub := cmd.Flags().String("sub", "", "The player's name, required")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid")
+	// Times in a token are whole seconds: a shorter one would have expired when it is made.
+	requireAtLeast(cmd, "ttl", ttl, time.Second)
 	return p.onOutput(cmd, byToken, func(_ context.Context, conf *loaded, out cli.Output, _ []string) error {
 		return conf.config.mintToken(out, *sub, *ttl)
 	})
@@ -52,10 +54,6 @@ func (p *program) tokenMint() *cobra.Command {
 func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error {
 	if !token.ValidSubject(sub) {
 		return cli.Usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
-	}
-	// Times in a token are whole seconds: a shorter one would have expired when it is made.
-	if ttl < time.Second {
-		return cli.Usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
 	}
 	i, err := c.devIssuer()
 	if err != nil {

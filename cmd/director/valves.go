@@ -78,6 +78,11 @@ func (p *program) valvesSet() *cobra.Command {
 	// The defaults of these two are those of ops.set_valve, for --help: a flag that is not given is not sent.
 	share := f.Float64("staff-share", 0.05, "The part of the rate and of the players that only staff gets, 0 to 0.5")
 	line := f.Int32("max-waiting", 200_000, "How many players the line holds; those beyond it are refused")
+	// The bounds of ops.set_valve.
+	requirePositiveUpTo(cmd, "rate", rate, 100_000)
+	requireAtLeast(cmd, "max-players", most, 0)
+	requireBetween(cmd, "staff-share", share, 0, 0.5)
+	requireBetween(cmd, "max-waiting", line, 1, 1_000_000)
 	return p.changeValve(cmd, func(by db.Act, ctx context.Context, name string) (bool, error) {
 		changes := db.ValveSettings{
 			Rate: ifGiven(cmd, "rate", rate), MaxPlayers: ifGiven(cmd, "max-players", most),

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -56,7 +58,15 @@ func (w *operatorWait) untilDone(ctx context.Context) error {
 			}
 		}
 		if !wait.For(ctx, w.interval) {
-			return fmt.Errorf("%s (%w); %s", w.progress.lastLine, ctx.Err(), w.whatStays)
+			return w.endedEarly(ctx.Err())
 		}
 	}
+}
+
+// endedEarly is the error of a wait whose context has ended.
+func (w *operatorWait) endedEarly(cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		cause = errInterrupted // as it is, the whole error would be replaced by this one
+	}
+	return fmt.Errorf("%s (%w); %s", cmp.Or(w.progress.lastLine, "waiting"), cause, w.whatStays)
 }

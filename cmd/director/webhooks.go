@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
@@ -104,12 +104,7 @@ func (p *program) webhooksTest() *cobra.Command {
 		Example: "  director webhooks test studio\n  director webhooks test studio --timeout 1m",
 	}
 	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "How long to wait")
-	checkFirst(cmd, func([]string) error {
-		if err := requirePositive("timeout", *timeout); err != nil {
-			return cli.Usage(err)
-		}
-		return nil
-	})
+	requirePositive(cmd, "timeout", timeout)
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
 		before, err := l.readWebhook(ctx, args[0])
 		if err != nil {
@@ -119,18 +114,15 @@ func (p *program) webhooksTest() *cobra.Command {
 		if before.State == "paused" {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
-		// After the webhook was read: what awaitDelivery compares must be older than the event.
+		// After the webhook was read: the failure that isDelivered compares with must be older than the event.
 		event, err := l.store.As("").TestWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		// Of the wait alone: the event is written by now, and is delivered even if nobody waits for it any more.
-		ctx, cancel := context.WithTimeout(ctx, *timeout)
-		defer cancel()
-		if err := l.awaitDelivery(ctx, before, event); err != nil {
+		if err := l.awaitDelivery(ctx, cmd.ErrOrStderr(), before, event, *timeout); err != nil {
 			return err
 		}
-		line := testedLine{before.Name, "evt_" + event.String()}
+		line := testedLine{before.Name, "evt_" + event.ID.String()}
 		return cli.Write(l.out, []testedLine{line}, []string{"webhook", "delivered"},
 			func(t testedLine) []any { return []any{t.Webhook, t.ID} })
 	})
@@ -142,23 +134,46 @@ type testedLine struct {
 	ID      string `json:"webhook_id"`
 }
 
-// awaitDelivery waits until a webhook has got an event.
-func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, event uuid.UUID) error {
-	for wait.For(ctx, testPoll) {
-		now, err := l.readWebhook(ctx, before.Name)
-		if err != nil {
-			return err
-		}
-		// Only a failure after the test began: an earlier one says nothing about it.
-		if failed := now.FailedAt; failed != nil && (before.FailedAt == nil || failed.After(*before.FailedAt)) {
-			return fmt.Errorf("webhook %s failed: %s", now.Name, now.LastError)
-		}
-		// Delivered counts other events as well. If nothing is behind any more, this event is among them.
-		if now.Delivered > before.Delivered && now.Lag == 0 {
-			return nil
-		}
+// awaitDelivery waits until a webhook has got an event, whatever became of others.
+func (l operator) awaitDelivery(ctx context.Context, stderr io.Writer, before opsview.Webhook,
+	event opsview.EventCursor, timeout time.Duration) error {
+	wait := operatorWait{
+		progress: progressLine{stderr: stderr}, interval: testPoll, timeout: timeout,
+		whatStays: fmt.Sprintf("event %s is still delivered: 'director webhooks show %s' says how far the webhook is",
+			event.ID, before.Name),
+		look: func(ctx context.Context) (string, bool, error) {
+			isDelivered, err := l.isDelivered(ctx, before, event)
+			return "", isDelivered, err
+		},
 	}
-	return fmt.Errorf("event %s was not delivered in time: does a worker run (director doctor)?", event)
+	err := wait.untilDone(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("event %s was not delivered in time: does a worker run (director doctor)?", event.ID)
+	}
+	return err
+}
+
+// isDelivered reports whether a webhook has got an event. Its error says why the event, or everything, is refused.
+func (l operator) isDelivered(ctx context.Context, before opsview.Webhook, event opsview.EventCursor) (bool, error) {
+	now, err := l.readWebhook(ctx, before.Name)
+	if err != nil {
+		return false, err
+	}
+	// After the webhook: a step moves its place in the log and stores what was not delivered in one transaction.
+	kept, err := opsview.WebhookDeliveries.Read(ctx, l.store.Pool(),
+		opsview.WebhookDeliveryFilter{Name: now.Name, Event: event.ID}, opsview.Page{})
+	switch {
+	case err != nil:
+		return false, err
+	case len(kept) > 0 && kept[0].LastError != "":
+		return false, fmt.Errorf("webhook %s failed: %s", now.Name, kept[0].LastError)
+	case len(kept) == 0 && !now.Cursor().Before(event):
+		return true, nil
+	// Nothing is delivered. Only a failure after the test began: an earlier one says nothing about it.
+	case now.State == "failing" && (before.FailedAt == nil || now.FailedAt.After(*before.FailedAt)):
+		return false, fmt.Errorf("webhook %s failed: %s", now.Name, now.LastError)
+	}
+	return false, nil
 }
 
 func (p *program) webhooksKeys() *cobra.Command {

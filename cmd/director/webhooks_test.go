@@ -56,3 +56,43 @@ func TestWebhooks(t *testing.T) {
 	require.Equal(t, []opsview.RecordedEvent{{Noun: "match"}, {Noun: "seat"}, {Noun: "ticket", Kept: true, Recorded: true}}, recorded)
 	require.False(t, clitest.Read[[]opsview.RecordedEvent](t, director, environ, "events", "record", "ticket", "--off")[2].Recorded)
 }
+
+// Pins a test that waits for events of others, or takes their failure for that of its own event.
+func TestAWebhookIsTestedByItsOwnEvent(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	environ := env("DATABASE_URL=" + s.URL)
+	director.OK(t, environ, "webhooks", "create", "studio", "https://studio.example/hook", "--kinds", "session.closed")
+	s.Exec(`INSERT INTO webhook_deliveries (webhook, tx, id, subject, kind, at, body, attempts, next_at, last_error)
+		SELECT id, '7', gen_random_uuid(), 's', 'session.closed', now() - interval '1 hour', '{}', 3, now() + interval '1 hour', 'it answers 500' FROM webhooks`)
+	s.Exec(`UPDATE webhook_progress SET last_error = 'it answers 500', failed_at = now()`)
+	test := func(args ...string) <-chan clitest.Result {
+		over := make(chan clitest.Result, 1)
+		go func() {
+			over <- director.Run(t, environ, "", append([]string{"webhooks", "test", "studio"}, args...)...)
+		}()
+		return over
+	}
+	const tested = "SELECT count(*) FROM ops.event_feed WHERE kind = 'webhook.tested'"
+
+	delivered := test("-o", "json")
+	s.Eventually(1, tested)
+	// A step that delivers it, while the other event waits and its failure is newer than the test.
+	s.Exec(`UPDATE webhook_progress p SET tx = e.tx, id = e.id, failed_at = clock_timestamp() FROM events e WHERE e.kind = 'webhook.tested'`)
+	r := <-delivered
+	require.NoError(t, r.Err, r.Stderr)
+	require.Contains(t, r.Stdout, `"webhook_id": "evt_`)
+
+	refused := test()
+	s.Eventually(2, tested)
+	s.Exec(`INSERT INTO webhook_deliveries (webhook, tx, id, subject, kind, at, body, attempts, next_at, last_error)
+		SELECT p.webhook, e.tx, e.id, '', e.kind, e.at, '{}', 1, now(), 'it answers 403' FROM webhook_progress p, events e
+		WHERE e.kind = 'webhook.tested' AND (e.tx, e.id) > (p.tx, p.id)`)
+	s.Exec(`UPDATE webhook_progress p SET tx = e.tx, id = e.id FROM events e WHERE e.kind = 'webhook.tested' AND (e.tx, e.id) > (p.tx, p.id)`)
+	require.ErrorContains(t, (<-refused).Err, "webhook studio failed: it answers 403")
+
+	down := test()
+	s.Eventually(3, tested)
+	s.Exec(`UPDATE webhook_progress SET failing_since = now(), failed_at = clock_timestamp(), last_error = 'nobody listens'`)
+	require.ErrorContains(t, (<-down).Err, "webhook studio failed: nobody listens")
+}

@@ -49,19 +49,26 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		w.Run(ctx) // returns when all loops have ended
 		return nil
 	}
-	return runWithWorker(ctx, w, proc.serveMetrics)
+	// Before the worker runs: a port that is taken fails the start, and not a worker in the middle of its work.
+	serveMetrics, err := proc.listenMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	return runWithWorker(ctx, w, serveMetrics)
 }
 
-// serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
-func (p *process) serveMetrics(ctx context.Context) error {
+// listenMetrics listens for scrapes. The returned function serves /metrics and /debug/pprof/ until its context ends.
+func (p *process) listenMetrics(ctx context.Context) (serve func(context.Context) error, err error) {
 	// Of its own: a worker has no replica whose listeners could serve it.
 	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Addr: p.conf.config.Server.MetricsAddr, Log: p.log})
 	if err := s.Listen(ctx); err != nil {
-		return listenError(err, "--metrics-addr")
+		return nil, listenError(err, "--metrics-addr")
 	}
-	// Without waiting for calls in flight: a scrape may fail.
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-	defer stop()
-	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", s.ListenAddr().String()))
-	return s.Serve()
+	return func(ctx context.Context) error {
+		// Without waiting for calls in flight: a scrape may fail.
+		stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+		defer stop()
+		p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", s.ListenAddr().String()))
+		return s.Serve()
+	}, nil
 }

@@ -1,6 +1,7 @@
 package opsview
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -101,6 +102,11 @@ func LatestEvent() EventCursor { return EventCursor{Tx: math.MaxInt64, ID: uuid.
 
 // Cursor returns the place of the event.
 func (e Event) Cursor() EventCursor { return EventCursor{e.Tx, e.ID} }
+
+// Before reports whether a cursor is before another one in the log.
+func (c EventCursor) Before(other EventCursor) bool {
+	return c.Tx < other.Tx || c.Tx == other.Tx && bytes.Compare(c.ID[:], other.ID[:]) < 0
+}
 
 // String returns the cursor as people and programs pass it on: number/uuid.
 func (c EventCursor) String() string { return strconv.FormatUint(c.Tx, 10) + "/" + c.ID.String() }

@@ -62,12 +62,18 @@ type WebhookDelivery struct {
 var WebhookDeliveries = View[WebhookDelivery, WebhookDeliveryFilter]{name: "webhook_deliveries",
 	order: Order{"name", "tx", "event"}}
 
-// WebhookDeliveryFilter selects those of a webhook, in a state. Empty fields select all.
-type WebhookDeliveryFilter struct{ Name, State string }
+// WebhookDeliveryFilter selects those of a webhook, in a state, of an event. Empty fields select all.
+type WebhookDeliveryFilter struct {
+	Name, State string
+	Event       uuid.UUID
+}
 
 func (f WebhookDeliveryFilter) selectRows(w *where) {
 	w.isEqual("name", f.Name)
 	w.isEqual("state", f.State)
+	if f.Event != uuid.Nil {
+		w.add("event = ?", f.Event)
+	}
 }
 
 // RecordedEvent says whether kinds of events are recorded that are recorded on demand.

@@ -506,3 +506,15 @@ func (q *Queries) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookS
 	)
 	return i, err
 }
+
+const writtenEvent = `-- name: WrittenEvent :one
+SELECT e.tx::xid8 AS tx FROM ops.events e WHERE e.region = '' AND e.at = now() AND e.id = $1::uuid
+`
+
+// Returns the number of the transaction in the place of an event, of no region, that the present transaction wrote.
+func (q *Queries) WrittenEvent(ctx context.Context, event uuid.UUID) (uint64, error) {
+	row := q.db.QueryRow(ctx, writtenEvent, event)
+	var tx uint64
+	err := row.Scan(&tx)
+	return tx, err
+}

@@ -301,7 +301,7 @@ func TestTheBody(t *testing.T) {
 	require.Equal(t, map[string]any{"webhook": "studio"}, data["detail"])
 	cursor, ok := opsview.ParseEventCursor(data["cursor"].(string))
 	require.True(t, ok)
-	require.Equal(t, event, cursor.ID)
+	require.Equal(t, event, cursor)
 }
 
 // Pins a webhook with which somebody who may make one reaches what only the director should: what a list does not
