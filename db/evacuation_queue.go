@@ -41,8 +41,8 @@ const (
 // The reasons why evacuated players have nothing, or something that the evacuation did not give them.
 const (
 	WhyNoHistory     = "no_history"     // it is not known what the player had asked for: the history is off or hashed
-	WhyRefused       = "refused"        // the ticket cannot be made again
-	WhyNoRegion      = "no_region"      // the region goes, and none is named for players without a ticket
+	WhyRefused       = "refused"        // the ticket cannot be made again, or the player holds too many seats
+	WhyNoRegion      = "no_region"      // the region goes or has moved, and no other is named for players without a ticket
 	WhyNoCapacity    = "no_capacity"    // no game server has room
 	WhyPartyConflict = "party_conflict" // members of the party have gone elsewhere
 	WhyNotAsked      = "not_asked"      // the evacuation only releases seats

@@ -108,7 +108,8 @@ func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow)
 	if !slices.Contains(subs, caller) {
 		caller = subs[0]
 	}
-	placement, err := p.store.Place(ctx, PlaceRequest{Caller: caller, Region: region, Mode: party.Mode, Party: subs,
+	// They were in before their server was lost: a valve that holds others up does not count for them, as in the queue.
+	placement, err := p.store.placeAdmitted(ctx, PlaceRequest{Caller: caller, Region: region, Mode: party.Mode, Party: subs,
 		MaxPlayers: int(party.MaxPlayers), WaitFor: evacuatedWait})
 	switch {
 	case err == nil:
@@ -119,8 +120,13 @@ func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow)
 		p.fail(err)
 	case fault.Is(err, fault.Conflict):
 		p.decide(party, "", uuid.Nil, WhyPartyConflict, subs...)
-	default:
+	case fault.Is(err, fault.NoCapacity):
 		p.decide(party, "", uuid.Nil, WhyNoCapacity, subs...)
+	// The region has moved to another cell since its players were released.
+	case fault.Is(err, fault.Elsewhere):
+		p.decide(party, "", uuid.Nil, WhyNoRegion, subs...)
+	default:
+		p.decide(party, "", uuid.Nil, WhyRefused, subs...)
 	}
 }
 

@@ -21,6 +21,11 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	if err := s.admit(ctx, entering); err != nil {
 		return Placement{}, err
 	}
+	return s.placeAdmitted(ctx, r)
+}
+
+// placeAdmitted is [Store.Place] for players whom no valve holds up, in a region that this cell serves.
+func (s *Store) placeAdmitted(ctx context.Context, r PlaceRequest) (Placement, error) {
 	p, err := s.batchGroups.placements.Do(ctx, r.Region, r)
 	switch {
 	case err == nil:

@@ -19,12 +19,18 @@ func fencedRegion(t *testing.T) *bundle {
 	b := setup(t)
 	b.AddServer("a", 64)
 	b.AddServer("us-1", 64, storetest.InRegion("us"))
+	b.fence("eu")
+	return b
+}
+
+// fence makes the database refuse writes of a region, which moves to another cell.
+func (b *bundle) fence(region string) {
+	b.t.Helper()
 	for _, table := range []string{"instances", "instance_leases", "sessions", "seats"} {
-		b.Exec("SELECT add_move_fence('" + table + "', 'eu')")
+		b.Exec("SELECT add_move_fence($1, $2)", table, region)
 	}
 	b.Exec(`INSERT INTO region_moves (id, region, direction, step, cell, address, actor, reason, fenced_at)
-		VALUES (gen_random_uuid(), 'eu', 'leaves', 'fenced', 'america', 'https://us.example', 'test', 'test', clock_timestamp() + interval '1 hour')`)
-	return b
+		VALUES (gen_random_uuid(), $1, 'leaves', 'fenced', 'america', 'https://us.example', 'test', 'test', clock_timestamp() + interval '1 hour')`, region)
 }
 
 // call makes a call in the background, and returns its error when it is answered.
