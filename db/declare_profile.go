@@ -41,7 +41,7 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
 	}
-	if done.Declared, err = edit.change(ctx, q, text, text.decision(declared.AsShadow)); err != nil {
+	if done.Declared, err = edit.change(ctx, q, text.turn(declared.AsShadow)); err != nil {
 		return done, err
 	}
 	switch {
@@ -119,6 +119,6 @@ func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name s
 		return done, nil
 	}
 	done.Change = "retired"
-	done.Declared, err = edit.change(ctx, q, nil, edit.retire)
+	done.Declared, err = edit.change(ctx, q, profileTurn{decide: edit.retire})
 	return done, err
 }

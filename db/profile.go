@@ -123,6 +123,24 @@ func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]Pro
 	return all, nil
 }
 
+// checkDocument checks a document that is to decide, whether it is new or was stored under other settings.
+func (s *Store) checkDocument(document []byte) (*profile.Profile, error) {
+	p, err := profile.Parse(document)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkAccept(p); err != nil {
+		return nil, err
+	}
+	// The operator wants documents that say whom they trust for each attribute.
+	if s.cfg.RequireFrom {
+		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
+			return nil, &profile.Error{Problems: unsaid}
+		}
+	}
+	return p, nil
+}
+
 // checkAccept refuses a ready check that lasts nearly as long as tickets are held for it.
 func (s *Store) checkAccept(p *profile.Profile) error {
 	const reserve = 10 * time.Second // to commit the match after the last accept

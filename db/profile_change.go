@@ -44,6 +44,7 @@ type ProfileChange struct {
 // profileState is a profile as a change finds it.
 type profileState struct {
 	liveVersion, shadowVersion, latestVersion int // 0: there is none
+	formerVersion                             int // the latest before the live one that was live; 0: there is none
 	isRetired                                 bool
 	liveText, shadowText                      []byte // canonical
 }
@@ -68,12 +69,12 @@ func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []b
 	if err != nil {
 		return ProfileChange{}, err
 	}
-	return s.changeProfile(ctx, edit, next, next.decision(shadow))
+	return s.changeProfile(ctx, edit, next.turn(shadow))
 }
 
 // checkProfile checks a document that is to be applied, and fills in the name of its profile.
 func (s *Store) checkProfile(edit *ProfileEdit, document []byte) (*profileText, error) {
-	p, err := profile.Parse(document)
+	p, err := s.checkDocument(document)
 	if err != nil {
 		return nil, err
 	}
@@ -82,29 +83,30 @@ func (s *Store) checkProfile(edit *ProfileEdit, document []byte) (*profileText, 
 		e.Field = "name"
 		return nil, e
 	}
-	if err := s.checkAccept(p); err != nil {
-		return nil, err
-	}
-	// The operator wants documents that say whom they trust for each attribute.
-	if s.cfg.RequireFrom {
-		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
-			return nil, &profile.Error{Problems: unsaid}
-		}
-	}
 	edit.Name = p.Name
 	return &profileText{string(document), p.Canonical()}, nil
 }
 
-// profileDecision decides what a profile is after a change, and the event; one of "" changes nothing.
-type profileDecision = func(profileState) (profileState, string, error)
+// profileTurn is a change of a profile.
+type profileTurn struct {
+	// decide returns what the profile is afterwards, and the event; one of "" changes nothing.
+	decide func(profileState) (profileState, string, error)
+	// newText is the document of the new version, if the change makes one.
+	newText *profileText
+	// ofShadow: the version that the change is about is the shadow, not the live one.
+	ofShadow bool
+	// check checks the document of a stored version that is to decide; nil: the change names none.
+	check func(document []byte) (*profile.Profile, error)
+}
 
-func (t *profileText) decision(shadow bool) profileDecision {
-	return func(was profileState) (profileState, string, error) {
+// turn returns the change that applies a document.
+func (t *profileText) turn(shadow bool) profileTurn {
+	return profileTurn{newText: t, ofShadow: shadow, decide: func(was profileState) (profileState, string, error) {
 		if shadow {
 			return was.applyShadow(t.canonical)
 		}
 		return was.apply(t.canonical)
-	}
+	}}
 }
 
 // apply decides about a document that is to be live: unchanged if it says the same as the live version.
@@ -135,15 +137,15 @@ func (s profileState) applyShadow(canonical []byte) (profileState, string, error
 	return s, "profile.shadowed", nil
 }
 
-// RollbackProfile makes an earlier version live; version 0 is the one before the live version. Errors: NotFound,
-// Conflict for a retired profile or another live version than the expected one, Unavailable.
+// RollbackProfile makes an earlier version live; version 0 is the latest before the live version that was live, and not
+// one that was a shadow only. Errors: NotFound; *profile.Error and Invalid, for a document that could not be applied
+// now; Conflict for a retired profile or another live version than the expected one; Unavailable.
 func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
+	decide := func(was profileState) (profileState, string, error) {
 		now := was
 		now.liveVersion = version
 		if version == 0 {
-			// By number, and not by what was live: the version may have been a shadow only.
-			now.liveVersion = was.liveVersion - 1
+			now.liveVersion = was.formerVersion
 		}
 		switch {
 		case was.liveVersion == 0:
@@ -160,7 +162,8 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 			return was, "", nil
 		}
 		return now, "profile.rolled_back", nil
-	})
+	}
+	return s.changeProfile(ctx, edit, profileTurn{decide: decide, check: s.checkDocument})
 }
 
 func retiredProfile(name string) *fault.Error {
@@ -170,7 +173,7 @@ func retiredProfile(name string) *fault.Error {
 // RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the
 // queue. Its versions are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
 func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, edit.retire)
+	return s.changeProfile(ctx, edit, profileTurn{decide: edit.retire})
 }
 
 func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
@@ -187,9 +190,14 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 }
 
 // ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing.
-// Version 0 is the latest one; below 0 ends the shadow. Errors: NotFound, Conflict for a retired profile, Unavailable.
+// Version 0 is the latest one; below 0 ends the shadow. Errors: NotFound; *profile.Error and Invalid, for a document that
+// could not be applied now; Conflict for a retired profile; Unavailable.
 func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
+	turn := profileTurn{ofShadow: version >= 0}
+	if turn.ofShadow {
+		turn.check = s.checkDocument
+	}
+	turn.decide = func(was profileState) (profileState, string, error) {
 		now := was
 		now.shadowVersion = max(version, 0)
 		if version == 0 {
@@ -206,18 +214,18 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 			return now, "profile.shadow_ended", nil
 		}
 		return now, "profile.shadowed", nil
-	})
+	}
+	return s.changeProfile(ctx, edit, turn)
 }
 
 // changeProfile runs a change as one transaction.
-func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText,
-	decide profileDecision) (ProfileChange, error) {
+func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, turn profileTurn) (ProfileChange, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return ProfileChange{}, err
 	}
 	var done ProfileChange
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-		done, err = edit.change(ctx, q, next, decide)
+		done, err = edit.change(ctx, q, turn)
 		if err == nil && edit.DryRun {
 			// Rolls back all that was written. The outcome stays.
 			err = errDryRun
@@ -235,31 +243,40 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 
 // change reads the profile under the lock, decides, and writes the profile, its new version if there is one, and the
 // event.
-func (e ProfileEdit) change(ctx context.Context, q *query.Queries, next *profileText,
-	decide profileDecision) (ProfileChange, error) {
+func (e ProfileEdit) change(ctx context.Context, q *query.Queries, turn profileTurn) (ProfileChange, error) {
 	was, err := lockProfile(ctx, q, e)
 	if err != nil {
 		return ProfileChange{}, err
 	}
-	now, event, err := decide(was)
+	now, event, err := turn.decide(was)
 	if err != nil {
 		return ProfileChange{}, err
 	}
-	done := ProfileChange{Name: e.Name, Version: now.changedVersion(event, next), Changed: event != ""}
-	if event == "" {
+	done := ProfileChange{Name: e.Name, Version: now.liveVersion, Changed: event != ""}
+	if turn.ofShadow {
+		done.Version = now.shadowVersion
+	}
+	if !done.Changed {
 		return done, nil
 	}
-	return done, writeProfile(ctx, q, e, was, now, next, event)
+	if turn.check != nil {
+		if err := e.checkStored(ctx, q, done.Version, turn.check); err != nil {
+			return ProfileChange{}, err
+		}
+	}
+	return done, writeProfile(ctx, q, e, was, now, turn.newText, event)
 }
 
-// changedVersion returns the version that a change is about: the shadow where an event or an unchanged text is the
-// shadow's, else the live version.
-func (s profileState) changedVersion(event string, next *profileText) int {
-	isSameShadow := next != nil && event == "" && s.shadowVersion > 0 && bytes.Equal(next.canonical, s.shadowText)
-	if event == "profile.shadowed" || isSameShadow {
-		return s.shadowVersion
+// checkStored checks a version that is to decide: settings may have changed since it was applied.
+func (e ProfileEdit) checkStored(ctx context.Context, q *query.Queries, version int,
+	check func(document []byte) (*profile.Profile, error)) error {
+	stored, err := q.GetProfileVersion(ctx,
+		query.GetProfileVersionParams{Region: e.Region, Name: e.Name, Version: int32(version)})
+	if err != nil {
+		return err
 	}
-	return s.liveVersion
+	_, err = check([]byte(stored.Document))
+	return err
 }
 
 func checkReason(reason string) error {
@@ -286,8 +303,8 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 	}
 	was = profileState{
 		liveVersion: int(r.Live), shadowVersion: orZero(r.Shadow), latestVersion: int(r.Latest),
-		isRetired: r.RetiredAt != nil,
-		liveText:  r.LiveCanonical, shadowText: r.ShadowCanonical,
+		formerVersion: int(r.Former), isRetired: r.RetiredAt != nil,
+		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.liveVersion
 	// A retired profile has no live version for an author, who may create it anew.

@@ -1,6 +1,8 @@
 package db_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -116,6 +118,60 @@ func TestRollbackProfile(t *testing.T) {
 	require.Equal(t, 4, b.apply(duelProfile(9)).Version, "versions are never used again")
 	require.Equal(t, []string{"profile.applied 1", "profile.applied 2", "profile.applied 3", "profile.rolled_back 2",
 		"profile.rolled_back 1", "profile.applied 4"}, profileEvents(b))
+}
+
+// Pins an answer that names the shadow for a document that is live, and a rollback that makes a version live which was a
+// shadow only: here the document that is being rolled back.
+func TestVersionsOfShadows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	shadow := func(document []byte) db.ProfileChange {
+		return must.Get(b.ApplyProfile(t.Context(), duelEdit, document, true))(t)
+	}
+	rollback := func(version int) db.ProfileChange {
+		return must.Get(b.RollbackProfile(t.Context(), duelEdit, version))(t)
+	}
+	b.apply(duelProfile(1))
+	shadow(duelProfile(2))
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 3, Changed: true}, b.apply(duelProfile(2)))
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 3}, b.apply(duelProfile(2)))
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 2}, shadow(duelProfile(2)))
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 2},
+		must.Get(b.ShadowProfile(t.Context(), duelEdit, 2))(t))
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 3, Changed: true},
+		must.Get(b.ShadowProfile(t.Context(), duelEdit, -1))(t))
+
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, rollback(0))
+	require.Equal(t, 2, rollback(2).Version, "it is named")
+	require.Equal(t, 4, b.apply(duelProfile(4)).Version)
+	for _, want := range []int{3, 2, 1} {
+		require.Equal(t, want, rollback(0).Version, "all of them were live")
+	}
+}
+
+// Pins documents that decide although they could not be applied, since they were under other settings.
+func TestStoredVersionsAreCheckedAgain(t *testing.T) {
+	t.Parallel()
+	for name, strict := range map[string]func(*db.Config){
+		"the time of a ready check":  func(c *db.Config) { c.Timing.PendingFor = 20 * time.Second },
+		"who vouches for attributes": func(c *db.Config) { c.RequireFrom = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.apply(append(duelProfile(1), "accept: {within: 11s}\n"...))
+			b.apply([]byte("name: duel\nteams: [{name: a, players: 2}]\n"))
+			s := b.Replica(strict)
+			for _, change := range []func(context.Context, db.ProfileEdit, int) (db.ProfileChange, error){
+				s.RollbackProfile, s.ShadowProfile,
+			} {
+				var refusal *profile.Error
+				_, err := change(t.Context(), duelEdit, 1)
+				require.True(t, fault.Is(err, fault.Invalid) || errors.As(err, &refusal), "%v", err)
+			}
+			must.Get(s.RetireProfile(t.Context(), duelEdit))(t)
+		})
+	}
 }
 
 func TestRetireProfile(t *testing.T) {

@@ -72,11 +72,12 @@ func (s *Store) ensureProfile(ctx context.Context, edit ProfileEdit, document []
 		return err
 	}
 	next := profileText{string(document), p.Canonical()}
-	_, err = s.changeProfile(ctx, edit, &next, func(was profileState) (profileState, string, error) {
+	decide := func(was profileState) (profileState, string, error) {
 		if was.latestVersion > 0 {
 			return was, "", nil
 		}
 		return was.apply(next.canonical)
-	})
+	}
+	_, err = s.changeProfile(ctx, edit, profileTurn{decide: decide, newText: &next})
 	return err
 }

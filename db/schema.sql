@@ -5926,8 +5926,11 @@ CREATE TABLE public.profile_versions (
     author text NOT NULL,
     reason text DEFAULT ''::text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    was_live boolean DEFAULT true NOT NULL,
     CONSTRAINT a_profile_fits_in_64_kib CHECK ((octet_length(document) <= 65536))
 );
+
+COMMENT ON COLUMN public.profile_versions.was_live IS 'whether it has ever been live, and not the shadow only';
 
 CREATE TABLE public.ticket_history (
     region text NOT NULL,

@@ -1,4 +1,5 @@
--- Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never changed or deleted.
+-- Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never deleted,
+-- and all that changes of it is was_live, once.
 
 -- name: LockProfiles :exec
 -- Changes of a region's profiles come one after the other. They take no other lock than those of their own rows, but for a declaration,
@@ -9,6 +10,7 @@ SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || sqlc.arg(region)::
 -- What a change is decided on. Read it under LockProfiles.
 SELECT p.live, p.shadow, p.retired_at, p.paused_at,
        (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,
+       coalesce((SELECT max(f.version) FROM profile_versions f WHERE f.region = p.region AND f.name = p.name AND f.version < p.live AND f.was_live), 0)::int AS former,
        l.canonical AS live_canonical, s.canonical AS shadow_canonical
 FROM profiles p
 JOIN profile_versions l ON l.region = p.region AND l.name = p.name AND l.version = p.live
@@ -19,11 +21,14 @@ WHERE p.region = @region AND p.name = @name;
 SELECT count(*) FROM profiles WHERE region = @region;
 
 -- name: InsertProfileVersion :exec
--- An author of '' is the database login.
-INSERT INTO profile_versions (region, name, version, document, canonical, author, reason)
-VALUES (@region, @name, @version, @document, @canonical, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @reason);
+-- An author of '' is the database login. SaveProfile says which version is live.
+INSERT INTO profile_versions (region, name, version, document, canonical, author, reason, was_live)
+VALUES (@region, @name, @version, @document, @canonical, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @reason, false);
 
 -- name: SaveProfile :exec
+WITH lives AS (
+    UPDATE profile_versions v SET was_live = true WHERE v.region = @region AND v.name = @name AND v.version = @live AND NOT v.was_live
+)
 INSERT INTO profiles (region, name, live, shadow, retired_at)
 VALUES (@region, @name, @live, sqlc.narg(shadow), CASE WHEN sqlc.arg(retired)::bool THEN now() END)
 ON CONFLICT (region, name) DO UPDATE SET live = excluded.live, shadow = excluded.shadow, retired_at = excluded.retired_at;

@@ -114,8 +114,8 @@ func (q *Queries) GetProfileVersion(ctx context.Context, arg GetProfileVersionPa
 }
 
 const insertProfileVersion = `-- name: InsertProfileVersion :exec
-INSERT INTO profile_versions (region, name, version, document, canonical, author, reason)
-VALUES ($1, $2, $3, $4, $5, coalesce(nullif($6::text, ''), 'sql:' || session_user), $7)
+INSERT INTO profile_versions (region, name, version, document, canonical, author, reason, was_live)
+VALUES ($1, $2, $3, $4, $5, coalesce(nullif($6::text, ''), 'sql:' || session_user), $7, false)
 `
 
 type InsertProfileVersionParams struct {
@@ -128,7 +128,7 @@ type InsertProfileVersionParams struct {
 	Reason    string
 }
 
-// An author of ” is the database login.
+// An author of ” is the database login. SaveProfile says which version is live.
 func (q *Queries) InsertProfileVersion(ctx context.Context, arg InsertProfileVersionParams) error {
 	_, err := q.db.Exec(ctx, insertProfileVersion,
 		arg.Region,
@@ -319,7 +319,8 @@ const lockProfiles = `-- name: LockProfiles :exec
 SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || $1::text))
 `
 
-// Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never changed or deleted.
+// Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never deleted,
+// and all that changes of it is was_live, once.
 // Changes of a region's profiles come one after the other. They take no other lock than those of their own rows, but for a declaration,
 // which locks projects and pools after it.
 func (q *Queries) LockProfiles(ctx context.Context, region string) error {
@@ -352,6 +353,7 @@ func (q *Queries) LogProfile(ctx context.Context, arg LogProfileParams) error {
 const profileForChange = `-- name: ProfileForChange :one
 SELECT p.live, p.shadow, p.retired_at, p.paused_at,
        (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,
+       coalesce((SELECT max(f.version) FROM profile_versions f WHERE f.region = p.region AND f.name = p.name AND f.version < p.live AND f.was_live), 0)::int AS former,
        l.canonical AS live_canonical, s.canonical AS shadow_canonical
 FROM profiles p
 JOIN profile_versions l ON l.region = p.region AND l.name = p.name AND l.version = p.live
@@ -370,6 +372,7 @@ type ProfileForChangeRow struct {
 	RetiredAt       *time.Time
 	PausedAt        *time.Time
 	Latest          int32
+	Former          int32
 	LiveCanonical   []byte
 	ShadowCanonical []byte
 }
@@ -384,6 +387,7 @@ func (q *Queries) ProfileForChange(ctx context.Context, arg ProfileForChangePara
 		&i.RetiredAt,
 		&i.PausedAt,
 		&i.Latest,
+		&i.Former,
 		&i.LiveCanonical,
 		&i.ShadowCanonical,
 	)
@@ -435,6 +439,9 @@ func (q *Queries) RecordShadow(ctx context.Context, arg RecordShadowParams) erro
 }
 
 const saveProfile = `-- name: SaveProfile :exec
+WITH lives AS (
+    UPDATE profile_versions v SET was_live = true WHERE v.region = $1 AND v.name = $2 AND v.version = $3 AND NOT v.was_live
+)
 INSERT INTO profiles (region, name, live, shadow, retired_at)
 VALUES ($1, $2, $3, $4, CASE WHEN $5::bool THEN now() END)
 ON CONFLICT (region, name) DO UPDATE SET live = excluded.live, shadow = excluded.shadow, retired_at = excluded.retired_at
