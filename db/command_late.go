@@ -20,11 +20,10 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var more lockMore
 	for i := range t.lateArrivals {
 		r := &t.lateArrivals[i]
-		if err := r.name(t, holders); err != nil {
-			return err
-		}
+		r.name(t, holders, &more)
 		// The next late room must not choose the same id.
 		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.ackedCommand.AgentID,
 			Base:       r.ackedCommand.Base,
@@ -32,6 +31,10 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		info := roomInfoOfCommand(r.ackedCommand)
 		info.ID, info.Type = r.publicID, r.ackedCommand.Type
 		t.event(EventRoomCreated, r.ackedCommand, info)
+	}
+	// All of them at once: the transaction begins again only so many times.
+	if len(more.agentIDs) > 0 {
+		return &more
 	}
 	return nil
 }
@@ -75,8 +78,9 @@ func namedRoomOf(r query.RoomHoldersRow) namedRoom {
 // ids returns the public ids that nameRooms may choose for the room.
 func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), base) }
 
-// name chooses the public id of a late room, and renames the room that loses that id.
-func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
+// name chooses the public id of a late room, and renames the room that loses that id. It adds the agents of renamed
+// rooms that are not locked to more.
+func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow, more *lockMore) {
 	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
 		if h.Base == r.ackedCommand.Base {
@@ -93,11 +97,10 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 		// The rooms of an agent may be written under its lock only, and locks are taken in the order of the ids: begin
 		// again with this agent locked.
 		if _, locked := t.agentsByID[h.AgentID]; !locked {
-			return &lockMore{[]string{h.AgentID}}
+			more.agentIDs = append(more.agentIDs, h.AgentID)
 		}
 		t.rename(h, ids[i])
 	}
-	return nil
 }
 
 func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {

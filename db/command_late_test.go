@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,6 +106,29 @@ func TestLateAcknowledgements(t *testing.T) {
 		require.Equal(t, []string{"room.destroyed|r", "room.created|p_2~r", "room.created|r"},
 			f.Rows("SELECT kind, detail->>'id' FROM events WHERE kind LIKE 'room.%' ORDER BY tx, id"))
 		require.Greater(t, one[uint64](f.bundle, "SELECT tx FROM agent_states WHERE agent_id = $1", b), before)
+		f.requireCounted()
+	})
+	// Each of them has to be locked, and the transaction begins again only so many times.
+	t.Run("after local rooms of many agents got the ids", func(t *testing.T) {
+		t.Parallel()
+		f := setupFleet(t)
+		var acks []db.CommandAck
+		var want []string
+		for n := 1; n <= 8; n++ {
+			id := fmt.Sprint("r", n)
+			a := f.agent(n)
+			c := f.create(id, pinnedTo(a))
+			f.overdue(c)
+			f.expire(c)
+			f.dropsReservations(a)
+			b := f.agent(100 + n)
+			f.Exec("INSERT INTO rooms (region, id, agent_id, base, type, local, state) VALUES ('eu', $1, $2, $1, 'duel', true, 'reported')", id, b)
+			f.Exec("UPDATE agent_states SET rooms = 1 WHERE agent_id = $1", b)
+			acks = append(acks, f.ackOf(c))
+			want = append(want, fmt.Sprintf("p_%d~%s|%s", 100+n, id, b), id+"|"+a)
+		}
+		require.NoError(t, f.AcknowledgeTogether(t.Context(), "eu", acks))
+		require.ElementsMatch(t, want, f.Rows("SELECT id, agent_id FROM rooms"))
 		f.requireCounted()
 	})
 	t.Run("of a destroy and a drain", func(t *testing.T) {
