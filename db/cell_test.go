@@ -38,6 +38,9 @@ func TestCells(t *testing.T) {
 	require.Equal(t, fault.Cell{Name: "us", Region: "us-east",
 		Addresses: map[string]string{"api": "https://us.example", "realtime": "wss://lobby.us.example"}}, *cell)
 	require.NoError(t, b.CheckHere("eu"))
+	_, err = b.FollowLogin(t.Context(), db.LoginRequest{Region: "us-east", Player: "ann"},
+		db.Login{WaitingPlace: &fault.LoginPlace{}})
+	requireKind(t, fault.Elsewhere, "region_elsewhere", err)
 	requireKind(t, fault.Elsewhere, "region_elsewhere",
 		b.StartDeployment(t.Context(), "us-east", provision.NewDeployment{}))
 

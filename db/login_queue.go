@@ -31,7 +31,7 @@ func (s *Store) EnterLoginQueue(ctx context.Context, r LoginRequest) (Login, err
 }
 
 // ReadLogin returns whether a player is admitted, or its place, and keeps both. Errors: NotFound, "not_in_login_queue",
-// for a player with neither; Unavailable.
+// for a player with neither; Elsewhere; Unavailable.
 func (s *Store) ReadLogin(ctx context.Context, r LoginRequest) (Login, error) {
 	return s.login(ctx, r, admissionRequest{playerSubs: []string{r.Player}})
 }
@@ -69,6 +69,9 @@ func (s *Store) login(ctx context.Context, r LoginRequest, asked admissionReques
 // reads the database only where the line has come to the player, and once a minute to keep the place. Errors: those of
 // ReadLogin.
 func (s *Store) FollowLogin(ctx context.Context, r LoginRequest, known Login) (Login, error) {
+	if err := s.CheckHere(r.Region); err != nil {
+		return Login{}, err
+	}
 	line, err := s.LoginLine(ctx, r.Region, r.Build)
 	switch {
 	case err != nil || line == nil:

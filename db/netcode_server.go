@@ -23,8 +23,11 @@ type DeployedServer struct {
 }
 
 // DeployedServer returns what is known of the server of a deployment. Errors: Gone if the deployment is over,
-// Unavailable.
+// Elsewhere, Unavailable.
 func (s *Store) DeployedServer(ctx context.Context, of provision.Joining) (DeployedServer, error) {
+	if err := s.CheckHere(of.Region); err != nil {
+		return DeployedServer{}, err
+	}
 	r, err := s.q.DeployedServer(ctx, query.DeployedServerParams{Region: of.Region, ID: of.ID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return DeployedServer{}, provision.DeploymentOver(of.ID)

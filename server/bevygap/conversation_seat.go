@@ -43,22 +43,34 @@ func (c *conversation) seatPlayer(ctx context.Context, sub string) (e ending, is
 // seekRequest returns what the player asks the waiting room for. It returns neither a request nor a failure if the
 // client has left.
 func (c *conversation) seekRequest(ctx context.Context, sub string) (*waitingroom.Request, *failure) {
-	// For each seat: the region may have moved to another cell while the request waited for the one before.
-	if check := c.face.options.CheckHere; check != nil {
-		if err := check(c.choice.region); err != nil {
-			return nil, failureOf(err)
-		}
+	// For each seat: the region may have moved to another cell while the request waited for the one before. Before the
+	// offer, which may have the region no more.
+	if failed := c.checkHere(c.choice.region); failed != nil {
+		return nil, failed
 	}
 	offer, failed := c.findOffer(ctx)
 	if offer == nil {
 		return nil, failed
 	}
 	region, mode, failed := chooseOffer(*offer, c.choice)
+	if failed == nil {
+		failed = c.checkHere(region)
+	}
 	if failed != nil {
 		return nil, failed
 	}
 	r := seekRequest(*offer, region, mode, sub, c.choice.clientAddress)
 	return &r, nil
+}
+
+// checkHere returns the failure of a region that another cell serves, nil for others.
+func (c *conversation) checkHere(region string) *failure {
+	if check := c.face.options.CheckHere; check != nil {
+		if err := check(region); err != nil {
+			return failureOf(err)
+		}
+	}
+	return nil
 }
 
 // findOffer reads the app version. It returns neither an offer nor a failure if the client has left.

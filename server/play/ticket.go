@@ -31,8 +31,12 @@ func newTicketFace(t Tickets) ticketFace {
 	return ticketFace{tickets: t, places: newPlaces(t), estimates: newEstimates(t)}
 }
 
-// read returns a ticket as the caller sees it.
+// read returns a ticket as the caller sees it. Errors: Elsewhere, also for a call that has waited while the universe moved
+// to another cell: its tickets are gone here.
 func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error) {
+	if err := f.tickets.CheckHere(f.tickets.Region); err != nil {
+		return db.PlayerTicket{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
 	if f.isBackend {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/server/play"
 )
 
@@ -65,6 +65,27 @@ func (s *changingTicket) TicketEventsSince(context.Context, string, db.SettledPo
 	return db.TicketEventsPage{}, nil
 }
 
+// waitFor makes a call that waits for a changing ticket, until it is answered or ctx has ended, which it returns.
+// checkHere gets the ticket.
+func waitFor(t *testing.T, path string, w http.ResponseWriter, checkHere func(*changingTicket) error) context.Context {
+	t.Helper()
+	s := &changingTicket{firstRead: make(chan struct{})}
+	hub := watch.New(s, "global", 1, nil, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	background.Loop(t, func(ctx context.Context) { _ = hub.Run(ctx) })
+	e := engine(t)
+	tickets := play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()}
+	if checkHere != nil {
+		tickets.CheckHere = func(string) error { return checkHere(s) }
+	}
+	play.MountTickets(e, e, tickets)
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Authorization", "Bearer x")
+	e.ServeHTTP(w, r)
+	return ctx
+}
+
 // Pins a change whose one signal was used up by a reading that failed: a long poll ended with 503, and a stream learned
 // of the end of its ticket never.
 func TestAReadingThatFailsLosesNoChange(t *testing.T) {
@@ -72,23 +93,27 @@ func TestAReadingThatFailsLosesNoChange(t *testing.T) {
 	for _, path := range []string{"/tickets/x?wait=30s", "/tickets/x/events"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			s := &changingTicket{firstRead: make(chan struct{})}
-			hub := watch.New(s, "global", 1, nil, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			var running sync.WaitGroup
-			running.Go(func() { _ = hub.Run(ctx) })
-			e := engine(t)
-			play.MountTickets(e, e, play.Tickets{Store: s, Hub: hub, Region: "global", Stopping: ctx.Done()})
-			r := httptest.NewRequest(http.MethodGet, path, nil)
-			r.Header.Set("Authorization", "Bearer x")
 			w := httptest.NewRecorder()
-			e.ServeHTTP(w, r)
+			ctx := waitFor(t, path, w, nil)
 			require.Equal(t, http.StatusOK, w.Code, w.Body)
 			require.Contains(t, w.Body.String(), `"state":"expired"`)
 			require.NoError(t, ctx.Err())
-			cancel()
-			running.Wait()
 		})
 	}
+}
+
+// Pins 404 for a ticket whose universe moves to another cell while a call waits for it: its rows are gone here.
+func TestACallThatWaitsIsSentToTheOtherCell(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	ctx := waitFor(t, "/tickets/x?wait=30s", w, func(s *changingTicket) error {
+		if s.readings.Load() == 0 {
+			return nil
+		}
+		return fault.NewElsewhere(&fault.Cell{Name: "europe", Region: "global",
+			Addresses: map[string]string{fault.ListenerAPI: "https://eu.example"}})
+	})
+	require.Equal(t, http.StatusMisdirectedRequest, w.Code, w.Body)
+	require.Equal(t, "https://eu.example", w.Header().Get("Director-Cell"))
+	require.NoError(t, ctx.Err())
 }

@@ -92,7 +92,7 @@ func (c *conn) judgeDeployment() error {
 		case err == nil:
 			c.gameServer = newGameServer(c.server.options, c.server.metrics, c.deployment, facts, c.log)
 			return nil
-		case fault.Is(err, fault.Gone):
+		case endsRegistration(err):
 			return errOver
 		case !fault.Is(err, fault.Unavailable) && ctx.Err() == nil:
 			return errors.Join(errUnavailable, err)

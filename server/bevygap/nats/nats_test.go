@@ -13,7 +13,9 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/await"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -187,6 +189,23 @@ func TestCredentials(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrAuthorization)
 	require.NotContains(t, r.log.String(), password)
 	require.NotContains(t, r.log.String(), "level=ERROR")
+}
+
+// Pins a game server that renews its lease for ever in a region that another cell serves, and one that connects again and
+// again.
+func TestAGameServerWhoseRegionIsElsewhereIsSentAway(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	of, s := r.deploy(), r.replica()
+	p := r.connect(of, s)
+	act := r.As("console:ada").Because("it moves")
+	must.Get(act.SetCell(t.Context(), db.OtherCell{Name: "eu", APIAddress: "https://eu.example",
+		ServedRegions: []string{"eu"}}, true))(t)
+	require.NoError(t, r.ReadCells(t.Context()))
+	await.Value(t, p.closed, "the end of the connection")
+	require.ErrorIs(t, p.conn.LastError(), client.ErrAuthorization)
+	_, err := r.dial(of.ID.String(), r.password(of), s)
+	require.ErrorIs(t, err, client.ErrAuthorization)
 }
 
 // An address that sends wrong credentials gets no answers any more, and a game server behind it still does.

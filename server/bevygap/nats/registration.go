@@ -19,9 +19,9 @@ const (
 )
 
 // endsRegistration reports whether an error says that this process speaks for the deployment no more: it is over,
-// another process took its place, or it may not register.
+// another process took its place, it may not register, or another cell serves its region.
 func endsRegistration(err error) bool {
-	return slices.ContainsFunc([]fault.Kind{fault.Gone, fault.Superseded, fault.Forbidden, fault.Invalid},
+	return slices.ContainsFunc([]fault.Kind{fault.Gone, fault.Superseded, fault.Forbidden, fault.Invalid, fault.Elsewhere},
 		func(kind fault.Kind) bool { return fault.Is(err, kind) })
 }
 
