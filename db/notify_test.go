@@ -75,6 +75,13 @@ func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
 	notifytest.RequireWoken(t, wake, "changed")
 	require.NoError(t, frontend.ReleaseTickets(t.Context(), "global", []string{id}))
 	notifytest.RequireWoken(t, wake, "released")
+
+	_, err = frontend.CreateBackfill(t.Context(), "global",
+		NewBackfill{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }})
+	require.NoError(t, err)
+	must.Get(frontend.pool.Exec(t.Context(), "UPDATE backfills SET acked_at = '-infinity'"))(t)
+	require.Equal(t, 1, must.Get(frontend.SweepBackfills(t.Context(), "global", 10))(t))
+	notifytest.RequireWoken(t, wake, "of a backfill that has expired")
 }
 
 func TestReplicasNotifyEachOther(t *testing.T) {

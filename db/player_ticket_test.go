@@ -202,6 +202,22 @@ func TestAStaleRowIsReplaced(t *testing.T) {
 	require.Equal(t, []string{id, id}, storetest.Values[string](b.DB, "SELECT ticket_id FROM ticket_players"))
 }
 
+// Pins an expired ticket that stays, since its sweep lost against another transaction.
+func TestASweepThatLosesIsRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	over := b.queues(asks("bo", []string{"bo"}, "duel"))
+	b.Exec("UPDATE tickets SET expires_at = now() - interval '1 second', ends_at = now() - interval '1 second'")
+	b.Exec("CREATE SEQUENCE sweeps")
+	b.Exec(`CREATE FUNCTION lose_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF nextval('sweeps') = 1 THEN RAISE deadlock_detected; END IF;
+		RETURN OLD;
+	END $$`)
+	b.Exec("CREATE TRIGGER lose_once BEFORE DELETE ON tickets FOR EACH ROW EXECUTE FUNCTION lose_once()")
+	require.Equal(t, 1, must.Get(b.SweepTickets(t.Context(), universe, 10))(t))
+	require.Equal(t, db.TicketExpired, b.sees("bo", over).State)
+}
+
 // Pins players who lose their place because the director was down, and tickets that stay after their players have left.
 func TestLeases(t *testing.T) {
 	t.Parallel()

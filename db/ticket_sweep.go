@@ -17,7 +17,8 @@ func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 // SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final
 // state "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		n = 0 // for each attempt of the transaction
 		ids, err := q.ExpiredTickets(ctx, query.ExpiredTicketsParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(ids) == 0 {
 			return err
@@ -25,8 +26,11 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 		n, err = s.expire(ctx, q, region, ids)
 		return err
 	})
-	s.notifyQueue(region, false, n > 0 && err == nil)
-	return n, frame.Classify(err)
+	if err != nil {
+		return 0, frame.Classify(err)
+	}
+	s.notifyQueue(region, false, n > 0)
+	return n, nil
 }
 
 // ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most
@@ -51,5 +55,6 @@ func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n
 	if err != nil {
 		return 0, frame.Classify(err)
 	}
+	s.notifyQueue(region, n > 0, false)
 	return n, nil
 }
