@@ -123,12 +123,23 @@ func (m *RegionMove) close(ctx context.Context, step, was string) error {
 		if err := cell.q.DropMarks(ctx, m.id); err != nil {
 			return err
 		}
-		_, err = cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
-		if err != nil {
+		if err := m.endIn(ctx, cell, step, was); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// endIn ends the move in one cell. The transaction that ends an undone move in the cell that keeps the region logs it:
+// other commands, and one that is started again, find it ended, and log nothing.
+func (m *RegionMove) endIn(ctx context.Context, cell *Store, step, was string) error {
+	return cell.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		ended, err := q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
+		if err != nil || ended == 0 || step != stepUndone || cell != m.source {
+			return err
+		}
+		return q.LogMove(ctx, query.LogMoveParams{ID: m.id, Kind: "region.move_undone"})
+	})
 }
 
 // Undo ends a move whose region was not flipped: this cell serves it as before, and what was copied is deleted. It can
@@ -176,11 +187,6 @@ func (m *RegionMove) undo(ctx context.Context) error {
 		return err
 	}
 	if err := m.deleteRows(ctx, m.target); err != nil {
-		return err
-	}
-	if err := m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
-		return q.LogMove(ctx, query.LogMoveParams{ID: m.id, Kind: "region.move_undone"})
-	}); err != nil {
 		return err
 	}
 	return m.close(ctx, stepUndone, stepUndone)

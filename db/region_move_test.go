@@ -135,6 +135,10 @@ func TestARegionMoves(t *testing.T) {
 				m.from.Exec("UPDATE region_moves SET step = 'undone' WHERE ended_at IS NULL")
 				_, err := m.move().Run(t.Context())
 				requireKind(t, fault.Conflict, "conflict", err)
+				m.to.Exec("ALTER TABLE region_move_marks RENAME TO marks") // so that it ends where it closes the move
+				_, err = m.move().Undo(t.Context())
+				require.ErrorContains(t, err, "region_move_marks")
+				m.to.Exec("ALTER TABLE marks RENAME TO region_move_marks")
 			}
 			before := m.contents(m.from)
 			report, err := m.move().Undo(t.Context())
@@ -150,6 +154,8 @@ func TestARegionMoves(t *testing.T) {
 				requireKind(t, fault.Elsewhere, "region_elsewhere", err)
 			}
 		}
+		require.Equal(t, []string{"1", "1", "1"},
+			m.from.Rows("SELECT count(*) FROM events WHERE kind = 'region.move_undone' GROUP BY detail ->> 'move'"))
 		m.run()
 	})
 	// Where the other cell does not follow, the fence is lifted, and its number flips nothing any more.
