@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/gauges"
 )
 
 const (
@@ -26,13 +27,11 @@ type admitter struct {
 	lookedAt  time.Time // when no valve limited
 	markedAt  time.Time
 
-	waitingGauge, playersGauge, rateGauge *prometheus.GaugeVec
+	waitingGauge, playersGauge, rateGauge *gauges.Vec
 }
 
 func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"valve"})
-	}
+	gauge := func(name, help string) *gauges.Vec { return gauges.New(name, help, "valve") }
 	a := &admitter{
 		store: store, estimates: newLineEstimates(store),
 		waitingGauge: gauge("director_login_queue_waiting",
@@ -95,17 +94,17 @@ func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err e
 
 // setGauges sets the gauges, without those of valves that are open or gone.
 func (a *admitter) setGauges(lines []*db.LoginLine) {
-	// A valve that has gone or has opened would keep its last value otherwise.
-	for _, g := range []*prometheus.GaugeVec{a.waitingGauge, a.playersGauge, a.rateGauge} {
-		g.Reset()
-	}
+	var waiting, players, rates []gauges.Series
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
-			a.waitingGauge.WithLabelValues(l.Valve()).Set(float64(l.Waiting()))
-			a.playersGauge.WithLabelValues(l.Valve()).Set(float64(l.Players()))
-			a.rateGauge.WithLabelValues(l.Valve()).Set(l.Pace())
+			waiting = append(waiting, gauges.Value(float64(l.Waiting()), l.Valve()))
+			players = append(players, gauges.Value(float64(l.Players()), l.Valve()))
+			rates = append(rates, gauges.Value(l.Pace(), l.Valve()))
 		}
 	}
+	a.waitingGauge.Show(waiting)
+	a.playersGauge.Show(players)
+	a.rateGauge.Show(rates)
 }
 
 // admissionSweeper ends places and admissions of players who are away, and counts players who came in past a valve.

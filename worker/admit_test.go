@@ -40,8 +40,8 @@ func TestLoginQueuesAreTurned(t *testing.T) {
 		storetest.Values[string](d, "SELECT sub FROM admissions WHERE admitted_at IS NOT NULL ORDER BY place"))
 	require.Equal(t, []int64{3}, storetest.Values[int64](d, "SELECT unnest(marks) FROM login_queue_marks"))
 	run(t, admit)
-	require.InDelta(t, 1, testutil.ToFloat64(admit.waitingGauge.WithLabelValues("launch")), 0)
-	require.InDelta(t, 2, testutil.ToFloat64(admit.playersGauge.WithLabelValues("launch")), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(admit.waitingGauge), 0)
+	require.InDelta(t, 2, testutil.ToFloat64(admit.playersGauge), 0)
 
 	sweep := &admissionSweeper{store: d.Store}
 	done, err := sweep.runOnce(t.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/gauges"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -16,7 +17,7 @@ import (
 type provisionMetrics struct {
 	callCount       *prometheus.CounterVec
 	callSeconds     *prometheus.HistogramVec
-	phaseGauge      *prometheus.GaugeVec
+	phaseGauge      *gauges.Vec
 	readySeconds    *prometheus.HistogramVec
 	orphansStopped  *prometheus.CounterVec
 	foreignDatabase prometheus.Gauge
@@ -39,10 +40,9 @@ func newProvisionMetrics(to prometheus.Registerer) (*provisionMetrics, error) {
 			Name: "director_provider_call_seconds", Help: "Duration of a call of a provider, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 12), // 10 ms to 20 s
 		}, []string{"provider", "operation"}),
-		phaseGauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_deployments",
-			Help: "Deployments in the database, by provider and phase. All workers report the same numbers.",
-		}, []string{"provider", "phase"}),
+		phaseGauge: gauges.New("director_deployments",
+			"Deployments in the database, by provider and phase. All workers report the same numbers.",
+			"provider", "phase"),
 		readySeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "director_deployment_ready_seconds",
 			Help:    "Time from the decision to start a server until players could join. All workers report the same servers: quantiles are right, counts are per worker.",
@@ -81,10 +81,11 @@ func (m *provisionMetrics) observeCall(name string, op operation, err error, too
 
 func (m *provisionMetrics) setOwned(owned bool) {
 	m.isOwned.Store(owned)
-	m.foreignDatabase.Set(0)
+	foreign := 0.0
 	if !owned {
-		m.foreignDatabase.Set(1)
+		foreign = 1
 	}
+	m.foreignDatabase.Set(foreign)
 }
 
 // read counts the deployments in the database, once in metricsInterval.
@@ -99,10 +100,11 @@ func (m *provisionMetrics) read(ctx context.Context, store *db.Store) error {
 	if err != nil {
 		return err
 	}
-	m.phaseGauge.Reset()
-	for _, c := range counts {
-		m.phaseGauge.WithLabelValues(c.Provider, string(c.Phase)).Set(float64(c.Deployments))
+	phases := make([]gauges.Series, len(counts))
+	for i, c := range counts {
+		phases[i] = gauges.Value(float64(c.Deployments), c.Provider, string(c.Phase))
 	}
+	m.phaseGauge.Show(phases)
 	for _, r := range ready {
 		m.readySeconds.WithLabelValues(r.Provider).Observe(r.SecondsUntilReady)
 	}

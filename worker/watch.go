@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lattice-director/director/internal/base/gauges"
 	"github.com/lattice-director/director/internal/doctor"
 )
 
@@ -13,16 +14,13 @@ import (
 // changes nothing.
 type watcher struct {
 	doctor        doctor.Doctor
-	severityGauge *prometheus.GaugeVec
-	seenChecks    map[string]bool // checks that have a series
+	severityGauge *gauges.Vec
 }
 
 func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
-	w := &watcher{doctor: d, seenChecks: map[string]bool{}, severityGauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "director_finding_severity",
-		Help: "What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. " +
-			"A check that could not be made, since an earlier one failed, has no value.",
-	}, []string{"check"})}
+	w := &watcher{doctor: d, severityGauge: gauges.New("director_finding_severity",
+		"What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. "+
+			"A check that could not be made, since an earlier one failed, has no value.", "check")}
 	if to == nil {
 		return w, nil
 	}
@@ -38,16 +36,10 @@ func (w *watcher) runOnce(ctx context.Context) (Done, error) {
 	if ctx.Err() != nil {
 		return Done{}, ctx.Err()
 	}
-	// What remains in missing had a value in the last run, and has none now.
-	missing := w.seenChecks
-	w.seenChecks = map[string]bool{}
-	for _, f := range found.Checks {
-		w.severityGauge.WithLabelValues(f.Check).Set(float64(f.Severity()))
-		w.seenChecks[f.Check] = true
-		delete(missing, f.Check)
+	severities := make([]gauges.Series, len(found.Checks))
+	for i, f := range found.Checks {
+		severities[i] = gauges.Value(float64(f.Severity()), f.Check)
 	}
-	for check := range missing {
-		w.severityGauge.DeleteLabelValues(check)
-	}
+	w.severityGauge.Show(severities)
 	return Done{}, nil
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 )
 
 // Pins alerts that fire on what was wrong long ago: a check that cannot be made any more has no value, and one that is
@@ -21,19 +21,18 @@ func TestFindingsAreExported(t *testing.T) {
 	severity := func(check string) float64 {
 		_, err := w.runOnce(t.Context())
 		require.NoError(t, err)
-		return testutil.ToFloat64(w.severityGauge.WithLabelValues(check))
+		return metrictest.Sum(t, registry, "director_finding_severity", "check", check)
 	}
 	require.InDelta(t, 0, severity("database"), 0)
 	require.InDelta(t, 2, severity("workers"), 0, "none has run")
-	series := testutil.CollectAndCount(w.severityGauge)
-	require.Greater(t, series, 8)
+	require.Greater(t, metrictest.Series(t, registry, "director_finding_severity"), 8)
 
 	b.Exec("INSERT INTO worker_loops (loop, every) VALUES ('reap', '1 s')")
 	require.InDelta(t, 0, severity("workers"), 0)
 
 	b.Exec("DELETE FROM goose_db_version WHERE version_id > 1")
 	require.InDelta(t, 2, severity("schema"), 0)
-	require.Equal(t, 2, testutil.CollectAndCount(w.severityGauge), "what follows a vital check is not known")
+	require.Equal(t, 2, metrictest.Series(t, registry, "director_finding_severity"), "what follows a vital check is not known")
 }
 
 // Pins a worker of which nobody can tell whether it runs.

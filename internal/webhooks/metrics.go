@@ -8,21 +8,20 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/gauges"
 )
 
 // metrics count deliveries, and show how far webhooks have come. The gauges have at most db.MaxWebhooks label values at
 // a time; the counter keeps those of deleted webhooks until the process ends.
 type metrics struct {
 	deliveryCounts *prometheus.CounterVec
-	lagSeconds     *prometheus.GaugeVec
-	failingSince   *prometheus.GaugeVec
-	deadLetters    *prometheus.GaugeVec
+	lagSeconds     *gauges.Vec
+	failingSince   *gauges.Vec
+	deadLetters    *gauges.Vec
 }
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"webhook"})
-	}
+	gauge := func(name, help string) *gauges.Vec { return gauges.New(name, help, "webhook") }
 	m := &metrics{
 		deliveryCounts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_webhook_deliveries_total",
@@ -66,11 +65,8 @@ func (m *metrics) countStep(webhook string, step db.WebhookStep) {
 }
 
 func (m *metrics) showWebhooks(all []opsview.Webhook, now time.Time) {
-	for _, g := range []*prometheus.GaugeVec{m.lagSeconds, m.failingSince, m.deadLetters} {
-		g.Reset() // of those that were deleted
-	}
+	var lags, failings, letters []gauges.Series
 	for _, w := range all {
-		m.deadLetters.WithLabelValues(w.Name).Set(float64(w.DeadLetters))
 		var lag, failing time.Duration
 		if w.State != "paused" {
 			lag = w.Lag
@@ -78,7 +74,11 @@ func (m *metrics) showWebhooks(all []opsview.Webhook, now time.Time) {
 		if w.State == "failing" && w.FailingSince != nil {
 			failing = now.Sub(*w.FailingSince)
 		}
-		m.lagSeconds.WithLabelValues(w.Name).Set(lag.Seconds())
-		m.failingSince.WithLabelValues(w.Name).Set(failing.Seconds())
+		lags = append(lags, gauges.Value(lag.Seconds(), w.Name))
+		failings = append(failings, gauges.Value(failing.Seconds(), w.Name))
+		letters = append(letters, gauges.Value(float64(w.DeadLetters), w.Name))
 	}
+	m.lagSeconds.Show(lags)
+	m.failingSince.Show(failings)
+	m.deadLetters.Show(letters)
 }
