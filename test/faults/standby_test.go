@@ -223,7 +223,7 @@ func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, report["joined"], "%v", report)
 		if report["closed"] == false {
-			require.Equal(t, "unknown", report["results"].([]any)[0].(fields)["result"], "%v", report)
+			require.Equal(t, "unknown", report["results"].([]any)[0].(map[string]any)["result"], "%v", report)
 		}
 		first := f.PlayUntilDone(t.Context(), p.Sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
 		again := f.PlayUntilDone(t.Context(), p.Sub, "/matchmake", fields{"region": "eu", "mode": "duel"})

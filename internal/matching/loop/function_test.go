@@ -42,10 +42,10 @@ func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
 	return &matchFunctions{b, functionstest.Dial(t, server.Addrs()[0].String())}
 }
 
-// propose is a function that proposes what makes makes of the tickets of its pool, oldest first.
-func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) []*pb.Match) func(*pb.RunRequest,
+// propose is a function that proposes what matchesOf returns for the tickets of its pool, oldest first.
+func (f *matchFunctions) propose(matchesOf func(tickets []*pb.Ticket) []*pb.Match) func(*pb.RunRequest,
 	functionstest.RunServer) error {
-	return functionstest.OfPool(func() *grpc.ClientConn { return f.conn }, makes)
+	return functionstest.OfPool(func() *grpc.ClientConn { return f.conn }, matchesOf)
 }
 
 const sameID = "one and the same"

@@ -14,10 +14,10 @@ func Proposing(matches ...*pb.Match) func(*pb.RunRequest, RunServer) error {
 	return func(_ *pb.RunRequest, stream RunServer) error { return send(stream, matches) }
 }
 
-// OfPool is a match function that proposes what makes makes of the tickets in the first pool of its profile, the oldest
-// ticket first. It queries the API at a connection.
+// OfPool is a match function that queries the first pool of its profile at a connection and proposes what matchesOf
+// returns for the tickets, which it gets with the oldest first.
 func OfPool(conn func() *grpc.ClientConn,
-	makes func(tickets []*pb.Ticket) []*pb.Match) func(*pb.RunRequest, RunServer) error {
+	matchesOf func(tickets []*pb.Ticket) []*pb.Match) func(*pb.RunRequest, RunServer) error {
 	return func(r *pb.RunRequest, stream RunServer) error {
 		pool := r.GetProfile().GetPools()[0]
 		pages, err := ReceiveAll(pb.NewQueryServiceClient(conn()).QueryTickets(stream.Context(),
@@ -32,7 +32,7 @@ func OfPool(conn func() *grpc.ClientConn,
 		slices.SortStableFunc(tickets, func(a, b *pb.Ticket) int {
 			return a.GetCreateTime().AsTime().Compare(b.GetCreateTime().AsTime())
 		})
-		matches := makes(tickets)
+		matches := matchesOf(tickets)
 		for _, m := range matches {
 			m.MatchProfile = r.GetProfile().GetName()
 		}
