@@ -235,8 +235,6 @@ func TestALobbyThatTheDirectorTakesOutOfTheQueueIsOpen(t *testing.T) {
 	require.JSONEq(t, `[]`, effects, "the director has done that already")
 	h.must(h.MarkUnqueued("declined", ""))
 	require.Empty(t, h.room.Entries)
-	h.must(h.MarkQueued(Queue{RoomType: "duel", MatchSize: 3}))
-	require.Equal(t, `"queued"`, h.value("phase"))
 }
 
 func TestALobbyQueuesForWhatItsTypeSays(t *testing.T) {

@@ -169,11 +169,6 @@ func latenciesOf(f fields) (map[string]float64, error) {
 	return by, nil
 }
 
-// MarkQueued returns the action of a room whose members are in a queue again, as after a ready check that failed.
-func (t *Types) MarkQueued(q Queue) Action {
-	return t.queuingAction(func(r *Room, _ queuing) { setQueued(r, q) })
-}
-
 // MarkUnqueued returns the action of a room whose members the director took out of the queue, for a reason that may be
 // explained in words. It changes nothing in another phase.
 func (t *Types) MarkUnqueued(reason, detail string) Action {

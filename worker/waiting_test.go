@@ -23,14 +23,11 @@ func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	l := loopOf(t, b.options(), "waiting")
 	require.Empty(t, once(t, l))
 	// A party whose room waits for a match, without a ticket.
-	must.Get(b.ActInLobby(t.Context(), db.LobbyAction{
+	party := must.Get(b.ActInLobby(t.Context(), db.LobbyAction{
 		Region: "eu", ProjectID: "p1", RoomID: "party:1", MakesRoom: true,
 		Act: types.JoinRoom(lobby.Join{RoomType: "party", Session: "s-1", Player: "ada"}),
 	}))(t)
-	party := must.Get(b.ActInLobby(t.Context(), db.LobbyAction{
-		Region: "eu", ProjectID: "p1", RoomID: "party:1",
-		Act: types.MarkQueued(lobby.Queue{RoomType: "duel", MatchSize: 2}),
-	}))(t)
+	b.Exec(`UPDATE lobbies SET state = (state::jsonb || '{"phase": "queued", "queue": {"room_type": "duel", "size": 2}}')::json`)
 	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, reason) VALUES ('eu', $1, 't-1', 'declined')", party.LobbyUID)
 	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
 	require.Equal(t, "open", storetest.One[string](b.DB, "SELECT state->>'phase' FROM lobbies"))
