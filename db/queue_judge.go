@@ -78,7 +78,7 @@ func (t *queueTurn) judge(p *party) (partyVerdict, error) {
 // sameTicket returns the ticket that a party keeps; "": none. A request keeps the one that it, or another member with
 // the same request, has got, and one that an evacuation made for its caller, whatever it asks for: a client that knows
 // nothing of evacuations posts its request again. A session keeps the one with which it, or an earlier session of its
-// player, waits for the same room type and size. An action in a room gets a new one.
+// player, waits for the same room type, size and attributes. An action in a room gets a new one.
 func (t *queueTurn) sameTicket(p *party) string {
 	switch p.origin {
 	case fromRequest:

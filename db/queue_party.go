@@ -1,8 +1,11 @@
 package db
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -144,16 +147,39 @@ func (s *Store) profileOf(roomType string) string {
 }
 
 // hash differs from that of every request of another session, so that two tickets are never taken for the same request.
+// It ends with attributesMark.
 func (p *party) hash(region string) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "realtime %q %q %d", region, p.lobbyQueue.RoomType, p.lobbyQueue.MatchSize)
 	for _, m := range p.members {
 		fmt.Fprintf(h, " %q", m.Session)
 	}
-	return h.Sum(nil)
+	return append(h.Sum(nil), p.attributesMark()...)
 }
 
-// waitsAs reports whether a session that waits has the ticket that the party asks for.
+// attributesMark differs for other attributes, whatever their order and form, and is never empty.
+func (p *party) attributesMark() []byte {
+	var named map[string]any
+	_ = json.Unmarshal(p.lobbyQueue.Attributes, &named) // EncodeDraft refuses what is no object
+	// null is absent.
+	maps.DeleteFunc(named, func(_ string, value any) bool { return value == nil })
+	var sorted []byte
+	if len(named) > 0 {
+		sorted, _ = json.Marshal(named) // as it was decoded from JSON, it encodes
+	}
+	sum := sha256.Sum256(sorted)
+	return sum[:8]
+}
+
+// waitsAs reports whether a session that waits has the ticket that the party asks for. Latencies do not count: they are
+// measured anew each time.
 func (p *party) waitsAs(row query.WaitingSessionsRow) bool {
-	return row.Queued && row.RoomType == p.lobbyQueue.RoomType && int(row.Size) == p.lobbyQueue.MatchSize
+	if !row.Queued || row.RoomType != p.lobbyQueue.RoomType || int(row.Size) != p.lobbyQueue.MatchSize {
+		return false
+	}
+	// Without a mark it is a ticket of an earlier release, of a request, or of an evacuation: it keeps its place.
+	if len(row.RequestHash) <= sha256.Size {
+		return true
+	}
+	return bytes.Equal(row.RequestHash[sha256.Size:], p.attributesMark())
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
-// ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. A new
-// session of a player with a name, whose game was restarted, gets the ticket and the place that an earlier one has
-// alone for the same room type and size, also from a session that is connected, which learns of it; where a profile
+// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type, size and attributes already
+// keeps its ticket and its place; a ticket for others is replaced, also that of a room whose members queued together. A
+// new session of a player with a name, whose game was restarted, gets the ticket and the place that an earlier one has
+// alone for the same room type, size and attributes, also from a session that is connected, which learns of it; where a profile
 // knows players by name, a ticket for another size is replaced. Calls of a region that wait at the same time share a
 // transaction. Errors: Superseded for another epoch; Invalid for attributes, and "cannot_match" for a ticket that can
 // be in no match of its profile; NotFound, "profile_unknown"; Conflict, "ticket_exists", "party_conflict" or "matched",

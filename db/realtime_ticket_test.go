@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -89,7 +90,8 @@ func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
 	n.RequireInvariants()
 }
 
-// The same room type and size again keeps the place; another one replaces the ticket.
+// The same room type, size and attributes again keep the place; others replace the ticket. Pins a session that asked for
+// other attributes, and waited with those before.
 func TestASessionWaitsOnce(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
@@ -98,6 +100,18 @@ func TestASessionWaitsOnce(t *testing.T) {
 	n.enqueue(wants(bo, "duel", 2))
 	again := n.enqueue(wants(ada, "duel", 2))
 	require.Equal(t, first, again)
+	withMap := func(attributes string) db.EnqueueRealtime {
+		e := wants(ada, "duel", 2)
+		e.Queue.Attributes = json.RawMessage(attributes)
+		return e
+	}
+	require.Equal(t, first, n.enqueue(withMap(`{"map": null}`)), "null is absent")
+	onDust := n.enqueue(withMap(`{"map": "dust", "skill": 1200}`))
+	require.NotEqual(t, first.TicketID, onDust.TicketID)
+	require.Equal(t, onDust, n.enqueue(withMap(`{"skill":1200.0,"map":"dust"}`)), "in another order and form")
+	require.Equal(t, 2, onDust.QueuePosition)
+	first = n.enqueue(wants(ada, "duel", 2))
+	require.NotEqual(t, first.TicketID, onDust.TicketID)
 	other := n.enqueue(wants(ada, "duel", 4))
 	require.NotEqual(t, first.TicketID, other.TicketID)
 	require.Equal(t, 1, other.QueuePosition)

@@ -9,9 +9,11 @@ SELECT l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@epochs:
 
 -- name: WaitingSessions :many
 -- Returns the rows of sessions and of rooms that wait, of sessions that wait with a ticket of one of the players @subs in the universe, and of those
--- that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match.
+-- that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match, and
+-- the hash of the request for it.
 SELECT r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
-       coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in
+       coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in,
+       coalesce(h.request_hash, '')::bytea AS request_hash
 FROM (
     SELECT o.session FROM realtime_tickets o WHERE o.region = @region AND o.session = ANY (@sessions::text[])
     UNION SELECT o.session FROM realtime_tickets o WHERE o.region = @region AND o.lobby = ANY (@lobbies::uuid[])
@@ -25,6 +27,8 @@ FROM (
 ) w
 JOIN realtime_tickets r ON r.region = @region AND r.session = w.session
 LEFT JOIN LATERAL (SELECT k.id, k.pending_at, k.matched_in FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
+LEFT JOIN LATERAL (
+    SELECT p.request_hash FROM ticket_players p WHERE p.region = r.ticket_region AND p.sub = r.sub AND p.ticket_id = r.ticket LIMIT 1) h ON true
 ORDER BY r.session;
 
 -- name: ForgetWaiting :exec

@@ -1002,7 +1002,8 @@ func (q *Queries) WaitingRegions(ctx context.Context) ([]string, error) {
 
 const waitingSessions = `-- name: WaitingSessions :many
 SELECT r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
-       coalesce(t.pending_at > clock_timestamp() - $1::interval, false)::bool AS pending, t.matched_in
+       coalesce(t.pending_at > clock_timestamp() - $1::interval, false)::bool AS pending, t.matched_in,
+       coalesce(h.request_hash, '')::bytea AS request_hash
 FROM (
     SELECT o.session FROM realtime_tickets o WHERE o.region = $2 AND o.session = ANY ($3::text[])
     UNION SELECT o.session FROM realtime_tickets o WHERE o.region = $2 AND o.lobby = ANY ($4::uuid[])
@@ -1016,6 +1017,8 @@ FROM (
 ) w
 JOIN realtime_tickets r ON r.region = $2 AND r.session = w.session
 LEFT JOIN LATERAL (SELECT k.id, k.pending_at, k.matched_in FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
+LEFT JOIN LATERAL (
+    SELECT p.request_hash FROM ticket_players p WHERE p.region = r.ticket_region AND p.sub = r.sub AND p.ticket_id = r.ticket LIMIT 1) h ON true
 ORDER BY r.session
 `
 
@@ -1042,10 +1045,12 @@ type WaitingSessionsRow struct {
 	Queued       bool
 	Pending      bool
 	MatchedIn    []byte
+	RequestHash  []byte
 }
 
 // Returns the rows of sessions and of rooms that wait, of sessions that wait with a ticket of one of the players @subs in the universe, and of those
-// that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match.
+// that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match, and
+// the hash of the request for it.
 func (q *Queries) WaitingSessions(ctx context.Context, arg WaitingSessionsParams) ([]WaitingSessionsRow, error) {
 	rows, err := q.db.Query(ctx, waitingSessions,
 		arg.PendingFor,
@@ -1076,6 +1081,7 @@ func (q *Queries) WaitingSessions(ctx context.Context, arg WaitingSessionsParams
 			&i.Queued,
 			&i.Pending,
 			&i.MatchedIn,
+			&i.RequestHash,
 		); err != nil {
 			return nil, err
 		}

@@ -20,8 +20,8 @@ type Place struct {
 }
 
 // Enqueue puts the session into the queue, alone: see [Room.Queue] for a party. [MatchFound] follows, also after a lost
-// connection. The same queue again keeps the place. Errors: [*Error] with cannot_match, profile_unknown, ticket_exists,
-// invalid; those of [Client.Repeat].
+// connection. The same queue again, with the same attributes, keeps the place. Errors: [*Error] with cannot_match,
+// profile_unknown, ticket_exists, invalid; those of [Client.Repeat].
 func (c *Client) Enqueue(ctx context.Context, q Queue) (p Place, err error) {
 	body := fields{"roomType": q.RoomType}
 	if q.Size > 0 {
