@@ -38,7 +38,8 @@ type movingRegion struct {
 	seats rigtest.Answers
 
 	mu      sync.Mutex
-	slowest time.Duration // of a call
+	begunAt time.Time     // of the present move
+	slowest time.Duration // of a call since then: one that began before may have met the crash
 }
 
 // A region moves while players ask for seats and play: its cell is killed in the middle of the copy, with the command,
@@ -186,7 +187,9 @@ func (m *movingRegion) ask(ctx context.Context, client *sdk.Client, sub string) 
 	m.seats.Add(sub, match.SessionID)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.slowest = max(m.slowest, time.Since(began))
+	if began.After(m.begunAt) {
+		m.slowest = max(m.slowest, time.Since(began))
+	}
 }
 
 func (m *movingRegion) moveCommand(from, to *cell) []string {
@@ -199,10 +202,10 @@ func (m *movingRegion) moveCommand(from, to *cell) []string {
 // finish moves the region, and measures for how long nobody was served.
 func (m *movingRegion) finish(from, to *cell, way string) {
 	m.Helper()
-	m.mu.Lock()
-	m.slowest = 0
-	m.mu.Unlock()
 	began := time.Now()
+	m.mu.Lock()
+	m.begunAt, m.slowest = began, 0
+	m.mu.Unlock()
 	from.RunCommand(m.moveCommand(from, to)...)
 	refused := one[int](from.rig, "SELECT (detail ->> 'refused_ms')::int FROM events WHERE kind = 'region.left' ORDER BY at DESC LIMIT 1")
 	m.connect(m.client(), "plays-"+way)
