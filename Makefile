@@ -23,8 +23,8 @@ LONG_SKIP    ?=
 LONG_PKGS    ?= $(shell grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
-# Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
-# with two CPUs is busy with them alone. Most of their tests wait, so three run side by side.
+# Packages whose tests hold real processes to promises of seconds. They run after all others, so that a machine with two CPUs is busy
+# with them alone. Most of their tests wait, so four run side by side.
 ALONE        := /(test/(broken|faults|upgrade)|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
 GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hide-empty-pkg \
@@ -70,7 +70,7 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 	$(if $(filter ./...,$(PKGS)),go build -o $(BIN)/test/director ./cmd/director; export DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director;) \
 	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
 	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- $(GOTEST));) \
-	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 -parallel 3 $(GOTEST); fi
+	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 2 -parallel 2 $(GOTEST); fi
 
 .PHONY: test-long
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)

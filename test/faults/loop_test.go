@@ -22,7 +22,7 @@ import (
 // seat, and a cancelled ticket is in no match. With DIRECTOR_SOAK it is 20,000 tickets.
 func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	t.Parallel()
-	parties := longtest.Pick(500, 1000)
+	parties := longtest.Pick(250, 1000)
 	if os.Getenv("DIRECTOR_SOAK") != "" {
 		parties = 20_000
 	}

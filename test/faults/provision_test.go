@@ -78,10 +78,10 @@ func (r *edgegapRig) joinAll() {
 // one server, what runs at the provider is what the rows say, and the calls stay within the provider's limits.
 func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	t.Parallel()
-	servers, kills := longtest.Pick(25, 200), longtest.Pick(4, 15)
+	servers, kills := longtest.Pick(12, 200), longtest.Pick(3, 15)
 	r := newEdgegapRig(t)
 	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
-	r.lose(longtest.Pick(25, 2000))
+	r.lose(longtest.Pick(12, 2000))
 	for range servers {
 		require.NoError(t, r.store.StartDeployment(t.Context(), "eu", provision.NewDeployment{
 			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(),

@@ -196,7 +196,7 @@ func (l *omRig) awaitQueue(tickets int) {
 // cancelled ticket is in no match.
 func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Parallel()
-	players := longtest.Pick(15_000, 20_000)
+	players := longtest.Pick(5_000, 20_000)
 	l := newOMRig(t, 3)
 	var replicas []*process
 	for n := range l.conns.AllConns {

@@ -64,18 +64,28 @@ func (s *server) migrateTemplate(ctx context.Context, conn *pgx.Conn, name strin
 }
 
 // migrateCompact applies the migrations and rewrites the catalogs, which the migrations leave half empty: each test's
-// database is a copy of them, and reads them.
+// database is a copy of them, and reads them. The last connection finds all catalogs as they stay, and writes what
+// Postgres knows of them to pg_internal.init, with which the first connection to a copy begins.
 func migrateCompact(ctx context.Context, url string) error {
 	if _, err := migrations.Up(ctx, url, nil); err != nil {
 		return err
 	}
+	for _, sql := range []string{"vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, pg_description, " +
+		"pg_index, pg_proc, pg_rewrite, pg_statistic, pg_type", "select 1"} {
+		if err := runConnected(ctx, url, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runConnected(ctx context.Context, url, sql string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return runStatements(ctx, conn, "vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, "+
-		"pg_description, pg_index, pg_proc, pg_rewrite, pg_statistic, pg_type")
+	return runStatements(ctx, conn, sql)
 }
 
 // sweepLeftovers notes on the template in use that it is, and drops what nobody has used for long.
