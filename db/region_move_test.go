@@ -9,6 +9,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // Pins a table that nobody decided about: its rows would be lost when their region moves, or be in two cells.
@@ -194,7 +195,7 @@ func TestARegionMoves(t *testing.T) {
 				END $$`)
 			}
 		})
-		for range 8 {
+		for range longtest.Pick(2, 8) {
 			m.dies("copying")
 			_, err := m.move().Undo(t.Context())
 			require.NoError(t, err)

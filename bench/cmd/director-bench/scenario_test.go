@@ -46,6 +46,19 @@ func TestBenchInLab(t *testing.T) {
 	}
 }
 
+// Pins a rate that is not kept, and the table of a run.
+func TestBenchAtARate(t *testing.T) {
+	longtest.Only(t, "TestBenchInLab")
+	t.Parallel()
+	table := directorBench.OK(t, inLab(t), "heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3",
+		"--duration", "1s", "--warm-up", "200ms")
+	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.",
+		"100 turns a second were requested, ", "1 replica, 20 game servers"} {
+		require.Contains(t, table, word)
+	}
+	require.NotContains(t, table, "failed:")
+}
+
 // Pins a benchmark of a running director without credentials, and one that does not measure WAL.
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
