@@ -114,7 +114,7 @@ func TestProcessesShareAServer(t *testing.T) {
 	}
 	wait.Wait()
 
-	names := one[[]string](t, pool, `select array_agg(regexp_replace(datname, '_[0-9]+_|_[0-9a-f]{12}$', '_..'))
+	names := one[[]string](t, pool, `select array_agg(regexp_replace(datname, '_[0-9]+_|_[0-9a-f]{12}[0-9]{8}$', '_..'))
 		from pg_database where oid >= 16384`)
 	require.ElementsMatch(t, []string{
 		"director_template_..", "director_template_branch", "director_test_..running", "somebody_elses",

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
-	"github.com/lattice-director/director/migrations"
 )
 
 // startSeeded starts a private cluster that has all migrations in its database postgres, and the template of [New]. It
@@ -48,7 +47,7 @@ func seedDir() (string, error) {
 	if err != nil {
 		cache = os.DevNull
 	}
-	name := fmt.Sprintf("test-postgres-%d-%s", b.Major, migrations.Hash()[:12])
+	name := fmt.Sprintf("test-postgres-%d-%s", b.Major, schemaName())
 	return filepath.Join(cache, "lattice-director", name), nil
 }
 

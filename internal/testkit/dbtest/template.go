@@ -12,13 +12,16 @@ import (
 )
 
 const (
-	keepTemplates = 7 * 24 * time.Hour // since a test process last used it
-	keepDatabases = 24 * time.Hour     // longer than any test
+	keepTemplates = 24 * time.Hour // since a test process last used it
+	keepDatabases = 24 * time.Hour // longer than any test
 )
+
+// schemaName names what migrations have made today, in UTC: history has partitions for the days that follow.
+func schemaName() string { return migrations.Hash()[:12] + time.Now().UTC().Format("20060102") }
 
 // templateOnce makes the template database, or finds that another process has, on its first call.
 func (s *server) templateOnce() func() (string, error) {
-	name := templatePrefix + migrations.Hash()[:12]
+	name := templatePrefix + schemaName()
 	return sync.OnceValues(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
