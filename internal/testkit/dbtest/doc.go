@@ -6,10 +6,11 @@
 // container. DIRECTOR_TEST_PG=url, local or docker insists on one of them. Without any the test fails and says what to
 // install: a database test that is skipped has proved nothing.
 //
-// A private cluster starts as a copy of one that has the migrations, which the first test process of a version of them and a
-// day (UTC, whose partitions history has) keeps in the user's cache.
+// A private cluster starts as a copy of one that has the migrations, which the first test process of a day keeps in the
+// user's cache: history has partitions for the days that follow (UTC).
 //
 // A private cluster and its files end with the test process, even one that is killed. Its databases are not dropped
-// before, unless room gets scarce: that would cost more than throwing the cluster away. On the server of TEST_DATABASE_URL each database is
-// dropped with its test, and what killed test processes and old migrations left behind is swept.
+// before, unless room gets scarce: that would cost more than throwing the cluster away. On the server of
+// TEST_DATABASE_URL each database is dropped with its test, and what killed test processes and old migrations left
+// behind is swept.
 package dbtest
