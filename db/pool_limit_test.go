@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -61,4 +62,25 @@ func TestWorkersObeyTheLimitsTogether(t *testing.T) {
 	}
 	workers.Wait()
 	require.Equal(t, 25, one[int](b, "SELECT count(*) FROM deployments"))
+}
+
+// Pins a limit that comes back because a command that sets the other one has read it before.
+func TestALimitIsSetBesideTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := must.Get(b.Pool().Begin(t.Context()))(t) // a command in the middle of its change
+	_, err := other.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtext('director.limits_of_pools')), ops.limit_pools(5, NULL)")
+	require.NoError(t, err)
+	set := make(chan error, 1)
+	go func() {
+		_, err := b.As("").LimitPools(t.Context(), nil, &db.Limit{Most: new(int32(7))})
+		set <- err
+	}()
+	b.Eventually(1, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+	require.NoError(t, other.Commit(t.Context()))
+	require.NoError(t, <-set)
+	require.Equal(t, "5 7", one[string](b, "SELECT max_servers || ' ' || max_starts FROM ops.pool_limits"))
+	_, err = b.As("").LimitPools(t.Context(), &db.Limit{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "none 7", one[string](b, "SELECT coalesce(max_servers::text, 'none') || ' ' || max_starts FROM ops.pool_limits"))
 }
