@@ -10,9 +10,9 @@ import (
 
 // Declaration is what an operator's files declare together: profiles, app versions, pools and projects.
 type Declaration struct {
-	Region string // of the profiles: the universe of their tickets
-	Author string // "": the database login
-	Reason string // at most 500 characters; may be ""
+	Universe string // of the profiles and their tickets
+	Author   string // "": the database login
+	Reason   string // at most 500 characters; may be ""
 
 	Profiles    []DeclaredProfile
 	AppVersions []provision.AppVersion

@@ -85,7 +85,7 @@ func (s *Store) notifyDeclared(d Declaration, done DeclarationOutcome) {
 	for _, p := range done.Profiles {
 		// The notice names no profile, so that one is enough for all of them.
 		if p.Declared.Changed {
-			s.Notify(TopicProfiles, d.Region)
+			s.Notify(TopicProfiles, d.Universe)
 			return
 		}
 	}

@@ -36,7 +36,7 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	if err != nil {
 		return done, err
 	}
-	edit := ProfileEdit{Region: d.Region, Name: p.Name, Author: d.Author, Reason: d.Reason,
+	edit := ProfileEdit{Universe: d.Universe, Name: p.Name, Author: d.Author, Reason: d.Reason,
 		Expected: declared.ExpectedVersion}
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
@@ -58,10 +58,10 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 
 // readLive returns what a profile is before a change, under the lock.
 func readLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before ProfileOutcome, err error) {
-	if err := q.LockProfiles(ctx, edit.Region); err != nil {
+	if err := q.LockProfiles(ctx, edit.Universe); err != nil {
 		return before, err
 	}
-	live, err := q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: edit.Region, Name: edit.Name})
+	live, err := q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: edit.Universe, Name: edit.Name})
 	// A retired profile decides nothing, so that a declaration creates it anew.
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && live.RetiredAt != nil {
 		return before, nil
@@ -73,10 +73,10 @@ func readLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before P
 // cancel the tickets of players.
 func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 	named map[string]bool) (done []ProfileOutcome, err error) {
-	if err := q.LockProfiles(ctx, d.Region); err != nil { // now, so that none is added after they are listed
+	if err := q.LockProfiles(ctx, d.Universe); err != nil { // now, so that none is added after they are listed
 		return nil, err
 	}
-	live, err := q.ListProfiles(ctx, query.ListProfilesParams{Region: d.Region})
+	live, err := q.ListProfiles(ctx, query.ListProfilesParams{Region: d.Universe})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 			names = append(names, p.Name)
 		}
 	}
-	counted, err := q.CountTicketsOfProfiles(ctx, query.CountTicketsOfProfilesParams{Region: d.Region, Names: names})
+	counted, err := q.CountTicketsOfProfiles(ctx, query.CountTicketsOfProfilesParams{Region: d.Universe, Names: names})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 
 func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name string,
 	waiting int) (done ProfileOutcome, err error) {
-	edit := ProfileEdit{Region: d.Region, Name: name, Author: d.Author, Reason: d.Reason}
+	edit := ProfileEdit{Universe: d.Universe, Name: name, Author: d.Author, Reason: d.Reason}
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
 	}

@@ -18,7 +18,7 @@ import (
 // everyKind declares a profile, an app version with a pool, and a project.
 func everyKind(change ...func(*db.Declaration)) db.Declaration {
 	return variant.Apply(db.Declaration{
-		Region: "global", Author: "ci", Reason: "commit 1",
+		Universe: "global", Author: "ci", Reason: "commit 1",
 		Profiles:    []db.DeclaredProfile{{Document: duelProfile(100)}},
 		AppVersions: []provision.AppVersion{arenaVersion("v1")},
 		Pools:       []provision.Pool{euPool("v1", "duel")},

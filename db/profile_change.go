@@ -23,10 +23,10 @@ const (
 
 // ProfileEdit says which profile changes, who changes it and why.
 type ProfileEdit struct {
-	Region string
-	Name   string
-	Author string // "": the database login
-	Reason string // at most 500 characters; may be ""
+	Universe string
+	Name     string
+	Author   string // "": the database login
+	Reason   string // at most 500 characters; may be ""
 	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that
 	// there is no profile of this name, or a retired one. nil expects nothing.
 	Expected *int
@@ -236,7 +236,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, turn profil
 		return ProfileChange{}, frame.Classify(err)
 	}
 	if done.Changed && !edit.DryRun {
-		s.Notify(TopicProfiles, edit.Region)
+		s.Notify(TopicProfiles, edit.Universe)
 	}
 	return done, nil
 }
@@ -271,7 +271,7 @@ func (e ProfileEdit) change(ctx context.Context, q *query.Queries, turn profileT
 func (e ProfileEdit) checkStored(ctx context.Context, q *query.Queries, version int,
 	check func(document []byte) (*profile.Profile, error)) error {
 	stored, err := q.GetProfileVersion(ctx,
-		query.GetProfileVersionParams{Region: e.Region, Name: e.Name, Version: int32(version)})
+		query.GetProfileVersionParams{Region: e.Universe, Name: e.Name, Version: int32(version)})
 	if err != nil {
 		return err
 	}
@@ -294,10 +294,10 @@ var errDryRun = errors.New("dry run")
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
 func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {
 	// Changes of the profiles of a region come one after the other.
-	if err := q.LockProfiles(ctx, edit.Region); err != nil {
+	if err := q.LockProfiles(ctx, edit.Universe); err != nil {
 		return was, err
 	}
-	r, err := q.ProfileForChange(ctx, query.ProfileForChangeParams{Region: edit.Region, Name: edit.Name})
+	r, err := q.ProfileForChange(ctx, query.ProfileForChangeParams{Region: edit.Universe, Name: edit.Name})
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return was, err
 	}
@@ -326,7 +326,7 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 			return err
 		}
 	}
-	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.liveVersion),
+	save := query.SaveProfileParams{Region: edit.Universe, Name: edit.Name, Live: int32(now.liveVersion),
 		Retired: now.isRetired}
 	if now.shadowVersion > 0 {
 		shadow := int32(now.shadowVersion)
@@ -337,7 +337,7 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 	}
 	// What the shadow has reported so far was compared with another version.
 	if now.shadowVersion != was.shadowVersion || now.liveVersion != was.liveVersion {
-		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
+		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Universe, Profile: edit.Name}); err != nil {
 			return err
 		}
 	}
@@ -355,7 +355,7 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 	if err != nil {
 		return err
 	}
-	return q.LogProfile(ctx, query.LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author,
+	return q.LogProfile(ctx, query.LogProfileParams{Region: edit.Universe, Kind: event, Author: edit.Author,
 		Detail: text})
 }
 
@@ -367,7 +367,7 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 	}
 	// The first version of a name makes a further profile.
 	if version == 1 {
-		n, err := q.CountProfiles(ctx, edit.Region)
+		n, err := q.CountProfiles(ctx, edit.Universe)
 		if err != nil {
 			return err
 		}
@@ -377,7 +377,7 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 		}
 	}
 	return q.InsertProfileVersion(ctx, query.InsertProfileVersionParams{
-		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.sourceText,
+		Region: edit.Universe, Name: edit.Name, Version: int32(version), Document: next.sourceText,
 		Canonical: next.canonical,
 		Author:    edit.Author, Reason: edit.Reason,
 	})

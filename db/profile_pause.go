@@ -12,7 +12,7 @@ import (
 // version than the expected one; Unavailable.
 func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
-		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Region, Profile: edit.Name,
+		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Universe, Profile: edit.Name,
 			Reason: edit.Reason})
 	})
 }
@@ -21,7 +21,7 @@ func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChan
 // NotFound; Conflict, for another live version than the expected one; Unavailable.
 func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
-		return q.OpsResumeProfile(ctx, query.OpsResumeProfileParams{Universe: edit.Region, Profile: edit.Name})
+		return q.OpsResumeProfile(ctx, query.OpsResumeProfileParams{Universe: edit.Universe, Profile: edit.Name})
 	})
 }
 
@@ -43,7 +43,7 @@ func (s *Store) changePause(
 		return ProfileChange{}, act.Refusal(err)
 	}
 	if done.Changed {
-		s.Notify(TopicProfiles, edit.Region)
+		s.Notify(TopicProfiles, edit.Universe)
 	}
 	return done, nil
 }

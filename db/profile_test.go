@@ -22,7 +22,7 @@ func duelProfile(within int) []byte {
 	return fmt.Appendf(nil, "name: duel\nteams: [{name: a, players: 1, count: 2}]\nrules: [{near: skill, within: %d}]\n", within)
 }
 
-var duelEdit = db.ProfileEdit{Region: "global", Name: "duel", Author: "ada", Reason: "try"}
+var duelEdit = db.ProfileEdit{Universe: "global", Name: "duel", Author: "ada", Reason: "try"}
 
 func (b *bundle) apply(document []byte) db.ProfileChange {
 	b.t.Helper()
@@ -197,7 +197,7 @@ func TestRetireProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, done,
 		"the same document is no new version")
-	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "nobody"})
+	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Universe: "global", Name: "nobody"})
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
@@ -260,7 +260,7 @@ func TestProfilesAreBounded(t *testing.T) {
 
 	b.Exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
 		INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT 'global', name, 1, '', '', 'x' FROM p`)
-	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"},
+	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global"},
 		[]byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }

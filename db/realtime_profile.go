@@ -56,7 +56,7 @@ func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) err
 	for size := minMatchSize; size <= maxMatchSize; size++ {
 		if name := RealtimeProfile(size); !names[name] {
 			if err := s.ensureProfile(ctx,
-				ProfileEdit{Region: universe, Name: name, Author: "director", Reason: "built in"},
+				ProfileEdit{Universe: universe, Name: name, Author: "director", Reason: "built in"},
 				realtimeDocument(size)); err != nil {
 				return err
 			}

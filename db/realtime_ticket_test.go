@@ -224,9 +224,9 @@ func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
 	all, err := b.Profiles(t.Context(), universe, true)
 	require.NoError(t, err)
 	require.Len(t, all, 15)
-	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "realtime-16"})
+	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "realtime-16"})
 	require.NoError(t, err)
-	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: universe},
+	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: universe},
 		[]byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"), false)
 	require.NoError(t, err)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))

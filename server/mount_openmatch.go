@@ -18,7 +18,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 	om.Store = cmp.Or[openmatch.Store](om.Store, o.Store)
 	// One hub for the watchers of both faces, since they wait for the same tickets.
 	om.Hub = cmp.Or(om.Hub, s.ticketHub)
-	om.Region = cmp.Or(om.Region, o.universeName())
+	om.Universe = cmp.Or(om.Universe, o.universeName())
 	om.PlayerArg = cmp.Or(om.PlayerArg, o.PlayerArg)
 	om.MaxWatchers = cmp.Or(om.MaxWatchers, o.MaxWaiters)
 	om.HTTPAddr = cmp.Or(om.HTTPAddr, o.apiAddr())

@@ -60,7 +60,7 @@ type Options struct {
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// Universe is the region of the profiles and of the queue of tickets; "" means "global". The region of OpenMatch,
+	// Universe has the profiles and the queue of tickets; "" means "global". That of OpenMatch,
 	// if it is set, replaces it.
 	Universe string
 	// PlayerArg is the string_arg that names the player of a ticket of Open Match, for explanations; "": none.
@@ -218,10 +218,10 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// universeName returns the region of the queue.
+// universeName returns the universe of the queue.
 func (o Options) universeName() string {
 	if o.OpenMatch != nil {
-		return cmp.Or(o.OpenMatch.Region, o.Universe, "global")
+		return cmp.Or(o.OpenMatch.Universe, o.Universe, "global")
 	}
 	return cmp.Or(o.Universe, "global")
 }

@@ -93,7 +93,7 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"old", "new"} {
-		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"},
+		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global"},
 			[]byte("name: "+name+"\nteams: [{name: red, players: 2}]"), false)
 		require.NoError(t, err)
 	}
@@ -113,7 +113,7 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	l := loopOf(t, b.options(), "queue")
 	require.Empty(t, once(t, l))
 	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop' WHERE id = $1", ids[0])
-	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "old"})
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Universe: "global", Name: "old"})
 	require.NoError(t, err)
 	require.Equal(t, Done{"tickets_of_retired_profiles": 2}, once(t, l))
 	require.Empty(t, once(t, l), "a ticket in a match stays")

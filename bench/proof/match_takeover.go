@@ -59,7 +59,7 @@ func (t *takeover) applyProfiles(ctx context.Context) (err error) {
 	}
 	t.bed.closers = append(t.bed.closers, func() error { t.store.Close(); return nil })
 	for i := range t.profiles {
-		edit := db.ProfileEdit{Region: "global", Author: "director-bench"}
+		edit := db.ProfileEdit{Universe: "global", Author: "director-bench"}
 		document := fmt.Appendf(nil, takeoverProfile, i, takeoverNear)
 		if _, err := t.store.ApplyProfile(ctx, edit, document, false); err != nil {
 			return err

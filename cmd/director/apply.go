@@ -52,7 +52,7 @@ func (p *program) applyCommand() *cobra.Command {
 	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
 		d := set.Declaration()
 		// The region is that of the settings: files of profiles name none.
-		d.Region, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
+		d.Universe, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
 		// Only of the kinds that the files declare: a directory of profiles alone must not delete every pool.
 		if *prune {
 			d.Prune = set.Prune()

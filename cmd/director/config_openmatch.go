@@ -82,7 +82,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 	}
 	o := c.OpenMatch
 	// Settings that other parts read as well are bound to server.Options.
-	o.Region, o.PlayerArg, o.HTTPAddr, o.MaxWatchers = c.Server.Universe, c.Server.PlayerArg, c.Server.Addr, c.Server.MaxWaiters
+	o.Universe, o.PlayerArg, o.HTTPAddr, o.MaxWatchers = c.Server.Universe, c.Server.PlayerArg, c.Server.Addr, c.Server.MaxWaiters
 	// Together five eighths of the memory limit at most: see loopMemory.
 	o.QueryMemory, o.ProposalMemory, o.QueueMemory = memoryShare(128<<20), memoryShare(512<<20), memoryShare(128<<20)/2
 	return &o

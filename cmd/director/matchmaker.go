@@ -12,7 +12,7 @@ func (p *process) makeMatchmaker() (*functions.Matchmaker, error) {
 	om := c.config.OpenMatch
 	served := c.config.openMatchOptions()
 	return functions.New(functions.Options{
-		Store: p.store, Region: c.config.Server.Universe, Registration: om.Registration, Collection: om.Collection,
+		Store: p.store, Universe: c.config.Server.Universe, Registration: om.Registration, Collection: om.Collection,
 		Evaluator: om.EvaluatorURL,
 		Functions: om.FunctionHosts, Loopback: served != nil && served.OnLoopback(), FunctionCA: om.FunctionCA,
 		MaxBackfill: om.MaxTicket,

@@ -174,7 +174,7 @@ func (p *program) profilesApply() *cobra.Command {
 		return reportRefusals(p.stderr, read)
 	})
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		d := db.Declaration{Region: l.conf.config.Server.Universe, Author: *flags.authorship.author,
+		d := db.Declaration{Universe: l.conf.config.Server.Universe, Author: *flags.authorship.author,
 			Reason: *flags.authorship.reason, DryRun: *dry}
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Source.Text, AsShadow: *shadow}

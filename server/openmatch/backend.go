@@ -31,7 +31,7 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	missing, err := b.server.options.Store.AssignTickets(ctx, b.server.options.Region, groups, allOrNone)
+	missing, err := b.server.options.Store.AssignTickets(ctx, b.server.options.Universe, groups, allOrNone)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +91,12 @@ const maxAssigned = 64 << 20
 
 // ReleaseTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseTickets(ctx context.Context, r *pb.ReleaseTicketsRequest) (*pb.ReleaseTicketsResponse, error) {
-	return &pb.ReleaseTicketsResponse{}, b.server.options.Store.ReleaseTickets(ctx, b.server.options.Region,
+	return &pb.ReleaseTicketsResponse{}, b.server.options.Store.ReleaseTickets(ctx, b.server.options.Universe,
 		r.GetTicketIds())
 }
 
 // ReleaseAllTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseAllTickets(ctx context.Context,
 	_ *pb.ReleaseAllTicketsRequest) (*pb.ReleaseAllTicketsResponse, error) {
-	return &pb.ReleaseAllTicketsResponse{}, b.server.options.Store.ReleaseAllTickets(ctx, b.server.options.Region)
+	return &pb.ReleaseAllTicketsResponse{}, b.server.options.Store.ReleaseAllTickets(ctx, b.server.options.Universe)
 }

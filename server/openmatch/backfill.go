@@ -24,7 +24,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	if err != nil {
 		return nil, err
 	}
-	created, err := f.server.options.Store.CreateBackfill(ctx, f.server.options.Region, n)
+	created, err := f.server.options.Store.CreateBackfill(ctx, f.server.options.Universe, n)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 
 // GetBackfill implements pb.FrontendServiceServer.
 func (f frontend) GetBackfill(ctx context.Context, r *pb.GetBackfillRequest) (*pb.Backfill, error) {
-	b, err := f.server.options.Store.GetBackfill(ctx, f.server.options.Region, r.GetBackfillId())
+	b, err := f.server.options.Store.GetBackfill(ctx, f.server.options.Universe, r.GetBackfillId())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if err != nil {
 		return nil, err
 	}
-	updated, err := f.server.options.Store.UpdateBackfill(ctx, f.server.options.Region, id,
+	updated, err := f.server.options.Store.UpdateBackfill(ctx, f.server.options.Universe, id,
 		func(db.Backfill) (db.NewBackfill, error) { return n, nil })
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	b, assigned, err := f.server.options.Store.AcknowledgeBackfill(ctx, f.server.options.Region, r.GetBackfillId(),
+	b, assigned, err := f.server.options.Store.AcknowledgeBackfill(ctx, f.server.options.Universe, r.GetBackfillId(),
 		assignment)
 	if err != nil {
 		return nil, err
@@ -92,5 +92,5 @@ func (f frontend) DeleteBackfill(ctx context.Context, r *pb.DeleteBackfillReques
 	if r.GetBackfillId() == "" {
 		return nil, invalidError(".BackfillId is required")
 	}
-	return &emptypb.Empty{}, f.server.options.Store.DeleteBackfill(ctx, f.server.options.Region, r.GetBackfillId())
+	return &emptypb.Empty{}, f.server.options.Store.DeleteBackfill(ctx, f.server.options.Universe, r.GetBackfillId())
 }

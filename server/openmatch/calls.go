@@ -124,7 +124,7 @@ func (s *Server) checkHere(ctx context.Context) error {
 	if s.options.CheckHere == nil {
 		return nil
 	}
-	err := s.options.CheckHere(s.options.Region)
+	err := s.options.CheckHere(s.options.Universe)
 	if cell := fault.CellOf(err); cell != nil && cell.Addresses[fault.ListenerGRPC] != "" {
 		// An error means that the call has ended.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("director-cell", cell.Addresses[fault.ListenerGRPC]))

@@ -30,7 +30,7 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	updated, err := t.server.options.Store.UpdateTicket(ctx, t.server.options.Region, id, n)
+	updated, err := t.server.options.Store.UpdateTicket(ctx, t.server.options.Universe, id, n)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 
 // CancelTicket implements pb.TicketsServer.
 func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*pb.CancelTicketResponse, error) {
-	result, err := t.server.options.Store.CancelTicket(ctx, t.server.options.Region, r.GetTicketId())
+	result, err := t.server.options.Store.CancelTicket(ctx, t.server.options.Universe, r.GetTicketId())
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,6 +74,6 @@ func (t tickets) CountPool(ctx context.Context, r *pb.CountPoolRequest) (*pb.Cou
 	if err := pool.Check(); err != nil {
 		return nil, err
 	}
-	n, err := t.server.options.Store.CountTickets(ctx, t.server.options.Region, pool)
+	n, err := t.server.options.Store.CountTickets(ctx, t.server.options.Universe, pool)
 	return &pb.CountPoolResponse{Tickets: n}, err
 }

@@ -37,7 +37,7 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	if err != nil {
 		return nil, err
 	}
-	created, err := f.server.options.Store.CreateTicket(ctx, f.server.options.Region, n)
+	created, err := f.server.options.Store.CreateTicket(ctx, f.server.options.Universe, n)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (o Options) playerOf(t *pb.Ticket) (string, error) {
 
 // GetTicket implements pb.FrontendServiceServer.
 func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ticket, error) {
-	t, err := f.server.options.Store.GetTicket(ctx, f.server.options.Region, r.GetTicketId())
+	t, err := f.server.options.Store.GetTicket(ctx, f.server.options.Universe, r.GetTicketId())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ti
 
 // DeleteTicket implements pb.FrontendServiceServer.
 func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, f.server.options.Store.DeleteTicket(ctx, f.server.options.Region, r.GetTicketId())
+	return &emptypb.Empty{}, f.server.options.Store.DeleteTicket(ctx, f.server.options.Universe, r.GetTicketId())
 }
 
 // WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket

@@ -270,7 +270,7 @@ func TestOneLiveTicketAPlayer(t *testing.T) {
 func TestRegionsAreApart(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	b, other := replica(t, url), replica(t, url, func(c *config) { c.Region = "elsewhere" })
+	b, other := replica(t, url), replica(t, url, func(c *config) { c.Universe = "elsewhere" })
 	id := b.create(&pb.Ticket{}).GetId()
 	require.Empty(t, other.queried(&pb.Pool{}))
 	_, err := other.ticket(id)

@@ -100,7 +100,7 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 		addr, _ := netip.ParseAddr(c.ClientIP())
 		err := s.access.authenticateCaller(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
 		if err == nil && s.options.CheckHere != nil {
-			if elsewhere := s.options.CheckHere(s.options.Region); elsewhere != nil {
+			if elsewhere := s.options.CheckHere(s.options.Universe); elsewhere != nil {
 				rest.Fail(c, elsewhere) // which no error of Open Match can say
 				return
 			}

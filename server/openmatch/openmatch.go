@@ -47,9 +47,9 @@ type Options struct {
 	// Matchmaker runs the cycles of FetchMatches with the same settings; the caller runs and closes it. Nil: the server
 	// makes one.
 	Matchmaker *functions.Matchmaker
-	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
-	Region string
-	// CheckHere refuses a Region that another cell serves; nil: none is.
+	// Universe has the tickets; "" means global. Replicas of one universe are one Open Match.
+	Universe string
+	// CheckHere refuses a Universe that another cell serves; nil: none is.
 	CheckHere func(region string) error
 	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the
 	// calls that open a cycle are in it.
@@ -115,13 +115,13 @@ type Options struct {
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // Registration.
 func Defaults() Options {
-	return Options{Region: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second,
+	return Options{Universe: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second,
 		MaxWatchers: 32_768}
 }
 
 func (o Options) withDefaults() Options {
 	d := Defaults()
-	o.Region = cmp.Or(o.Region, d.Region)
+	o.Universe = cmp.Or(o.Universe, d.Universe)
 	o.Collection = cmp.Or(o.Collection, d.Collection)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.MaxTicket = cmp.Or(o.MaxTicket, 64<<10)

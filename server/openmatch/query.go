@@ -35,7 +35,7 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 		limit = math.MaxInt64
 	}
 	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
-		tickets := q.server.options.Store.QuerySomeTickets(q.server.options.Region, pool, true, limit)
+		tickets := q.server.options.Store.QuerySomeTickets(q.server.options.Universe, pool, true, limit)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return t.Body })
 	})
 }
@@ -44,7 +44,7 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryTicketIdsResponse]) error {
 	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
-		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, false)
+		tickets := q.server.options.Store.QueryTickets(q.server.options.Universe, pool, false)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return []byte(t.ID) })
 	})
 }
@@ -53,7 +53,7 @@ func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest,
 func (q query) QueryBackfills(r *pb.QueryBackfillsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryBackfillsResponse]) error {
 	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
-		return partOf(q.server.options.Store.QueryBackfills(q.server.options.Region, pool).Next, encodedBackfill)
+		return partOf(q.server.options.Store.QueryBackfills(q.server.options.Universe, pool).Next, encodedBackfill)
 	})
 }
 

@@ -60,13 +60,13 @@ func (s *Server) makeMatchmaker() (err error) {
 	s.watchHub, s.matchmaker = o.Hub, o.Matchmaker
 	// The replica passes one in where players and backends wait for tickets too: all share its readings.
 	if s.watchHub == nil {
-		s.watchHub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
+		s.watchHub = watch.New(o.Store, o.Universe, o.MaxWatchers, o.Log, o.guard)
 	}
 	if s.matchmaker != nil {
 		return nil
 	}
 	s.matchmaker, err = functions.New(functions.Options{
-		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
+		Store: o.Store, Universe: o.Universe, Registration: o.Registration, Collection: o.Collection,
 		Evaluator: o.EvaluatorURL, Functions: o.FunctionHosts, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
 		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer,
 		Guard: o.guard,

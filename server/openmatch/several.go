@@ -42,7 +42,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 	defer f.server.queryMemory.Release(readingBytes)
 	var answer []byte
 	for ids := range slices.Chunk(withoutRepeats(r.GetTicketIds()), readAtOnce) {
-		found, err := f.server.options.Store.GetTickets(ctx, f.server.options.Region, ids)
+		found, err := f.server.options.Store.GetTickets(ctx, f.server.options.Universe, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (f frontend) GetBackfillTickets(ctx context.Context, r *pb.GetBackfillReque
 		return nil, err
 	}
 	defer f.server.queryMemory.Release(readingBytes)
-	tickets, err := f.server.options.Store.TicketsOfBackfill(ctx, f.server.options.Region, r.GetBackfillId())
+	tickets, err := f.server.options.Store.TicketsOfBackfill(ctx, f.server.options.Universe, r.GetBackfillId())
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func (f frontend) GetBackfillTickets(ctx context.Context, r *pb.GetBackfillReque
 // DeleteTickets implements pb.FrontendServiceServer.
 func (f frontend) DeleteTickets(ctx context.Context, r *pb.DeleteTicketsRequest) (*emptypb.Empty, error) {
 	ids := withoutRepeats(r.GetTicketIds())
-	return &emptypb.Empty{}, f.server.options.Store.DeleteTickets(ctx, f.server.options.Region, ids)
+	return &emptypb.Empty{}, f.server.options.Store.DeleteTickets(ctx, f.server.options.Universe, ids)
 }
 
 // GetIndexedTicketCount implements pb.FrontendServiceServer.
 func (f frontend) GetIndexedTicketCount(ctx context.Context,
 	_ *pb.GetIndexedTicketCountRequest) (*pb.GetIndexedTicketCountResponse, error) {
-	n, err := f.server.options.Store.CountQueuedTickets(ctx, f.server.options.Region)
+	n, err := f.server.options.Store.CountQueuedTickets(ctx, f.server.options.Universe)
 	// The field has 32 bits.
 	return &pb.GetIndexedTicketCountResponse{Count: int32(min(n, math.MaxInt32))}, err
 }

@@ -176,7 +176,7 @@ var liveVersion = regexp.MustCompile(`^("[0-9]{1,7}"|[0-9]{1,7})$`)
 // editOf returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means
 // that there is none.
 func (f face) editOf(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
-	edit := db.ProfileEdit{Region: f.region, Name: name, Author: rest.Caller(ctx), Reason: reason}
+	edit := db.ProfileEdit{Universe: f.region, Name: name, Author: rest.Caller(ctx), Reason: reason}
 	if ifMatch == "" {
 		return edit, nil
 	}

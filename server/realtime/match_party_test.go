@@ -57,7 +57,7 @@ func TestTheTokenOfAMatchVerifies(t *testing.T) {
 	require.NoError(t, a.store.ReadClock(t.Context()))
 	require.NoError(t, keys.Refresh(t.Context()))
 	a.options.Signer = keys
-	_, err = a.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
+	_, err = a.store.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global", Author: "test"},
 		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
 	require.NoError(t, err)
 	_, err = a.store.Register(t.Context(),

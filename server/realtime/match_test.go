@@ -95,7 +95,7 @@ func TestASessionLeavesTheQueue(t *testing.T) {
 func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
-	_, err := a.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
+	_, err := a.store.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global", Author: "test"},
 		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
 	require.NoError(t, err)
 	_, err = a.store.Register(t.Context(),

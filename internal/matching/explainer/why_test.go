@@ -50,7 +50,7 @@ func TestATicketThatWaits(t *testing.T) {
 	b := setup(t)
 	b.AddProfile("duel", storetest.Duel)
 	b.AddProfile("old", storetest.Duel)
-	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "old", Author: "test"})
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "old", Author: "test"})
 	require.NoError(t, err)
 	me := b.QueuePlayer("ada", 1000, "duel", "missing", "old")
 	b.QueuePlayer("bo", 1231, "duel")

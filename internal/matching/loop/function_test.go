@@ -35,7 +35,7 @@ func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
 	t.Helper()
 	b := setup(t)
 	b.change = change
-	server := must.Get(openmatch.New(openmatch.Options{Store: b.store(), Region: universe,
+	server := must.Get(openmatch.New(openmatch.Options{Store: b.store(), Universe: universe,
 		Addrs: []string{"127.0.0.1:0"}}))(t)
 	require.NoError(t, server.Listen(t.Context()))
 	background.Serve(t, server)
@@ -68,7 +68,7 @@ func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, mor
 // calls lets a worker call functions.
 func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Options) {
 	return func(o *loop.Options) {
-		options := variant.Apply(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true,
+		options := variant.Apply(functions.Options{Store: o.Store.(*db.Store), Universe: universe, Loopback: true,
 			Collection: time.Second, Log: o.Log}, change...)
 		m := must.Get(functions.New(options))(f.t)
 		o.Matchmaker = m

@@ -72,7 +72,7 @@ func TestDemandOfFormerOwnersEnds(t *testing.T) {
 		b.ticket(1000, party(fmt.Sprint("player-", i)), "duel")
 	}
 	b.Eventually(1, "SELECT coalesce(sum(matches), 0)::int FROM demand")
-	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"})
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "duel"})
 	require.NoError(t, err)
 	b.Eventually(0, "SELECT count(*) FROM demand")
 }

@@ -19,7 +19,7 @@ func TestAPausedProfileMakesNoMatches(t *testing.T) {
 	b.host("host-1", 100, "arena")
 	b.AddProfile("duel", duel)
 	b.AddProfile("other", duel)
-	edit := db.ProfileEdit{Region: universe, Name: "duel", Reason: "the season ends"}
+	edit := db.ProfileEdit{Universe: universe, Name: "duel", Reason: "the season ends"}
 	change, err := b.PauseProfile(t.Context(), edit)
 	require.NoError(t, err)
 	require.True(t, change.Changed)

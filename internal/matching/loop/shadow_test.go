@@ -16,7 +16,7 @@ func TestAShadowDecidesBesideTheLiveVersion(t *testing.T) {
 	b.host("host-1", 1000, "arena")
 	b.AddProfile("duel", duel)
 	strict := []byte("name: duel\nmode: arena\nattributes: {skill: {type: number}}\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 20}]\n")
-	edit := db.ProfileEdit{Region: universe, Name: "duel", Author: "test"}
+	edit := db.ProfileEdit{Universe: universe, Name: "duel", Author: "test"}
 	_, err := b.ApplyProfile(t.Context(), edit, strict, true)
 	require.NoError(t, err)
 	pairs := 0
@@ -51,7 +51,7 @@ func TestAComparisonIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.AddProfile("duel", duel)
-	_, err := b.ShadowProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"}, 1)
+	_, err := b.ShadowProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "duel"}, 1)
 	require.NoError(t, err)
 	m := db.ShadowMatches{Profile: "duel", LiveVersion: 1, ShadowVersion: 1}
 	for i := range 4000 {

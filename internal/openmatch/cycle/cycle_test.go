@@ -337,10 +337,10 @@ func TestASlowDirectorDelaysNoOtherCalls(t *testing.T) {
 func TestNewRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := cycle.New(cycle.Options{Store: b.Store, Region: universe})
+	_, err := cycle.New(cycle.Options{Store: b.Store, Universe: universe})
 	require.ErrorContains(t, err, "are required")
 	metrics := prometheus.NewRegistry()
-	o := cycle.Options{Store: b.Store, Region: universe, Replica: uuid.New(), Metrics: metrics}
+	o := cycle.Options{Store: b.Store, Universe: universe, Replica: uuid.New(), Metrics: metrics}
 	_, err = cycle.New(o)
 	require.NoError(t, err)
 	_, err = cycle.New(o)

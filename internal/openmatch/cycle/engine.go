@@ -24,8 +24,8 @@ type Engine struct {
 // New makes an engine that does nothing until [Engine.Run]. Errors: a required option is missing; the metrics are
 // already registered.
 func New(o Options) (*Engine, error) {
-	if o.Store == nil || o.Region == "" || o.Replica == uuid.Nil {
-		return nil, errors.New("cycle: a store, a region and the replica's id are required")
+	if o.Store == nil || o.Universe == "" || o.Replica == uuid.Nil {
+		return nil, errors.New("cycle: a store, a universe and the replica's id are required")
 	}
 	customEvaluator := o.Evaluator != nil
 	o = o.withDefaults()

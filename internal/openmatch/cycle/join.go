@@ -17,7 +17,7 @@ const joinInterval = 100 * time.Millisecond
 // Run puts calls into cycles and runs these until ctx ends. Then it ends all calls as Unavailable, leaves its cycles to
 // other replicas, and returns nil. Call it once.
 func (e *Engine) Run(ctx context.Context) error {
-	notified, stop := e.resources.options.Store.Subscribe(db.TopicCycle, e.resources.options.Region)
+	notified, stop := e.resources.options.Store.Subscribe(db.TopicCycle, e.resources.options.Universe)
 	defer stop()
 	defer e.resources.goroutines.Wait()
 	defer e.close()
@@ -96,7 +96,7 @@ func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, jo
 	o := e.resources.options
 	phases := db.NewCycle{RegistrationTime: o.Registration, CollectionTime: o.Collection, LeaseTTL: o.Lease}
 	err = e.resources.doInStep(ctx, "cycles", func(ctx context.Context) (err error) {
-		c, joined, err = o.Store.JoinCycle(ctx, o.Region, o.Replica, ids, phases)
+		c, joined, err = o.Store.JoinCycle(ctx, o.Universe, o.Replica, ids, phases)
 		return err
 	})
 	return c, joined, err

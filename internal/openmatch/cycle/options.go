@@ -13,12 +13,12 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// Options configure an [Engine]. Store, Region and Replica are required. All replicas of a region must have the same
+// Options configure an [Engine]. Store, Universe and Replica are required. All replicas of a universe must have the same
 // durations and the same evaluator.
 type Options struct {
-	Store   Store
-	Region  string
-	Replica uuid.UUID // identifies this process; no process before it may have used it
+	Store    Store
+	Universe string
+	Replica  uuid.UUID // identifies this process; no process before it may have used it
 
 	// Registration is how long callers may join a cycle. 0: only the callers that open a cycle are in it.
 	Registration time.Duration

@@ -43,7 +43,7 @@ type role interface {
 func newRound(shared *resources, c db.Cycle) *round {
 	r := &round{
 		resources: shared, beganAt: time.Now(),
-		cycleRef: db.CycleRef{Region: shared.options.Region, ID: c.ID, ReplicaID: shared.options.Replica,
+		cycleRef: db.CycleRef{Region: shared.options.Universe, ID: c.ID, ReplicaID: shared.options.Replica,
 			LeaseTTL: shared.options.Lease},
 		changed: make(chan struct{}, 1), proposalAdded: make(chan struct{}, 1),
 	}

@@ -63,7 +63,7 @@ type replica struct {
 func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	b.t.Helper()
 	o := variant.Apply(cycle.Options{
-		Store: b.store(), Region: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond,
+		Store: b.store(), Universe: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond,
 		Collection: 20 * time.Second, Backfill: readBackfill,
 	}, change...)
 	e := must.Get(cycle.New(o))(b.t)

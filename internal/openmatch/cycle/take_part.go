@@ -21,7 +21,7 @@ func (r *round) takePartGuarded(ctx context.Context, c db.Cycle) error {
 
 // takePart owns the cycle, or follows it; a follower that has taken the cycle over owns it from then on.
 func (r *round) takePart(ctx context.Context, c db.Cycle) error {
-	notified, stop := r.resources.options.Store.Subscribe(db.TopicCycle, r.resources.options.Region)
+	notified, stop := r.resources.options.Store.Subscribe(db.TopicCycle, r.resources.options.Universe)
 	defer stop()
 	r.rowsChanged = notified
 	if c.Owner == r.resources.options.Replica {

@@ -16,11 +16,11 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// Options configure a [Matchmaker]. Store and Region are required; every other zero value is usable. All processes of a
-// region must have the same Registration, Collection and Evaluator.
+// Options configure a [Matchmaker]. Store and Universe are required; every other zero value is usable. All processes of a
+// universe must have the same Registration, Collection and Evaluator.
 type Options struct {
-	Store  cycle.Store
-	Region string // of the queue
+	Store    cycle.Store
+	Universe string // of the queue
 	// Registration is how long calls may join the cycle that the first of them opened; 0: only the calls that open a
 	// cycle are in it.
 	Registration time.Duration
@@ -81,7 +81,7 @@ func New(options Options) (*Matchmaker, error) {
 		return nil, err
 	}
 	engine, err := cycle.New(cycle.Options{
-		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
+		Store: o.Store, Universe: o.Universe, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
 		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics, Guard: o.Guard,
 		Memory: o.Memory,
 	})

@@ -46,7 +46,7 @@ func (d *DB) AddProfile(name, document string) {
 // AddProfileTo is AddProfile in another universe.
 func (d *DB) AddProfileTo(universe, name, document string) {
 	d.T.Helper()
-	_, err := d.ApplyProfile(d.T.Context(), db.ProfileEdit{Region: universe, Author: "test"},
+	_, err := d.ApplyProfile(d.T.Context(), db.ProfileEdit{Universe: universe, Author: "test"},
 		[]byte("name: "+name+"\n"+document), false)
 	require.NoError(d.T, err)
 }
