@@ -74,9 +74,11 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	}
 	var err error
 	switch state := g.currentStatus().State; {
-	// The registration of an unhealthy game server has ended, and it is heard again.
-	case state == StateStarting, state == StateUnhealthy:
+	case state == StateStarting:
 		err = g.startServer(ctx, o, a.BootID)
+	// It is heard again. The end of its registration may be under way.
+	case state == StateUnhealthy:
+		err = g.registerAnew(ctx, o, a.BootID)
 	// It stops, or has ended.
 	case state.isOver():
 		err = errOver(state)
@@ -125,6 +127,16 @@ func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID stri
 	}
 	g.beginReady(server, o, bootID)
 	return nil
+}
+
+// registerAnew registers a process whose former registration ends, or has ended.
+func (g *game) registerAnew(ctx context.Context, o sdk.ServerOptions, bootID string) error {
+	// Before the new one registers, which supersedes a former one that the director still knows: that must not end the
+	// sidecar. Whoever ends the former registration has it.
+	if _, err := g.forgetFormer(); err != nil {
+		return err
+	}
+	return g.startServer(ctx, o, bootID)
 }
 
 // replaceProcess registers a process in place of the former one, whose sessions end with that.
