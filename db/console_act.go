@@ -179,17 +179,17 @@ func (a Act) ScalePool(ctx context.Context, region, app, version string, least, 
 }
 
 // Limit is what a limit is set to.
-type Limit struct{ Most *int32 } // nil: there is none
+type Limit struct{ Count *int32 } // nil: there is none
 
 // LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil leaves a
 // limit as it is. Errors: Invalid, Unavailable.
 func (a Act) LimitPools(ctx context.Context, servers, starts *Limit) (changed bool, err error) {
 	p := query.OpsLimitPoolsParams{SetsServers: servers != nil, SetsStarts: starts != nil}
 	if servers != nil {
-		p.Servers = servers.Most
+		p.Servers = servers.Count
 	}
 	if starts != nil {
-		p.Starts = starts.Most
+		p.Starts = starts.Count
 	}
 	return callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsLimitPoolsParams) (bool, error) {
 		if err := q.LockLimitsOfPools(ctx); err != nil {

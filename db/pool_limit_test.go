@@ -73,7 +73,7 @@ func TestALimitIsSetBesideTheOther(t *testing.T) {
 	require.NoError(t, err)
 	set := make(chan error, 1)
 	go func() {
-		_, err := b.As("").LimitPools(t.Context(), nil, &db.Limit{Most: new(int32(7))})
+		_, err := b.As("").LimitPools(t.Context(), nil, &db.Limit{Count: new(int32(7))})
 		set <- err
 	}()
 	b.Eventually(1, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")

@@ -63,5 +63,5 @@ func parseLimit(flag, text string) (*db.Limit, error) {
 	if err != nil || n < 0 {
 		return nil, cli.Usage(fmt.Errorf("--%s %q must be a number, 0 or more, or none", flag, text))
 	}
-	return &db.Limit{Most: new(int32(n))}, nil
+	return &db.Limit{Count: new(int32(n))}, nil
 }

@@ -16,7 +16,7 @@ func (p *program) profilesRollback() *cobra.Command {
 	return p.changeProfile(&cobra.Command{
 		Use:   "rollback NAME[@VERSION]",
 		Short: "Make an earlier version live again",
-		Long:  "Makes a version live: the one that is named, or the one before the live version.",
+		Long:  "Makes a version live: the one that is named, or the one that was live before the live version, by number.",
 		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
 			"  director profiles rollback ranked-5v5@3",
 	}, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {

@@ -167,7 +167,7 @@ func (l operator) isDelivered(ctx context.Context, before opsview.Webhook, event
 		return false, err
 	case len(kept) > 0 && kept[0].LastError != "":
 		return false, fmt.Errorf("webhook %s failed: %s", now.Name, kept[0].LastError)
-	case len(kept) == 0 && !now.Cursor().Before(event):
+	case len(kept) == 0 && !now.Cursor().IsBefore(event):
 		return true, nil
 	// Nothing is delivered. Only a failure after the test began: an earlier one says nothing about it.
 	case now.State == "failing" && (before.FailedAt == nil || now.FailedAt.After(*before.FailedAt)):

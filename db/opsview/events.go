@@ -103,8 +103,8 @@ func LatestEvent() EventCursor { return EventCursor{Tx: math.MaxInt64, ID: uuid.
 // Cursor returns the place of the event.
 func (e Event) Cursor() EventCursor { return EventCursor{e.Tx, e.ID} }
 
-// Before reports whether a cursor is before another one in the log.
-func (c EventCursor) Before(other EventCursor) bool {
+// IsBefore reports whether a cursor is before another one in the log.
+func (c EventCursor) IsBefore(other EventCursor) bool {
 	return c.Tx < other.Tx || c.Tx == other.Tx && bytes.Compare(c.ID[:], other.ID[:]) < 0
 }
 

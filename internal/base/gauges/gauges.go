@@ -10,8 +10,8 @@ import (
 // Vec is a gauge whose series are shown together. Make it with [New]. One goroutine at a time calls Show; scrapes may
 // come at any time.
 type Vec struct {
-	gauge *prometheus.GaugeVec
-	shown map[string][]string // the labels of the series, by their joined text
+	gauge       *prometheus.GaugeVec
+	shownSeries map[string][]string // the labels of the series, by their joined text
 }
 
 // New returns a gauge without series.
@@ -31,12 +31,12 @@ func Value(value float64, labels ...string) Series { return Series{value, labels
 // Show sets these series, and then removes all others. Reset instead would leave a moment in which a scrape finds no
 // series, and an alert on an absent one fires.
 func (v *Vec) Show(all []Series) {
-	gone := v.shown
-	v.shown = make(map[string][]string, len(all))
+	gone := v.shownSeries
+	v.shownSeries = make(map[string][]string, len(all))
 	for _, s := range all {
 		v.gauge.WithLabelValues(s.labels...).Set(s.value)
 		key := strings.Join(s.labels, "\x00")
-		v.shown[key] = s.labels
+		v.shownSeries[key] = s.labels
 		delete(gone, key)
 	}
 	for _, labels := range gone {
