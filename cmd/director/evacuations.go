@@ -59,8 +59,9 @@ func (p *program) evacuationsShow() *cobra.Command {
 		Use:   "show EVACUATION",
 		Short: "Show an evacuation: who went where",
 		Long: "Shows an evacuation, and for each player from which game server it was taken, and its next ticket or session, or why it has none:\n" +
-			"no_history (nothing is known of the ticket, since the history is off or hashed), refused (the ticket cannot be made again, or the player\n" +
-			"holds too many seats), no_region (its region goes or has moved, and --seats-in names no other), no_capacity, party_conflict, not_asked (without --requeue); queued_already and seated_already say that the player was faster.",
+			"no_history (nothing is known of the ticket, since the history is off or hashed), refused (the ticket cannot be made again, or the\n" +
+			"player holds too many seats), no_region (its region goes or has moved, and --seats-in names no other), no_capacity, party_conflict,\n" +
+			"not_asked (without --requeue); queued_already and seated_already say that the player was faster.",
 		Example: "  director evacuations show 7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --outcome nothing\n" +
 			"  director evacuations show 7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --limit 100000 -o json | jq -r '.movements[] | [.player, .next_ticket] | @tsv'",
 		Args: cli.Exactly(1),
