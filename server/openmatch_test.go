@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/token"
@@ -24,10 +23,7 @@ func openMatch(c *config) { c.OpenMatch = &openmatch.Options{Addrs: []string{"12
 // grpcConn makes a client connection to the gRPC listener of the replica.
 func (b *bundle) grpcConn() *grpc.ClientConn {
 	b.t.Helper()
-	conn := must.Get(grpc.NewClient(b.server.GRPCAddrs()[0].String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials())))(b.t)
-	b.t.Cleanup(func() { require.NoError(b.t, conn.Close()) })
-	return conn
+	return functionstest.Dial(b.t, b.server.GRPCAddrs()[0].String())
 }
 
 // Open Match's paths get answers in its own format, and all other paths get ours.

@@ -24,6 +24,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/programtest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -42,14 +43,7 @@ const otherKEK = "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
 // scratch returns a data directory that Postgres can use whichever user runs the test.
 func scratch(t *testing.T) string {
 	t.Helper()
-	memory := "/dev/shm" // faster than a disk
-	if _, err := os.Stat(memory); err != nil {
-		memory = os.TempDir()
-	}
-	base := must.Get(os.MkdirTemp(memory, "director-dev-"))(t)
-	require.NoError(t, os.Chmod(base, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
-	return filepath.Join(base, "data")
+	return filepath.Join(programtest.PostgresDir(t), "data")
 }
 
 // devProcess is a process of `director dev`, in a process group of its own as in a shell.

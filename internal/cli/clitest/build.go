@@ -21,7 +21,7 @@ var (
 		if binary = os.Getenv(builtBefore); binary != "" { //nolint:forbidigo // whoever starts the tests says it
 			return binary, nil
 		}
-		if buildDir, err = os.MkdirTemp("", "director-test-"); err != nil {
+		if buildDir, err = os.MkdirTemp("", "director-build-"); err != nil {
 			return "", err
 		}
 		binary = filepath.Join(buildDir, "director")

@@ -45,7 +45,7 @@ func MemoryDir() string {
 // through it, in [MemoryDir]. It is removed when the test ends.
 func PostgresDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(MemoryDir(), "director-test-")
+	dir, err := os.MkdirTemp(MemoryDir(), "director-program-") // not a name that dbtest sweeps
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o711))
