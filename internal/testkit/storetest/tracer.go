@@ -9,10 +9,10 @@ import (
 )
 
 // Tracer calls functions beside what a store does: before it acquires a connection, before each statement or pipeline,
-// with the SQL of all its statements, and after each statement. Those that are nil are not called.
+// with the SQL of all its statements, before each pipeline, and after each statement. Those that are nil are not called.
 type Tracer struct {
-	BeforeAcquire                   func()
-	BeforeStatement, AfterStatement func(sql string)
+	BeforeAcquire                                   func()
+	BeforeStatement, BeforePipeline, AfterStatement func(sql string)
 }
 
 type tracedSQL struct{}
@@ -45,12 +45,14 @@ func (r *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQuer
 
 // TraceBatchStart implements pgx.BatchTracer.
 func (r *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	if r.BeforeStatement != nil {
-		var all strings.Builder
-		for _, q := range data.Batch.QueuedQueries {
-			all.WriteString(q.SQL + "\n")
+	var all strings.Builder
+	for _, q := range data.Batch.QueuedQueries {
+		all.WriteString(q.SQL + "\n")
+	}
+	for _, call := range []func(sql string){r.BeforeStatement, r.BeforePipeline} {
+		if call != nil {
+			call(all.String())
 		}
-		r.BeforeStatement(all.String())
 	}
 	return ctx
 }
