@@ -88,7 +88,8 @@ func boundsAnswers(r *Rig) {
 	ask[any](r, "abort", object{"player": "ada"})
 	i.serving.Wait()
 	require.NotZero(r.T, i.longest.Load())
-	require.Less(r.T, i.longest.Load(), int64(16<<20))
+	// Above what a client keeps: on a busy machine a browser reads on until it hears that its page has cancelled.
+	require.Less(r.T, i.longest.Load(), int64(64<<20))
 }
 
 // newerDirector sends states and fields that no release knows. Its first stream of events breaks in the middle of a
