@@ -23,16 +23,14 @@ LONG_SKIP    ?=
 LONG_PKGS    ?= $(shell grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
-# Packages whose tests hold real processes to promises of seconds. They run after all others, so that a machine with two CPUs is busy
-# with them alone. Most of their tests wait, so three or four run side by side.
+# Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
+# with two CPUs is busy with them alone. Most of their tests wait, so three run side by side.
 ALONE        := /(test/(broken|faults|upgrade)|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
 GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hide-empty-pkg \
                 --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
 # With RACE=1, as in .ci/run, tests run with the race detector, which multiplies the CPU time of Go code. `make lint` vets.
 RACE         ?=
-# Some tests wait: one package more than there are CPUs keeps these busy. With the race detector they are busy anyway.
-PKGS_AT_ONCE ?= $(if $(RACE),,-p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))))
 # Test binaries have no debug information: linking them takes a third of the time. Stacks of panics and races are whole.
 GOTEST        = -vet=off -ldflags='-s -w' -count=1 -timeout $(TEST_TIMEOUT) $(if $(RACE),-race) $(TESTFLAGS)
 FUZZTIME     ?= 20s
@@ -70,9 +68,9 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 	@all=$$($(if $(ROOT_PKGS),go list $(ROOT_PKGS))); \
 	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
 	$(if $(filter ./...,$(PKGS)),go build -o $(BIN)/test/director ./cmd/director; export DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director;) \
-	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(PKGS_AT_ONCE) $(GOTEST); fi; \
+	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
 	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- $(GOTEST));) \
-	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- $(if $(RACE),-p 1 -parallel 3,-p 2 -parallel 2) $(GOTEST); fi
+	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 -parallel 3 $(GOTEST); fi
 
 .PHONY: test-long
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
