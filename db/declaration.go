@@ -1,7 +1,6 @@
 package db
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/lattice-director/director/db/provision"
@@ -68,9 +67,9 @@ func (d *Declaration) hasPools() bool {
 
 // atIndex prefixes the field of a refusal with the place of its value in the declaration.
 func atIndex(list string, i int, err error) error {
-	var refused *fault.Error
+	refused, decided := fault.AsDecision(err)
 	// A database that does not answer has nothing to do with the value.
-	if !errors.As(err, &refused) || refused.Kind == fault.Unavailable {
+	if !decided {
 		return err
 	}
 	placed := *refused

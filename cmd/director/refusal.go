@@ -20,9 +20,8 @@ func fieldText(err error) error {
 
 // refusalText returns the detail of a refusal of the store, which is for people, as an error.
 func refusalText(err error) error {
-	var refused *fault.Error
 	// Unavailable keeps its cause, which explainDatabaseError looks at.
-	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
+	if refused, decided := fault.AsDecision(err); decided {
 		return errors.New(refused.Detail)
 	}
 	return err

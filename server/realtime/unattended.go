@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -23,9 +22,8 @@ type unattended struct {
 
 // suspectAfter takes the error of a call that opens a session.
 func (u *unattended) suspectAfter(err error) {
-	var e *fault.Error
 	// The database has answered: it opened no session.
-	if errors.As(err, &e) && e.Kind != fault.Unavailable {
+	if _, decided := fault.AsDecision(err); decided {
 		return
 	}
 	u.mu.Lock()

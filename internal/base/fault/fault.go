@@ -69,6 +69,13 @@ func Is(err error, k Kind) bool {
 	return errors.As(err, &e) && e.Kind == k
 }
 
+// AsDecision returns the [Error] of a call that the database has decided about, and not one that it may decide otherwise
+// as soon as it can be reached.
+func AsDecision(err error) (*Error, bool) {
+	e, is := errors.AsType[*Error](err)
+	return e, is && e.Kind != Unavailable
+}
+
 // AddOutlook adds an outlook to a refusal, and when to ask again.
 func (e *Error) AddOutlook(o Outlook) {
 	e.Outlook, e.RetryAfter = &o, o.retryAfter()

@@ -2,7 +2,6 @@ package roomhost
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -153,18 +152,11 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &done.Incarnation},
 			true)
 	}
-	if refused, is := refusalOf(err); is {
+	if refused, is := fault.AsDecision(err); is {
 		h.logOnce(ctx, p, refused.Code)
 		return nil // as for one that cannot host sessions: it concerns this process only
 	}
 	return err
-}
-
-// refusalOf returns the error of a call that the database has decided about, and not one that it may decide otherwise as
-// soon as it can be reached.
-func refusalOf(err error) (*fault.Error, bool) {
-	refused, is := errors.AsType[*fault.Error](err)
-	return refused, is && refused.Kind != fault.Unavailable
 }
 
 // renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain
@@ -175,7 +167,7 @@ func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registrati
 	if err == nil && mustChangeDrain(p) {
 		_, err = h.options.Store.SetDrain(ctx, ref, p.Draining)
 	}
-	if _, is := refusalOf(err); is {
+	if _, is := fault.AsDecision(err); is {
 		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
 	}
 	return err
@@ -216,7 +208,7 @@ func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes 
 		err := h.options.Destroy(ctx, id)
 		// A refusal, of a room that is gone or an agent that is busy, concerns this room only: if the room still exists, the
 		// next run lists it again. Without the database the others would fail as well.
-		if _, isRefused := refusalOf(err); err != nil && !isRefused {
+		if _, isRefused := fault.AsDecision(err); err != nil && !isRefused {
 			return err
 		}
 	}
