@@ -45,8 +45,8 @@ type Options struct {
 	Measuring  func()             // is called when the measurement begins, after the warm-up; nil: nothing
 }
 
-// MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts.
-// Players have the same names in every run, so that a caller can keep their tokens between runs.
+// MintFunc makes a player's access token. It is called concurrently, for most players first before the load starts, and
+// remembers the tokens: players have the same names in every run.
 type MintFunc func(sub string) (string, error)
 
 // runNames are short enough for the name of a region.

@@ -221,7 +221,7 @@ func worldOf(t *testing.T, o Options) *world {
 	t.Helper()
 	require.NoError(t, o.Check())
 	job := &Job{Options: o, ID: "test"}
-	t.Cleanup(func() { require.NoError(t, job.end()) })
+	t.Cleanup(func() { require.NoError(t, job.end(context.WithoutCancel(t.Context()))) })
 	return newWorld(t.Context(), job, 1)
 }
 
@@ -230,8 +230,8 @@ func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
 	w := worldOf(t, options(d, Find(Scenarios, "resolve")))
-	require.NoError(t, w.fleet.register(t.Context(), 1))
-	require.NoError(t, w.players.prepare(t.Context(), 3*partySize))
+	require.NoError(t, w.registerFleet(t.Context()))
+	require.NoError(t, w.prepareTokens(t.Context(), 3*partySize))
 	require.NoError(t, w.reserve(0, w.places.list[0]))
 	w.reserved[0][0].reservedAt = time.Now().Add(-reservationTTL - time.Second)
 	seen := map[string]bool{w.reserved[0][0].player.sub: true}

@@ -26,6 +26,7 @@ type Caller struct {
 type run struct {
 	job      *Job
 	turn     TurnFunc
+	begin    time.Time
 	record   *record
 	schedule *schedule    // nil in a closed loop
 	turns    atomic.Int64 // that began, when Turns limits them

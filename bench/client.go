@@ -47,21 +47,8 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// fasthttp takes no context: a closed connection is what ends its call
-	return boundConn{conn, context.AfterFunc(ctx, func() { _ = conn.Close() })}, nil
-}
-
-// boundConn ends with a context, which stops to watch it when it is closed before.
-type boundConn struct {
-	net.Conn
-
-	unbind func() bool
-}
-
-// Close implements net.Conn.
-func (c boundConn) Close() error {
-	c.unbind()
-	return c.Conn.Close()
+	context.AfterFunc(ctx, func() { _ = conn.Close() }) // fasthttp takes no context: this is what ends its call
+	return conn, nil
 }
 
 // Credential is a header that authenticates a call. The zero value sends none.

@@ -6,88 +6,55 @@ import (
 	"time"
 )
 
-// costMeter measures what a run uses.
-type costMeter struct {
-	job    *Job
-	record *record
-	fail   context.CancelCauseFunc // ends the run
-
-	isBegun  chan struct{} // closed when the next three are set
-	answered int64
-	first    Reading
-	start    time.Time // when first was read
-
-	background Reading       // used before the load
-	restTime   time.Duration // in which it was used; 0: it was not measured
+// usage is what was used until a moment of a run, or between two.
+type usage struct {
+	lasted  time.Duration
+	turns   int64   // that ended, in the warm-up too
+	reading Reading // zero without a meter
 }
 
-// newCostMeter makes a meter of a job, which may have none to read. An error during the load fails the run.
-func newCostMeter(job *Job, r *record, fail context.CancelCauseFunc) *costMeter {
-	return &costMeter{job: job, record: r, fail: fail, isBegun: make(chan struct{})}
-}
-
-// rest measures what is used while nothing is called. Without Options.Background it returns at once.
-func (m *costMeter) rest(ctx context.Context) error {
-	if m.job.Options.Meter == nil || m.job.Options.Background == 0 {
-		return nil
+// measureUsage reads the meter of the job, if it has one.
+func (r *run) measureUsage(ctx context.Context) (u usage, err error) {
+	u.turns = r.record.answered.Load()
+	if meter := r.job.Options.Meter; meter != nil {
+		if u.reading, err = meter.Read(ctx); err != nil {
+			err = fmt.Errorf("the meter of costs cannot be read: %w", err)
+		}
 	}
-	m.job.Enter("measuring without calls")
-	first, err := m.read(ctx)
+	u.lasted = time.Since(r.begin)
+	return u, err
+}
+
+// measureBackground measures what is used while nothing is called. Without Options.Background it returns at once.
+func (r *run) measureBackground(ctx context.Context) (background usage, err error) {
+	if r.job.Options.Meter == nil || r.job.Options.Background == 0 {
+		return background, nil
+	}
+	r.job.Enter("measuring without calls")
+	before, err := r.measureUsage(ctx)
+	if err == nil {
+		err = Pause(ctx, r.job.Options.Background)
+	}
 	if err != nil {
-		return err
+		return background, err
 	}
-	start := time.Now()
-	if err := Pause(ctx, m.job.Options.Background); err != nil {
-		return err
-	}
-	m.restTime = time.Since(start)
-	last, err := m.read(ctx)
-	m.background = last.Plus(first, -1)
-	return err
+	after, err := r.measureUsage(ctx)
+	return after.minus(before), err
 }
 
-// begin reads the meter for the first time during the load.
-func (m *costMeter) begin(ctx context.Context) {
-	defer close(m.isBegun)
-	if m.job.Options.Meter == nil {
-		return
-	}
-	m.answered = m.record.answered.Load()
-	var err error
-	if m.first, err = m.read(ctx); err != nil { // a timer calls begin: nobody waits for its error
-		m.fail(err)
-	}
-	m.start = time.Now()
+// minus is what was used since.
+func (u usage) minus(before usage) usage {
+	return usage{u.lasted - before.lasted, u.turns - before.turns, u.reading.Plus(before.reading, -1)}
 }
 
-// end reads the meter again and returns what was used in between; nil without a meter.
-func (m *costMeter) end(ctx context.Context) (*Costs, error) {
-	<-m.isBegun // a limited number of turns may be over before the warm-up is
-	if m.job.Options.Meter == nil {
-		return nil, nil //nolint:nilnil // costs are not measured
+// costs are those of a turn, without the background that was measured before the load; zero when it was not.
+func (u usage) costs(background usage) *Costs {
+	if background.lasted == 0 {
+		return u.reading.costs(u.turns)
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	last, err := m.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	used, answered := last.Plus(m.first, -1), m.record.answered.Load()-m.answered
-	if m.restTime == 0 { // Background was not asked for: the costs contain what runs without calls
-		return used.costs(answered), nil
-	}
-	costs := used.Plus(m.background, -float64(time.Since(m.start))/float64(m.restTime)).costs(answered)
-	costs.Background = &Background{m.restTime.Seconds(), float64(m.background.ServerCPU) / float64(m.restTime),
-		float64(m.background.PostgresCPU) / float64(m.restTime)}
-	return costs, nil
-}
-
-// read reads the meter of the job, and says what failed.
-func (m *costMeter) read(ctx context.Context) (Reading, error) {
-	r, err := m.job.Options.Meter.Read(ctx)
-	if err != nil {
-		return r, fmt.Errorf("the meter of costs cannot be read: %w", err)
-	}
-	return r, nil
+	costs := u.reading.Plus(background.reading, -float64(u.lasted)/float64(background.lasted)).costs(u.turns)
+	costs.Background = &Background{background.lasted.Seconds(),
+		float64(background.reading.ServerCPU) / float64(background.lasted),
+		float64(background.reading.PostgresCPU) / float64(background.lasted)}
+	return costs
 }

@@ -61,14 +61,12 @@ func (w *world) profileRequest(method, profile string, body []byte) Request {
 const (
 	knownTimeout = 10 * time.Second // a replica reads the list of profiles once a second
 	knownPause   = 20 * time.Millisecond
-	// retireTimeout bounds retiring profiles. Profiles that it leaves live have no tickets.
-	retireTimeout = 10 * time.Second
 )
 
 // awaitProfile waits until each replica knows a profile. A replica that knows it refuses a ticket without the attribute
 // that the profile requires.
 func (w *world) awaitProfile(ctx context.Context, name string) error {
-	p, err := w.players.next()
+	p, err := w.nextPlayer()
 	if err != nil {
 		return err
 	}
@@ -89,17 +87,6 @@ func (w *world) awaitProfile(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// retireProfiles retires all profiles, which cancels the tickets that still wait for them. It also works after ctx has ended.
-func (w *world) retireProfiles(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTimeout)
-	defer cancel()
-	client := NewClient(ctx, 1)
-	defer client.Close()
-	for _, name := range w.profiles {
-		_ = client.Do(w.profileRequest(http.MethodDelete, name, nil)) // see retireTimeout
-	}
 }
 
 // ticketRequest is the body of tickets.
@@ -128,7 +115,7 @@ func (w *world) queuePlayers(ctx context.Context, profile string, n int, skill f
 	last := make([]ticket, callers)
 	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {
 		for i := c; i < n && ctx.Err() == nil; i += callers {
-			p, err := w.players.next()
+			p, err := w.nextPlayer()
 			if err != nil {
 				return err
 			}
@@ -212,7 +199,7 @@ func (w *world) matchSteady(c *Caller) error {
 
 // createSimilar queues a new player whom any other of the same profile may be matched with.
 func (w *world) createSimilar(c *Caller) (ticket, error) {
-	p, err := w.players.next()
+	p, err := w.nextPlayer()
 	if err != nil {
 		return ticket{}, err
 	}

@@ -36,8 +36,8 @@ func skillInGroup(i int) float64 { return float64(2*matchDistance*(i%crowdGroups
 type crowd struct {
 	world   *world
 	profile string
-	mode    string // each crowd has its own, so that it does not take the game servers of another, nor of an earlier run
-	servers *fleet // without players before the turn
+	mode    string      // each crowd has its own, so that it does not take the game servers of another, nor of an earlier run
+	servers []*instance // without players before the turn
 }
 
 // matchQueue queues many players under a version of their profile that allows no match, then applies a version that
@@ -55,14 +55,14 @@ func (w *world) matchServers(c *Caller) error {
 
 // seatCrowd gathers and prepares a crowd, and measures from what lets it be seated until it is.
 func (w *world) seatCrowd(c *Caller, within int, prepare, seat func(all *crowd) error) error {
-	var all *crowd
-	err := c.Unmeasured(func() (err error) {
-		if all, err = w.gatherCrowd(within); err == nil {
-			err = prepare(all)
+	all := &crowd{world: w, mode: fmt.Sprintf("bench-%s-%d", w.job.ID, w.crowds.Add(1))}
+	defer func() { w.deregister(w.ctx, all.servers) }() // which ends all sessions
+	err := c.Unmeasured(func() error {
+		if err := all.gather(within); err != nil {
+			return err
 		}
-		return err
+		return prepare(all)
 	})
-	defer all.servers.deregister(w.ctx) // which ends all sessions; some may have registered before an error
 	if err != nil {
 		return err
 	}
@@ -74,31 +74,31 @@ func (w *world) seatCrowd(c *Caller, within int, prepare, seat func(all *crowd) 
 	})
 }
 
-// gatherCrowd queues players. If they match, it waits until their matches wait for a game server, since the only one has
-// no room.
-func (w *world) gatherCrowd(within int) (all *crowd, err error) {
-	all = &crowd{world: w, mode: fmt.Sprintf("bench-%s-%d", w.job.ID, w.crowds.Add(1))}
-	places := w.places
-	places.modes = []string{all.mode}
-	full := newFleet(w.client, w.job.Options, all.mode+"-full-", places, 1)
-	all.servers = newFleet(w.client, w.job.Options, all.mode+"-open-", places, w.job.Options.Load.Capacity)
-	if err := full.register(w.ctx, len(w.places.regions)); err != nil {
-		return all, err
+// gather queues players. If they match, it waits until their matches wait for a game server, since the only one has no
+// room.
+func (all *crowd) gather(within int) error {
+	w := all.world
+	full, err := w.registerAll(w.ctx, len(w.places.regions), all.mode+"-full-", []string{all.mode}, 1)
+	defer w.deregister(w.ctx, full)
+	if err != nil {
+		return err
 	}
-	defer full.deregister(w.ctx)
 	if all.profile, err = w.applyProfile(w.ctx, all.mode, crowdTeam, within); err != nil {
-		return all, err
+		return err
 	}
 	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Options.Load.Tickets, skillInGroup)
 	for i := 0; i < len(last) && err == nil && within > 0; i++ { // with 0, no two players match
 		err = w.awaitTicket(last[i], "waiting_for_server")
 	}
-	return all, err
+	return err
 }
 
 // openServers registers the game servers of the crowd.
-func (all *crowd) openServers() error {
-	return all.servers.register(all.world.ctx, all.world.job.Options.Load.Instances)
+func (all *crowd) openServers() (err error) {
+	load := all.world.job.Options.Load
+	all.servers, err = all.world.registerAll(all.world.ctx, load.Instances, all.mode+"-open-", []string{all.mode},
+		load.Capacity)
+	return err
 }
 
 // awaitSeats waits until all players have seats.
@@ -106,7 +106,7 @@ func (all *crowd) awaitSeats() error {
 	ctx, cancel := context.WithTimeout(all.world.ctx, seatedTimeout)
 	defer cancel()
 	for {
-		n, err := all.servers.countTaken(ctx)
+		n, err := all.world.countTaken(ctx, all.servers)
 		switch {
 		case err != nil:
 			return err

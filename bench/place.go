@@ -1,12 +1,8 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"strconv"
-	"sync/atomic"
 )
 
 // place is where a player wants to play.
@@ -18,7 +14,6 @@ type place struct {
 
 // places are the regions and modes of a run.
 type places struct {
-	id       string
 	regions  []string
 	modes    []string
 	list     []place // by region, then by mode
@@ -36,7 +31,7 @@ type placeRequest struct {
 // newPlaces makes the regions and modes of a run. Modes have the same names in each run, and regions do not: a fleet
 // serves only players of its own run.
 func newPlaces(id string, l Load) places {
-	p := places{id: id, hotShare: l.HotShare}
+	p := places{hotShare: l.HotShare}
 	for i := range l.Regions {
 		p.regions = append(p.regions, fmt.Sprintf("bench-%s-%d", id, i))
 	}
@@ -66,37 +61,3 @@ func (p places) draw(random *rand.Rand) place {
 	}
 	return p.list[region*len(p.modes)+mode]
 }
-
-// player is one who has not called before in this run, so that no rate limit per player is reached.
-type player struct{ sub, token string }
-
-// players are handed out one after another. Their tokens are made before the load, because signing one takes as long as
-// some of the measured calls. In production the login service makes them.
-type players struct {
-	mint   MintFunc
-	tokens []string // of the first players
-	count  atomic.Int64
-}
-
-// prepare makes the tokens of the first n players, on all CPUs.
-func (p *players) prepare(ctx context.Context, n int) error {
-	p.tokens = make([]string, n)
-	return Concurrently(ctx, n, runtime.GOMAXPROCS(0), func(_ context.Context, i int) (err error) {
-		p.tokens[i], err = p.mint(subOf(int64(i)))
-		return err
-	})
-}
-
-// next returns the next player.
-func (p *players) next() (player, error) {
-	i := p.count.Add(1) - 1
-	if i < int64(len(p.tokens)) {
-		return player{subOf(i), p.tokens[i]}, nil
-	}
-	// the load was faster than expected, or longer than tokens are prepared for
-	token, err := p.mint(subOf(i))
-	return player{subOf(i), token}, err
-}
-
-// subOf is the name of a player, the same in each run: tokens are reused.
-func subOf(i int64) string { return "bench-" + strconv.FormatInt(i, 10) }

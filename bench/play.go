@@ -12,7 +12,7 @@ var Scenarios = []Scenario{
 	play("resolve", "a new player exchanges a session handle for a session token", (*world).resolve,
 		shape{calls: 1, players: 1, prepareData: (*world).reserveAhead}),
 	play("heartbeat", "the next game server sends a heartbeat", (*world).heartbeat, shape{calls: 1}),
-	play("register", "a new game server registers", (*world).register, shape{calls: 1}),
+	play("register", "a new game server registers", (*world).registerNew, shape{calls: 1}),
 	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife,
 		shape{calls: 4, players: 1}),
 	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
@@ -46,10 +46,10 @@ var NoOps = []Scenario{
 
 // shape is what a turn of a scenario needs.
 type shape struct {
-	calls        int     // per turn
-	players      float64 // per turn
-	hasNoFleet   bool    // it needs no game servers
-	hasOwnFleets bool    // its turns register game servers
+	calls        int  // per turn
+	players      int  // per turn
+	hasNoFleet   bool // it needs no game servers
+	hasOwnFleets bool // its turns register game servers
 	usual        Load
 	prepare      func(*world, context.Context) error // after its game servers have registered; nil: nothing
 	prepareData  func(*world, context.Context) error // after access tokens were made; nil: nothing
@@ -81,19 +81,13 @@ func play(name, about string, turn func(*world, *Caller) error, s shape) Scenari
 func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	job.Enter("registering game servers")
 	w := newWorld(ctx, job, s.calls)
+	// from here on: registering, queueing players and making their tokens can take longer than a lease lasts
+	job.Beside(ctx, w.keepAlive)
 	if !s.hasNoFleet && !s.hasOwnFleets {
-		// before they register: when one cannot, the others are deregistered as well
-		job.OnEnd(func() error { w.fleet.deregister(ctx); return nil })
-		if err := w.fleet.register(ctx, job.Options.Load.Instances); err != nil {
+		if err := w.registerFleet(ctx); err != nil {
 			return w, err
 		}
 	}
-	// from here on: queueing players and making their tokens can take longer than a lease lasts
-	alive, stop := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	go func() { w.fleet.keepAlive(alive); close(kept) }()
-	job.OnEnd(func() error { stop(); <-kept; return nil })
-	job.OnEnd(func() error { w.retireProfiles(ctx); return nil })
 	if s.prepare != nil {
 		job.Enter("queueing players")
 		if err := s.prepare(w, ctx); err != nil {
@@ -102,17 +96,27 @@ func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
 	}
 	job.Enter("making access tokens")
 	// in front are the players whom prepare has queued
-	tokens := int(w.players.count.Load()) + int(float64(w.turnsAhead())*s.players)
-	if err := w.players.prepare(ctx, tokens); err != nil || s.prepareData == nil {
+	tokens := int(w.players.Load()) + w.turnsAhead()*s.players
+	if err := w.prepareTokens(ctx, tokens); err != nil || s.prepareData == nil {
 		return w, errors.Join(err, ctx.Err())
 	}
 	job.Enter("reserving seats")
 	return w, errors.Join(s.prepareData(w, ctx), ctx.Err())
 }
 
+// registerFleet registers the game servers that the turns share.
+func (w *world) registerFleet(ctx context.Context) (err error) {
+	w.fleet, err = w.registerAll(ctx, w.job.Options.Load.Instances, "", w.places.modes, w.job.Options.Load.Capacity)
+	w.hosts = map[string]*instance{}
+	for _, one := range w.fleet {
+		w.hosts[one.registration.Endpoint] = one
+	}
+	return err
+}
+
 // matchmake asks for a seat for a new player.
 func (w *world) matchmake(c *Caller) error {
-	p, err := w.players.next()
+	p, err := w.nextPlayer()
 	if err == nil {
 		_, err = w.takeSeat(c, p)
 	}
@@ -130,24 +134,22 @@ func (w *world) resolve(c *Caller) error {
 
 // heartbeat sends the heartbeat of the game server whose turn it is, at the replica of the caller.
 func (w *world) heartbeat(c *Caller) error {
-	one := w.fleet.next()
-	err := c.Timed("heartbeat", func() error { return w.fleet.heartbeat(c.URL, one, nil) })
-	w.fleet.registerAgain(one, err)
+	one := w.fleet[int(w.turns.Add(1)-1)%len(w.fleet)]
+	err := c.Timed("heartbeat", func() error { return w.sendHeartbeat(c.URL, one, nil) })
+	w.registerAgain(one, err)
 	return err
 }
 
-// register leaves its game servers to their leases.
-func (w *world) register(c *Caller) error {
-	one := w.fleet.newInstance("new-", int(w.fleet.turns.Add(1)))
-	body := w.fleet.registration(one)
-	return c.Timed("register", func() error {
-		return w.client.Post(c.URL+"/fleet/register", w.fleet.token, body, one.readIncarnation)
-	})
+// registerNew leaves its game servers to their leases.
+func (w *world) registerNew(c *Caller) error {
+	one := w.newInstance("new-", int(w.turns.Add(1)), w.places.modes, w.job.Options.Load.Capacity)
+	one.url = c.URL
+	return c.Timed("register", func() error { return w.register(one) })
 }
 
 // sessionLife lets a player come and go. The reports are those of the game server of the seat.
 func (w *world) sessionLife(c *Caller) error {
-	p, err := w.players.next()
+	p, err := w.nextPlayer()
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "000
 // fleetNoop sends what heartbeat sends.
 func (w *world) fleetNoop(c *Caller) error {
 	return c.Timed("fleet-noop", func() error {
-		return w.client.Post(c.URL+"/fleet/noop", w.fleet.token, unknownInstance, nil)
+		return w.client.Post(c.URL+"/fleet/noop", w.fleetToken, unknownInstance, nil)
 	})
 }
 

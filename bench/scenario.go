@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Scenario is what callers do.
@@ -14,7 +17,8 @@ type Scenario struct {
 	IsAlone bool                   // it has one caller, and no rate
 	Check   func(o *Options) error // what only this scenario needs; nil: nothing
 	Kind    func(error) string     // of a failed call, "" where it knows none; nil: only those of [Failure]
-	// Begin makes what a run needs, and returns its turns. What it has begun ends with [Job.OnEnd], also after an error.
+	// Begin makes what a run needs, and returns its turns. What it has begun ends with [Job.OnEnd], also after an
+	// error.
 	Begin func(ctx context.Context, job *Job) (TurnFunc, error)
 }
 
@@ -56,16 +60,27 @@ func Names(scenarios []Scenario) (names []string) {
 type Job struct {
 	Options Options
 
-	ID     string // part of the names of what it makes: Options.Run, or random
-	values map[string]float64
-	ends   []func() error // in the order of their beginning
+	ID     string             // part of the names of what it makes: Options.Run, or random
+	Values map[string]float64 // of the result. Set by what OnEnd calls
+
+	others errgroup.Group
+	ends   []func(ctx context.Context) error // in the order of their beginning
 }
 
-// OnEnd ends what was begun, in reverse order. An error is one of the run. The ctx of the run may have ended before.
-func (j *Job) OnEnd(end func() error) { j.ends = append(j.ends, end) }
+// Beside lets something go on beside the load, with the ctx of Begin, which ends with the load. Only an error before is
+// one of the run.
+func (j *Job) Beside(ctx context.Context, run func(ctx context.Context) error) {
+	j.others.Go(func() error {
+		if err := run(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+}
 
-// SetValue adds a value to the result. It is for OnEnd.
-func (j *Job) SetValue(name string, value float64) { j.values[name] = value }
+// OnEnd ends what was begun, in reverse order, when the load and all beside it have ended. An error is one of the run.
+// The ctx of the end does not end with that of the run.
+func (j *Job) OnEnd(end func(ctx context.Context) error) { j.ends = append(j.ends, end) }
 
 // Enter tells that a phase begins.
 func (j *Job) Enter(phase string) {
@@ -74,10 +89,16 @@ func (j *Job) Enter(phase string) {
 	}
 }
 
+// endTimeout bounds each end. Servers, profiles and tickets that are left to themselves expire, or have no players.
+const endTimeout = 30 * time.Second
+
 // end ends what was begun, all of it also when something fails to end.
-func (j *Job) end() (err error) {
+func (j *Job) end(ctx context.Context) error {
+	err := j.others.Wait()
 	for _, end := range slices.Backward(j.ends) {
-		err = errors.Join(err, end())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		err = errors.Join(err, end(ctx))
+		cancel()
 	}
 	return err
 }

@@ -13,6 +13,7 @@ type schedule struct {
 	interval float64 // nanoseconds between two turns
 	next     atomic.Int64
 
+	missed  atomic.Int64 // measured turns that a caller left out because the period was over
 	blocked atomic.Int64 // measured turns that were due while no caller was free
 	delays  *series      // delays of the other measured turns, from when they were due until they began
 }
@@ -33,28 +34,12 @@ func (s *schedule) dueTime(turn int64) time.Time {
 	return s.start.Add(time.Duration(float64(turn) * s.interval))
 }
 
-// countBefore returns how many turns are due before t.
-func (s *schedule) countBefore(t time.Time) int64 {
-	ahead := t.Sub(s.start)
-	if ahead <= 0 {
-		return 0
-	}
-	turns := int64(float64(ahead) / s.interval) // rounding may make it off by one
-	for turns > 0 && !s.dueTime(turns-1).Before(t) {
-		turns--
-	}
-	for s.dueTime(turns).Before(t) {
-		turns++
-	}
-	return turns
-}
-
 // take waits for the next turn and returns when it was due; false when the period is over before it is due or taken.
 func (s *schedule) take(ctx context.Context, during period) (dueTime time.Time, isThere bool) {
 	dueTime = s.dueTime(s.next.Add(1) - 1)
 	now := time.Now()
-	// the second case: a caller that was busy until the end takes none of the turns that were missed
-	if !dueTime.Before(during.until) || !now.Before(during.until) {
+	if !now.Before(during.until) || !dueTime.Before(during.until) {
+		s.noteMissed(dueTime, during)
 		return dueTime, false
 	}
 	isEarly := dueTime.After(now)
@@ -92,12 +77,23 @@ type Open struct {
 	Delay   Latency `json:"late_ms"` // of the other turns. Far above 1 ms the generator itself is too slow
 }
 
-// figures of the turns that were due in the period.
+// noteMissed counts a turn that no caller takes, if it was due in the period.
+func (s *schedule) noteMissed(dueTime time.Time, during period) {
+	if !dueTime.Before(during.from) && dueTime.Before(during.until) {
+		s.missed.Add(1)
+	}
+}
+
+// figures of the turns that were due in the period. It is called once the callers have ended.
 func (s *schedule) figures(during period) *Open {
+	for due := during.from; due.Before(during.until); {
+		due = s.dueTime(s.next.Add(1) - 1)
+		s.noteMissed(due, during)
+	}
 	own, blocked := s.delays.figures(0), s.blocked.Load()
-	begun, planned := own.Calls+blocked, s.countBefore(during.until)-s.countBefore(during.from)
 	return &Open{
-		Rate: float64(time.Second) / s.interval, Reached: float64(begun) / during.until.Sub(during.from).Seconds(),
-		Missed: planned - begun, Blocked: blocked, Delay: own.Latency,
+		Rate:    float64(time.Second) / s.interval,
+		Reached: float64(own.Calls+blocked) / during.until.Sub(during.from).Seconds(),
+		Missed:  s.missed.Load(), Blocked: blocked, Delay: own.Latency,
 	}
 }

@@ -65,7 +65,7 @@ func (w *world) reserve(caller int, at place) (err error) {
 	request := placeRequest{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
 	party := make([]player, partySize)
 	for i := range party {
-		if party[i], err = w.players.next(); err != nil {
+		if party[i], err = w.nextPlayer(); err != nil {
 			return err
 		}
 		request.Party[i] = party[i].sub
@@ -161,7 +161,7 @@ type joinedPlayer struct {
 
 // reportSeat reports, as the seat's game server, which players joined or left.
 func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
-	host := w.fleet.byEndpoint[s.endpoint]
+	host := w.hosts[s.endpoint]
 	if host == nil { // the region is this run's own: no other game server may be in it
 		return &Failure{"placed on an unknown game server", nil}
 	}
@@ -169,7 +169,7 @@ func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
 	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
 	encoded := encode(body)
 	return c.Timed(step, func() error {
-		return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded, readAccepted)
+		return w.client.Post(c.URL+"/fleet/seats", w.fleetToken, encoded, readAccepted)
 	})
 }
 

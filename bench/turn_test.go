@@ -32,8 +32,8 @@ func TestTurn(t *testing.T) {
 	}
 	ends := []string{}
 	o.Scenario = Scenario{Name: "mine", Begin: func(_ context.Context, job *Job) (TurnFunc, error) {
-		job.OnEnd(func() error { ends = append(ends, "first"); job.SetValue("x", 5); return nil })
-		job.OnEnd(func() error { ends = append(ends, "second"); return nil })
+		job.OnEnd(func(context.Context) error { ends = append(ends, "first"); job.Values["x"] = 5; return nil })
+		job.OnEnd(func(context.Context) error { ends = append(ends, "second"); return nil })
 		return turn, nil
 	}}
 	res, err := Run(t.Context(), o)
@@ -48,7 +48,7 @@ func TestTurn(t *testing.T) {
 	require.Equal(t, map[string]float64{"x": 5}, res.Values)
 
 	o.Scenario.Begin = func(_ context.Context, job *Job) (TurnFunc, error) {
-		job.OnEnd(func() error { return errors.New("not ended") })
+		job.OnEnd(func(context.Context) error { return errors.New("not ended") })
 		return nil, errors.New("not begun")
 	}
 	_, err = Run(t.Context(), o)

@@ -2,6 +2,9 @@ package bench
 
 import (
 	"context"
+	"net/http"
+	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,17 +15,22 @@ type world struct {
 	job          *Job
 	ctx          context.Context // of the run
 	client       *Client
-	fleet        *fleet
-	players      *players
+	fleetToken   Credential
 	places       places
-	reserved     [][]seat     // by caller, oldest first
-	crowds       atomic.Int64 // of match-queue and match-servers
 	callsPerTurn int
 
-	profile  string // of match-life, match-steady and match-idle
+	players  atomic.Int64         // that were handed out
+	turns    atomic.Int64         // of heartbeat and register
+	crowds   atomic.Int64         // of match-queue and match-servers
+	reserved [][]seat             // by caller, oldest first
+	fleet    []*instance          // which the turns share; set before the load
+	hosts    map[string]*instance // the same by endpoint
+	profile  string               // of match-life, match-steady and match-idle
 	filling  sync.Mutex
+
 	mu       sync.Mutex
-	profiles []string // that were applied, to be retired at the end
+	servers  []*instance // that were registered, to be deregistered at the end
+	profiles []string    // that were applied, to be retired at the end
 }
 
 // seat is a player's seat.
@@ -35,25 +43,61 @@ type seat struct {
 
 // newWorld makes a world without game servers.
 func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
+	load := &job.Options.Load
 	if job.Options.Scenario.Name == "heartbeat" {
-		job.Options.Load.Instances = max(job.Options.Load.Instances,
-			job.Options.Load.Callers) // two callers never send a heartbeat of the same game server at once
+		// two callers never send a heartbeat of the same game server at once
+		load.Instances = max(load.Instances, load.Callers)
 	}
-	if job.Options.Load.Instances > 0 {
-		job.Options.Load.Instances = max(job.Options.Load.Instances, job.Options.Load.Regions)
+	if load.Instances > 0 {
+		load.Instances = max(load.Instances, load.Regions)
 	}
-	// connections for the two calls that a caller of match-life makes at once, for preparing, and for keepAlive
-	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Options.Load.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
-		players: &players{mint: job.Options.AccessToken}, places: newPlaces(job.ID, job.Options.Load),
-		reserved: make([][]seat, job.Options.Load.Callers)}
-	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Options.Load.Capacity)
-	job.OnEnd(func() error { w.client.Close(); return nil })
+	w := &world{job: job, ctx: ctx, callsPerTurn: callsPerTurn,
+		// connections for the two calls that a caller of match-life makes at once, for preparing, and for keepAlive
+		client:     NewClient(ctx, 2*load.Callers+2*maxConcurrent),
+		fleetToken: FleetToken(job.Options.FleetToken), places: newPlaces(job.ID, *load),
+		reserved: make([][]seat, load.Callers)}
+	job.OnEnd(w.end)
 	return w
 }
 
+// end retires the profiles, which cancels the tickets that still wait for them, and deregisters the game servers.
+func (w *world) end(ctx context.Context) error {
+	w.client.Close()
+	w.client = NewClient(ctx, maxConcurrent) // that of the run has ended with its ctx
+	defer w.client.Close()
+	for _, name := range w.profiles {
+		_ = w.client.Do(w.profileRequest(http.MethodDelete, name, nil)) // one that stays live has no tickets
+	}
+	w.deregister(ctx, w.servers)
+	return nil
+}
+
+// player is one who has not called before in this run, so that no rate limit per player is reached.
+type player struct{ sub, token string }
+
+// prepareTokens makes the tokens of the first n players, on all CPUs. They are made before the load, because signing one
+// takes as long as some of the measured calls. In production the login service makes them.
+func (w *world) prepareTokens(ctx context.Context, n int) error {
+	return Concurrently(ctx, n, runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
+		_, err := w.job.Options.AccessToken(subOf(int64(i)))
+		return err
+	})
+}
+
+// nextPlayer returns the next player. Without a prepared token, since the load was faster than expected or longer than
+// tokens are prepared for, it makes one.
+func (w *world) nextPlayer() (p player, err error) {
+	p.sub = subOf(w.players.Add(1) - 1)
+	p.token, err = w.job.Options.AccessToken(p.sub)
+	return p, err
+}
+
+// subOf is the name of a player, the same in each run: tokens are reused.
+func subOf(i int64) string { return "bench-" + strconv.FormatInt(i, 10) }
+
 // callAsPlayer makes a call of a new player.
 func (w *world) callAsPlayer(c *Caller, path string, body []byte) error {
-	p, err := w.players.next()
+	p, err := w.nextPlayer()
 	if err != nil {
 		return err
 	}

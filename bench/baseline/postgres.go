@@ -27,37 +27,30 @@ var Scenarios = []bench.Scenario{
 func committing(name, about string, row func(caller int) int) bench.Scenario {
 	return bench.Scenario{Name: name, About: about, Usual: bench.Load{Callers: 32},
 		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
-			c, err := newCommitters(ctx, job)
-			return func(ctx context.Context, caller *bench.Caller) error {
-				return caller.Timed(name, func() error {
-					_, err := c.conns[caller.Number].Exec(ctx, c.update, row(caller.Number))
+			conns, err := connectCallers(ctx, job)
+			if err != nil {
+				return nil, err
+			}
+			table := pgx.Identifier{"bench_commit_" + strings.ToLower(rand.Text()[:10])}.Sanitize()
+			update := "UPDATE " + table + " SET n = n + 1 WHERE caller = $1"
+			return func(ctx context.Context, c *bench.Caller) error {
+				return c.Timed(name, func() error {
+					_, err := conns[c.Number].Exec(ctx, update, row(c.Number))
 					return err
 				})
-			}, err
+			}, makeTable(ctx, job, table)
 		}}
 }
 
-// committers are the callers' connections, and the table that they update.
-type committers struct {
-	update string
-	conns  []*pgx.Conn // one for each caller
-}
-
-const (
-	// freeConnections counts the connections that a login without privileges may still open, less a few for other
-	// programs.
-	freeConnections = `
+// freeConnections counts the connections that a login without privileges may still open, less a few for other programs.
+const freeConnections = `
 SELECT (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(current_setting('reserved_connections', true), '0')::int - sum(numbackends) - 4)::int
 FROM pg_stat_database`
 
-	// tableTimeout bounds creating and dropping the table.
-	tableTimeout = 10 * time.Second
-)
-
-// newCommitters makes the connections, the table and a row for each. It changes the job's callers to as many as Postgres
-// has free connections.
-func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
+// connectCallers opens a connection for each caller. It changes the job's callers to as many as Postgres has free
+// connections: the result says how many that were.
+func connectCallers(ctx context.Context, job *bench.Job) ([]*pgx.Conn, error) {
 	// it asks how many others there may be, and becomes the first caller's
 	first, err := connect(ctx, job)
 	if err != nil {
@@ -67,24 +60,16 @@ func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
 	if err := first.QueryRow(ctx, freeConnections).Scan(&free); err != nil {
 		return nil, err
 	}
-	// as many as Postgres admits: the result says how many that were
 	job.Options.Load.Callers = max(1, min(job.Options.Load.Callers, free))
-	table := pgx.Identifier{"bench_commit_" + strings.ToLower(rand.Text()[:10])}.Sanitize()
-	c := &committers{update: "UPDATE " + table + " SET n = n + 1 WHERE caller = $1", conns: []*pgx.Conn{first}}
+	conns := []*pgx.Conn{first}
 	for range job.Options.Load.Callers - 1 {
 		conn, err := connect(ctx, job)
 		if err != nil {
 			return nil, err
 		}
-		c.conns = append(c.conns, conn)
+		conns = append(conns, conn)
 	}
-	// The table is dropped over a connection of its own: after the end of ctx the others are closed.
-	job.OnEnd(func() error { return execApart(ctx, job, "DROP TABLE IF EXISTS "+table) })
-	// Pages have free space, so that updates stay on them, and few rows, so that callers seldom need the same page.
-	err = execApart(ctx, job, "CREATE TABLE "+table+
-		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
-		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Options.Load.Callers-1))
-	return c, err
+	return conns, nil
 }
 
 // connect opens a connection that lasts until the end of the run.
@@ -93,21 +78,25 @@ func connect(ctx context.Context, job *bench.Job) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.OnEnd(func() error { return conn.Close(context.WithoutCancel(ctx)) })
+	job.OnEnd(conn.Close)
 	return conn, nil
 }
 
-// execApart runs statements over a connection of their own, also after ctx has ended: Postgres may still commit a
-// statement whose client has gone.
-func execApart(ctx context.Context, job *bench.Job, statements string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, job.Options.URLs[0])
+// makeTable makes a table with a row for each caller. Its connection does not end with ctx: Postgres may still commit a
+// statement whose client has gone, after the table was dropped.
+func makeTable(ctx context.Context, job *bench.Job, table string) error {
+	conn, err := connect(context.WithoutCancel(ctx), job)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, statements)
+	job.OnEnd(func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+table)
+		return err
+	})
+	// Pages have free space, so that updates stay on them, and few rows, so that callers seldom need the same page.
+	_, err = conn.Exec(context.WithoutCancel(ctx), "CREATE TABLE "+table+
+		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
+		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Options.Load.Callers-1))
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -22,13 +21,8 @@ func ServeEcho(ctx context.Context, addr string) error {
 	}
 	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &echo{})
-	stopped := make(chan struct{})
-	unbind := context.AfterFunc(ctx, func() { server.GracefulStop(); close(stopped) })
-	err = server.Serve(listener)
-	if !unbind() { // ctx has ended: Serve returns before the last calls are answered
-		<-stopped
-	}
-	return err
+	defer context.AfterFunc(ctx, server.GracefulStop)()
+	return server.Serve(listener) // after the last answer
 }
 
 // echo has no tickets: it only counts those that it was sent.
@@ -44,9 +38,4 @@ func (e *echo) CreateTicket(_ context.Context, req *pb.CreateTicketRequest) (*pb
 	// an id has the length of a director's
 	ticket.Id, ticket.CreateTime = fmt.Sprintf("%020d", e.created.Add(1)), timestamppb.Now()
 	return ticket, nil
-}
-
-// DeleteTicket implements openmatch.FrontendService.
-func (*echo) DeleteTicket(context.Context, *pb.DeleteTicketRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, nil
 }

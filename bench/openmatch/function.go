@@ -2,13 +2,10 @@ package openmatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -19,10 +16,10 @@ import (
 type function struct {
 	pb.UnimplementedMatchFunctionServer
 
-	query pb.QueryServiceClient
+	conn *connection
 }
 
-// serveFunction serves the match function on this machine until the run is over.
+// serveFunction serves the match function on this machine until the load has ended.
 func (l *load) serveFunction(ctx context.Context) error {
 	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
@@ -33,14 +30,10 @@ func (l *load) serveFunction(ctx context.Context) error {
 		return err
 	}
 	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, &function{query: conn.query})
-	var serving errgroup.Group
-	serving.Go(func() error { return server.Serve(listener) })
+	pb.RegisterMatchFunctionServer(server, &function{conn: conn})
 	// the director may still hold a stream to it, which a graceful stop would wait for
-	l.job.OnEnd(func() error {
-		server.Stop()
-		return serving.Wait()
-	})
+	context.AfterFunc(ctx, server.Stop)
+	l.job.Beside(ctx, func(context.Context) error { return server.Serve(listener) })
 	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
 		Type: pb.FunctionConfig_GRPC}
 	return nil
@@ -49,7 +42,7 @@ func (l *load) serveFunction(ctx context.Context) error {
 // Run implements openmatch.MatchFunction.
 func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
 	profile := req.GetProfile()
-	waiting, err := f.waitingTickets(stream.Context(), profile.GetPools()[0])
+	waiting, err := f.conn.waitingTickets(stream.Context(), profile.GetPools()[0])
 	if err != nil {
 		return err
 	}
@@ -63,22 +56,4 @@ func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 		}
 	}
 	return nil
-}
-
-// waitingTickets reads all pages of a pool.
-func (f *function) waitingTickets(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
-	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
-	if err != nil {
-		return nil, err
-	}
-	for {
-		page, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.GetTickets()...)
-	}
 }

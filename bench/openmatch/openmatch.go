@@ -2,8 +2,8 @@
 // and directors call it, with a match function of its own that pairs players. [ServeEcho] answers without a director, to
 // measure the costs of the protocol itself.
 //
-// The package knows only the protocol. Its tickets have a tag of the run, and its pools filter by that tag. The pools
-// of another director without filters would match its tickets, too, so a run needs a universe of its own.
+// The package knows only the protocol. Its tickets have a tag and the mode of the run, and its pools filter by them. The
+// pools of another director without filters would match its tickets, too, so a run needs a universe of its own.
 package openmatch
 
 import (
@@ -18,28 +18,31 @@ import (
 // fetch and query (fetch pairs them: use an even number). The life of a ticket is an open loop: in a closed one every
 // ticket would arrive just after a cycle began.
 //
-// A run deletes the tickets that it queued. Its errors are also a failed preparation, and idle streams that ended.
+// A run deletes those of its tickets that still wait. Its errors are also a failed preparation, and idle streams that ended.
 var Scenarios = []bench.Scenario{
 	scenario("tickets", "a new player is queued", bench.Load{Callers: 32}, (*load).create),
 	scenario("watch", "the same, while streams of watchers are open and idle", bench.Load{Callers: 32, Watchers: 5_000},
 		(*load).create, (*load).watchIdly),
 	scenario("query", "queries all of the --tickets that wait", bench.Load{Callers: 1, Tickets: 10_000},
-		(*load).queryAll,
-		(*load).queueForQuery),
+		(*load).queryAll, (*load).queueForQuery),
 	scenario("fetch", "--tickets wait, are fetched in pairs, and each pair is assigned",
 		bench.Load{Callers: 1, Tickets: 10_000}, (*load).fetchAll, (*load).serveFunction),
 	scenario("ticket-life", "a new player is queued and waits for the assignment", bench.Load{Callers: 256, Rate: 100},
 		(*load).liveOnce, (*load).serveFunction, (*load).direct),
 }
 
-// scenario is one whose runs have connections and players, and what the steps make, in their order.
+// scenario is one whose runs have connections, and what the steps make, in their order.
 func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
 	steps ...func(*load, context.Context) error) bench.Scenario {
 	usual.Connections = 8
-	begin := func(ctx context.Context, job *bench.Job) (*load, error) {
+	begin := func(ctx context.Context, job *bench.Job) (l *load, err error) {
 		job.Enter("queueing players")
-		l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Options.Load.Callers)}
-		for _, prepare := range append([]func(*load, context.Context) error{(*load).connectAll}, steps...) {
+		l = &load{job: job, tag: "bench-" + job.ID}
+		if l.conns, err = l.connectAll(); err != nil {
+			return nil, err
+		}
+		job.OnEnd(l.deleteTickets)
+		for _, prepare := range steps {
 			if err := prepare(l, ctx); err != nil {
 				return nil, err
 			}

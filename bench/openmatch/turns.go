@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -28,29 +25,31 @@ const (
 
 // create creates a ticket that stays in the queue.
 func (l *load) create(ctx context.Context, c *bench.Caller) error {
-	own := &l.queued[c.Number]
-	return c.Timed("create", func() error {
-		// made before: encoding random tickets is not the director's work
-		player := l.players[(c.Number+len(*own))%variety]
+	_, err := l.queuePlayer(ctx, c)
+	return err
+}
+
+// queuePlayer creates the ticket of a new player.
+func (l *load) queuePlayer(ctx context.Context, c *bench.Caller) (id string, err error) {
+	player := l.newTicket(l.tag) // before the call: random numbers are not the director's work
+	err = c.Timed("create", func() error {
 		created, err := l.connectionOf(c.Number).frontend.CreateTicket(ctx, player)
-		if err == nil {
-			*own = append(*own, created.GetId())
-		}
+		id = created.GetId()
 		return err
 	})
+	return id, err
 }
 
 // queueForQuery queues the tickets that are queried.
-func (l *load) queueForQuery(ctx context.Context) (err error) {
-	l.pool = poolOf(l.tag)
-	l.queued[0], err = l.queue(ctx, l.job.Options.Load.Tickets, l.tag)
+func (l *load) queueForQuery(ctx context.Context) error {
+	_, err := l.queue(ctx, l.job.Options.Load.Tickets, l.tag)
 	return err
 }
 
 // queryAll queries all waiting tickets, and counts them.
 func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("query", func() error {
-		n, err := l.connectionOf(c.Number).count(ctx, l.pool)
+		n, err := l.connectionOf(c.Number).countTickets(ctx, poolOf(l.tag))
 		if err == nil && n != l.job.Options.Load.Tickets {
 			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Options.Load.Tickets)
 		}
@@ -58,80 +57,50 @@ func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	})
 }
 
-// count reads all pages of QueryTickets. It takes them for empty messages, whose unknown fields are the tickets:
-// decoding them is the caller's work, and would be measured as the director's.
-func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err error) {
-	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
-		pb.QueryService_QueryTickets_FullMethodName)
-	if err == nil {
-		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})
-	}
-	if err == nil {
-		err = stream.CloseSend()
-	}
-	for err == nil {
-		var page emptypb.Empty
-		err = stream.RecvMsg(&page)
-		total += countFields(page.ProtoReflect().GetUnknown())
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return total, err
-}
-
-// countFields counts the fields of a message that was decoded, and is valid therefore.
-func countFields(message []byte) (n int) {
-	for ; len(message) > 0; n++ {
-		_, _, size := protowire.ConsumeField(message)
-		message = message[size:]
-	}
-	return n
+// wrongAnswer is the failure of a call with an unexpected answer.
+func wrongAnswer(kind, format string, args ...any) error {
+	return &bench.Failure{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
 // fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one
 // is assigned. Matches are assigned while others still arrive.
 func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 	tag := l.tag + "-" + rand.Text() // turns share cycles but no tickets, not even with a turn that failed
-	var ids []string
-	err := c.Unmeasured(func() (err error) {
-		ids, err = l.queue(ctx, l.job.Options.Load.Tickets, tag)
+	err := c.Unmeasured(func() error {
+		_, err := l.queue(ctx, l.job.Options.Load.Tickets, tag)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	a := newAssigner(ctx, l.connectionOf(c.Number))
-	err = c.Timed("matched", func() error { return a.fetch(ctx, l.config, tag) })
+	err = c.Timed("matched", func() error { return a.fetch(l.config, tag) })
 	err = errors.Join(err, c.Timed("and assigned", func() error { return a.calls.Wait() }))
 	if n := a.assigned.Load(); err == nil && n != int64(l.job.Options.Load.Tickets) {
 		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Options.Load.Tickets)
-	}
-	if err != nil { // an assigned ticket needs no deleting
-		l.queued[c.Number] = append(l.queued[c.Number], ids...)
 	}
 	return err
 }
 
 // assigner assigns matches while others still arrive.
 type assigner struct {
-	conn     *connection
-	calls    errgroup.Group  // one that fails does not end the others
 	ctx      context.Context // of its calls
-	assigned atomic.Int64    // tickets
+	conn     *connection
+	calls    errgroup.Group // one that fails does not end the others
+	assigned atomic.Int64   // tickets
 }
 
 // newAssigner makes an assigner whose calls end with ctx.
 func newAssigner(ctx context.Context, conn *connection) *assigner {
-	a := &assigner{conn: conn, ctx: ctx}
+	a := &assigner{ctx: ctx, conn: conn}
 	a.calls.SetLimit(maxAssigns)
 	return a
 }
 
 // fetch begins to assign the matches of a cycle, in groups of maxGroups. It returns when the last has arrived.
-func (a *assigner) fetch(ctx context.Context, config *pb.FunctionConfig, tag string) error {
+func (a *assigner) fetch(config *pb.FunctionConfig, tag string) error {
 	profile := &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag)}}
-	stream, err := a.conn.backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
+	stream, err := a.conn.backend.FetchMatches(a.ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
 	if err != nil {
 		return err
 	}
@@ -180,27 +149,18 @@ func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
 	return nil
 }
 
-// direct fetches and assigns without a pause until the run is over. A failed fetch is an error of the run.
+// direct fetches and assigns without a pause beside the load. A failed fetch is an error of the run.
 func (l *load) direct(ctx context.Context) error {
 	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	a := newAssigner(ctx, conn)
-	var directing errgroup.Group
-	directing.Go(func() error {
-		for ctx.Err() == nil {
-			if err := a.fetch(ctx, l.config, l.tag); err != nil && ctx.Err() == nil {
-				return err
-			}
+	l.job.Beside(ctx, func(ctx context.Context) (err error) {
+		a := newAssigner(ctx, conn)
+		for err == nil {
+			err = a.fetch(l.config, l.tag)
 		}
-		return nil // the end of the run cancelled the last fetch
-	})
-	l.job.OnEnd(func() error {
-		stop()
-		err := directing.Wait()
-		_ = a.calls.Wait() // its calls were cancelled
+		_ = a.calls.Wait() // the end of the load cancels them
 		return err
 	})
 	return nil
@@ -208,20 +168,11 @@ func (l *load) direct(ctx context.Context) error {
 
 // liveOnce queues a player and waits for the assignment.
 func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
-	conn, id := l.connectionOf(c.Number), ""
-	err := c.Timed("create", func() error {
-		created, err := conn.frontend.CreateTicket(ctx, newTicket(l.tag))
-		id = created.GetId()
-		return err
-	})
+	id, err := l.queuePlayer(ctx, c)
 	if err != nil {
 		return err
 	}
-	err = c.Timed("and assigned", func() error { return awaitAssignment(ctx, conn, id) })
-	if err != nil {
-		l.queued[c.Number] = append(l.queued[c.Number], id)
-	}
-	return err
+	return c.Timed("and assigned", func() error { return awaitAssignment(ctx, l.connectionOf(c.Number), id) })
 }
 
 // awaitAssignment waits for the first assignment of a ticket.
@@ -235,24 +186,27 @@ func awaitAssignment(ctx context.Context, conn *connection, id string) error {
 	return err
 }
 
-// watchIdly opens streams of WatchAssignments without messages until the run is over, on as many additional connections
-// as callers have. At the end all their tickets are assigned, which checks that the streams were open all the time.
+// watchIdly opens streams of WatchAssignments without messages until the load has ended, on as many additional
+// connections as callers have. Then all their tickets are assigned, which checks that the streams were open all the time.
 func (l *load) watchIdly(ctx context.Context) error {
 	ids, err := l.queue(ctx, l.job.Options.Load.Watchers, l.tag+"-idle")
 	if err != nil {
 		return err
 	}
-	conns, err := l.connectEach()
+	conns, err := l.connectAll()
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var notified atomic.Int64
 	var listening sync.WaitGroup
-	l.job.OnEnd(func() error {
-		defer stop()
-		if err := assignAll(conns[0], ids, stop); err != nil {
-			return err
+	l.job.OnEnd(func(ctx context.Context) error {
+		context.AfterFunc(ctx, stop)
+		_, err := conns[0].backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
+			{TicketIds: ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},
+		}})
+		if err != nil {
+			return fmt.Errorf("watchers cannot be assigned: %w", err)
 		}
 		listening.Wait()
 		if n := notified.Load(); n < int64(len(ids)) {
@@ -261,8 +215,8 @@ func (l *load) watchIdly(ctx context.Context) error {
 		return nil
 	})
 	return bench.Concurrently(ctx, len(ids), maxConcurrent, func(_ context.Context, i int) error {
-		frontend := conns[i%len(conns)].frontend
-		stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: ids[i]}) // until stop
+		stream, err := conns[i%len(conns)].frontend.WatchAssignments(watching,
+			&pb.WatchAssignmentsRequest{TicketId: ids[i]})
 		if err != nil {
 			return err
 		}
@@ -273,19 +227,4 @@ func (l *load) watchIdly(ctx context.Context) error {
 		})
 		return nil
 	})
-}
-
-// assignAll assigns tickets, and stops the streams if they do not learn of it in time.
-func assignAll(conn *connection, ids []string, stop func()) error {
-	ctx, cancel := context.WithTimeout(context.Background(), assignTimeout)
-	defer cancel()
-	_, err := conn.backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
-		{TicketIds: ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},
-	}})
-	if err != nil {
-		stop()
-		return fmt.Errorf("watchers cannot be assigned: %w", err)
-	}
-	time.AfterFunc(assignTimeout, stop)
-	return nil
 }

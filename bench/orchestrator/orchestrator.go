@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 )
@@ -19,17 +21,16 @@ import (
 var Scenarios = []bench.Scenario{
 	scenario("room-create", "a room is created, on the game server that the director chooses\n"+
 		"(with --background, what a call costs in fleets of different --agents compares)",
-		bench.Load{Callers: 32, Agents: 200}, (*load).createRoom),
+		bench.Load{Callers: 32, Agents: 200}, oneCall("create", newRoom)),
 	scenario("room-life", "a room is created, found on the next replica and destroyed",
-		bench.Load{Callers: 32, Agents: 200},
-		(*load).liveRoom),
+		bench.Load{Callers: 32, Agents: 200}, (*load).liveRoom),
+	// its answer is not decoded: that would be the load's CPU
 	scenario("agent-list", "all game servers and their rooms are listed",
-		bench.Load{Callers: 1, Agents: 1000, Rooms: 4},
-		(*load).listAgents),
+		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, oneCall("list", get("/v1/instances"))),
 	scenario("agent-304", "the same, while nothing changes: 304", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
 		(*load).revalidate),
 	scenario("agent-stats", "the counts of the fleet are read", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
-		(*load).readStats),
+		oneCall("stats", get("/v1/stats"))),
 	scenario(joining, "all game servers connect at once: until the last is listed",
 		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).joinAll),
 	scenario("agent-idle", "game servers only answer polls, and the counts are read ten times: a call is a second, and\n"+
@@ -48,7 +49,7 @@ func scenario(name, about string, usual bench.Load,
 	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("connecting game servers")
 		l := &load{job: job, client: bench.NewClient(ctx, job.Options.Load.Callers+1)}
-		job.OnEnd(func() error { l.client.Close(); return nil })
+		job.OnEnd(func(context.Context) error { l.client.Close(); return nil })
 		if s.IsAlone { // agents connect in the turn
 			return l, nil
 		}
@@ -68,22 +69,21 @@ func checkKeys(o *bench.Options) error {
 type load struct {
 	job    *bench.Job
 	client *bench.Client
-	fleet  *fleet // nil while no agents are attached
+	etag   string // of the fleet, when it was complete
 
-	etagOnce sync.Once
-	etag     string // of the fleet, once agents are attached
-	etagErr  error
+	fleet   fleet         // nil where turns attach agents
+	changes atomic.Uint32 // how often its state was changed
 }
 
 // attach connects the agents until the end of the run, and waits until each replica lists them.
 func (l *load) attach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	l.fleet = startFleet(l.job)
+	l.fleet = newFleet(l.job)
 	// a game server that ended by itself fails the run, however well its calls went
-	l.job.OnEnd(l.fleet.stop)
+	l.job.Beside(ctx, l.fleet.run)
 	for replica := range l.job.Options.URLs {
-		if err := l.awaitAgents(ctx, replica, l.job.Options.Load.Agents); err != nil {
+		if err := l.awaitAgents(limited, replica, l.job.Options.Load.Agents); err != nil {
 			return err
 		}
 	}
@@ -92,9 +92,11 @@ func (l *load) attach(ctx context.Context) error {
 
 // awaitAgents waits until a replica lists that many agents. A replica that has just started answers 503 at first.
 func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
+	counts := get("/v1/stats")
+	counts.ETag = &l.etag
 	for {
 		var stats struct{ Instances int }
-		err := l.call(replica, get("/v1/stats"), &stats)
+		err := l.call(replica, counts, &stats)
 		if err == nil && stats.Instances == n { // not "at least": joinAll also waits for none
 			return nil
 		}
@@ -131,9 +133,9 @@ func get(path string) bench.Request {
 var newRoom = bench.Request{Method: http.MethodPost, URL: "/v1/rooms", Body: []byte(`{"type":"` + roomType + `"}`),
 	Status: http.StatusCreated}
 
-// createRoom creates a room that stays.
-func (l *load) createRoom(_ context.Context, c *bench.Caller) error {
-	return l.timeCall(c, "create", 0, newRoom, nil)
+// oneCall is a turn of one call.
+func oneCall(step string, r bench.Request) func(*load, context.Context, *bench.Caller) error {
+	return func(l *load, _ context.Context, c *bench.Caller) error { return l.timeCall(c, step, 0, r, nil) }
 }
 
 // liveRoom creates a room, finds it on another replica and destroys it.
@@ -150,29 +152,8 @@ func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 	return l.timeCall(c, "destroy", 0, bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
 }
 
-// listAgents reads the whole fleet, whose answer is not decoded: that would be the load's CPU.
-func (l *load) listAgents(_ context.Context, c *bench.Caller) error {
-	return l.timeCall(c, "list", 0, get("/v1/instances"), nil)
-}
-
-// readStats reads the counts of the fleet.
-func (l *load) readStats(_ context.Context, c *bench.Caller) error {
-	return l.timeCall(c, "stats", 0, get("/v1/stats"), nil)
-}
-
 // revalidate asks for the list with the ETag of the fleet, which does not change while agents only answer polls.
 func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
-	err := c.Unmeasured(func() error {
-		l.etagOnce.Do(func() {
-			r := get("/v1/stats")
-			r.ETag = &l.etag
-			l.etagErr = l.call(0, r, nil)
-		})
-		return l.etagErr
-	})
-	if err != nil {
-		return err
-	}
 	r := get("/v1/instances")
 	// any other answer is a failure: a list that changed would be measured as one that did not
 	r.IfNoneMatch, r.Status = l.etag, http.StatusNotModified
@@ -181,13 +162,16 @@ func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
 
 // joinAll connects all agents and waits until the orchestrator lists the last. Disconnecting them is not measured.
 func (l *load) joinAll(ctx context.Context, c *bench.Caller) error {
-	var agents *fleet
+	connected, disconnect := context.WithCancel(ctx)
+	defer disconnect()
+	var running errgroup.Group
 	err := c.Timed("join", func() error {
-		agents = startFleet(l.job)
+		running.Go(func() error { return newFleet(l.job).run(connected) })
 		return l.awaitAgents(ctx, 0, l.job.Options.Load.Agents)
 	})
 	return errors.Join(err, c.Unmeasured(func() error {
-		return errors.Join(agents.stop(), l.awaitAgents(ctx, 0, 0))
+		disconnect()
+		return errors.Join(running.Wait(), l.awaitAgents(ctx, 0, 0))
 	}))
 }
 
@@ -197,8 +181,14 @@ func (l *load) idle(_ context.Context, c *bench.Caller) error {
 	return c.LastForSecond("stats", 10, func() error { return l.call(c.Number, get("/v1/stats"), nil) })
 }
 
-// changeAndIdle is idle, and each game server changes in each second.
+// changeAndIdle is idle, and in each second the first room of each game server has a player more, or none again.
 func (l *load) changeAndIdle(ctx context.Context, c *bench.Caller) error {
-	_ = c.Unmeasured(func() error { l.fleet.change(); return nil })
+	_ = c.Unmeasured(func() error {
+		players := l.changes.Add(1) % 100
+		for n, a := range l.fleet {
+			a.SetConnections(roomID(n, 0), players)
+		}
+		return nil
+	})
 	return l.idle(ctx, c)
 }

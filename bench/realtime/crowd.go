@@ -11,42 +11,66 @@ import (
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
-// crowdRoom is the number of clients of a crowd in one room of Join.
-const crowdRoom = 20
+const (
+	// dialers is how many handshakes clients make at a time.
+	dialers = 64
+	// crowdRoom is the number of clients of a crowd in one room.
+	crowdRoom = 20
+
+	project  = "bench"
+	roomType = "counter_plugin_room"
+)
 
 // Crowd is clients that do the same at once. Not safe for concurrent use.
 type Crowd struct {
-	name    string // part of the names of its rooms
-	token   string
-	clients []*lobby.Client // nil: never connected
+	name     string // part of the names of its rooms
+	token    string
+	clients  []*lobby.Client // nil: never connected
+	perOwner int             // clients of each caller, which are on different replicas
+	roomSize int             // members of each of its rooms; 0: it has none
+	matches  []lastMatch     // of the clients; nil: their events are not decoded
 }
 
 // NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
 func NewCrowd(token string, n int) *Crowd {
-	return &Crowd{rand.Text()[:10], token, make([]*lobby.Client, n)}
+	return &Crowd{name: rand.Text()[:10], token: token, clients: make([]*lobby.Client, n), perOwner: 1, roomSize: crowdRoom}
 }
 
-// Connect opens a session for each client, spread over replicas.
-func (c *Crowd) Connect(ctx context.Context, urls []string) error {
-	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) (err error) {
-		c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, lobby.Options{})
+// Join opens a session for each client, spread over replicas, and lets each join its room. It returns when each has the
+// state of its room.
+func (c *Crowd) Join(ctx context.Context, urls []string) error {
+	err := bench.Concurrently(ctx, len(c.clients), dialers, func(ctx context.Context, i int) (err error) {
+		var o lobby.Options
+		if c.matches != nil {
+			c.matches[i] = make(lastMatch, 1)
+			o.OnEvent = c.matches[i].keep
+		}
+		c.clients[i], err = c.dial(ctx, urls[(i/c.perOwner+i%c.perOwner)%len(urls)], o)
 		return err
 	})
-}
-
-// Join opens a session for each client, spread over replicas, and lets each join a room of twenty. It returns when each
-// has the state of its room.
-func (c *Crowd) Join(ctx context.Context, urls []string) error {
-	if err := c.Connect(ctx, urls); err != nil {
+	if err != nil || c.roomSize == 0 {
 		return err
 	}
-	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
+	return bench.Concurrently(ctx, len(c.clients), dialers, func(ctx context.Context, i int) error {
 		return enter(ctx, c.clients[i], c.room(i))
 	})
 }
 
+// dial connects to a replica. The options have what distinguishes the client: the session that it resumes, and what it
+// does with events. Without OnEvent it decodes none, which would cost the load more than everything else that it does.
+func (c *Crowd) dial(ctx context.Context, url string, o lobby.Options) (*lobby.Client, error) {
+	o.URLs, o.Token, o.Project = []string{url}, lobby.StaticToken(c.token), project
+	return lobby.Connect(ctx, o)
+}
+
+// enter joins a room, made if there is none, and waits for its state.
+func enter(ctx context.Context, client *lobby.Client, room string) error {
+	_, err := client.Join(ctx, roomType, room, lobby.JoinOptions{})
+	return err
+}
+
 // room is the room of Join of a client.
-func (c *Crowd) room(i int) string { return fmt.Sprintf("%s:%s-%d", roomType, c.name, i/crowdRoom) }
+func (c *Crowd) room(i int) string { return fmt.Sprintf("%s:%s-%d", roomType, c.name, i/c.roomSize) }
 
 // Cut ends all connections as if the process were killed.
 func (c *Crowd) Cut() {
@@ -65,26 +89,28 @@ func (c *Crowd) Cut() {
 func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
 	start := time.Now()
 	c.Cut() // clients of a killed replica would try it again and again
-	err := bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
-		client, err := dial(ctx, url, c.token, lobby.Options{Session: c.clients[i].Status().Session})
+	err := bench.Concurrently(ctx, len(c.clients), dialers, func(ctx context.Context, i int) error {
+		client, err := c.dial(ctx, url, lobby.Options{Session: c.clients[i].Status().Session})
 		if err != nil {
 			return err
 		}
 		c.clients[i] = client
 		if client.Status().Resumed == 0 {
-			return errNotResumed
+			return &bench.Failure{Kind: "not resumed"}
 		}
 		return awaitSeq(ctx, client, c.room(i), 0)
 	})
 	return time.Since(start), err
 }
 
-// errNotResumed is the failure of a client that got a new session.
-var errNotResumed = &bench.Failure{Kind: "not resumed"}
+// awaitSeq waits for a state of a room behind a change.
+func awaitSeq(ctx context.Context, client *lobby.Client, room string, seq int64) error {
+	return client.Await(ctx, func() bool { return client.Room(room).State().Seq > seq })
+}
 
-// Meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that
+// meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that
 // the clients have received.
-func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error) {
+func (c *Crowd) meet(ctx context.Context, room string) (frames int64, err error) {
 	before := c.frames()
 	err = bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
 		client := c.clients[i]
@@ -96,10 +122,13 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 	return c.frames() - before, err
 }
 
-// Part lets all clients leave a room.
-func (c *Crowd) Part(ctx context.Context, room string) error {
+// leave lets all clients that are connected leave their rooms.
+func (c *Crowd) leave(ctx context.Context, room func(i int) string) error {
 	return bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
-		return c.clients[i].Room(room).Leave(ctx)
+		if c.clients[i] == nil {
+			return nil
+		}
+		return c.clients[i].Room(room(i)).Leave(ctx)
 	})
 }
 
@@ -111,4 +140,30 @@ func (c *Crowd) frames() (total int64) {
 		}
 	}
 	return total
+}
+
+// lastMatch has the room of the last match that a client was told of, and not asked for yet.
+type lastMatch chan string
+
+// keep is an OnEvent. It never blocks, which would stop the client.
+func (m lastMatch) keep(event lobby.Event) {
+	match, isMatch := event.(lobby.MatchFound)
+	if !isMatch {
+		return
+	}
+	select { // a client that was matched again has no use for the match before
+	case <-m:
+	default:
+	}
+	m <- match.Room
+}
+
+// await waits until the client knows its match, and returns the room.
+func (m lastMatch) await(ctx context.Context) (string, error) {
+	select {
+	case room := <-m:
+		return room, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }

@@ -39,11 +39,19 @@ func scenario(name, about string, usual bench.Load, clients int,
 	}
 	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
 		job.Enter("connecting clients")
-		l := &load{job: job, crowd: NewCrowd(job.Options.Token, job.Options.Load.Sessions),
-			callers: make([][]*lobby.Client, job.Options.Load.Callers), matches: make([][]lastMatch, job.Options.Load.Callers)}
+		token, callers := job.Options.Token, job.Options.Load.Callers
+		l := &load{job: job, callers: NewCrowd(token, callers*clients), sessions: NewCrowd(token, job.Options.Load.Sessions)}
+		l.callers.perOwner = clients
+		l.callers.roomSize = map[string]int{"rooms-patch": clients, "rooms-hot": callers}[name]
+		if name == "rooms-match" {
+			l.callers.matches = make([]lastMatch, callers*clients)
+		}
+		if name != "rooms-storm" {
+			l.sessions.roomSize = 0
+		}
 		// before they connect: those that did are disconnected when one cannot
-		job.OnEnd(func() error { l.end(ctx); return nil })
-		return l, l.connect(ctx, clients)
+		job.OnEnd(l.end)
+		return l, l.connect(ctx)
 	}, turn)
 }
 
@@ -58,80 +66,45 @@ func checkSessions(o *bench.Options) error {
 
 // load is a run in progress.
 type load struct {
-	job     *bench.Job
-	callers [][]*lobby.Client // by caller
-	matches [][]lastMatch     // of these clients
-	crowd   *Crowd            // of the sessions
-	turns   int               // that a caller of a scenario with one caller has taken
-	frames  int64             // that clients received in the turns of join
+	job      *bench.Job
+	callers  *Crowd // of their clients
+	sessions *Crowd
+	turns    int   // that a caller of a scenario with one caller has taken
+	frames   int64 // that clients received in the turns of join
 }
 
-// connect opens all sessions and lets callers join their rooms.
-func (l *load) connect(ctx context.Context, clients int) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+// connectTimeout is until all clients are connected.
+const connectTimeout = 2 * time.Minute
+
+// connect opens all sessions and lets them join their rooms.
+func (l *load) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	err := bench.Concurrently(ctx, len(l.callers), Dialers, func(ctx context.Context, n int) error {
-		l.callers[n], l.matches[n] = make([]*lobby.Client, clients), make([]lastMatch, clients)
-		for i := range l.callers[n] {
-			if err := l.dial(ctx, n, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := l.callers.Join(ctx, l.job.Options.URLs); err != nil {
 		return err
 	}
-	if l.job.Options.Scenario.Name == "rooms-storm" {
-		return l.crowd.Join(ctx, l.job.Options.URLs)
-	}
-	return l.crowd.Connect(ctx, l.job.Options.URLs)
+	return l.sessions.Join(ctx, l.job.Options.URLs)
 }
 
-// dial connects a caller's i-th client, which joins the caller's room if there is one.
-func (l *load) dial(ctx context.Context, caller, i int) (err error) {
-	var o lobby.Options
-	if l.job.Options.Scenario.Name == "rooms-match" {
-		l.matches[caller][i] = make(lastMatch, 1)
-		o.OnEvent = l.matches[caller][i].keep
-	}
-	c, err := dial(ctx, l.job.Options.URLs[(caller+i)%len(l.job.Options.URLs)], l.job.Options.Token, o)
-	l.callers[caller][i] = c
-	if room := l.room(caller); err == nil && room != "" {
-		err = enter(ctx, c, room)
-	}
-	return err
+// client returns one of a caller's clients.
+func (l *load) client(c *bench.Caller, n int) *lobby.Client {
+	return l.callers.clients[c.Number*l.callers.perOwner+n]
 }
 
-// room is the room of a caller, "" for none.
-func (l *load) room(caller int) string {
-	switch l.job.Options.Scenario.Name {
-	case "rooms-patch":
-		return fmt.Sprintf("%s:%s-%d", roomType, l.job.ID, caller)
-	case "rooms-hot":
-		return roomType + ":" + l.job.ID
-	default:
-		return ""
-	}
-}
+// room returns the room of a caller.
+func (l *load) room(c *bench.Caller) string { return l.callers.room(c.Number * l.callers.perOwner) }
 
 // end lets callers leave their rooms, so that no later run pays for members who are away, and ends all connections.
-func (l *load) end(ctx context.Context) {
-	for n, own := range l.callers {
-		for _, c := range own {
-			if c == nil {
-				continue
-			}
-			if room := l.room(n); room != "" {
-				_ = c.Room(room).Leave(ctx)
-			}
-			c.Close()
-		}
+func (l *load) end(ctx context.Context) error {
+	if l.callers.roomSize > 0 {
+		_ = l.callers.leave(ctx, l.callers.room)
 	}
-	l.crowd.Cut()
+	l.callers.Cut()
+	l.sessions.Cut()
 	if l.frames > 0 { // only join counts them
-		l.job.SetValue("frames", float64(l.frames)/float64(l.turns))
+		l.job.Values["frames"] = float64(l.frames) / float64(l.turns)
 	}
+	return nil
 }
 
 // increment is a message that adds one to the counter of a room.
@@ -139,7 +112,7 @@ var increment = map[string]any{"type": "inc", "data": map[string]any{"by": 1}}
 
 // patch changes a room and waits until the member on the next replica has the patch.
 func (l *load) patch(ctx context.Context, c *bench.Caller) error {
-	here, there, room := l.callers[c.Number][0], l.callers[c.Number][1], l.room(c.Number)
+	here, there, room := l.client(c, 0), l.client(c, 1), l.room(c)
 	return c.Timed("patch", func() error {
 		seq := there.Room(room).State().Seq
 		if err := here.Call(ctx, "room.message", room, increment, nil); err != nil {
@@ -152,14 +125,14 @@ func (l *load) patch(ctx context.Context, c *bench.Caller) error {
 // change changes the room of all callers.
 func (l *load) change(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("change", func() error {
-		return l.callers[c.Number][0].Call(ctx, "room.message", l.room(c.Number), increment, nil)
+		return l.client(c, 0).Call(ctx, "room.message", l.room(c), increment, nil)
 	})
 }
 
 // match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is
 // measured. Then both take back their invitations, so that runs do not collect them.
 func (l *load) match(ctx context.Context, c *bench.Caller) error {
-	first, second, matches := l.callers[c.Number][0], l.callers[c.Number][1], l.matches[c.Number]
+	first, second, matches := l.client(c, 0), l.client(c, 1), l.callers.matches[2*c.Number:]
 	queue := map[string]any{"roomType": fmt.Sprintf("bench-%s-%d", l.job.ID, c.Number), "size": 2}
 	enqueue := func(one *lobby.Client) error { return one.Call(ctx, "matchmaking.enqueue", "", queue, nil) }
 	if err := c.Unmeasured(func() error { return enqueue(first) }); err != nil {
@@ -193,13 +166,13 @@ func (l *load) join(ctx context.Context, c *bench.Caller) error {
 	l.turns++ // there is one caller
 	room := fmt.Sprintf("%s:%s-join-%d", roomType, l.job.ID, l.turns)
 	if err := c.Timed("join", func() error {
-		frames, err := l.crowd.Meet(ctx, room)
+		frames, err := l.sessions.meet(ctx, room)
 		l.frames += frames
 		return err
 	}); err != nil {
 		return err
 	}
-	return c.Unmeasured(func() error { return l.crowd.Part(ctx, room) })
+	return c.Unmeasured(func() error { return l.sessions.leave(ctx, func(int) string { return room }) })
 }
 
 // stormPause is the time between two storms: a session may be taken over ten times in ten seconds.
@@ -210,13 +183,13 @@ func (l *load) storm(ctx context.Context, c *bench.Caller) error {
 	l.turns++
 	url := l.job.Options.URLs[l.turns%len(l.job.Options.URLs)]
 	if err := c.Unmeasured(func() error {
-		defer l.crowd.Cut()
+		defer l.sessions.Cut()
 		return bench.Pause(ctx, stormPause)
 	}); err != nil {
 		return err
 	}
 	return c.Timed("resume", func() error {
-		_, err := l.crowd.Resume(ctx, url)
+		_, err := l.sessions.Resume(ctx, url)
 		return err
 	})
 }
@@ -225,6 +198,6 @@ func (l *load) storm(ctx context.Context, c *bench.Caller) error {
 // that time.
 func (l *load) idle(ctx context.Context, c *bench.Caller) error {
 	return c.LastForSecond("echo", 10, func() error {
-		return l.callers[c.Number][0].Call(ctx, "echo", "", map[string]any{"n": 1}, nil)
+		return l.client(c, 0).Call(ctx, "echo", "", map[string]any{"n": 1}, nil)
 	})
 }

@@ -35,8 +35,10 @@ func TestEcho(t *testing.T) {
 // Pins a run that waits for ever for a client that was closed.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
-	c, err := dial(t.Context(), startEcho(t), "", lobby.Options{})
-	require.NoError(t, err)
+	crowd := NewCrowd("", 1)
+	crowd.roomSize = 0 // the echo has none
+	require.NoError(t, crowd.Join(t.Context(), []string{startEcho(t)}))
+	c := crowd.clients[0]
 	require.NotEmpty(t, c.Status().Session)
 	require.Zero(t, c.Status().Resumed)
 	require.NoError(t, c.Room("room").Leave(t.Context()))
