@@ -6,77 +6,82 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 )
 
-// arm is measured once a round.
+// arm is measured once a round: a load on one side, or what it has instead.
 type arm struct {
-	name   string // unique in a round
-	series string // the report's name of the run; "": the arm's
-	isLast bool   // it is measured in the last round only
-	run    runFunc
+	name   string // unique in a round; the report's name of the run
+	on     side
+	load   *bench.Options // a step may change it before each run; nil: there is a run instead
+	run    func(ctx context.Context) (bench.Result, error)
+	before []step // before each run, and before the database settles
+	// goes on during each run, from the end of its warm-up on. Its ctx ends with the run, which is no error. nil: nothing
+	beside step
+	after  func(ctx context.Context, r *bench.Result) error // completes each result, which has a map of values; nil: nothing
+	isLast bool                                             // it is measured in the last round only
 }
 
-// runFunc measures an arm once.
-type runFunc func(ctx context.Context) (bench.Result, error)
-
-// step is work before an arm's run.
+// step is a piece of work around an arm's run.
 type step func(ctx context.Context) error
 
-// prepareEach makes steps before each run of the arms.
+// prepareEach adds steps before each run of the arms.
 func prepareEach(arms []arm, steps ...step) []arm {
 	for i, a := range arms {
-		arms[i] = a.prepare(steps...)
+		arms[i].before = slices.Concat(a.before, steps)
 	}
 	return arms
 }
 
-// prepare makes steps before each run.
-func (a arm) prepare(steps ...step) arm {
-	run := a.run
-	a.run = func(ctx context.Context) (bench.Result, error) {
-		for _, do := range steps {
-			if err := do(ctx); err != nil {
-				return bench.Result{}, err
+// measure makes the steps before the run, lets the database settle, so that no arm pays for the rows of an earlier one,
+// and runs.
+func (a arm) measure(ctx context.Context) (bench.Result, error) {
+	for _, do := range append(a.before, a.on.bed.settle) {
+		if err := do(ctx); err != nil {
+			return bench.Result{}, err
+		}
+	}
+	r, err := a.runBeside(ctx)
+	if err != nil || a.after == nil {
+		return r, err
+	}
+	if r.Values == nil {
+		r.Values = map[string]float64{}
+	}
+	return r, a.after(ctx, &r)
+}
+
+// runBeside runs once, with what goes on meanwhile.
+func (a arm) runBeside(ctx context.Context) (r bench.Result, err error) {
+	during, stop := context.WithCancel(ctx)
+	defer stop()
+	isMeasuring := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(isMeasuring) })
+	var other errgroup.Group
+	if a.beside != nil {
+		other.Go(func() error {
+			select {
+			case <-isMeasuring:
+				return a.beside(during)
+			case <-during.Done(): // the run failed before
+				return nil
 			}
-		}
-		return run(ctx)
+		})
 	}
-	return a
-}
-
-// finish completes the result of each run, which has a map of values.
-func (a arm) finish(complete func(ctx context.Context, r *bench.Result) error) arm {
-	run := a.run
-	a.run = func(ctx context.Context) (bench.Result, error) {
-		r, err := run(ctx)
-		if err != nil {
-			return r, err
-		}
-		if r.Values == nil {
-			r.Values = map[string]float64{}
-		}
-		return r, complete(ctx, &r)
+	if a.load != nil {
+		load := *a.load
+		load.Measuring = begin
+		r, err = a.on.generate(ctx, load)
+	} else {
+		begin()
+		r, err = a.run(ctx)
 	}
-	return a
-}
-
-// beside lets something go on during each run. Its ctx ends with the run, which is no error.
-func (a arm) beside(other func(ctx context.Context) error) arm {
-	run := a.run
-	a.run = func(ctx context.Context) (bench.Result, error) {
-		during, stop := context.WithCancel(ctx)
-		defer stop()
-		var others errgroup.Group
-		others.Go(func() error { return other(during) })
-		r, err := run(ctx)
-		stop() // before the wait: the other goes on until then
-		return r, errors.Join(err, others.Wait())
-	}
-	return a
+	stop() // before the wait: the other goes on until then
+	return r, errors.Join(err, other.Wait())
 }
 
 // round is the results of all arms in a round, by name.
@@ -85,20 +90,22 @@ type round map[string]bench.Result
 // rounds are the results of all rounds.
 type rounds []round
 
-// measure makes all arms in turn, round after round: a machine that becomes slower affects all arms alike.
-func (all rounds) measure(ctx context.Context, o Options, arms []arm) (err error) {
-	for n, this := range all {
+// measureAll measures all arms in turn, round after round: a machine that becomes slower affects all arms alike.
+func measureAll(ctx context.Context, o Options, arms []arm) (all rounds, err error) {
+	for n := range o.Rounds {
+		this := round{}
 		for _, a := range arms {
-			if a.isLast && n < len(all)-1 { // it leaves behind what other arms cannot start with
+			if a.isLast && n < o.Rounds-1 { // it leaves behind what other arms cannot start with
 				continue
 			}
-			o.say("round %d of %d: %s", n+1, len(all), a.name)
-			if this[a.name], err = a.run(ctx); err != nil {
-				return fmt.Errorf("%s: %w", a.name, err)
+			o.say("round %d of %d: %s", n+1, o.Rounds, a.name)
+			if this[a.name], err = a.measure(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.name, err)
 			}
 		}
+		all = append(all, this)
 	}
-	return nil
+	return all, nil
 }
 
 // typical returns, for each arm, the run with the median throughput: the report shows it.
@@ -110,7 +117,7 @@ func (all rounds) typical(arms []arm) (runs []bench.Result) {
 		}
 		slices.SortStableFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 		shown := results[(len(results)-1)/2] // the slower of two middle ones: a run that was, not a mean of two
-		shown.Name = cmp.Or(a.series, a.name)
+		shown.Name = a.name
 		runs = append(runs, shown)
 	}
 	return runs

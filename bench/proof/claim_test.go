@@ -51,11 +51,6 @@ func TestMiddle(t *testing.T) {
 	})
 	require.Equal(t, 2.5, middle([]float64{4, 1, 2, 3}))
 	require.True(t, math.IsNaN(middle(nil)))
-	values := []float64{5, 1, 4, 2, 3}
-	require.Equal(t, []float64{1, 3, 4, 5},
-		[]float64{quantile(values, 0), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)})
-	require.Equal(t, []float64{5, 1, 4, 2, 3}, values)
-	require.True(t, math.IsNaN(quantile(nil, 0.5)))
 }
 
 // Pins a target that is met by NaN, or missed by a value equal to it.
@@ -78,19 +73,21 @@ func TestTargets(t *testing.T) {
 // round that is made in each or counts as 0 in the others.
 func TestRounds(t *testing.T) {
 	t.Parallel()
+	_, b := setup(t)
 	var order []string
 	speeds := map[string][]float64{"a": {10, 40, 90}, "b": {5, 10, 30}, "last": {7}}
 	next := func(name string) arm {
 		n := 0
-		return arm{name: name, isLast: name == "last", run: func(context.Context) (bench.Result, error) {
+		return arm{name: name, on: side{bed: b}, isLast: name == "last", run: func(context.Context) (bench.Result, error) {
 			n++
 			order = append(order, name)
 			return bench.Result{Figures: bench.Figures{PerSecond: speeds[name][n-1], Calls: 10, Failed: 1,
 				Errors: map[string]int64{"503 busy": 1}}}, nil
 		}}
 	}
-	all, arms := rounds{{}, {}, {}}, []arm{next("a"), next("b"), next("last")}
-	require.NoError(t, all.measure(t.Context(), Options{}, arms))
+	arms := []arm{next("a"), next("b"), next("last")}
+	all, err := measureAll(t.Context(), Options{Rounds: 3}, arms)
+	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "a", "b", "a", "b", "last"}, order)
 	require.Equal(t, 3.0, ratio("a", "b", throughput).take(all))
 	require.Equal(t, 30.0, difference("a", "b", throughput).take(all))
@@ -99,13 +96,14 @@ func TestRounds(t *testing.T) {
 	require.Equal(t, 6.0, total(failed, "a", "b").take(all))
 	require.Equal(t, "7 × 503 busy", failures("a", "b", "last").explain(all))
 	require.True(t, math.IsNaN(median("none", throughput).take(all)))
-	arms[1].series = "call"
 	runs := all.typical(arms)
 	require.Equal(t, []float64{40, 10, 7}, []float64{runs[0].PerSecond, runs[1].PerSecond, runs[2].PerSecond})
-	require.Equal(t, "call", runs[1].Name)
+	require.Equal(t, "b", runs[1].Name)
 
-	broken := arm{name: "c", run: func(context.Context) (bench.Result, error) { return bench.Result{}, errors.New("broken") }}
-	require.EqualError(t, all.measure(t.Context(), Options{}, []arm{broken}), "c: broken")
+	broken := arm{name: "c", on: side{bed: b},
+		run: func(context.Context) (bench.Result, error) { return bench.Result{}, errors.New("broken") }}
+	_, err = measureAll(t.Context(), Options{Rounds: 1}, []arm{broken})
+	require.EqualError(t, err, "c: broken")
 }
 
 // Pins steps that are made after the run, a result that is completed without one, and something beside a run that
@@ -114,18 +112,22 @@ func TestArm(t *testing.T) {
 	t.Parallel()
 	var order []string
 	note := func(word string) step { return func(context.Context) error { order = append(order, word); return nil } }
-	a := arm{run: func(ctx context.Context) (bench.Result, error) { return bench.Result{}, note("run")(ctx) }}
-	a = a.beside(func(ctx context.Context) error { <-ctx.Done(); return note("beside")(context.Background()) }).
-		finish(func(_ context.Context, r *bench.Result) error { r.Values["x"] = 1; return nil }).
-		prepare(note("first"), note("second"))
-	r, err := a.run(t.Context())
+	_, b := setup(t)
+	a := arm{on: side{bed: b}, before: []step{note("first"), note("second")},
+		run:    func(ctx context.Context) (bench.Result, error) { return bench.Result{}, note("run")(ctx) },
+		beside: func(ctx context.Context) error { <-ctx.Done(); return note("beside")(ctx) },
+		after:  func(_ context.Context, r *bench.Result) error { r.Values["x"] = 1; return nil },
+	}
+	r, err := a.measure(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"first", "second", "run", "beside"}, order)
 	require.Equal(t, 1.0, valueOf("x", times).read(r))
 	require.True(t, math.IsNaN(valueOf("y", times).read(r)))
 	failing := errors.New("failing")
-	_, err = a.beside(func(context.Context) error { return failing }).run(t.Context())
+	a.beside = func(context.Context) error { return failing }
+	_, err = a.measure(t.Context())
 	require.ErrorIs(t, err, failing)
-	_, err = a.prepare(func(context.Context) error { return failing }).run(t.Context())
+	a.before, a.beside = []step{a.beside}, nil
+	_, err = a.measure(t.Context())
 	require.ErrorIs(t, err, failing)
 }

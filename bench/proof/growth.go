@@ -3,7 +3,11 @@ package proof
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -16,11 +20,13 @@ import (
 // them full, the others with free seats in another mode or of another size; past seats, spread over thirty days; and
 // for one installation thousands of game servers on which any call may open a session. Indexes, write-ahead log and
 // statistics are the same in every installation, and everything has been vacuumed once. The rows of each run are
-// deleted before the next.
+// deleted before the next, except for its history.
+//
+// One of them is loaded again beside a dashboard: one connection, with the limits of dashboards in ops/grants.sql, that
+// reads every view of schema ops once a second, up to a thousand rows of each.
 var growth = Experiment{
-	Name: "growth", Title: "Growth", Takes: "6 min",
-	About: "Whether placement slows down with open sessions, past ones and game servers",
-	parts: inOneLab(lab.Options{}, growthArms), claims: growthClaims,
+	Name: "growth", Title: "Growth, and a dashboard", Takes: "7 min", arms: growthArms, claims: growthClaims,
+	About: "Whether placement slows down with open sessions, past ones, game servers, and beside a dashboard",
 }
 
 // installation is the size of an installation that has run for a while.
@@ -32,26 +38,28 @@ type installation struct {
 }
 
 // installations are the compared sizes: the first is what the others are compared with.
-func (o Options) installations() []installation {
-	return choose(o,
-		[]installation{{"young", 100, 10_000, 0}, {"older", 10_000, 1_000_000, 0}, {"old", 100_000, 10_000_000, 0},
-			{"large", 100, 10_000, 10_000}},
-		[]installation{{"young", 34, 800, 0}, {"older", 68, 1_600, 0}, {"old", 340, 8_000, 0}, {"large", 34, 800, 200}})
+func (o Options) installations() (young, older, old, large installation) {
+	if o.Quick {
+		return installation{"young", 34, 800, 0}, installation{"older", 68, 1_600, 0}, installation{"old", 340, 8_000, 0},
+			installation{"large", 34, 800, 200}
+	}
+	return installation{"young", 100, 10_000, 0}, installation{"older", 10_000, 1_000_000, 0},
+		installation{"old", 100_000, 10_000_000, 0}, installation{"large", 100, 10_000, 10_000}
 }
 
 // String is for people.
 func (i installation) String() string {
-	words := fmt.Sprintf("%s open sessions and %s past seats", whole(i.sessions), whole(i.pastSeats))
-	if i.hosts > 0 {
-		words += fmt.Sprintf(" and %s game servers", whole(i.hosts))
-	}
-	return words
+	return fmt.Sprintf("%s open sessions and %s past seats", whole(i.sessions), whole(i.pastSeats))
 }
 
+// watched is the arm beside a dashboard. How long each view took is in the values of its runs.
+const watched = "older, beside a dashboard"
+
 func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
-	for i, size := range b.options.installations() {
-		at := b
-		if i > 0 { // the first has the laboratory of the experiment
+	young, older, old, large := b.options.installations()
+	for _, size := range []installation{young, older, old, large} {
+		at := b // the first has the laboratory of the experiment
+		if size != young {
 			if at, err = b.openOther(ctx, lab.Options{}); err != nil {
 				return nil, err
 			}
@@ -60,14 +68,20 @@ func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 			return nil, err
 		}
 		load := at.options.loadPrefilled(matchmake)
-		arms = append(arms, at.arm(size.name, at.director(lab.Web), load).finish(at.deleteRun))
+		arms = append(arms, at.director(lab.Web).arm(size.name, load))
+		if size == older {
+			beside, err := at.watch(ctx, at.director(lab.Web).arm(watched, load))
+			if err != nil {
+				return nil, err
+			}
+			arms = append(arms, beside)
+		}
 	}
 	return arms, nil
 }
 
 func growthClaims(o Options) []claim {
-	sizes := o.installations()
-	young, older, old, large := sizes[0], sizes[1], sizes[2], sizes[3]
+	young, older, old, large := o.installations()
 	const fifthLess = 0.8
 	compared := func(one installation) measure { return ratio(one.name, young.name, throughput) }
 	return []claim{
@@ -75,36 +89,61 @@ func growthClaims(o Options) []claim {
 		{fmt.Sprintf("throughput with %s, compared with %s", old, young), compared(old), atLeast(fifthLess)},
 		{fmt.Sprintf("throughput with %s game servers, compared with a few", whole(large.hosts)), compared(large),
 			atLeast(fifthLess)},
-		noFailures(young.name, older.name, old.name, large.name),
+		{fmt.Sprintf("throughput with %s, while a dashboard reads all views each second", older),
+			ratio(watched, older.name, throughput).inUnit(percent), atLeast(0.9)},
+		{"views that could not be read", total(failedBeside, watched), atMost(0)},
+		noFailures(young.name, older.name, old.name, large.name, watched),
 	}
 }
+
+const (
+	pastDays    = 30 // the default retention of history
+	pastPlayers = 8  // per session
+)
 
 // prefill fills the database to the size of an installation, and vacuums and analyzes it.
 func (b *testbed) prefill(ctx context.Context, size installation) error {
 	b.options.say("planting %s", size)
-	start := time.Now()
 	for _, do := range []step{
 		b.script("growth_sessions.sql", prefilledRegion, size.sessions),
 		b.script("growth_hosts.sql", prefilledRegion, size.hosts), b.script("growth_days.sql"),
-		func(ctx context.Context) error { return b.prefillHistory(ctx, size.pastSeats) }, b.settle,
+		func(ctx context.Context) error {
+			// two at a time, each into the partition of its day
+			return bench.Concurrently(ctx, pastDays, 2, func(ctx context.Context, daysAgo int) error {
+				return b.sql(ctx, "growth_past.sql", prefilledRegion, daysAgo, size.pastSeats/pastPlayers/pastDays)
+			})
+		}, b.settle,
 	} {
 		if err := do(ctx); err != nil {
 			return err
 		}
 	}
-	b.options.say("prefilled in %.0f s", time.Since(start).Seconds())
 	return nil
 }
 
-// prefillHistory spreads past seats over the days of the retention.
-func (b *testbed) prefillHistory(ctx context.Context, seats int) error {
-	// two at a time, each into the partition of its day
-	return bench.Concurrently(ctx, pastDays, 2, func(ctx context.Context, daysAgo int) error {
-		return b.sql(ctx, "growth_past.sql", prefilledRegion, daysAgo, seats/pastPlayers/pastDays)
+// watch lets a dashboard read all views beside an arm.
+func (b *testbed) watch(ctx context.Context, a arm) (arm, error) {
+	config := b.pool.Config() // a copy
+	config.MaxConns = 1
+	maps.Copy(config.ConnConfig.RuntimeParams, map[string]string{ // as in ops/grants.sql
+		"application_name": "dashboard", "statement_timeout": "5s", "lock_timeout": "1s",
+		"default_transaction_read_only": "on", "jit": "off",
 	})
+	dashboard, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return a, err
+	}
+	b.closers = append(b.closers, func() error { dashboard.Close(); return nil })
+	views, err := b.views(ctx)
+	return a.callBeside(ctx, time.Second, views, func(ctx context.Context, view string) error {
+		_, err := dashboard.Exec(ctx, "SELECT * FROM ops."+pgx.Identifier{view}.Sanitize()+" LIMIT 1000")
+		return err
+	}), err
 }
 
-// deleteRun deletes what a run has left in the prefilled region.
-func (b *testbed) deleteRun(ctx context.Context, _ *bench.Result) error {
-	return b.sql(ctx, "growth_clean.sql")
+// views are the names of the views of schema ops.
+func (b *testbed) views(ctx context.Context) ([]string, error) {
+	rows, _ := b.pool.Query(ctx, // the rows have its error
+		"SELECT table_name::text FROM information_schema.views WHERE table_schema = 'ops' ORDER BY table_name")
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }

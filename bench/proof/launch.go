@@ -20,7 +20,7 @@ import (
 var launch = Experiment{
 	Name: "launch", Title: "Launch day", Takes: "3 min",
 	About: "What a valve costs while it is open, and how many players a second get a place in the login queue",
-	parts: inOneLab(lab.Options{Worker: true}, launchArms), claims: launchClaims,
+	lab:   lab.Options{Worker: true}, arms: launchArms, claims: launchClaims,
 }
 
 // The arms, by their names in the report.
@@ -45,12 +45,12 @@ func launchArms(_ context.Context, b *testbed) ([]arm, error) {
 	rush.Load.Callers = choose(b.options, rushCallers, 8)
 	director := b.director(lab.Web)
 	valved := func(name, valve string, load bench.Options) arm {
-		return b.arm(name, director, load).finish(b.deleteRun).prepare(b.settle, b.script(valve), heedValve)
+		return prepareEach([]arm{director.arm(name, load)}, b.script(valve), heedValve)[0]
 	}
 	return []arm{
 		valved(withoutValve, "launch_none.sql", load), valved(withOpen, "launch_open.sql", load),
 		valved(withRoom, "launch_room.sql", load), valved(inRush, "launch_rush.sql", rush),
-		arm{name: inSQL, run: b.placeCrowd}.prepare(b.script("launch_rush.sql"), b.settle),
+		{name: inSQL, on: director, run: b.placeCrowd, before: []step{b.script("launch_rush.sql")}},
 	}, nil
 }
 

@@ -19,22 +19,14 @@ import (
 //
 // An Open Match director fetches 10,000 tickets in pairs and assigns each pair to a fixed address: without seats, and
 // without game servers. A commit is an update of one row, a notification goes from one connection to another, and the
-// no-op is the HTTP stack with authentication. The decision alone runs on one goroutine of the bench.
+// no-op is the HTTP stack with authentication.
 //
-// For the takeovers, the only worker is killed and started again in an installation with 1,000 profiles, beside 200,000
-// tickets that no rule matches, and two players of each profile are queued who match. The time runs from the kill: its
-// lease of a second has to expire.
+// What the decision alone takes is measured by BenchmarkRun of package match/decide, and how soon another worker takes
+// over by TestATakeoverIsBounded of test/faults.
 var directorLoop = Experiment{
-	Name: "match", Title: "The director loop", Takes: "10 min",
+	Name: "match", Title: "The director loop", Takes: "7 min",
 	About: "Players queued, matched by a profile and seated, compared with an Open Match director, single-row commits and notifications",
-	parts: func(Options) []part {
-		worker := lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
-		return []part{{lab: worker, arms: loopArms}, {lab: worker, arms: takeoverArms}}
-	},
-	claims: func(o Options) []claim {
-		return append(append(loopClaims(o), decisionClaims...), append(takeoverClaims(),
-			noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad))...)
-	},
+	lab:   lab.Options{Worker: true, Env: []string{lab.KeepTickets}}, arms: loopArms, claims: loopClaims,
 }
 
 // The arms, by their names in the report.
@@ -57,18 +49,17 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	noOpLoad.Scenario = scenarioOf("noop")
 	// until the worker has searched for all seeds, and no profile was retired lately
 	idle.WarmUp = choose(b.options, 15*time.Second, 0)
-	arms := []arm{
-		b.arm(queueAll, director, load("match-queue")),
-		b.arm(seatAll, director, load("match-servers")),
-		b.arm(fetchAll, b.director(lab.GRPC), b.options.loadUsual("fetch", 10*time.Second)),
-		b.arm(duelLife, director, load("match-life")),
-		b.arm(pacedNoOp, naive, noOpLoad),
+	return prepareEach([]arm{
+		director.arm(queueAll, load("match-queue")),
+		director.arm(seatAll, load("match-servers")),
+		b.director(lab.GRPC).arm(fetchAll, b.options.loadUsual("fetch", 10*time.Second)),
+		director.arm(duelLife, load("match-life")),
+		naive.arm(pacedNoOp, noOpLoad),
 		b.notifications(),
 		b.commits(b.options.loadUsual("tickets", 5*time.Second)),
-		b.arm(steadyLoad, director, load("match-steady")),
-		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker)}, idle),
-	}
-	return append(prepareEach(arms, b.settle, b.await(2*time.Minute, "match_waiting.sql")), b.decisionArms()...), err
+		director.arm(steadyLoad, load("match-steady")),
+		side{b, director.urls, b.lab.Meter(b.lab.Worker)}.arm(idleQueue, idle),
+	}, b.await(2*time.Minute, "match_waiting.sql")), err
 }
 
 func loopClaims(o Options) []claim {
@@ -85,5 +76,6 @@ func loopClaims(o Options) []claim {
 		// with which one core takes 2,000 tickets a second
 		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500)},
 		{idle + " waiting whom no rule matches: CPU of the worker", median(idleQueue, share), atMost(0.02)},
+		noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad),
 	}
 }

@@ -183,14 +183,6 @@ func middle(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// quantile returns the value that this share of the values does not exceed; NaN without values.
-func quantile(values []float64, share float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	return slices.Sorted(slices.Values(values))[int(share*float64(len(values)-1))]
-}
-
 // unit writes a number with its unit.
 type unit func(float64) string
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 )
@@ -14,11 +16,13 @@ import (
 // them without decoding. For the life of a ticket, players arrive at a fixed rate while a director fetches without a
 // pause.
 //
+// The same is then measured while a transaction that has written stays open. All tickets settled meanwhile are newer
+// than it, so that a reader that starts at the oldest open transaction reads all of them each time.
+//
 // The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.
 var openMatch = Experiment{
-	Name: "openmatch", Title: "Open Match", Takes: "5 min",
+	Name: "openmatch", Title: "Open Match", Takes: "5 min", arms: openMatchArms, claims: openMatchClaims,
 	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
-	parts: inOneLab(lab.Options{}, openMatchArms), claims: openMatchClaims,
 }
 
 // The arms, by their names in the report.
@@ -30,6 +34,7 @@ const (
 	queryAll    = "query all"
 	lifeWindow  = "ticket life, window of 250 ms"
 	lifeNow     = "ticket life, no window"
+	lifeWriter  = "ticket life, window of 250 ms, with a forgotten writer"
 )
 
 // openMatchArms starts two more processes: the echo, and a replica without a collection window in a universe of its
@@ -44,18 +49,21 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	director, withoutWindow := b.director(lab.GRPC), side{[]string{other.At(lab.GRPC)}, b.lab.Meter(other)}
+	director, withoutWindow := b.director(lab.GRPC), side{b, []string{other.At(lab.GRPC)}, b.lab.Meter(other)}
 	load := func(scenario string) bench.Options { return b.options.loadUsual(scenario, 5*time.Second) }
+	forgotten := director.arm(lifeWriter, load("ticket-life"))
+	forgotten.beside = func(ctx context.Context) error { return b.hold(ctx, pgx.TxOptions{}, "write.sql") }
 	return prepareEach([]arm{
-		b.arm(echoCreate, echo, load("tickets")),
+		echo.arm(echoCreate, load("tickets")),
 		b.commits(load("tickets")),
-		b.arm(createAlone, director, load("tickets")),
-		b.arm(createWatch, director, load("watch")),
-		b.arm(fetchAll, director, b.options.loadUsual("fetch", 10*time.Second)), // most of it is spent on queuing
-		b.arm(queryAll, director, load("query")),
-		b.arm(lifeWindow, director, load("ticket-life")),
-		b.arm(lifeNow, withoutWindow, load("ticket-life")),
-	}, b.script("openmatch_clean.sql"), b.settle), nil
+		director.arm(createAlone, load("tickets")),
+		director.arm(createWatch, load("watch")),
+		director.arm(fetchAll, b.options.loadUsual("fetch", 10*time.Second)), // most of it is spent on queuing
+		director.arm(queryAll, load("query")),
+		director.arm(lifeWindow, load("ticket-life")),
+		withoutWindow.arm(lifeNow, load("ticket-life")),
+		forgotten,
+	}, b.script("openmatch_clean.sql")), nil
 }
 
 func openMatchClaims(o Options) []claim {
@@ -68,7 +76,9 @@ func openMatchClaims(o Options) []claim {
 		{"QueryTickets of " + many + ", until the last page has arrived: p50", median(queryAll, p50), atMost(40)},
 		{"created until the assignment is seen, window of 250 ms: p50", median(lifeWindow, p50), atMost(400)},
 		{"created until the assignment is seen, no window: p50", median(lifeNow, p50), atMost(30)},
+		{"created until the assignment is seen, p50 with a forgotten writer, compared with none",
+			ratio(lifeWriter, lifeWindow, p50), atMost(1.2)},
 		{"create: p99 with idle watchers, compared with none", ratio(createWatch, createAlone, p99), atMost(1.6)},
-		noFailures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow),
+		noFailures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow, lifeWriter),
 	}
 }

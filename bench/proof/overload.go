@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,11 +27,17 @@ import (
 var overload = Experiment{
 	Name: "overload", Title: "Overload", Takes: "2 min",
 	About: "Goodput, memory and health checks when twice as many calls arrive as a replica can answer",
-	parts: func(o Options) []part {
-		return []part{{lab: lab.Options{Env: []string{"DIRECTOR_MAX_IN_FLIGHT=512"}}, // a replica's default
-			prepare: o.separateCPUs, arms: overloadArms}}
+	lab:   lab.Options{Env: []string{"DIRECTOR_MAX_IN_FLIGHT=512"}}, // a replica's default
+	// processes that the laboratory starts run on the first half of the CPUs
+	prepare: func(b *testbed, _ *lab.Options) error {
+		if !b.options.hasOwnCPUs() {
+			return nil
+		}
+		// for the experiments that follow
+		b.closers = append(b.closers, func() error { return keepTo(0, runtime.NumCPU()) })
+		return keepTo(0, runtime.NumCPU()/2)
 	},
-	claims: overloadClaims,
+	arms: overloadArms, claims: overloadClaims,
 }
 
 const (
@@ -47,81 +56,67 @@ func armTimes(multiple float64) string { return fmt.Sprintf("matchmake, %g × as
 
 var overloaded = armTimes(slices.Max(multiples))
 
-// separateCPUs lets processes that are started by the laboratory run on one half of the CPUs. The load gets the other
-// half, with [Options.takeOtherCPUs].
-func (o Options) separateCPUs(*lab.Options) (end func() error, err error) {
-	if !o.hasOwnCPUs() {
-		return func() error { return nil }, nil
-	}
-	// the end gives all CPUs back to this process, for the experiments that follow
-	return func() error { return keepTo(0, runtime.NumCPU()) }, keepTo(0, runtime.NumCPU()/2)
-}
-
-// takeOtherCPUs moves the load to the half that the processes of the laboratory do not have.
-func (o Options) takeOtherCPUs() error {
-	if !o.hasOwnCPUs() {
-		return nil
-	}
-	return keepTo(runtime.NumCPU()/2, runtime.NumCPU())
-}
-
 // hasOwnCPUs reports whether load and director can be separated; a quick run does not measure.
-func (o Options) hasOwnCPUs() bool { return !o.Quick && separable }
+func (o Options) hasOwnCPUs() bool {
+	_, err := exec.LookPath("taskset")
+	return err == nil && !o.Quick && runtime.NumCPU() > 1
+}
+
+// keepTo restricts this process, and processes that it starts from now on, to the CPUs from the first to before the
+// end, of those that runtime.NumCPU counts.
+func keepTo(first, end int) (err error) {
+	cpus := fmt.Sprintf("%d-%d", first, end-1)
+	// A new thread inherits the CPUs of the thread that started it, so that the second pass finds no thread left to
+	// restrict. A thread that ends meanwhile is an error of the command.
+	for range 2 {
+		_, err = exec.Command("taskset", "--all-tasks", "--cpu-list", "--pid", cpus, strconv.Itoa(os.Getpid())).Output()
+	}
+	if err != nil {
+		return fmt.Errorf("keep the load apart: %w", err)
+	}
+	return nil
+}
 
 // overloadArms measure the capacity, and each multiple of it.
 func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
-	if err := b.options.takeOtherCPUs(); err != nil {
-		return nil, err
+	if b.options.hasOwnCPUs() { // the load gets the half that the processes of the laboratory do not have
+		if err := keepTo(runtime.NumCPU()/2, runtime.NumCPU()); err != nil {
+			return nil, err
+		}
 	}
 	atRest, err := b.lab.Read(ctx) // memory before any connection
-	if err != nil {
-		return nil, err
+	director, limit := b.director(lab.Web), 0.0
+	load := b.options.loadPrefilled(matchmake)
+	load.Load.Callers = choose(b.options, manyCallers, 8)
+	capacity := director.arm(atCapacity, load)
+	capacity.after = func(_ context.Context, r *bench.Result) error {
+		limit = r.PerSecond
+		return nil
 	}
-	capacityRun, limit := b.options.loadPrefilled(matchmake), 0.0
-	capacityRun.Load.Callers = choose(b.options, manyCallers, 8)
-	arms := []arm{b.arm(atCapacity, b.director(lab.Web), capacityRun).finish(b.deleteRun).
-		finish(func(_ context.Context, r *bench.Result) error { limit = r.PerSecond; return nil })}
+	arms := []arm{capacity}
+	client := bench.NewClient(ctx, 1)
+	b.closers = append(b.closers, func() error { client.Close(); return nil })
 	for _, multiple := range multiples {
-		var probes stopwatch
-		run := func(ctx context.Context) (bench.Result, error) {
-			offered := capacityRun
-			// 0 would be a closed loop
-			offered.Load.Rate, offered.Load.Callers = max(multiple*limit, 1), connections
-			return b.generate(ctx, b.director(lab.Web), offered)
+		a := director.arm(armTimes(multiple), load).callBeside(ctx, 50*time.Millisecond, probedPaths,
+			func(_ context.Context, path string) error {
+				return client.Do(bench.Request{Method: "GET", URL: director.urls[0] + path})
+			})
+		a.load.Load.Callers = connections
+		a.before = append(a.before, func(context.Context) error {
+			a.load.Load.Rate = max(multiple*limit, 1) // 0 would be a closed loop
+			return nil
+		})
+		addProbes := a.after
+		a.after = func(ctx context.Context, r *bench.Result) error {
+			r.Values["at rest"] = float64(atRest.ServerRSS)
+			return addProbes(ctx, r)
 		}
-		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas[0].At(lab.Web),
-			&probes)).finish(b.deleteRun).
-			finish(func(_ context.Context, r *bench.Result) error {
-				probes.addValues(r.Values)
-				r.Values["at rest"] = float64(atRest.ServerRSS)
-				return nil
-			}))
+		arms = append(arms, a)
 	}
-	return arms, nil
+	return arms, err
 }
 
 var probedPaths = []string{"/healthz", "/.well-known/jwks.json"}
-
-// probe requests the paths of a replica twenty times a second.
-func probe(replica string, probes *stopwatch) func(context.Context) error {
-	return func(ctx context.Context) error {
-		client := bench.NewClient(ctx, 1)
-		defer client.Close()
-		probes.repeat(ctx, 50*time.Millisecond, probedPaths, func(_ context.Context, path string) error {
-			return client.Do(bench.Request{Method: "GET", URL: replica + path})
-		})
-		return nil
-	}
-}
-
-// addValues adds the distribution of the times of each call.
-func (s *stopwatch) addValues(values map[string]float64) {
-	for name, took := range s.millis {
-		values[name+" p50"], values[name+" p99"] = middle(took), quantile(took, 0.99)
-		values[name+" times"] = float64(len(took))
-	}
-	values["unanswered"] = float64(s.failed)
-}
 
 func overloadClaims(Options) []claim {
 	arm := overloaded
@@ -146,7 +141,7 @@ func overloadClaims(Options) []claim {
 		claims = append(claims, claim{"p99 of GET " + path + " during the overload",
 			median(arm, valueOf(path+" p99", millis)), atMost(250)})
 	}
-	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0)})
+	return append(claims, claim{"probes without an answer", total(failedBeside, arm), atMost(0)})
 }
 
 // goodputOf is the number of answers a second that arrived within the timeout.

@@ -8,14 +8,18 @@ import (
 )
 
 // One replica, durable Postgres, and the load, on one machine. In each round all arms take turns, each a closed loop of
-// 256 callers or of one, after Postgres has vacuumed the rows of the arm before.
+// 256 callers, of one or of 1,024, after Postgres has vacuumed the rows of the arm before.
 //
 // The no-op is the same HTTP stack with JSON and authentication, without the database. The cost of a call beyond it is
 // the CPU of the director and of Postgres together, less that of the no-op. The naive placement has the same stack and
 // the same tables: each call has a transaction of its own, with SKIP LOCKED.
+//
+// Calls that wait at the same time are decided in one batch, in one transaction. There is no timer: a batch is the
+// calls that arrived while the previous batch was being decided. A lone caller therefore waits for no other calls, and
+// more callers make larger batches instead of more transactions.
 var reach = Experiment{
-	Name: "reach", Title: "Reach", Takes: "3 min", parts: inOneLab(lab.Options{}, reachArms), claims: reachClaims,
-	About: "The cost of calls beyond the no-op, and placement compared with a naive one",
+	Name: "reach", Title: "Reach", Takes: "3 min", arms: reachArms, claims: reachClaims,
+	About: "The cost of calls beyond the no-op, placement compared with a naive one, and how concurrency becomes batch size",
 }
 
 // The arms, by their names in the report.
@@ -28,6 +32,7 @@ const (
 	heartbeat          = "heartbeat"
 	loneMatchmake      = "matchmake, alone"
 	naiveLoneMatchmake = "naive matchmake, alone"
+	crowdedMatchmake   = "matchmake, 1,024 callers"
 )
 
 // reachArms are those that the claims compare, and the commits of Postgres alone.
@@ -37,17 +42,18 @@ func reachArms(ctx context.Context, b *testbed) ([]arm, error) {
 	load := func(scenario string) bench.Options { return b.options.load(scenario, many) }
 	heartbeats := load(heartbeat)
 	heartbeats.Load.Instances = many
-	return prepareEach([]arm{
-		b.arm(noOp, naive, load("noop")),
-		b.arm(matchmake, director, load(matchmake)),
-		b.arm(naiveMatchmake, naive, load(matchmake)),
-		b.arm(resolve, director, load(resolve)),
-		b.arm(fleetNoOp, naive, load("fleet-noop")),
-		b.arm(heartbeat, director, heartbeats),
+	return []arm{
+		naive.arm(noOp, load("noop")),
+		director.arm(matchmake, load(matchmake)),
+		naive.arm(naiveMatchmake, load(matchmake)),
+		director.arm(resolve, load(resolve)),
+		naive.arm(fleetNoOp, load("fleet-noop")),
+		director.arm(heartbeat, heartbeats),
 		b.commits(load(matchmake)),
-		b.arm(loneMatchmake, director, b.options.load(matchmake, 1)),
-		b.arm(naiveLoneMatchmake, naive, b.options.load(matchmake, 1)),
-	}, b.settle), err
+		director.arm(loneMatchmake, b.options.load(matchmake, 1)),
+		naive.arm(naiveLoneMatchmake, b.options.load(matchmake, 1)),
+		director.arm(crowdedMatchmake, b.options.load(matchmake, choose(b.options, 1024, 16))),
+	}, err
 }
 
 func reachClaims(Options) []claim {
@@ -61,6 +67,8 @@ func reachClaims(Options) []claim {
 			atMost(1.0 / 3)},
 		{"a lone caller's p50, compared with the naive placement's", ratio(loneMatchmake, naiveLoneMatchmake, p50),
 			atMost(1.3)},
+		{"mean batch size of 1,024 callers, compared with one", ratio(crowdedMatchmake, loneMatchmake, batchSize),
+			atLeast(10)},
 		noFailures(matchmake, resolve, heartbeat, loneMatchmake),
 	}
 }

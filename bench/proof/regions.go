@@ -14,9 +14,8 @@ import (
 // Then nine calls in ten are for one of 16 modes. A player of another mode should not wait longer than when all modes
 // get equal shares.
 var regions = Experiment{
-	Name: "regions", Title: "Many regions and modes", Takes: "2 min",
+	Name: "regions", Title: "Many regions and modes", Takes: "2 min", arms: regionsArms, claims: regionsClaims,
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
-	parts: inOneLab(lab.Options{}, regionsArms), claims: regionsClaims,
 }
 
 // manyPlaces is the number of regions, or of modes, where an experiment compares many with one.
@@ -29,17 +28,16 @@ const hotMode = "a hot mode"
 
 // regionsArms are each number of regions with each number of modes, and the hot mode.
 func regionsArms(_ context.Context, b *testbed) (arms []arm, err error) {
-	run := b.options.load(matchmake, choose(b.options, manyCallers, 16))
+	director, run := b.director(lab.Web), b.options.load(matchmake, choose(b.options, manyCallers, 16))
 	run.Load.Instances = manyPlaces
 	for _, run.Load.Regions = range []int{1, manyPlaces} {
 		for _, run.Load.Modes = range []int{1, manyPlaces} {
-			arms = append(arms, b.arm(armOf(run.Load.Regions, run.Load.Modes), b.director(lab.Web), run))
+			arms = append(arms, director.arm(armOf(run.Load.Regions, run.Load.Modes), run))
 		}
 	}
 	run.Load.Regions, run.Load.Modes, run.Load.HotShare = 1, manyPlaces, 0.9
-	return prepareEach(append(arms, b.arm(hotMode, b.director(lab.Web), run)), b.settle), nil
+	return append(arms, director.arm(hotMode, run)), nil
 }
-
 func regionsClaims(Options) []claim {
 	const noise = 1.2 // by how much equal figures may differ
 	one, modes, places := armOf(1, 1), armOf(1, manyPlaces), armOf(manyPlaces, manyPlaces)

@@ -23,7 +23,8 @@ import (
 var rooms = Experiment{
 	Name: "rooms", Title: "The realtime lobby", Takes: "9 min",
 	About: "How fast members of rooms see changes and matches, what idle sessions hold, and how soon clients of a killed replica are back",
-	parts: inOneLab(lab.Options{Replicas: 2, Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()}, roomsArms),
+	lab:   lab.Options{Replicas: 2, Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()},
+	arms:  roomsArms,
 	claims: func(o Options) []claim {
 		claims := append(roomsClaims(o), forgottenClaims("changes of rooms", lobbyHeld, o.forgottenTimes())...)
 		return append(claims, append(stormClaims(o), noFailures(lobbyHeld))...)
@@ -66,23 +67,23 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		return nil, err
 	}
 	o, sizes, director := b.options, b.options.lobbySizes(), b.director(lab.Realtime)
-	replicas := side{director.urls, b.lab.Meter(b.lab.Replicas...)}
+	replicas := side{b, director.urls, b.lab.Meter(b.lab.Replicas...)}
 	arms := []arm{
-		b.arm(lobbyQuiet, replicas, o.loadLobby("rooms-idle", 0)),
-		b.arm(lobbyFull, replicas, o.loadLobby("rooms-idle", sizes.idle)),
-		b.arm(echoQuiet, echoes, o.loadLobby("rooms-idle", 0)),
-		b.arm(lobbyPatches, director, o.loadLobby("rooms-patch", 0)),
-		b.arm(lobbyMatches, director, o.loadLobby("rooms-match", 0)),
+		replicas.arm(lobbyQuiet, o.loadLobby("rooms-idle", 0)),
+		replicas.arm(lobbyFull, o.loadLobby("rooms-idle", sizes.idle)),
+		echoes.arm(echoQuiet, o.loadLobby("rooms-idle", 0)),
+		director.arm(lobbyPatches, o.loadLobby("rooms-patch", 0)),
+		director.arm(lobbyMatches, o.loadLobby("rooms-match", 0)),
 		b.notifications(),
 		b.commits(o.loadLobby("rooms-hot", 0)),
-		b.arm(lobbyOneRoom, director, o.loadLobby("rooms-hot", 0)),
+		director.arm(lobbyOneRoom, o.loadLobby("rooms-hot", 0)),
 		b.inPostgres(oneRow, "commit-one-row", o.loadLobby("rooms-hot", 0)),
-		b.arm(lobbyFewJoin, director, o.loadLobby("rooms-join", sizes.fewJoin)),
-		b.arm(lobbyJoin, director, o.loadLobby("rooms-join", sizes.join)),
+		director.arm(lobbyFewJoin, o.loadLobby("rooms-join", sizes.fewJoin)),
+		director.arm(lobbyJoin, o.loadLobby("rooms-join", sizes.join)),
 	}
-	return append(prepareEach(arms, b.settle, b.await(time.Minute, "rooms_sessions.sql")),
-		b.besideSnapshot(lobbyHeld, director, o.loadLobby("rooms-patch", 0)),
-		arm{name: lobbyStorm, isLast: true, run: b.killUnderClients}), nil
+	return append(prepareEach(arms, b.await(time.Minute, "rooms_sessions.sql")),
+		director.besideSnapshot(lobbyHeld, o.loadLobby("rooms-patch", 0)),
+		arm{name: lobbyStorm, on: director, isLast: true, run: b.killUnderClients}), nil
 }
 
 // killUnderClients lets clients join rooms at the first replica, kills it, and lets all of them resume at the second

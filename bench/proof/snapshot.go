@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +20,11 @@ import (
 var snapshot = Experiment{
 	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", isOnce: true,
 	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
-	parts: inOneLab(lab.Options{}, snapshotArms),
+	arms: func(_ context.Context, b *testbed) ([]arm, error) {
+		load := b.options.loadPrefilled(sessionLife)
+		load.Load.Instances = choose(b.options, 1000, 2)
+		return []arm{b.director(lab.Web).besideSnapshot(sessionLife, load)}, nil
+	},
 	claims: func(o Options) []claim {
 		return append(forgottenClaims("throughput", sessionLife, o.forgottenTimes()), noFailures(sessionLife))
 	},
@@ -39,49 +42,44 @@ type forgottenTimes struct {
 
 // forgottenTimes are multiples of a slot of the timeline.
 func (o Options) forgottenTimes() forgottenTimes {
-	if o.Quick {
-		const tick = bench.TimelineSlot
-		return forgottenTimes{begin: 3 * tick, end: 8 * tick, whole: 13 * tick, window: 2 * tick, recovery: 2 * tick, tail: tick}
-	}
-	return forgottenTimes{begin: 15 * time.Second, end: 75 * time.Second, whole: 95 * time.Second, window: 10 * time.Second,
-		recovery: 10 * time.Second, tail: time.Second}
-}
-
-func snapshotArms(_ context.Context, b *testbed) ([]arm, error) {
-	run := b.options.loadPrefilled(sessionLife)
-	run.Load.Instances = choose(b.options, 1000, 2)
-	return []arm{b.besideSnapshot(sessionLife, b.director(lab.Web), run)}, nil
+	const tick = bench.TimelineSlot
+	return choose(o, forgottenTimes{begin: 15 * time.Second, end: 75 * time.Second, whole: 95 * time.Second,
+		window: 10 * time.Second, recovery: 10 * time.Second, tail: time.Second},
+		forgottenTimes{begin: 3 * tick, end: 8 * tick, whole: 13 * tick, window: 2 * tick, recovery: 2 * tick, tail: tick})
 }
 
 // besideSnapshot is an arm of a load during which a snapshot is held. It is run once.
-func (b *testbed) besideSnapshot(name string, on side, run bench.Options) arm {
-	times, isMeasuring := b.options.forgottenTimes(), make(chan struct{})
-	run.Duration, run.Measuring = times.whole, sync.OnceFunc(func() { close(isMeasuring) })
-	a := b.arm(name, on, run).beside(func(ctx context.Context) error {
-		select {
-		case <-isMeasuring:
-		case <-ctx.Done():
-			return nil
+func (s side) besideSnapshot(name string, load bench.Options) arm {
+	times := s.bed.options.forgottenTimes()
+	load.Duration = times.whole
+	a := s.arm(name, load)
+	a.beside = func(ctx context.Context) error {
+		if bench.Pause(ctx, times.begin) != nil {
+			return nil //nolint:nilerr // the run is over, and has an error of its own
 		}
-		return b.holdSnapshot(ctx, times)
-	})
+		s.bed.options.say("a snapshot is held open for %s", times.end-times.begin)
+		ctx, end := context.WithTimeout(ctx, times.end-times.begin)
+		defer end()
+		return s.bed.hold(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, "hold.sql")
+	}
 	a.isLast = true // dead rows that it leaves would be in the way of the next round
 	return a
 }
 
-// holdSnapshot keeps a snapshot open for a while. It is taken by the first statement of a transaction, not by its BEGIN.
-func (b *testbed) holdSnapshot(ctx context.Context, t forgottenTimes) error {
-	if bench.Pause(ctx, t.begin) != nil {
-		return nil //nolint:nilerr // the run is over, and has an error of its own
+// hold keeps a transaction open that has run a file, until ctx ends.
+func (b *testbed) hold(ctx context.Context, mode pgx.TxOptions, file string) error {
+	statement, err := statements.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	b.options.say("a snapshot is held open for %s", t.end-t.begin)
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, b.pool, options, func(tx pgx.Tx) error {
-		if _, err := rowsOf[struct{ Count int }](ctx, tx, "hold.sql"); err != nil {
-			return err
-		}
-		return bench.Pause(ctx, t.end-t.begin)
-	})
+	tx, err := b.pool.BeginTx(ctx, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	_, err = tx.Exec(ctx, string(statement))
+	<-ctx.Done()
+	return err
 }
 
 // forgottenClaims compare the throughput of an arm with an open snapshot, and after it, with that before.

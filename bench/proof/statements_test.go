@@ -2,24 +2,16 @@ package proof
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"net/http"
-	"net/http/httptest"
-	"sync/atomic"
+	"errors"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
-	"github.com/lattice-director/director/match/decide"
-	"github.com/lattice-director/director/match/profile"
 )
 
 // The tests of this file run what experiments do besides loads.
@@ -56,51 +48,60 @@ func TestPrefilled(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, d.Count("SELECT count(*) FROM sessions WHERE instance_id LIKE 'planted-%' AND player_count = 2"))
-	require.NoError(t, b.deleteRun(t.Context(), nil))
+	require.NoError(t, b.sql(t.Context(), "growth_clean.sql"))
 	require.Equal(t, before, sizes())
 	require.Zero(t, d.Count("SELECT sum(violations) FROM ops.invariants"))
 }
 
 // Pins a view that is not read, or that fails and looks fast.
-func TestStopwatchOfViews(t *testing.T) {
+func TestViewsBesideAnArm(t *testing.T) {
 	t.Parallel()
-	conn, err := pgx.Connect(t.Context(), dbtest.New(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
-	views, err := viewsOf(t.Context(), conn)
+	_, b := setup(t)
+	views, err := b.views(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, len(views), 15)
-	for view, statement := range views {
-		_, err := conn.Exec(t.Context(), statement)
-		require.NoError(t, err, view)
+	r := besideArm(t, func(ctx context.Context, a arm) arm {
+		a, err := b.watch(ctx, a)
+		require.NoError(t, err)
+		return a
+	})
+	require.NoError(t, b.closers[0]())
+	for _, view := range views {
+		require.Positive(t, r.Values[view+" p50"], view)
 	}
+	require.Zero(t, r.Values["failed beside"])
 }
 
 // Pins a replica that answers no probe under overload, which no finding reports.
 func TestProbes(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
-	replica := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		if r.URL.Path != probedPaths[0] {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	defer replica.Close()
-	var probes stopwatch
-	_, err := arm{run: func(context.Context) (bench.Result, error) {
-		for asked.Load() < 6 {
-			<-time.After(time.Millisecond)
-		}
-		return bench.Result{}, nil
-	}}.beside(probe(replica.URL, &probes)).run(t.Context())
+	r := besideArm(t, func(ctx context.Context, a arm) arm {
+		return a.callBeside(ctx, time.Millisecond, probedPaths, func(_ context.Context, path string) error {
+			if path == probedPaths[0] {
+				return bench.Pause(ctx, 3*time.Millisecond)
+			}
+			return errors.New("503")
+		})
+	})
+	require.GreaterOrEqual(t, r.Values["/healthz p99"], 3.0)
+	require.NotContains(t, r.Values, "/.well-known/jwks.json p99")
+	require.GreaterOrEqual(t, r.Values["failed beside"], 2.0)
+}
+
+// besideArm is the result of a short load with something beside it.
+func besideArm(t *testing.T, with func(ctx context.Context, a arm) arm) bench.Result {
+	t.Helper()
+	load := bench.Options{
+		Scenario: bench.Scenario{Name: "pause", Begin: bench.Turns(func(ctx context.Context, _ *bench.Caller) error {
+			return bench.Pause(ctx, 10*time.Millisecond)
+		})},
+		URLs: []string{"none"}, Load: bench.Load{Callers: 1}, Duration: 200 * time.Millisecond,
+	}
+	_, b := setup(t)
+	b.lab = &lab.Lab{} // without credentials
+	r, err := with(t.Context(), side{bed: b, urls: load.URLs}.arm("pause", load)).measure(t.Context())
 	require.NoError(t, err)
-	values := map[string]float64{}
-	probes.addValues(values)
-	require.GreaterOrEqual(t, values["/healthz times"], 2.0)
-	require.Positive(t, values["/healthz p99"])
-	require.NotContains(t, values, "/.well-known/jwks.json p99")
-	require.GreaterOrEqual(t, values["unanswered"], 2.0)
+	return r
 }
 
 // Pins sessions that are counted for another run or not at all, and the last session of each shape counted as badly
@@ -123,10 +124,10 @@ func TestSessionCounts(t *testing.T) {
 	require.Equal(t, map[string]float64{"opened": 6, "full": 0.8, "fewest": 5}, r.Values)
 
 	good := bench.Result{Values: map[string]float64{"opened": 100, "full": 0.99, "fewest": 100}}
-	measured, missed := judge(packingClaims(Options{}), round{matchmake: r}, round{matchmake: good}, round{matchmake: good})
+	measured, missed := judge(packingClaims(Options{})[2:], round{matchmake: r}, round{matchmake: good}, round{matchmake: good})
 	require.Equal(t, []string{"99.0 %", "1.00 ×"}, measured)
 	require.Empty(t, missed)
-	_, missed = judge(packingClaims(Options{}), round{matchmake: r})
+	_, missed = judge(packingClaims(Options{})[2:], round{matchmake: r})
 	require.Equal(t, []int{0, 1}, missed)
 }
 
@@ -141,20 +142,18 @@ func TestProvisionStatements(t *testing.T) {
 	      SELECT region, gen_random_uuid(), 'h' || tag, 'bench', id::text, incarnation, 1, 8 FROM deployments`)
 	d.Exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, reserved_at)
 	      SELECT s.region, s.id, s.handle, 'bench', s.id, s.handle, now(), d.ready_at + interval '0.1 seconds' FROM sessions s JOIN deployments d ON d.id::text = s.instance_id`)
-	seated, err := b.valuesOf(t.Context(), "provision_seated.sql")
+	seated, err := b.valuesOf(t.Context(), time.Minute, "provision_seated.sql")
 	require.NoError(t, err)
 	require.Equal(t, []float64{3, 3}, []float64{seated["players"], seated["servers"]})
 	require.InDelta(t, 100, seated["wait p99"], 0.01)
 	require.InDelta(t, 2000, seated["first server"], 1000)
 
 	require.NoError(t, b.sql(t.Context(), "provision_dies.sql"))
-	lost, err := rowsOf[lostServer](t.Context(), b.pool, "provision_found.sql")
-	require.NoError(t, err)
-	require.Empty(t, lost)
+	require.ErrorContains(t, b.await(time.Millisecond, "provision_found.sql")(t.Context()), "no end within")
 	d.Exec(`INSERT INTO events (region, kind, instance_id, at) SELECT region, 'instance.ended', instance_id, at + interval '16 seconds' FROM bench_died`)
-	lost, err = rowsOf[lostServer](t.Context(), b.pool, "provision_found.sql")
+	lost, err := b.valuesOf(t.Context(), time.Minute, "provision_found.sql")
 	require.NoError(t, err)
-	require.InDelta(t, 1, lost[0].Delay, 0.01)
+	require.InDelta(t, 1, lost["found after"], 0.01)
 }
 
 // Pins statements that no longer fit the schema, and a wait for rows that never ends.
@@ -168,8 +167,8 @@ func TestAwaitedRows(t *testing.T) {
 	d.Exec(`INSERT INTO demand (region, mode, key, matches, players) VALUES ('r', 'bench-waits', 'ann', 1, 1)`)
 	require.ErrorContains(t, b.await(time.Millisecond, "waiting_demand.sql")(t.Context()),
 		"waiting_demand.sql shows no end within 1ms")
-	for _, file := range []string{"match_takeover_clean.sql", "openmatch_clean.sql", "launch_none.sql",
-		"launch_open.sql", "launch_room.sql", "launch_rush.sql"} {
+	for _, file := range []string{"openmatch_clean.sql", "launch_none.sql", "launch_open.sql", "launch_room.sql",
+		"launch_rush.sql"} {
 		require.NoError(t, b.sql(t.Context(), file), file)
 	}
 	require.NoError(t, b.sql(t.Context(), "launch_crowd.sql", 0, 9))
@@ -177,16 +176,17 @@ func TestAwaitedRows(t *testing.T) {
 		"fewer than 10: a valve of 100 a second admits some")
 }
 
-// Pins heartbeats twice for one server and never for another, or with wrong incarnations.
+// Pins heartbeats twice for one server and never for another, or with wrong incarnations, and tables that are compared
+// with a wrong sample.
 func TestSender(t *testing.T) {
 	t.Parallel()
 	d, b := setup(t)
-	require.NoError(t, b.sql(t.Context(), "fleet_instances.sql", "eu", 50))
-	members, err := rowsOf[member](t.Context(), b.pool, "fleet_members.sql")
-	require.NoError(t, err)
-	require.Len(t, members, 50)
-	members[7].Incarnation = uuid.New() // as of an instance that was replaced
-	s := &sender{store: d.Store, members: members}
+	require.NoError(t, b.sql(t.Context(), "fleet_instances.sql", "eu", 50, incarnation.String()))
+	// an instance that was replaced
+	d.Exec("UPDATE instances SET incarnation = gen_random_uuid() WHERE id = 'fleet-7'")
+	d.Exec("UPDATE instance_directory SET incarnation = gen_random_uuid() WHERE instance_id = 'fleet-7'")
+	d.Exec("UPDATE instance_leases SET incarnation = gen_random_uuid() WHERE instance_id = 'fleet-7'")
+	s := &sender{store: d.Store, members: 50}
 	r, err := bench.Run(t.Context(), bench.Options{
 		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns(s.send)}, URLs: []string{"none"},
 		Duration: time.Hour,
@@ -195,21 +195,14 @@ func TestSender(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 100, r.Calls)
 	require.Equal(t, map[string]int64{"superseded": 2}, r.Errors)
-	var sizes tableSamples
-	require.NoError(t, sizes.sample(b)(t.Context()))
-	require.Len(t, sizes[0], 2)
-}
-
-// Pins a decision that is made about nobody.
-func TestDecidedCrowd(t *testing.T) {
-	t.Parallel()
-	p, err := profile.Parse(fmt.Appendf(nil, decidedProfile, 5, 5))
-	require.NoError(t, err)
-	e := decide.New(decide.Version{Profile: p, Number: 1}, 1)
-	for _, ticket := range normalCrowd(1_000) {
-		e.Add(ticket)
+	for range 3 {
+		require.NoError(t, b.sql(t.Context(), "fleet_sample.sql"))
 	}
-	matches, isDone := e.Run(crowdBegins.Add(time.Minute), math.MaxInt)
-	require.True(t, isDone)
-	require.Greater(t, len(matches), 90)
+	d.Exec(`UPDATE bench_tables SET updates = (number - 1) / 2 * 1000, hot = (number - 1) / 2 * 990, bytes = 100 + (number - 1) / 2 * 100`)
+	tables, err := b.valuesOf(t.Context(), time.Minute, "fleet_tables.sql")
+	require.NoError(t, err)
+	for _, name := range []string{"instance_leases", "instance_modes"} {
+		require.Equal(t, []float64{0.99, 1.5, 300},
+			[]float64{tables[name+" hot"], tables[name+" growth"], tables[name+" bytes"]})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -18,75 +19,106 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/bench/realtime"
+	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
 // testbed is the laboratory of an experiment.
 type testbed struct {
-	lab     *lab.Lab
 	options Options
+	lab     *lab.Lab
 	pool    *pgxpool.Pool // to read and to fill the database
 	mint    bench.MintFunc
-	closers []func() error // of what ends with the laboratory
+	closers []func() error    // are called before the laboratory closes
+	cloud   *edgegaptest.Fake // of provision
 }
 
-// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region
-// of a run called prefilled, and their leases last a day.
-const (
-	prefilled       = "grown"
-	prefilledRegion = "bench-" + prefilled + "-0"
-
-	pastDays    = 30 // the default retention of history
-	pastPlayers = 8  // per session
-)
-
-// open starts a laboratory. The caller closes it.
-func (o Options) open(ctx context.Context, l lab.Options) (*testbed, error) {
-	o.say("starting Postgres and %d of the director", max(l.Replicas, 1))
-	started, mint, err := o.Start(ctx, l)
-	if err != nil {
-		return nil, err
+// open starts the laboratory. close ends it, also after an error.
+func (b *testbed) open(ctx context.Context, l lab.Options) (err error) {
+	b.options.say("starting Postgres and %d of the director", max(l.Replicas, 1))
+	if b.lab, b.mint, err = b.options.Start(ctx, l); err != nil {
+		return err
 	}
-	pool, err := pgxpool.New(ctx, started.URL())
-	if err != nil {
-		return nil, errors.Join(err, started.Close())
-	}
-	return &testbed{lab: started, options: o, pool: pool, mint: mint}, nil
+	b.pool, err = pgxpool.New(ctx, b.lab.URL())
+	return err
 }
 
-// openOther starts a laboratory beside this one.
+// openOther starts a laboratory beside this one, which closes with it.
 func (b *testbed) openOther(ctx context.Context, l lab.Options) (*testbed, error) {
-	other, err := b.options.open(ctx, l)
-	if err == nil {
-		b.closers = append(b.closers, other.close)
-	}
-	return other, err
+	other := &testbed{options: b.options}
+	b.closers = append(b.closers, other.close)
+	return other, other.open(ctx, l)
 }
 
-// close ends what openOther and the arms have added, then the laboratory.
+// close ends what others have added, then the laboratory.
 func (b *testbed) close() (err error) {
 	for _, end := range b.closers {
 		err = errors.Join(err, end())
 	}
-	b.pool.Close()
-	return errors.Join(err, b.lab.Close())
+	if b.pool != nil {
+		b.pool.Close()
+	}
+	if b.lab != nil {
+		err = errors.Join(err, b.lab.Close())
+	}
+	return err
 }
 
 // side is the target of a load: the director, or a baseline.
 type side struct {
+	bed   *testbed
 	urls  []string
 	meter bench.Meter
 }
 
 // director returns all replicas, as they are called over a protocol.
 func (b *testbed) director(over lab.Face) side {
-	return side{lab.Addresses(b.lab.Replicas, over), b.lab}
+	return side{b, lab.Addresses(b.lab.Replicas, over), b.lab}
 }
 
 // baselines returns the processes of the baselines (naive placement, no-ops and echoes), as many as there are replicas.
 // The first call starts them.
 func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
 	processes, err := b.lab.Baselines(ctx)
-	return side{lab.Addresses(processes, over), b.lab.Meter(processes...)}, err
+	return side{b, lab.Addresses(processes, over), b.lab.Meter(processes...)}, err
+}
+
+// arm makes an arm of a load on this side. One on the prefilled region begins with the rows that were there before the
+// others.
+func (s side) arm(name string, load bench.Options) arm {
+	a := arm{name: name, on: s, load: &load}
+	if load.Run == prefilled {
+		a.before = []step{s.bed.script("growth_clean.sql")}
+	}
+	return a
+}
+
+// generate runs a load on this side. It sets the URLs, the tokens and the meter.
+func (s side) generate(ctx context.Context, run bench.Options) (bench.Result, error) {
+	run.URLs, run.Meter, run.AccessToken = s.urls, s.meter, s.bed.mint
+	run.FleetToken, run.OpsToken = s.bed.lab.FleetToken, s.bed.lab.OpsToken
+	return bench.Run(ctx, run)
+}
+
+// The arms of Postgres itself, by their names in the report.
+const (
+	commit  = "single-row commit"
+	oneRow  = "commits of one row"
+	notices = "notification"
+)
+
+// inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
+func (b *testbed) inPostgres(name, scenario string, load bench.Options) arm {
+	// a closed loop, which shows the most that Postgres commits
+	load.Scenario, load.Load.Rate = scenarioOf(scenario), 0
+	return side{bed: b, urls: []string{b.lab.URL()}}.arm(name, load)
+}
+
+// commits is single-row commits.
+func (b *testbed) commits(load bench.Options) arm { return b.inPostgres(commit, "commit", load) }
+
+// notifications is notifications from one connection to another.
+func (b *testbed) notifications() arm {
+	return b.inPostgres(notices, "notice", b.options.load("notice", 1))
 }
 
 // scenarioOf is the scenario of a name, of any package. It panics without one.
@@ -117,6 +149,13 @@ const (
 	fewCallers  = 64
 )
 
+// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region
+// of a run called prefilled, and their leases last a day.
+const (
+	prefilled       = "grown"
+	prefilledRegion = "bench-" + prefilled + "-0"
+)
+
 // loadPrefilled is a load on the prefilled region.
 func (o Options) loadPrefilled(scenario string) bench.Options {
 	run := o.load(scenario, choose(o, fewCallers, 4))
@@ -137,39 +176,41 @@ func (o Options) loadUsual(scenario string, duration time.Duration) bench.Option
 	return run
 }
 
-// arm makes an arm of a load on one side.
-func (b *testbed) arm(name string, on side, run bench.Options) arm {
-	return arm{name: name, run: func(ctx context.Context) (bench.Result, error) { return b.generate(ctx, on, run) }}
+// callBeside makes calls beside the runs of an arm, one after the other, and again after an interval. How long they
+// took becomes values of the run, and "failed beside" is those that failed. ctx is the experiment's: the last calls may
+// end after the run.
+func (a arm) callBeside(ctx context.Context, interval time.Duration, names []string,
+	call func(ctx context.Context, name string) error) arm {
+	turn := func(ctx context.Context, c *bench.Caller) error {
+		start := time.Now()
+		for _, name := range names {
+			_ = c.Timed(name, func() error { return call(ctx, name) }) // counted
+		}
+		return bench.Pause(ctx, interval-time.Since(start))
+	}
+	var calls bench.Result
+	a.beside = func(context.Context) (err error) {
+		calls, err = bench.Run(ctx, bench.Options{
+			Scenario: bench.Scenario{Name: "beside", Begin: bench.Turns(turn)}, URLs: []string{"none"},
+			Load: bench.Load{Callers: 1}, Duration: a.load.Duration,
+		})
+		return err
+	}
+	a.after = func(_ context.Context, r *bench.Result) error {
+		r.Values["failed beside"] = 0
+		for _, s := range calls.Steps {
+			r.Values["failed beside"] += float64(s.Failed)
+			if s.Failed < s.Calls { // else there is no latency
+				r.Values[s.Step+" p50"], r.Values[s.Step+" p99"] = s.Latency.P50, s.Latency.P99
+			}
+		}
+		return nil
+	}
+	return a
 }
 
-// generate runs a load on one side. It sets the URLs, the tokens and the meter.
-func (b *testbed) generate(ctx context.Context, on side, run bench.Options) (bench.Result, error) {
-	run.URLs, run.Meter, run.AccessToken = on.urls, on.meter, b.mint
-	run.FleetToken, run.OpsToken = b.lab.FleetToken, b.lab.OpsToken
-	return bench.Run(ctx, run)
-}
-
-// The arms of Postgres itself, by their names in the report.
-const (
-	commit  = "single-row commit"
-	oneRow  = "commits of one row"
-	notices = "notification"
-)
-
-// inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
-func (b *testbed) inPostgres(name, scenario string, run bench.Options) arm {
-	// a closed loop, which shows the most that Postgres commits
-	run.Scenario, run.Load.Rate = scenarioOf(scenario), 0
-	return b.arm(name, side{urls: []string{b.lab.URL()}}, run)
-}
-
-// commits is single-row commits.
-func (b *testbed) commits(load bench.Options) arm { return b.inPostgres(commit, "commit", load) }
-
-// notifications is notifications from one connection to another.
-func (b *testbed) notifications() arm {
-	return b.inPostgres(notices, "notice", b.options.load("notice", 1))
-}
+// failedBeside is how many calls of callBeside failed.
+var failedBeside = valueOf("failed beside", inFull)
 
 //go:embed *.sql
 var statements embed.FS
@@ -194,47 +235,45 @@ func (b *testbed) script(file string, args ...any) step {
 	return func(ctx context.Context) error { return b.sql(ctx, file, args...) }
 }
 
-// settle is a step that vacuums the database, so that no arm pays for the rows of an earlier one.
+// settle is a step that vacuums the database.
 func (b *testbed) settle(ctx context.Context) error { return b.sql(ctx, "settle.sql") }
 
 // await is a step that waits until a query from a file has a row: a worker is then done with the rows of an earlier arm.
 func (b *testbed) await(limit time.Duration, file string) step {
 	return func(ctx context.Context) error {
-		_, err := awaitRow[struct{ IsDone bool }](ctx, b.pool, limit, file)
+		_, err := b.valuesOf(ctx, limit, file)
 		return err
 	}
 }
 
-// querier is a pool or a connection.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-func queryFile(ctx context.Context, on querier, file string, args ...any) (pgx.Rows, error) {
+// valuesOf repeats a query from a file until it has a row, and returns the values of a run in it: double precision,
+// under their names. NULL is a value that could not be measured. Errors: those of the query, the end of ctx, and a limit
+// that has passed.
+func (b *testbed) valuesOf(ctx context.Context, limit time.Duration, file string, args ...any) (map[string]float64,
+	error) {
 	query, err := statements.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return on.Query(ctx, string(query), args...)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s shows no end within %s", file, limit))
+	defer cancel()
+	for {
+		rows, _ := b.pool.Query(ctx, string(query), args...) // the rows have its error
+		found, err := pgx.CollectRows(rows, pgx.RowToMap)
+		if err != nil {
+			return nil, errors.Join(err, context.Cause(ctx)) // the end of ctx alone does not say which file was awaited
+		}
+		if len(found) > 0 {
+			return floatsOf(found[0]), nil
+		}
+		if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
-// rowsOf runs a query from a file.
-func rowsOf[T any](ctx context.Context, on querier, file string, args ...any) ([]T, error) {
-	rows, err := queryFile(ctx, on, file, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
-}
-
-// valuesOf runs a query from a file whose only row has the values of a run: double precision, under their names. NULL is
-// a value that could not be measured.
-func (b *testbed) valuesOf(ctx context.Context, file string, args ...any) (map[string]float64, error) {
-	rows, err := queryFile(ctx, b.pool, file, args...)
-	if err != nil {
-		return nil, err
-	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+// floatsOf converts a row.
+func floatsOf(row map[string]any) map[string]float64 {
 	values := map[string]float64{}
 	for name, value := range row {
 		values[name] = math.NaN()
@@ -242,24 +281,14 @@ func (b *testbed) valuesOf(ctx context.Context, file string, args ...any) (map[s
 			values[name] = v
 		}
 	}
-	return values, err
+	return values
 }
 
-// awaitRow repeats a query from a file until it has a row, and returns that row. Errors: those of the query, the end of
-// ctx, and a limit that has passed.
-func awaitRow[T any](ctx context.Context, on querier, limit time.Duration, file string, args ...any) (row T, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s shows no end within %s", file, limit))
-	defer cancel()
-	for {
-		rows, err := rowsOf[T](ctx, on, file, args...)
-		if err != nil {
-			return row, errors.Join(err, context.Cause(ctx)) // the end of ctx alone does not say which file was awaited
-		}
-		if len(rows) > 0 {
-			return rows[0], nil
-		}
-		if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {
-			return row, err
-		}
+// addValues is what completes a result by the values of a query from a file.
+func (b *testbed) addValues(file string, args ...any) func(context.Context, *bench.Result) error {
+	return func(ctx context.Context, r *bench.Result) error {
+		values, err := b.valuesOf(ctx, time.Minute, file, args...)
+		maps.Copy(r.Values, values)
+		return err
 	}
 }

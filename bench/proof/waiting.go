@@ -26,10 +26,10 @@ var waiting = Experiment{
 	Name: "waiting", Title: "Sockets that wait", Takes: "3 min",
 	About: "Whether guests of bevygap who wait for a server slow down placement, and what a waiting socket holds",
 	// all requests come from one address and wait for longer than a run
-	parts: inOneLab(lab.Options{Worker: true, Env: []string{
+	lab: lab.Options{Worker: true, Env: []string{
 		"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
-	}}, waitingArms),
-	claims: waitingClaims,
+	}},
+	arms: waitingArms, claims: waitingClaims,
 }
 
 // The arms, by their names in the report.
@@ -43,33 +43,24 @@ func (o Options) sockets() int { return choose(o, 5000, 8) }
 
 // waitingArms measure the replica without the worker, which has no sockets.
 func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
-	if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
-		return nil, err
-	}
-	options := b.options.loadPrefilled(matchmake)
-	options.Load.Rate, options.Load.Callers = 300, 256
+	load := b.options.loadPrefilled(matchmake)
+	load.Load.Rate, load.Load.Callers = 300, 256
 	// four times the interval of reports
-	options.WarmUp, options.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
+	load.WarmUp, load.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
 		choose(b.options, 20*time.Second, 200*time.Millisecond)
-	replica := side{b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
-	alone, beside := b.arm(placedAlone, replica, options), b.arm(placedBeside, replica, options)
-	beside.run = b.besideWaiting(beside.run)
-	return prepareEach([]arm{alone.finish(b.deleteRun), beside.finish(b.deleteRun)}, b.settle), nil
-}
-
-// besideWaiting wraps a run during which clients wait. Its value is how many of them had ended before the run had.
-func (b *testbed) besideWaiting(run runFunc) runFunc {
-	return func(ctx context.Context) (result bench.Result, err error) {
-		c := &socketCrowd{url: "ws" + strings.TrimPrefix(b.lab.Replicas[0].At(lab.Web), "http") + "/matchmaker/ws"}
-		err = c.gather(ctx, b.options.sockets())
-		if err == nil {
-			b.options.say("%d sockets wait", b.options.sockets())
-			result, err = run(ctx)
-		}
-		result.Values = map[string]float64{"ended": float64(c.ended.Load())}
-		c.leave() // after the count: leaving ends all of them
-		return result, errors.Join(err, b.await(30*time.Second, "waiting_demand.sql")(ctx))
+	replica := side{b, b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
+	alone, beside := replica.arm(placedAlone, load), replica.arm(placedBeside, load)
+	g := &guests{url: "ws" + strings.TrimPrefix(replica.urls[0], "http") + "/matchmaker/ws"}
+	beside.before = append(beside.before, func(ctx context.Context) error {
+		b.options.say("%d sockets are to wait", b.options.sockets())
+		return g.gather(ctx, b.options.sockets())
+	})
+	beside.after = func(ctx context.Context, r *bench.Result) error {
+		r.Values["ended"] = float64(g.ended.Load())
+		g.leave() // after the count: leaving ends all of them
+		return b.await(30*time.Second, "waiting_demand.sql")(ctx)
 	}
+	return []arm{alone, beside}, b.sql(ctx, "waiting_pool.sql", prefilledRegion)
 }
 
 func waitingClaims(o Options) []claim {
@@ -86,45 +77,48 @@ func waitingClaims(o Options) []claim {
 	}
 }
 
-// socketCrowd are clients of bevygap that wait.
-type socketCrowd struct {
-	url     string
-	sockets []*websocket.Conn
-	readers sync.WaitGroup
-	ended   atomic.Int64 // clients whose socket ended
+// guests are clients of bevygap that wait.
+type guests struct {
+	url    string
+	cancel context.CancelFunc // closes their sockets, without a handshake, which each of thousands would wait for
+	all    sync.WaitGroup
+	ended  atomic.Int64 // whose socket ended
 }
 
-// gather returns when the replica has stored the demand of n new clients.
-func (c *socketCrowd) gather(ctx context.Context, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	c.sockets = make([]*websocket.Conn, n)
+// gather returns when the replica has stored the demand of n new guests.
+func (g *guests) gather(ctx context.Context, n int) error {
+	ctx, g.cancel = context.WithCancel(ctx)
+	g.ended.Store(0)
+	sockets := make([]*websocket.Conn, n)
 	err := bench.Concurrently(ctx, n, 64, func(ctx context.Context, i int) (err error) {
-		c.sockets[i], err = askForServer(ctx, c.url)
+		sockets[i], err = askForServer(ctx, g.url)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	// without a limit: a replica accepts those who wait when it next writes their demand
-	err = bench.Concurrently(ctx, n, 0, func(ctx context.Context, i int) error { return awaitAccepted(ctx, c.sockets[i]) })
-	if err != nil {
-		return err
+	accepted := make(chan error, n)
+	for _, ws := range sockets {
+		g.all.Go(func() {
+			// all at once: a replica accepts those who wait when it next writes their demand
+			err := awaitAccepted(ctx, ws)
+			accepted <- err
+			for err == nil { // reports, until the socket ends
+				_, _, err = ws.Read(ctx)
+			}
+			g.ended.Add(1)
+		})
 	}
-	for _, ws := range c.sockets {
-		c.readers.Go(func() { c.readAll(ws) })
+	for range n {
+		err = errors.Join(err, <-accepted)
 	}
-	return nil
+	return err
 }
 
-// leave closes all sockets.
-func (c *socketCrowd) leave() {
-	for _, ws := range c.sockets {
-		if ws != nil {
-			_ = ws.CloseNow() // without a handshake, which each of thousands would wait for
-		}
-	}
-	c.readers.Wait()
+// leave ends all of them.
+func (g *guests) leave() {
+	g.cancel()
+	g.all.Wait()
 }
 
 // askForServer connects and sends what bevygap's client sends.
@@ -148,16 +142,6 @@ func awaitAccepted(ctx context.Context, ws *websocket.Conn) error {
 			return nil
 		case strings.HasPrefix(words, `{"Error":`), strings.HasPrefix(words, `{"SessionReady":`):
 			return fmt.Errorf("a client that should wait got %.100q", words)
-		}
-	}
-}
-
-// readAll reads reports until the socket ends.
-func (c *socketCrowd) readAll(ws *websocket.Conn) {
-	for {
-		if _, _, err := ws.Read(context.Background()); err != nil {
-			c.ended.Add(1)
-			return
 		}
 	}
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -16,70 +13,51 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// writePlots draws the runs of each experiment into DIR/EXPERIMENT-latency.svg and, where the load of its runs differs,
-// DIR/EXPERIMENT-throughput.svg. It makes the directory. Errors: those of the files, with their names.
+// writePlots draws the latencies of each experiment into DIR/EXPERIMENT-latency.svg. It makes the directory. Errors:
+// those of the files, with their names.
 func (f findings) writePlots(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	for _, e := range f.Experiments {
-		for name, c := range map[string]chart{"latency": drawLatencies(e.Runs), "throughput": drawThroughput(e.Runs)} {
-			if c.lines == 0 {
-				continue
-			}
-			c.plot.Title.Text = e.Title
-			if err := c.plot.Save(24*vg.Centimeter, 12*vg.Centimeter,
-				filepath.Join(dir, e.Name+"-"+name+".svg")); err != nil {
-				return err
-			}
+		p := drawLatencies(e.Runs)
+		if p == nil {
+			continue
+		}
+		p.Title.Text = e.Title
+		if err := p.Save(24*vg.Centimeter, 12*vg.Centimeter, filepath.Join(dir, e.Name+"-latency.svg")); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// chart is a plot with a number of lines, each in a colour of its own.
-type chart struct {
-	plot  *plot.Plot
-	lines int
-}
-
-// newChart makes a chart without lines.
-func newChart(x, y string) chart {
-	c := chart{plot: plot.New()}
-	c.plot.X.Label.Text, c.plot.Y.Label.Text = x, y
-	c.plot.Legend.YOffs = vg.Centimeter / 2 // at the bottom on the right, where lines that rise leave room
-	c.plot.Add(plotter.NewGrid())
-	return c
-}
-
-// addLine adds a line with its points, and its name. One of fewer than two points shows nothing, and is left out.
-func (c *chart) addLine(name string, points plotter.XYs) {
-	if len(points) < 2 {
-		return
-	}
-	line, dots, err := plotter.NewLinePoints(points)
-	if err != nil { // a value that is no number
-		return
-	}
-	line.Color, dots.Color, dots.Shape = plotutil.Color(c.lines), plotutil.Color(c.lines), plotutil.Shape(c.lines)
-	c.plot.Add(line, dots)
-	c.plot.Legend.Add(name, line, dots)
-	c.lines++
-}
-
 // drawLatencies draws the latency by percentile, a line for each run. Each further nine of the percentile has the same
-// width.
-func drawLatencies(runs []bench.Result) chart {
-	c := newChart("% of the calls took at most", "ms")
+// width. Without a line it returns nil.
+func drawLatencies(runs []bench.Result) *plot.Plot {
+	p, lines := plot.New(), 0
+	p.Legend.YOffs = vg.Centimeter / 2 // at the bottom on the right, where lines that rise leave room
+	p.Add(plotter.NewGrid())
 	for _, r := range runs {
-		c.addLine(r.Name, latencyPoints(r.Latency.Curve))
+		line, dots, err := plotter.NewLinePoints(latencyPoints(r.Latency.Curve))
+		if err != nil || len(line.XYs) < 2 { // a value that is no number, or nothing to see
+			continue
+		}
+		line.Color, dots.Color, dots.Shape = plotutil.Color(lines), plotutil.Color(lines), plotutil.Shape(lines)
+		p.Add(line, dots)
+		p.Legend.Add(r.Name, line, dots)
+		lines++
 	}
-	for _, axis := range []*plot.Axis{&c.plot.X, &c.plot.Y} {
+	if lines == 0 {
+		return nil
+	}
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Scale = plot.LogScale{}
 		axis.Max = max(axis.Max, 2*axis.Min) // a logarithmic axis needs a length
 	}
-	c.plot.X.Tick.Marker, c.plot.Y.Tick.Marker = plot.TickerFunc(percentTicks), plot.LogTicks{Prec: -1}
-	return c
+	p.X.Label.Text, p.Y.Label.Text = "% of the calls took at most", "ms"
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(percentTicks), plot.LogTicks{Prec: -1}
+	return p
 }
 
 // percentTicks marks an axis of one in how many calls is slower.
@@ -100,25 +78,4 @@ func latencyPoints(curve []bench.Point) (points plotter.XYs) {
 		}
 	}
 	return points
-}
-
-// drawThroughput draws the successful calls a second against the load, a line for each name of runs: against the asked
-// rate where all runs are open loops, else against the callers.
-func drawThroughput(runs []bench.Result) chart {
-	c := newChart("callers", "calls a second")
-	load := func(r bench.Result) float64 { return float64(r.Callers) }
-	if !slices.ContainsFunc(runs, func(r bench.Result) bool { return r.Open == nil }) {
-		c = newChart("asked calls a second", "calls a second")
-		load = func(r bench.Result) float64 { return r.Open.Rate }
-	}
-	points := map[string]plotter.XYs{}
-	for _, r := range runs {
-		points[r.Name] = append(points[r.Name], plotter.XY{X: load(r), Y: r.PerSecond})
-	}
-	for _, name := range slices.Sorted(maps.Keys(points)) {
-		// the numbers of callers may have been given in any order
-		slices.SortFunc(points[name], func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		c.addLine(name, points[name])
-	}
-	return c
 }

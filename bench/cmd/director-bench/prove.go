@@ -28,7 +28,7 @@ func (p *program) prove() *cobra.Command {
 			"target fails the command only with --strict.",
 		Example: "  director-bench prove --awake\n" +
 			"  director-bench prove reach packing --rounds 5\n" +
-			"  director-bench prove reach callers --plots .   # and pictures: reach-latency.svg, callers-throughput.svg\n" +
+			"  director-bench prove reach --plots .         # and a picture: reach-latency.svg\n" +
 			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
 			"  director-bench prove --quick                 # tests that everything works; its figures mean nothing",
 		Args:              cobra.ArbitraryArgs,
@@ -81,7 +81,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 		"Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.BoolVar(&j.isStrict, "strict", false, "Fail when a target is missed")
 	flags.StringVar(&j.plots, "plots", "",
-		"Draw latencies and throughput of each experiment as SVG into this directory")
+		"Draw the latencies of each experiment as SVG into this directory")
 }
 
 // check selects the experiments, in their usual order.

@@ -47,14 +47,14 @@ func TestFindingsPrinted(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	plots := filepath.Join(t.TempDir(), "plots")
-	r := directorBench.Run(t, environ, "", "prove", "capacity", "--quick", "--rounds", "1", "--plots", plots)
+	r := directorBench.Run(t, environ, "", "prove", "packing", "--quick", "--rounds", "1", "--plots", plots)
 	require.NoError(t, r.Err, r.Stderr)
-	require.FileExists(t, filepath.Join(plots, "capacity-latency.svg"))
+	require.FileExists(t, filepath.Join(plots, "packing-latency.svg"))
 	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %",
 		"A CALL COSTS", "naive matchmake", "mean nothing", "Postgres"} {
 		require.Contains(t, r.Stdout, word)
 	}
-	require.Contains(t, r.Stderr, "capacity")
+	require.Contains(t, r.Stderr, "packing")
 	require.Contains(t, r.Stderr, "round 1 of 1: naive matchmake")
 
 	var told strings.Builder

@@ -1,1 +1,0 @@
-SELECT ops.evacuate('lost', requeue => true, dead => true)::text AS id;
