@@ -3,8 +3,97 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 )
+
+// Meter measures the resources that a director has used so far. Package bench/lab has one for a director that it
+// starts.
+type Meter interface {
+	// Read is called at the end of the warm-up and after the last answer. An error ends the run.
+	Read(ctx context.Context) (Reading, error)
+}
+
+// Reading is a set of counters. Counters that a meter cannot measure are always 0.
+type Reading struct {
+	ServerCPU    time.Duration // of all replicas together, user and system
+	PostgresCPU  time.Duration // of all processes of Postgres, including ended ones
+	GeneratorCPU time.Duration // of this process
+	WALBytes     float64
+	Transactions float64 // committed or rolled back
+	// by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
+	Batches   map[string]Batches
+	ServerRSS int64 // bytes of memory of the largest replica now; not a counter
+}
+
+// Batches of a group of calls. A director decides calls that arrive together in one batch.
+type Batches struct {
+	Count float64 // of batches
+	Calls float64 // in all batches
+}
+
+// Plus adds a multiple of another reading, except for its memory.
+func (r Reading) Plus(other Reading, factor float64) Reading {
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
+	r.ServerCPU += scaled(other.ServerCPU)
+	r.PostgresCPU += scaled(other.PostgresCPU)
+	r.GeneratorCPU += scaled(other.GeneratorCPU)
+	r.WALBytes += factor * other.WALBytes
+	r.Transactions += factor * other.Transactions
+	// r is a copy, and its map is not
+	sum := map[string]Batches{}
+	maps.Copy(sum, r.Batches)
+	for group, b := range other.Batches {
+		sum[group] = Batches{sum[group].Count + factor*b.Count, sum[group].Calls + factor*b.Calls}
+	}
+	r.Batches = sum
+	return r
+}
+
+// Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include
+// those that failed.
+type Costs struct {
+	ServerMicros    float64          `json:"server_micros"`    // µs of CPU a call
+	PostgresMicros  float64          `json:"postgres_micros"`  // µs of CPU a call
+	GeneratorMicros float64          `json:"generator_micros"` // µs of CPU a call
+	WALBytes        float64          `json:"wal_bytes"`        // a call
+	Transactions    float64          `json:"transactions"`     // a call
+	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that made a batch
+	ServerRSS       int64            `json:"server_rss"`       // bytes at the end, of the largest replica
+
+	Background *Background `json:"background,omitempty"` // which the costs do not contain; nil when it was not measured
+}
+
+// Background is the CPU that is used without any calls, in CPUs: 1 is a whole one.
+type Background struct {
+	Seconds      float64 `json:"seconds"` // of the measurement
+	ServerCPUs   float64 `json:"server_cpus"`
+	PostgresCPUs float64 `json:"postgres_cpus"`
+}
+
+// Group is how many calls were grouped into batches.
+type Group struct {
+	Batches   int64   `json:"batches"`
+	MeanCalls float64 `json:"mean_calls"` // per batch
+}
+
+// costs divides the reading by the number of calls.
+func (r Reading) costs(calls int64) *Costs {
+	n := float64(max(calls, 1)) // without any answer the costs are those of the whole run
+	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
+	c := &Costs{
+		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU),
+		GeneratorMicros: micros(r.GeneratorCPU),
+		WALBytes:        r.WALBytes / n, Transactions: r.Transactions / n, Groups: map[string]Group{},
+		ServerRSS: r.ServerRSS,
+	}
+	for name, b := range r.Batches {
+		if b.Count > 0 {
+			c.Groups[name] = Group{int64(b.Count), b.Calls / b.Count}
+		}
+	}
+	return c
+}
 
 // usage is what was used until a moment of a run, or between two.
 type usage struct {

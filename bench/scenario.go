@@ -63,14 +63,14 @@ type Job struct {
 	ID     string             // part of the names of what it makes: Options.Run, or random
 	Values map[string]float64 // of the result. Set by what OnEnd calls
 
-	others errgroup.Group
-	ends   []func(ctx context.Context) error // in the order of their beginning
+	besideLoad errgroup.Group
+	ends       []func(ctx context.Context) error // in the order of their beginning
 }
 
 // Beside lets something go on beside the load, with the ctx of Begin, which ends with the load. Only an error before is
 // one of the run.
 func (j *Job) Beside(ctx context.Context, run func(ctx context.Context) error) {
-	j.others.Go(func() error {
+	j.besideLoad.Go(func() error {
 		if err := run(ctx); ctx.Err() == nil {
 			return err
 		}
@@ -94,7 +94,7 @@ const endTimeout = 30 * time.Second
 
 // end ends what was begun, all of it also when something fails to end.
 func (j *Job) end(ctx context.Context) error {
-	err := j.others.Wait()
+	err := j.besideLoad.Wait()
 	for _, end := range slices.Backward(j.ends) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		err = errors.Join(err, end(ctx))

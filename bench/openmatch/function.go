@@ -16,7 +16,7 @@ import (
 type function struct {
 	pb.UnimplementedMatchFunctionServer
 
-	conn *connection
+	conn *grpc.ClientConn
 }
 
 // serveFunction serves the match function on this machine until the load has ended.
@@ -42,7 +42,7 @@ func (l *load) serveFunction(ctx context.Context) error {
 // Run implements openmatch.MatchFunction.
 func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
 	profile := req.GetProfile()
-	waiting, err := f.conn.waitingTickets(stream.Context(), profile.GetPools()[0])
+	waiting, err := waitingTickets(stream.Context(), f.conn, profile.GetPools()[0])
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 type load struct {
 	job    *bench.Job
 	tag    string // of all its tickets but those of a turn of fetch
-	conns  []*connection
+	conns  []*grpc.ClientConn
 	config *pb.FunctionConfig // address of its match function
 }
 
@@ -26,18 +26,10 @@ const (
 	maxConcurrent = 256
 )
 
-// connection is a connection to a replica, which several callers share.
-type connection struct {
-	grpc     *grpc.ClientConn
-	frontend pb.FrontendServiceClient
-	backend  pb.BackendServiceClient
-	query    pb.QueryServiceClient
-}
-
 // connectAll makes as many connections as the load has, spread over the replicas.
-func (l *load) connectAll() (conns []*connection, err error) {
+func (l *load) connectAll() (conns []*grpc.ClientConn, err error) {
 	urls := l.job.Options.URLs
-	conns = make([]*connection, l.job.Options.Load.Connections)
+	conns = make([]*grpc.ClientConn, l.job.Options.Load.Connections)
 	for n := range conns {
 		if conns[n], err = l.connect(urls[n%len(urls)]); err != nil {
 			return nil, err
@@ -47,7 +39,7 @@ func (l *load) connectAll() (conns []*connection, err error) {
 }
 
 // connect makes a connection that lasts until the end of the run.
-func (l *load) connect(addr string) (*connection, error) {
+func (l *load) connect(addr string) (*grpc.ClientConn, error) {
 	// grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)}
@@ -59,12 +51,16 @@ func (l *load) connect(addr string) (*connection, error) {
 		return nil, fmt.Errorf("%s is no address to connect to: %w", addr, err)
 	}
 	l.job.OnEnd(func(context.Context) error { return conn.Close() })
-	return &connection{conn, pb.NewFrontendServiceClient(conn), pb.NewBackendServiceClient(conn),
-		pb.NewQueryServiceClient(conn)}, nil
+	return conn, nil
 }
 
-// connectionOf returns a caller's connection.
-func (l *load) connectionOf(caller int) *connection { return l.conns[caller%len(l.conns)] }
+// connectionOf returns a caller's connection, which several callers share.
+func (l *load) connectionOf(caller int) *grpc.ClientConn { return l.conns[caller%len(l.conns)] }
+
+// frontendOf returns what creates and watches a caller's tickets.
+func (l *load) frontendOf(caller int) pb.FrontendServiceClient {
+	return pb.NewFrontendServiceClient(l.connectionOf(caller))
+}
 
 // bearer sends the token with each call.
 type bearer string

@@ -33,7 +33,7 @@ func poolOf(tag string) *pb.Pool {
 func (l *load) queue(ctx context.Context, n int, tag string) ([]string, error) {
 	ids := make([]string, n)
 	err := bench.Concurrently(ctx, n, maxConcurrent, func(ctx context.Context, i int) error {
-		created, err := l.connectionOf(i).frontend.CreateTicket(ctx, l.newTicket(tag))
+		created, err := l.frontendOf(i).CreateTicket(ctx, l.newTicket(tag))
 		ids[i] = created.GetId()
 		return err
 	})
@@ -49,18 +49,18 @@ func (l *load) deleteTickets(ctx context.Context) error {
 	if l.job.Options.KeepsQueue {
 		return nil
 	}
-	left, _ := l.conns[0].waitingTickets(ctx, &pb.Pool{
+	left, _ := waitingTickets(ctx, l.conns[0], &pb.Pool{
 		StringEqualsFilters: []*pb.StringEqualsFilter{{StringArg: "mode", Value: l.tag}}})
 	_ = bench.Concurrently(ctx, len(left), maxConcurrent, func(ctx context.Context, i int) error {
-		_, _ = l.connectionOf(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: left[i].GetId()})
+		_, _ = l.frontendOf(i).DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: left[i].GetId()})
 		return nil
 	})
 	return nil
 }
 
 // waitingTickets reads all pages of a pool.
-func (c *connection) waitingTickets(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
-	stream, err := c.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
+func waitingTickets(ctx context.Context, conn *grpc.ClientConn, pool *pb.Pool) (all []*pb.Ticket, err error) {
+	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (c *connection) waitingTickets(ctx context.Context, pool *pb.Pool) (all []*
 
 // countTickets is the number of waitingTickets. It takes the pages for empty messages, whose unknown fields are the tickets:
 // decoding them is the caller's work, and would be measured as the director's.
-func (c *connection) countTickets(ctx context.Context, pool *pb.Pool) (total int, err error) {
-	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
+func countTickets(ctx context.Context, conn *grpc.ClientConn, pool *pb.Pool) (total int, err error) {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
 		pb.QueryService_QueryTickets_FullMethodName)
 	if err == nil {
 		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -33,7 +34,7 @@ func (l *load) create(ctx context.Context, c *bench.Caller) error {
 func (l *load) queuePlayer(ctx context.Context, c *bench.Caller) (id string, err error) {
 	player := l.newTicket(l.tag) // before the call: random numbers are not the director's work
 	err = c.Timed("create", func() error {
-		created, err := l.connectionOf(c.Number).frontend.CreateTicket(ctx, player)
+		created, err := l.frontendOf(c.Number).CreateTicket(ctx, player)
 		id = created.GetId()
 		return err
 	})
@@ -49,7 +50,7 @@ func (l *load) queueForQuery(ctx context.Context) error {
 // queryAll queries all waiting tickets, and counts them.
 func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("query", func() error {
-		n, err := l.connectionOf(c.Number).countTickets(ctx, poolOf(l.tag))
+		n, err := countTickets(ctx, l.connectionOf(c.Number), poolOf(l.tag))
 		if err == nil && n != l.job.Options.Load.Tickets {
 			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Options.Load.Tickets)
 		}
@@ -85,14 +86,14 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 // assigner assigns matches while others still arrive.
 type assigner struct {
 	ctx      context.Context // of its calls
-	conn     *connection
+	backend  pb.BackendServiceClient
 	calls    errgroup.Group // one that fails does not end the others
 	assigned atomic.Int64   // tickets
 }
 
 // newAssigner makes an assigner whose calls end with ctx.
-func newAssigner(ctx context.Context, conn *connection) *assigner {
-	a := &assigner{ctx: ctx, conn: conn}
+func newAssigner(ctx context.Context, conn *grpc.ClientConn) *assigner {
+	a := &assigner{ctx: ctx, backend: pb.NewBackendServiceClient(conn)}
 	a.calls.SetLimit(maxAssigns)
 	return a
 }
@@ -100,7 +101,7 @@ func newAssigner(ctx context.Context, conn *connection) *assigner {
 // fetch begins to assign the matches of a cycle, in groups of maxGroups. It returns when the last has arrived.
 func (a *assigner) fetch(config *pb.FunctionConfig, tag string) error {
 	profile := &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag)}}
-	stream, err := a.conn.backend.FetchMatches(a.ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
+	stream, err := a.backend.FetchMatches(a.ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func groupOf(m *pb.Match) *pb.AssignmentGroup {
 
 // assign assigns groups with one call. A ticket that is gone is a failure: nobody else deletes tickets of the run.
 func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
-	answer, err := a.conn.backend.AssignTickets(a.ctx, &pb.AssignTicketsRequest{Assignments: groups})
+	answer, err := a.backend.AssignTickets(a.ctx, &pb.AssignTicketsRequest{Assignments: groups})
 	if err != nil {
 		return err
 	}
@@ -172,14 +173,14 @@ func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
 	if err != nil {
 		return err
 	}
-	return c.Timed("and assigned", func() error { return awaitAssignment(ctx, l.connectionOf(c.Number), id) })
+	return c.Timed("and assigned", func() error { return awaitAssignment(ctx, l.frontendOf(c.Number), id) })
 }
 
 // awaitAssignment waits for the first assignment of a ticket.
-func awaitAssignment(ctx context.Context, conn *connection, id string) error {
+func awaitAssignment(ctx context.Context, frontend pb.FrontendServiceClient, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
 	defer cancel()
-	stream, err := conn.frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+	stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 	if err == nil {
 		_, err = stream.Recv()
 	}
@@ -202,7 +203,7 @@ func (l *load) watchIdly(ctx context.Context) error {
 	var listening sync.WaitGroup
 	l.job.OnEnd(func(ctx context.Context) error {
 		context.AfterFunc(ctx, stop)
-		_, err := conns[0].backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
+		_, err := pb.NewBackendServiceClient(conns[0]).AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
 			{TicketIds: ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},
 		}})
 		if err != nil {
@@ -215,8 +216,8 @@ func (l *load) watchIdly(ctx context.Context) error {
 		return nil
 	})
 	return bench.Concurrently(ctx, len(ids), maxConcurrent, func(_ context.Context, i int) error {
-		stream, err := conns[i%len(conns)].frontend.WatchAssignments(watching,
-			&pb.WatchAssignmentsRequest{TicketId: ids[i]})
+		frontend := pb.NewFrontendServiceClient(conns[i%len(conns)])
+		stream, err := frontend.WatchAssignments(watching, &pb.WatchAssignmentsRequest{TicketId: ids[i]})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -25,10 +26,10 @@ const (
 type Crowd struct {
 	name     string // part of the names of its rooms
 	token    string
-	clients  []*lobby.Client // nil: never connected
-	perOwner int             // clients of each caller, which are on different replicas
-	roomSize int             // members of each of its rooms; 0: it has none
-	matches  []lastMatch     // of the clients; nil: their events are not decoded
+	clients  []*lobby.Client          // nil: never connected
+	perOwner int                      // clients of each caller, which are on different replicas
+	roomSize int                      // members of each of its rooms; 0: it has none
+	matches  []atomic.Pointer[string] // rooms of the clients' last matches; nil: their events are not decoded
 }
 
 // NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
@@ -42,8 +43,11 @@ func (c *Crowd) Join(ctx context.Context, urls []string) error {
 	err := bench.Concurrently(ctx, len(c.clients), dialers, func(ctx context.Context, i int) (err error) {
 		var o lobby.Options
 		if c.matches != nil {
-			c.matches[i] = make(lastMatch, 1)
-			o.OnEvent = c.matches[i].keep
+			o.OnEvent = func(event lobby.Event) {
+				if match, isMatch := event.(lobby.MatchFound); isMatch {
+					c.matches[i].Store(&match.Room)
+				}
+			}
 		}
 		c.clients[i], err = c.dial(ctx, urls[(i/c.perOwner+i%c.perOwner)%len(urls)], o)
 		return err
@@ -142,28 +146,14 @@ func (c *Crowd) frames() (total int64) {
 	return total
 }
 
-// lastMatch has the room of the last match that a client was told of, and not asked for yet.
-type lastMatch chan string
-
-// keep is an OnEvent. It never blocks, which would stop the client.
-func (m lastMatch) keep(event lobby.Event) {
-	match, isMatch := event.(lobby.MatchFound)
-	if !isMatch {
-		return
-	}
-	select { // a client that was matched again has no use for the match before
-	case <-m:
-	default:
-	}
-	m <- match.Room
-}
-
-// await waits until the client knows its match, and returns the room.
-func (m lastMatch) await(ctx context.Context) (string, error) {
-	select {
-	case room := <-m:
-		return room, nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+// awaitMatch waits until a client knows its next match, and returns the room.
+func (c *Crowd) awaitMatch(ctx context.Context, i int) (room string, err error) {
+	err = c.clients[i].Await(ctx, func() bool {
+		found := c.matches[i].Swap(nil)
+		if found != nil {
+			room = *found
+		}
+		return found != nil
+	})
+	return room, err
 }

@@ -6,6 +6,7 @@ package realtime
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -44,7 +45,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 		l.callers.perOwner = clients
 		l.callers.roomSize = map[string]int{"rooms-patch": clients, "rooms-hot": callers}[name]
 		if name == "rooms-match" {
-			l.callers.matches = make([]lastMatch, callers*clients)
+			l.callers.matches = make([]atomic.Pointer[string], callers*clients)
 		}
 		if name != "rooms-storm" {
 			l.sessions.roomSize = 0
@@ -132,7 +133,7 @@ func (l *load) change(ctx context.Context, c *bench.Caller) error {
 // match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is
 // measured. Then both take back their invitations, so that runs do not collect them.
 func (l *load) match(ctx context.Context, c *bench.Caller) error {
-	first, second, matches := l.client(c, 0), l.client(c, 1), l.callers.matches[2*c.Number:]
+	first, second, n := l.client(c, 0), l.client(c, 1), c.Number*l.callers.perOwner
 	queue := map[string]any{"roomType": fmt.Sprintf("bench-%s-%d", l.job.ID, c.Number), "size": 2}
 	enqueue := func(one *lobby.Client) error { return one.Call(ctx, "matchmaking.enqueue", "", queue, nil) }
 	if err := c.Unmeasured(func() error { return enqueue(first) }); err != nil {
@@ -141,10 +142,10 @@ func (l *load) match(ctx context.Context, c *bench.Caller) error {
 	var room, other string
 	if err := c.Timed("match", func() (err error) {
 		if err = enqueue(second); err == nil {
-			room, err = matches[0].await(ctx)
+			room, err = l.callers.awaitMatch(ctx, n)
 		}
 		if err == nil {
-			other, err = matches[1].await(ctx)
+			other, err = l.callers.awaitMatch(ctx, n+1)
 		}
 		if err == nil && room != other {
 			err = fmt.Errorf("one client was matched into room %s, another one into %s", room, other)
