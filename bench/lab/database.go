@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	_ "embed"
+	"os"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -58,10 +59,11 @@ func (d *Database) Version() string { return d.version }
 
 // Read implements [bench.Meter].
 func (d *Database) Read(ctx context.Context) (bench.Reading, error) {
-	rows, err := d.pool.Query(ctx, counters)
+	own, _, err := usage(os.Getpid())
 	if err != nil {
 		return bench.Reading{}, err
 	}
+	rows, _ := d.pool.Query(ctx, counters) // the rows have its error
 	count, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct{ WALBytes, Transactions float64 }])
-	return bench.Reading{GeneratorCPU: OwnCPU(), WALBytes: count.WALBytes, Transactions: count.Transactions}, err
+	return bench.Reading{GeneratorCPU: own, WALBytes: count.WALBytes, Transactions: count.Transactions}, err
 }

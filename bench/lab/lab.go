@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -38,27 +37,24 @@ type Options struct {
 	Env []string
 }
 
-// Lab is a running laboratory. Its methods are safe for concurrent use; its fields are read-only.
+// Lab is a running laboratory. Meters and Living are safe for concurrent use, what starts and ends processes is not; its
+// fields are read-only.
 type Lab struct {
-	database *Database // nil before it has started
-
 	FleetToken string           // of its processes
 	OpsToken   string           // of operators
 	Replicas   []*Process       // that Start started
 	Worker     *Process         // may be the first replica
 	Postgres   *pglocal.Cluster // nil before it has started
 
-	options Options
-	dir     string
-	env     []string
-
+	options   Options
+	dir       string
+	env       []string
+	database  *Database  // nil before it has started
 	baselines []*Process // nil before the first call of Baselines
+	processes []*Process // all
 
 	living context.Context // ends when a process of the lab ends by itself
 	fail   context.CancelCauseFunc
-
-	mu        sync.Mutex
-	processes []*Process
 }
 
 var _ bench.Meter = (*Lab)(nil)
@@ -143,22 +139,6 @@ func (l *Lab) defaults() []string {
 	}
 }
 
-// KillWorker kills the worker, which has a process of its own, calls meanwhile, and starts another.
-func (l *Lab) KillWorker(ctx context.Context, meanwhile func() error) error {
-	l.Worker.Handle.Kill()
-	if err := meanwhile(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	name := fmt.Sprintf("worker-%d", len(l.processes))
-	l.mu.Unlock()
-	next, err := l.Start(ctx, Command{Name: name, Args: []string{"work"}, Mute: true})
-	if err == nil {
-		l.Worker = next
-	}
-	return err
-}
-
 // KeepTickets is a setting with which tickets stay though nobody waits for them, as in loads that queue many.
 const KeepTickets = "DIRECTOR_TICKET_LEASE=0s"
 
@@ -197,12 +177,9 @@ const closeTimeout = 20 * time.Second
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	l.mu.Lock()
-	processes := l.processes
-	l.mu.Unlock()
 	var errs []error
 	// before Postgres, so that their last statements do not fail
-	for _, p := range processes {
+	for _, p := range l.processes {
 		if !p.Handle.Killed() { // a load may have killed it
 			errs = append(errs, p.Handle.Stop(ctx))
 		}

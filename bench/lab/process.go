@@ -3,6 +3,8 @@ package lab
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -82,9 +84,7 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
 	l.processes = append(l.processes, p)
-	l.mu.Unlock()
 	go l.watch(p.Handle.Done(), p.Handle.Err)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -97,3 +97,24 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 
 // metricsURL is where a process serves its metrics, without authentication.
 func (p *Process) metricsURL() string { return p.At(metrics) + "/metrics" }
+
+// BaselineCommand is the argument with which the program that uses the lab serves the baselines.
+const BaselineCommand = "baseline"
+
+// Baselines returns the processes of the baselines, as many as there are replicas: this program, run with
+// [BaselineCommand]. The first call starts them. Not safe for concurrent use.
+func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
+	self, err := os.Executable() // the director has no baselines
+	if err != nil {
+		return nil, err
+	}
+	for n := len(l.baselines); n < len(l.Replicas); n++ {
+		p, err := l.Start(ctx, Command{Name: fmt.Sprintf("baseline-%d", n), Program: self,
+			Args: []string{BaselineCommand}})
+		if err != nil {
+			return nil, err
+		}
+		l.baselines = append(l.baselines, p)
+	}
+	return l.baselines, nil
+}

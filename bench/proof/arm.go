@@ -22,8 +22,9 @@ type arm struct {
 	before []step // before each run, and before the database settles
 	// goes on during each run, from the end of its warm-up on. Its ctx ends with the run, which is no error. nil: nothing
 	beside step
-	after  func(ctx context.Context, r *bench.Result) error // completes each result, which has a map of values; nil: nothing
-	isLast bool                                             // it is measured in the last round only
+	// completes each result, which has a map of values; nil: nothing
+	after  func(ctx context.Context, r *bench.Result) error
+	isLast bool // it is measured in the last round only
 }
 
 // step is a piece of work around an arm's run.
@@ -63,14 +64,7 @@ func (a arm) runBeside(ctx context.Context) (r bench.Result, err error) {
 	begin := sync.OnceFunc(func() { close(isMeasuring) })
 	var other errgroup.Group
 	if a.beside != nil {
-		other.Go(func() error {
-			select {
-			case <-isMeasuring:
-				return a.beside(during)
-			case <-during.Done(): // the run failed before
-				return nil
-			}
-		})
+		other.Go(func() error { <-isMeasuring; return a.beside(during) })
 	}
 	if a.load != nil {
 		load := *a.load
@@ -80,7 +74,8 @@ func (a arm) runBeside(ctx context.Context) (r bench.Result, err error) {
 		begin()
 		r, err = a.run(ctx)
 	}
-	stop() // before the wait: the other goes on until then
+	stop()  // before the wait: the other goes on until then
+	begin() // the run may have failed before
 	return r, errors.Join(err, other.Wait())
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -81,12 +80,9 @@ func (p *program) serveBaselines(ctx context.Context) error {
 
 // baselineOptions are those of a replica in a laboratory, on any free port.
 func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Registry) (o server.Options, err error) {
-	kek, err := base64.StdEncoding.DecodeString(p.variable("DIRECTOR_KEY_ENCRYPTION_KEY"))
-	if err != nil {
-		return o, fmt.Errorf("DIRECTOR_KEY_ENCRYPTION_KEY: %w", err)
-	}
+	kek, failed := base64.StdEncoding.DecodeString(p.variable("DIRECTOR_KEY_ENCRYPTION_KEY"))
 	sealer, err := token.NewSealer(kek)
-	if err != nil {
+	if err := errors.Join(failed, err); err != nil {
 		return o, fmt.Errorf("DIRECTOR_KEY_ENCRYPTION_KEY: %w", err)
 	}
 	inFlight, err := strconv.Atoi(p.variable("DIRECTOR_MAX_IN_FLIGHT"))
@@ -118,21 +114,14 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}, nil
 }
 
-// serveUntil serves with the limits of server.Server until ctx ends: then the laboratory has its answers.
+// serveUntil serves as a replica does until ctx ends: then the laboratory has its answers.
 func serveUntil(ctx context.Context, addr string, handler http.Handler) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
+	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Addr: addr, WriteTimeout: 30 * time.Second})
+	if err := s.Listen(ctx); err != nil {
 		return err
-	}
-	s := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 32 << 10,
 	}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
-	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return s.Serve()
 }
 
 // baselines returns the handler of the calls that a replica has, and of the two calls without a database.

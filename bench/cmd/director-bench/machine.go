@@ -24,13 +24,10 @@ type machine struct {
 	began procfs.CPUStat
 }
 
-// machineHere describes this machine, and begins to count stolen CPU. Versions are "" where they are not known.
-func machineHere(director, postgres string, awake bool) machine {
-	return machine{
-		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Go:       runtime.Version(),
-		Director: director, Postgres: postgres, Awake: awake, began: cpuSoFar(),
-	}
+// machineHere describes this machine, and begins to count stolen CPU.
+func machineHere(awake bool) machine {
+	return machine{CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), Awake: awake, began: cpuSoFar()}
 }
 
 // measured adds the CPU time stolen since machineHere.

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/lattice-director/director/internal/cli"
 )
+
+// version is set by the linker: -ldflags "-X main.version=v1.2.3".
+var version string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -63,20 +67,15 @@ func (p *program) root() *cobra.Command {
 			"  director-bench rooms-patch --replicas 2 --rate 500\n" +
 			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
 		Args:          cli.Exactly(1),
+		ValidArgs:     scenarioNames(),
+		Version:       cmp.Or(version, "dev"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
 	p.addMeasurement(cmd, func(args []string) error { return b.check(args[0], cmd.Flags()) }, b.run)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string,
-		_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(given) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return scenarioNames(), cobra.ShellCompDirectiveNoFileComp
-	}
-	cmd.AddCommand(p.prove(), p.baseline(), p.version())
+	cmd.AddCommand(p.prove(), p.baseline())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
 	return cmd
 }

@@ -49,21 +49,26 @@ func (p *program) addMeasurement(cmd *cobra.Command, check func(args []string) e
 	}
 }
 
-// laboratories returns what starts laboratories with the director's binary, whose version it also returns. They share
-// their players, whose tokens are made once. Env of a laboratory's options is added to the environment.
-func (p *program) laboratories(ctx context.Context) (start proof.StartFunc, version string, err error) {
+// laboratories returns what starts laboratories with the director's binary, and this machine, which has the versions of
+// what was started. They share their players, whose tokens are made once. Env of a laboratory's options is added to the
+// environment.
+func (p *program) laboratories(ctx context.Context) (proof.StartFunc, *machine, error) {
 	issuer, err := devlogin.New()
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	d, err := findDirector(ctx, p.directorPath)
-	mint := minter(issuer, devlogin.Claims{})
+	mint, here := minter(issuer, devlogin.Claims{}), machineHere(p.isAwake)
+	here.Director = d.version
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
 		o.Program, o.Dir = d.path, p.variable("TMPDIR")
 		o.JWKS, o.Env = issuer.JWKS(), append(p.withoutSettings(), o.Env...)
 		l, err := lab.Start(ctx, o)
+		if err == nil {
+			here.Postgres = l.Version()
+		}
 		return l, mint, err
-	}, d.version, err
+	}, &here, err
 }
 
 // settingPrefixes are the prefixes of variables that a director or its Postgres reads.

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/proof"
 )
 
@@ -31,9 +29,13 @@ func (p *program) prove() *cobra.Command {
 			"  director-bench prove reach --plots .         # and a picture: reach-latency.svg\n" +
 			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
 			"  director-bench prove --quick                 # tests that everything works; its figures mean nothing",
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: completeExperiments,
+		Args: cobra.ArbitraryArgs,
 	}
+	var names []cobra.Completion
+	for _, e := range proof.Experiments() {
+		names = append(names, cobra.CompletionWithDesc(e.Name, e.About))
+	}
+	cmd.ValidArgsFunction = cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)
 	job := &proving{program: p}
 	job.addFlags(cmd.Flags())
 	p.addMeasurement(cmd, job.check, job.run)
@@ -47,17 +49,6 @@ func experimentsText() string {
 		fmt.Fprintf(&text, "  %-10s %s (%s)\n", e.Name, e.About, e.Takes)
 	}
 	return text.String()
-}
-
-// completeExperiments offers the experiments that were not given yet.
-func completeExperiments(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var names []cobra.Completion
-	for _, e := range proof.Experiments() {
-		if !slices.Contains(given, e.Name) {
-			names = append(names, cobra.CompletionWithDesc(e.Name, e.About))
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // proving holds the flags.
@@ -104,19 +95,12 @@ func (j *proving) check(names []string) error {
 
 // run runs one experiment after another. When one fails, the others are still run and printed.
 func (j *proving) run(ctx context.Context) error {
-	start, version, err := j.program.laboratories(ctx)
+	start, here, err := j.program.laboratories(ctx)
 	if err != nil {
 		return err
 	}
-	found := findings{Quick: j.isQuick, Rounds: j.rounds, Machine: machineHere(version, "", j.program.isAwake)}
-	o := proof.Options{Rounds: j.rounds, Quick: j.isQuick,
-		Start: func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
-			l, mint, err := start(ctx, o)
-			if err == nil {
-				found.Machine.Postgres = l.Version()
-			}
-			return l, mint, err
-		}}
+	found := findings{Quick: j.isQuick, Rounds: j.rounds}
+	o := proof.Options{Rounds: j.rounds, Quick: j.isQuick, Start: start}
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
@@ -130,7 +114,7 @@ func (j *proving) run(ctx context.Context) error {
 		}
 		found.Experiments = append(found.Experiments, section)
 	}
-	found.Machine = found.Machine.measured()
+	found.Machine = here.measured()
 	return errors.Join(append(failed, j.print(found))...)
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
 const methodText = "Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
@@ -22,7 +25,8 @@ const methodText = "Each caller makes its next call as soon as it has its answer
 	"player and 4,096 calls in flight, and a durable Postgres in a temporary directory (TMPDIR: choose the disk to measure). They\n" +
 	"share the machine with the load. With --url it measures a running director: it registers game servers in regions of its\n" +
 	"own, leaves closed sessions in the history, and needs a private key that the director trusts; with DATABASE_URL (and\n" +
-	"DIRECTOR_POOLER) it also shows what the database wrote. Failed calls are counted; they do not fail the command. For the\n" +
+	"DIRECTOR_POOLER) it also shows what the database wrote. DIRECTOR_DATA, DIRECTOR_AUTH_ISSUER and DIRECTOR_AUTH_AUDIENCE\n" +
+	"are read as the director reads them. Failed calls are counted; they do not fail the command. For the\n" +
 	"scenarios of Open Match --url is host:port of the gRPC listener; run them in a universe without other tickets, and run\n" +
 	"fetch and ticket-life on the director's machine. Those of the director loop need an operator's token (DIRECTOR_OPS_TOKENS),\n" +
 	"and a director that keeps tickets for which nobody waits (DIRECTOR_TICKET_LEASE=0). For those of Rivalis --url is that of the\n" +
@@ -32,13 +36,13 @@ const methodText = "Each caller makes its next call as soon as it has its answer
 
 // benchmark holds the flags.
 type benchmark struct {
-	program  *program
-	options  bench.Options
-	family   *family // of the scenario
-	running  runningDirector
-	replicas int
-	sweep    []int         // numbers of callers, one run each
-	window   time.Duration // of Open Match
+	program   *program
+	options   bench.Options
+	family    *family // of the scenario
+	issuerKey string  // of a director that runs elsewhere; "": that of the data directory
+	replicas  int
+	sweep     []int         // numbers of callers, one run each
+	window    time.Duration // of Open Match
 }
 
 // addFlags adds those that other commands do not have.
@@ -67,7 +71,9 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 			"what the director uses for its game servers alone is then not in the costs of a call")
 	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
 		"How long calls can join a cycle of matching, for the director that it starts")
-	b.running.addFlags(flags, b.program)
+	flags.StringVar(&b.issuerKey, "issuer-key", b.program.variable("DIRECTOR_ISSUER_KEY"),
+		"With --url: a file with a private JWK to sign players' access tokens with. "+
+			"Not set: issuer.jwk in the data directory of a 'director dev' [DIRECTOR_ISSUER_KEY]")
 }
 
 // maxReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
@@ -138,7 +144,7 @@ func (b *benchmark) run(ctx context.Context) error {
 // inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
 // two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
-	start, version, err := b.program.laboratories(ctx)
+	start, here, err := b.program.laboratories(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	defer end()
 	b.options.URLs, b.options.Meter = lab.Addresses(l.Replicas, b.family.face), l
 	b.options.AccessToken, b.options.FleetToken, b.options.OpsToken = mint, l.FleetToken, l.OpsToken
-	return b.measure(ctx, machineHere(version, l.Version(), b.program.isAwake))
+	return b.measure(ctx, *here)
 }
 
 // measure makes one run after another, with every number of callers, and prints them.
@@ -175,29 +181,58 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 	return writeMeasurements(b.program.out, here.measured(), runs)
 }
 
-// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
-func (b *benchmark) becomePlayers() error {
-	issuer, err := b.running.issuer()
-	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
-	b.options.FleetToken = b.program.firstSecret("DIRECTOR_FLEET_TOKEN")
-	b.options.OpsToken = b.program.firstSecret("DIRECTOR_OPS_TOKENS")
-	return err
-}
-
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
 	if err := b.family.connect(b); err != nil {
 		return err
 	}
-	url, pooler := b.program.variable("DATABASE_URL"), b.program.variable("DIRECTOR_POOLER")
+	here, url := machineHere(b.program.isAwake), b.program.variable("DATABASE_URL")
 	if url == "" { // the costs of calls stay unknown
-		return b.measure(ctx, machineHere("", "", b.program.isAwake))
+		return b.measure(ctx, here)
 	}
-	database, err := lab.OpenDatabase(ctx, url, pooler == "pgbouncer")
+	database, err := lab.OpenDatabase(ctx, url, b.program.variable("DIRECTOR_POOLER") == "pgbouncer")
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	defer database.Close()
-	b.options.Meter = database
-	return b.measure(ctx, machineHere("", database.Version(), b.program.isAwake))
+	b.options.Meter, here.Postgres = database, database.Version()
+	return b.measure(ctx, here)
+}
+
+// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
+func (b *benchmark) becomePlayers() error {
+	issuer, err := b.readIssuer()
+	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.program.variable("DIRECTOR_AUTH_ISSUER"),
+		Audience: b.program.variable("DIRECTOR_AUTH_AUDIENCE")})
+	b.options.FleetToken = b.program.firstSecret("DIRECTOR_FLEET_TOKEN")
+	b.options.OpsToken = b.program.firstSecret("DIRECTOR_OPS_TOKENS")
+	return err
+}
+
+// readIssuer reads the key with which access tokens are signed that the director accepts.
+func (b *benchmark) readIssuer() (i devlogin.Issuer, err error) {
+	path := b.issuerKey
+	if path == "" {
+		data := b.program.variable("DIRECTOR_DATA")
+		if data == "" {
+			if data, err = pglocal.DefaultDir(); err != nil {
+				return i, err
+			}
+		}
+		path = filepath.Join(data, "issuer.jwk")
+	}
+	if i, err = devlogin.Read(path); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: 'director dev' makes it; name its directory in DIRECTOR_DATA, or another key with --issuer-key", err)
+	}
+	return i, err
+}
+
+// firstSecret returns the first secret of a variable that may have several: NAME=SECRET or SECRET, comma-separated.
+// Secrets come from the director's own environment variables only, so that no list of processes shows them.
+func (p *program) firstSecret(variable string) string {
+	one, _, _ := strings.Cut(p.variable(variable), ",")
+	if _, secret, named := strings.Cut(one, "="); named {
+		return secret
+	}
+	return one
 }

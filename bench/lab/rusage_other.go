@@ -1,8 +1,0 @@
-//go:build !unix
-
-package lab
-
-import "time"
-
-// OwnCPU cannot be measured on this system.
-func OwnCPU() time.Duration { return 0 }
