@@ -15,14 +15,12 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 )
 
 // Options of a run. Scenario, URLs, Callers and Duration are required.
 type Options struct {
-	Load Load
-
+	Load     Load
 	Scenario Scenario
 	URLs     []string // base URLs of replicas, or host:port of their gRPC listeners; callers are spread over them
 
@@ -49,9 +47,6 @@ type Options struct {
 // remembers the tokens: players have the same names in every run.
 type MintFunc func(sub string) (string, error)
 
-// runNames are short enough for the name of a region.
-var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
-
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
 	// first: what follows judges the usual values as well
@@ -65,10 +60,6 @@ func (o *Options) Check() error {
 		maxCallers = MaxInFlight
 	}
 	switch {
-	case o.Scenario.Begin == nil:
-		return errors.New("there is no scenario to run")
-	case len(o.URLs) == 0:
-		return errors.New("there is no URL to call")
 	case o.Load.Callers < 1 || o.Load.Callers > maxCallers:
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Load.Callers, maxCallers)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
@@ -92,10 +83,6 @@ func (o *Options) checkShape() error {
 	// its turn moves all agents or sessions at once: a second caller would move those of the first
 	case o.Scenario.IsAlone && (o.Load.Callers != 1 || o.Load.Rate > 0):
 		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
-	case o.Load.Turns > 0 && o.Load.Rate > 0:
-		return errors.New("at a rate there are as many turns as are due")
-	case !runNames.MatchString(o.Run):
-		return fmt.Errorf("a run named %q: a name is up to 20 lower-case letters and digits", o.Run)
 	}
 	return nil
 }

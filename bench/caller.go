@@ -105,11 +105,10 @@ func (c *Caller) Unmeasured(work func() error) error {
 	return err
 }
 
-// LastForSecond is a turn of a second, so that the costs of a call are those of a second. In it a call is made now and
-// then.
-func (c *Caller) LastForSecond(step string, calls int, call func() error) error {
-	for range calls {
-		err := c.Unmeasured(func() error { return Pause(c.ctx, time.Second/time.Duration(calls)) })
+// LastForSecond is a turn of a second, so that the costs of a call are those of a second. In it ten calls are made.
+func (c *Caller) LastForSecond(step string, call func() error) error {
+	for range 10 {
+		err := c.Unmeasured(func() error { return Pause(c.ctx, time.Second/10) })
 		if err == nil {
 			err = c.Timed(step, call)
 		}

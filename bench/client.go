@@ -29,7 +29,13 @@ type Client struct{ http *fasthttp.Client }
 // NewClient returns a client with this number of open connections. The caller closes it.
 func NewClient(ctx context.Context, connections int) *Client {
 	return &Client{&fasthttp.Client{
-		Dial:                      func(addr string) (net.Conn, error) { return dial(ctx, addr) },
+		Dial: func(addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
+			if err == nil { // fasthttp takes no context: a closed connection is what ends its call
+				context.AfterFunc(ctx, func() { _ = conn.Close() })
+			}
+			return conn, err
+		},
 		MaxConnsPerHost:           connections,
 		MaxIdleConnDuration:       time.Minute,
 		MaxIdemponentCallAttempts: 1, // failures are counted, not retried
@@ -41,17 +47,7 @@ func NewClient(ctx context.Context, connections int) *Client {
 // Close closes the connections that are not in use.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// dial opens a connection that is closed when ctx ends.
-func dial(ctx context.Context, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() }) // fasthttp takes no context: this is what ends its call
-	return conn, nil
-}
-
-// Credential is a header that authenticates a call. The zero value sends none.
+// Credential is a header that authenticates a call. Without a value it is not sent.
 type Credential struct{ header, value string }
 
 // Bearer is the token of a player, an operator or an administrator.
@@ -60,12 +56,7 @@ func Bearer(token string) Credential {
 }
 
 // FleetToken is that of game servers; "" sends none.
-func FleetToken(token string) Credential {
-	if token == "" {
-		return Credential{}
-	}
-	return Credential{"X-Fleet-Token", token}
-}
+func FleetToken(token string) Credential { return Credential{"X-Fleet-Token", token} }
 
 // Request is a call.
 type Request struct {
@@ -112,7 +103,7 @@ func (r *Request) write(req *fasthttp.Request) {
 	req.SetRequestURI(r.URL)
 	req.Header.SetMethod(r.Method)
 	req.Header.SetNoDefaultContentType(true) // a director refuses a type that is not JSON, even without a body
-	if r.As.header != "" {
+	if r.As.value != "" {
 		req.Header.Set(r.As.header, r.As.value)
 	}
 	if r.IfNoneMatch != "" {

@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// clock is a meter of a director that uses a second of CPU from one reading to the next.
-type clock struct {
-	d     *fakeDirector
-	calls []int // of no-op, at each reading
-	err   error
+// fakeMeter reads a director that was asked for so many no-ops.
+type fakeMeter struct {
+	d    *fakeDirector
+	read func(noops int) (Reading, error)
 }
 
-func (m *clock) Read(context.Context) (Reading, error) {
+func (m fakeMeter) Read(context.Context) (Reading, error) {
 	m.d.mu.Lock()
 	defer m.d.mu.Unlock()
-	m.calls = append(m.calls, m.d.calls["/noop"])
-	return Reading{ServerCPU: time.Duration(len(m.calls)) * time.Second}, m.err
+	return m.read(m.d.calls["/noop"])
 }
 
 // Pins costs that include what was used before the run, and units that are wrong by a factor of 1000.
@@ -53,32 +53,23 @@ func TestCosts(t *testing.T) {
 func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, warmUp := range []time.Duration{0, 50 * time.Millisecond} {
-		m := &clock{d: startFakeDirector(t, nil)}
-		o := options(m.d, Find(NoOps, "noop"))
-		o.WarmUp, o.Meter = warmUp, m
-		res, err := Run(t.Context(), o)
-		require.NoError(t, err)
-		require.Len(t, m.calls, 2)
+		d, readings := startFakeDirector(t, nil), []int{} // no-ops before each
+		var fails error
+		o := options(d, Find(NoOps, "noop"))
+		o.WarmUp, o.Meter = warmUp, fakeMeter{d, func(noops int) (Reading, error) {
+			readings = append(readings, noops) // a second of CPU from one to the next
+			return Reading{ServerCPU: time.Duration(len(readings)) * time.Second}, fails
+		}}
+		res := must.Get(Run(t.Context(), o))(t)
+		require.Len(t, readings, 2)
 		// calls in progress, and rounding
-		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Load.Callers)+0.5)
-		require.Equal(t, warmUp > 0, m.calls[0] > 0)
+		require.InDelta(t, readings[1]-readings[0], 1e6/res.Costs.ServerMicros, float64(o.Load.Callers)+0.5)
+		require.Equal(t, warmUp > 0, readings[0] > 0)
 
-		m.err, o.Duration = errors.New("no such process"), time.Hour
-		_, err = Run(t.Context(), o)
+		fails, o.Duration = errors.New("no such process"), time.Hour
+		_, err := Run(t.Context(), o)
 		require.ErrorContains(t, err, "the meter of costs cannot be read: no such process")
 	}
-}
-
-// idler is a meter of a director that uses half of a CPU by itself, and 20 ms a call.
-type idler struct {
-	d     *fakeDirector
-	start time.Time
-}
-
-func (m *idler) Read(context.Context) (Reading, error) {
-	m.d.mu.Lock()
-	defer m.d.mu.Unlock()
-	return Reading{ServerCPU: time.Since(m.start)/2 + time.Duration(m.d.calls["/noop"])*20*time.Millisecond}, nil
 }
 
 // Pins a call that seems dearer in a large fleet because the fleet's own heartbeats are counted as its cost.
@@ -88,11 +79,12 @@ func TestBackgroundIsNoCostOfCalls(t *testing.T) {
 		_ = Pause(r.Context(), 20*time.Millisecond) // few calls, so that half of a CPU is 10 ms for each
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, Find(NoOps, "noop"))
-	o.Load.Callers, o.Meter = 1, &idler{d, time.Now()}
+	o, start := options(d, Find(NoOps, "noop")), time.Now()
+	o.Load.Callers, o.Meter = 1, fakeMeter{d, func(noops int) (Reading, error) { // half of a CPU by itself, and 20 ms a call
+		return Reading{ServerCPU: time.Since(start)/2 + time.Duration(noops)*20*time.Millisecond}, nil
+	}}
 	o.Background, o.Duration = 200*time.Millisecond, 400*time.Millisecond
-	res, err := Run(t.Context(), o)
-	require.NoError(t, err)
+	res := must.Get(Run(t.Context(), o))(t)
 	require.InDelta(t, 0.5, res.Costs.Background.ServerCPUs, 0.1)
 	require.InDelta(t, 20_000, res.Costs.ServerMicros, 4000, "not 30,000")
 }

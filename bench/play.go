@@ -15,7 +15,8 @@ var Scenarios = []Scenario{
 	play("register", "a new game server registers", (*world).registerNew, shape{calls: 1}),
 	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife,
 		shape{calls: 4, players: 1}),
-	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
+	// without a valve the director admits at once
+	play("login-queue", "a new player asks for a place in the login queue", asPlayer("/login-queue", []byte("{}")),
 		shape{calls: 1, players: 1, hasNoFleet: true}),
 }
 
@@ -39,7 +40,7 @@ var LoopScenarios = []Scenario{
 
 // NoOps are calls of the same stack without the database, which the baselines answer, and no director.
 var NoOps = []Scenario{
-	play("noop", "the cost of matchmake without the database", (*world).noop,
+	play("noop", "the cost of matchmake without the database", asPlayer("/noop", nil),
 		shape{calls: 1, players: 1, hasNoFleet: true}),
 	play("fleet-noop", "the same for heartbeat", (*world).fleetNoop, shape{calls: 1, hasNoFleet: true}),
 }
@@ -114,6 +115,22 @@ func (w *world) registerFleet(ctx context.Context) (err error) {
 	return err
 }
 
+// asPlayer is a turn of one call of a new player. Without a body it sends what matchmake sends, so that both read as many
+// bytes.
+func asPlayer(path string, body []byte) func(*world, *Caller) error {
+	return func(w *world, c *Caller) error {
+		p, err := w.nextPlayer()
+		if err != nil {
+			return err
+		}
+		sent := body
+		if sent == nil {
+			sent = w.places.draw(c.Random).body
+		}
+		return c.Timed(path[1:], func() error { return w.client.Post(c.URL+path, Bearer(p.token), sent, nil) })
+	}
+}
+
 // matchmake asks for a seat for a new player.
 func (w *world) matchmake(c *Caller) error {
 	p, err := w.nextPlayer()
@@ -169,14 +186,6 @@ func (w *world) sessionLife(c *Caller) error {
 		return err
 	}
 	return w.reportSeat(c, "left", s, report{Left: []string{p.sub}})
-}
-
-// loginQueue asks for a place of a new player. Without a valve the director admits at once.
-func (w *world) loginQueue(c *Caller) error { return w.callAsPlayer(c, "/login-queue", []byte("{}")) }
-
-// noop sends what matchmake sends, so that both read as many bytes.
-func (w *world) noop(c *Caller) error {
-	return w.callAsPlayer(c, "/noop", w.places.draw(c.Random).body)
 }
 
 // unknownInstance is a body as large as that of a real heartbeat.

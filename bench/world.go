@@ -94,12 +94,3 @@ func (w *world) nextPlayer() (p player, err error) {
 
 // subOf is the name of a player, the same in each run: tokens are reused.
 func subOf(i int64) string { return "bench-" + strconv.FormatInt(i, 10) }
-
-// callAsPlayer makes a call of a new player.
-func (w *world) callAsPlayer(c *Caller, path string, body []byte) error {
-	p, err := w.nextPlayer()
-	if err != nil {
-		return err
-	}
-	return c.Timed(path[1:], func() error { return w.client.Post(c.URL+path, Bearer(p.token), body, nil) })
-}

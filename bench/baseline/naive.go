@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func (n Naive) fill(ctx context.Context, r db.PlaceRequest) (db.Placement, error
 
 // open seats a party in a new session. pgx.ErrNoRows: there is no instance that SKIP LOCKED finds.
 func (n Naive) open(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
-	id, handle := newID(), newHandle(r.Region)
+	id, handle := uuid.Must(uuid.NewV7()), newHandle(r.Region)
 	p := db.Placement{
 		SessionID: sessionID(r.Region, id), SessionHandle: handle, Region: r.Region, Mode: r.Mode,
 		PlayerCount: len(r.Party), MaxPlayers: r.MaxPlayers,
@@ -93,13 +92,8 @@ func (n Naive) common(r db.PlaceRequest) []any {
 
 func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
 
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
-
-func newHandle(region string) string {
-	secret := make([]byte, 18)
-	_, _ = rand.Read(secret) // never fails, by its contract
-	return region + "." + base64.RawURLEncoding.EncodeToString(secret)
-}
+// newHandle has letters and digits only, as many as base64 of 18 bytes.
+func newHandle(region string) string { return region + "." + rand.Text()[:24] }
 
 func partyKey(subs []string) uuid.UUID {
 	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(subs)), "\x00")))

@@ -39,5 +39,5 @@ func TestEcho(t *testing.T) {
 	o = options(addr, "watch")
 	o.Load.Watchers = 100
 	_, err = bench.Run(t.Context(), o)
-	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
+	require.ErrorContains(t, err, "a watcher was not idle", "nobody was watched")
 }

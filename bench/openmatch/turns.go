@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -187,8 +186,8 @@ func awaitAssignment(ctx context.Context, frontend pb.FrontendServiceClient, id 
 	return err
 }
 
-// watchIdly opens streams of WatchAssignments without messages until the load has ended, on as many additional
-// connections as callers have. Then all their tickets are assigned, which checks that the streams were open all the time.
+// watchIdly opens streams of WatchAssignments without messages beside the load, on as many additional connections as
+// callers have. A stream that ends before is an error of the run.
 func (l *load) watchIdly(ctx context.Context) error {
 	ids, err := l.queue(ctx, l.job.Options.Load.Watchers, l.tag+"-idle")
 	if err != nil {
@@ -198,33 +197,15 @@ func (l *load) watchIdly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var notified atomic.Int64
-	var listening sync.WaitGroup
-	l.job.OnEnd(func(ctx context.Context) error {
-		context.AfterFunc(ctx, stop)
-		_, err := pb.NewBackendServiceClient(conns[0]).AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
-			{TicketIds: ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},
-		}})
-		if err != nil {
-			return fmt.Errorf("watchers cannot be assigned: %w", err)
-		}
-		listening.Wait()
-		if n := notified.Load(); n < int64(len(ids)) {
-			return fmt.Errorf("%d of %d watchers got their assignment", n, len(ids))
-		}
-		return nil
-	})
 	return bench.Concurrently(ctx, len(ids), maxConcurrent, func(_ context.Context, i int) error {
 		frontend := pb.NewFrontendServiceClient(conns[i%len(conns)])
-		stream, err := frontend.WatchAssignments(watching, &pb.WatchAssignmentsRequest{TicketId: ids[i]})
+		stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: ids[i]})
 		if err != nil {
 			return err
 		}
-		listening.Go(func() {
-			if _, err := stream.Recv(); err == nil {
-				notified.Add(1)
-			}
+		l.job.Beside(ctx, func(context.Context) error {
+			answer, err := stream.Recv()
+			return errors.Join(fmt.Errorf("a watcher was not idle: %v", answer.GetAssignment()), err)
 		})
 		return nil
 	})

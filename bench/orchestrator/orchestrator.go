@@ -178,7 +178,7 @@ func (l *load) joinAll(ctx context.Context, c *bench.Caller) error {
 // idle lasts a second, in which it reads the counts now and then: a call costs what the director uses for its agents in
 // that time.
 func (l *load) idle(_ context.Context, c *bench.Caller) error {
-	return c.LastForSecond("stats", 10, func() error { return l.call(c.Number, get("/v1/stats"), nil) })
+	return c.LastForSecond("stats", func() error { return l.call(c.Number, get("/v1/stats"), nil) })
 }
 
 // changeAndIdle is idle, and in each second the first room of each game server has a player more, or none again.

@@ -198,7 +198,7 @@ func (l *load) storm(ctx context.Context, c *bench.Caller) error {
 // idle lasts a second, in which one client calls now and then: a call costs what the director uses for idle sessions in
 // that time.
 func (l *load) idle(ctx context.Context, c *bench.Caller) error {
-	return c.LastForSecond("echo", 10, func() error {
+	return c.LastForSecond("echo", func() error {
 		return l.client(c, 0).Call(ctx, "echo", "", map[string]any{"n": 1}, nil)
 	})
 }
