@@ -135,5 +135,5 @@ func worldOf(t *testing.T, o Options) *world {
 	require.NoError(t, o.Check())
 	job := &Job{Options: o, ID: "test"}
 	t.Cleanup(func() { require.NoError(t, job.end(context.WithoutCancel(t.Context()))) })
-	return newWorld(t.Context(), job, 1)
+	return newWorld(t.Context(), job, shape{calls: 1, players: 1})
 }

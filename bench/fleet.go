@@ -73,6 +73,17 @@ func (w *world) registerAll(ctx context.Context, n int, kind string, modes []str
 	return servers, forEach(ctx, servers, w.register)
 }
 
+// registerFleet registers the game servers that the turns share.
+func (w *world) registerFleet(ctx context.Context) (err error) {
+	w.job.Enter("registering game servers")
+	w.fleet, err = w.registerAll(ctx, w.job.Options.Load.Instances, "", w.places.modes, w.job.Options.Load.Capacity)
+	w.hosts = map[string]*instance{}
+	for _, one := range w.fleet {
+		w.hosts[one.registration.Endpoint] = one
+	}
+	return err
+}
+
 // register registers a game server, also again, and keeps the incarnation of the answer.
 func (w *world) register(one *instance) error {
 	err := w.client.Post(one.url+"/fleet/register", w.fleetToken, encode(one.registration), func(a []byte) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -45,8 +44,7 @@ func (w *world) applyProfile(ctx context.Context, mode string, team, within int)
 func (w *world) changeProfile(name, mode string, team, within int) error {
 	document := fmt.Sprintf(profileDocument, name, mode, strings.Join(w.places.regions, ", "), team, team, within)
 	body := encode(map[string]string{"document": document, "reason": "a benchmark"})
-	err := w.client.Do(w.profileRequest(http.MethodPut, name, body))
-	if err != nil {
+	if err := w.client.Do(w.profileRequest(http.MethodPut, name, body)); err != nil {
 		return fmt.Errorf("profile %s cannot be applied at %s: %w", name, w.job.Options.URLs[0], err)
 	}
 	return nil
@@ -54,7 +52,7 @@ func (w *world) changeProfile(name, mode string, team, within int) error {
 
 // profileRequest is an operator's call about a profile.
 func (w *world) profileRequest(method, profile string, body []byte) Request {
-	return Request{Method: method, URL: w.job.Options.URLs[0] + "/ops/profiles/" + url.PathEscape(profile),
+	return Request{Method: method, URL: w.job.Options.URLs[0] + "/ops/profiles/" + profile,
 		As: Bearer(w.job.Options.OpsToken), Body: body}
 }
 
@@ -165,6 +163,7 @@ func (w *world) applyDuels(ctx context.Context) (err error) {
 
 // queueStrangers queues players that no rule matches.
 func (w *world) queueStrangers(ctx context.Context) (err error) {
+	w.job.Enter("queueing players")
 	if w.profile, err = w.applyProfile(ctx, w.places.modes[0], 5, matchDistance); err == nil {
 		_, err = w.queuePlayers(ctx, w.profile, w.job.Options.Load.Tickets, strangeSkill)
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,9 +21,7 @@ const (
 
 // checkCrowd validates the number of tickets.
 func checkCrowd(o *Options) error {
-	const full = crowdGroups * 2 * crowdTeam
-	isCrowd := o.Scenario.Name == "match-queue" || o.Scenario.Name == "match-servers"
-	if isCrowd && o.Load.Tickets%full != 0 {
+	if full := crowdGroups * 2 * crowdTeam; o.Load.Tickets%full != 0 {
 		return fmt.Errorf("%d tickets: they must be a multiple of %d, so that all are matched", o.Load.Tickets, full)
 	}
 	return nil
@@ -40,38 +39,28 @@ type crowd struct {
 	servers []*instance // without players before the turn
 }
 
-// matchQueue queues many players under a version of their profile that allows no match, then applies a version that
-// matches all of them. The time until the game servers have the last of them includes deciding.
-func (w *world) matchQueue(c *Caller) error {
-	return w.seatCrowd(c, 0, (*crowd).openServers, func(all *crowd) error {
-		return w.changeProfile(all.profile, all.mode, crowdTeam, matchDistance)
-	})
-}
-
-// matchServers queues many players, whose matches are decided and wait for a game server, then registers game servers.
-func (w *world) matchServers(c *Caller) error {
-	return w.seatCrowd(c, matchDistance, func(*crowd) error { return nil }, (*crowd).openServers)
-}
-
-// seatCrowd gathers and prepares a crowd, and measures from what lets it be seated until it is.
-func (w *world) seatCrowd(c *Caller, within int, prepare, seat func(all *crowd) error) error {
-	all := &crowd{world: w, mode: fmt.Sprintf("bench-%s-%d", w.job.ID, w.crowds.Add(1))}
-	defer func() { w.deregister(w.ctx, all.servers) }() // which ends all sessions
-	err := c.Unmeasured(func() error {
-		if err := all.gather(within); err != nil {
+// seatCrowd is a turn that queues many players, and measures until the game servers have the last of them. Either their
+// matches are decided and wait for game servers, which then register, or game servers wait for a version of the profile
+// that matches the players: that time includes deciding.
+func seatCrowd(isDecided bool) func(*world, *Caller) error {
+	return func(w *world, c *Caller) error {
+		all := &crowd{world: w, mode: fmt.Sprintf("bench-%s-%d", w.job.ID, w.crowds.Add(1))}
+		defer func() { w.deregister(w.ctx, all.servers) }() // which ends all sessions
+		prepare := func() error { return errors.Join(all.gather(0), all.openServers()) }
+		seat := func() error { return w.changeProfile(all.profile, all.mode, crowdTeam, matchDistance) }
+		if isDecided {
+			prepare, seat = func() error { return all.gather(matchDistance) }, all.openServers
+		}
+		if err := c.Unmeasured(prepare); err != nil {
 			return err
 		}
-		return prepare(all)
-	})
-	if err != nil {
-		return err
+		return c.Timed("seated", func() error {
+			if err := seat(); err != nil {
+				return err
+			}
+			return all.awaitSeats()
+		})
 	}
-	return c.Timed("seated", func() error {
-		if err := seat(all); err != nil {
-			return err
-		}
-		return all.awaitSeats()
-	})
 }
 
 // gather queues players. If they match, it waits until their matches wait for a game server, since the only one has no

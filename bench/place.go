@@ -9,7 +9,7 @@ import (
 type place struct {
 	region, mode string
 	body         []byte // of matchmake for one player
-	isHot        bool   // the mode is the one with HotShare
+	step         string // of matchmake. A hot mode has its own: what it may harm is the latency of the others
 }
 
 // places are the regions and modes of a run.
@@ -40,8 +40,12 @@ func newPlaces(id string, l Load) places {
 	}
 	for _, region := range p.regions {
 		for i, mode := range p.modes {
+			step := "matchmake"
+			if l.HotShare > 0 {
+				step = map[bool]string{true: "matchmake, hot mode", false: "matchmake, others"}[i == 0]
+			}
 			body := encode(placeRequest{Region: region, Mode: mode, MaxPlayers: l.Players})
-			p.list = append(p.list, place{region, mode, body, l.HotShare > 0 && i == 0})
+			p.list = append(p.list, place{region, mode, body, step})
 		}
 	}
 	return p

@@ -8,52 +8,52 @@ import (
 
 // Scenarios are those of the HTTP API of players and game servers.
 var Scenarios = []Scenario{
-	play("matchmake", "a new player asks for a seat", (*world).matchmake, shape{calls: 1, players: 1}),
+	play("matchmake", "a new player asks for a seat", (*world).matchmake, shape{calls: 1, players: 1},
+		(*world).registerFleet, (*world).makeTokens),
 	play("resolve", "a new player exchanges a session handle for a session token", (*world).resolve,
-		shape{calls: 1, players: 1, prepareData: (*world).reserveAhead}),
-	play("heartbeat", "the next game server sends a heartbeat", (*world).heartbeat, shape{calls: 1}),
-	play("register", "a new game server registers", (*world).registerNew, shape{calls: 1}),
+		shape{calls: 1, players: 1}, (*world).registerFleet, (*world).makeTokens, (*world).reserveAhead),
+	play("heartbeat", "the next game server sends a heartbeat", (*world).heartbeat, shape{calls: 1},
+		(*world).registerFleet),
+	play("register", "a new game server registers", (*world).registerNew, shape{calls: 1}, (*world).registerFleet),
 	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife,
-		shape{calls: 4, players: 1}),
+		shape{calls: 4, players: 1}, (*world).registerFleet, (*world).makeTokens),
 	// without a valve the director admits at once
 	play("login-queue", "a new player asks for a place in the login queue", asPlayer("/login-queue", []byte("{}")),
-		shape{calls: 1, players: 1, hasNoFleet: true}),
+		shape{calls: 1, players: 1, hasNoFleet: true}, (*world).makeTokens),
 }
 
 // LoopScenarios are those of the director loop, which matches the tickets of profiles. They apply profiles of their own.
 var LoopScenarios = []Scenario{
 	play("match-queue",
 		"--tickets wait; a version of their profile goes live that matches all: until game servers have the last",
-		(*world).matchQueue, shape{calls: 1, hasOwnFleets: true, usual: Load{Callers: 1, Tickets: 10_000}}),
+		seatCrowd(false), shape{calls: 1, usual: Load{Callers: 1, Tickets: 10_000}, check: checkCrowd}),
 	play("match-servers",
 		"--tickets are matched and wait for a game server: from its registration until game servers have the last",
-		(*world).matchServers, shape{calls: 1, hasOwnFleets: true, usual: Load{Callers: 1, Tickets: 10_000}}),
+		seatCrowd(true), shape{calls: 1, usual: Load{Callers: 1, Tickets: 10_000}, check: checkCrowd}),
 	play("match-life", "two new players are queued for a duel and wait for the assignment", (*world).matchLife,
-		shape{calls: 4, players: 2, prepare: (*world).applyDuels, usual: Load{Callers: 64, Rate: 100}}),
+		shape{calls: 4, players: 2, usual: Load{Callers: 64, Rate: 100}},
+		(*world).registerFleet, (*world).applyDuels, (*world).makeTokens),
 	play("match-steady", "a new player is queued and matched, while --tickets wait whom no rule matches",
-		(*world).matchSteady, shape{calls: 1, players: 1, prepare: (*world).queueStrangers,
-			usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}}),
+		(*world).matchSteady, shape{calls: 1, players: 1, usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}},
+		(*world).registerFleet, (*world).queueStrangers, (*world).makeTokens),
 	play("match-idle", "--tickets wait whom no rule matches: a call is a second, and costs what the director uses in it",
-		(*world).matchIdle, shape{calls: 1, prepare: (*world).queueStrangers,
-			usual: Load{Callers: 1, Tickets: 50_000}}),
+		(*world).matchIdle, shape{calls: 1, usual: Load{Callers: 1, Tickets: 50_000}},
+		(*world).registerFleet, (*world).queueStrangers),
 }
 
 // NoOps are calls of the same stack without the database, which the baselines answer, and no director.
 var NoOps = []Scenario{
 	play("noop", "the cost of matchmake without the database", asPlayer("/noop", nil),
-		shape{calls: 1, players: 1, hasNoFleet: true}),
+		shape{calls: 1, players: 1, hasNoFleet: true}, (*world).makeTokens),
 	play("fleet-noop", "the same for heartbeat", (*world).fleetNoop, shape{calls: 1, hasNoFleet: true}),
 }
 
 // shape is what a turn of a scenario needs.
 type shape struct {
-	calls        int  // per turn
-	players      int  // per turn
-	hasNoFleet   bool // it needs no game servers
-	hasOwnFleets bool // its turns register game servers
-	usual        Load
-	prepare      func(*world, context.Context) error // after its game servers have registered; nil: nothing
-	prepareData  func(*world, context.Context) error // after access tokens were made; nil: nothing
+	calls, players int  // per turn
+	hasNoFleet     bool // it needs no game servers
+	usual          Load
+	check          func(o *Options) error // nil: nothing
 }
 
 // maxCapacity is the most seats of a game server, by the API.
@@ -62,8 +62,10 @@ const maxCapacity = 100_000
 // defaultCallers is the usual number of callers where a scenario has no other.
 const defaultCallers = 64
 
-// play makes a scenario that has regions and modes, and game servers unless its shape says otherwise.
-func play(name, about string, turn func(*world, *Caller) error, s shape) Scenario {
+// play makes a scenario that has regions and modes, and game servers unless its shape says otherwise. Its runs begin
+// with the steps, in their order.
+func play(name, about string, turn func(*world, *Caller) error, s shape,
+	steps ...func(*world, context.Context) error) Scenario {
 	if s.usual.Callers == 0 {
 		s.usual.Callers = defaultCallers
 	}
@@ -71,48 +73,18 @@ func play(name, about string, turn func(*world, *Caller) error, s shape) Scenari
 	if !s.hasNoFleet {
 		s.usual.Instances = 16
 	}
-	return Scenario{Name: name, About: about, Usual: s.usual, Check: checkCrowd,
+	return Scenario{Name: name, About: about, Usual: s.usual, Check: s.check,
 		Begin: func(ctx context.Context, job *Job) (TurnFunc, error) {
-			w, err := s.begin(ctx, job)
-			return func(_ context.Context, c *Caller) error { return turn(w, c) }, err
+			w := newWorld(ctx, job, s)
+			// from here on: registering, queueing players and making their tokens can take longer than a lease lasts
+			job.Beside(ctx, w.keepAlive)
+			for _, prepare := range steps {
+				if err := errors.Join(prepare(w, ctx), ctx.Err()); err != nil {
+					return nil, err
+				}
+			}
+			return func(_ context.Context, c *Caller) error { return turn(w, c) }, nil
 		}}
-}
-
-// begin registers the game servers, queues tickets and makes access tokens.
-func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
-	job.Enter("registering game servers")
-	w := newWorld(ctx, job, s.calls)
-	// from here on: registering, queueing players and making their tokens can take longer than a lease lasts
-	job.Beside(ctx, w.keepAlive)
-	if !s.hasNoFleet && !s.hasOwnFleets {
-		if err := w.registerFleet(ctx); err != nil {
-			return w, err
-		}
-	}
-	if s.prepare != nil {
-		job.Enter("queueing players")
-		if err := s.prepare(w, ctx); err != nil {
-			return w, err
-		}
-	}
-	job.Enter("making access tokens")
-	// in front are the players whom prepare has queued
-	tokens := int(w.players.Load()) + w.turnsAhead()*s.players
-	if err := w.prepareTokens(ctx, tokens); err != nil || s.prepareData == nil {
-		return w, errors.Join(err, ctx.Err())
-	}
-	job.Enter("reserving seats")
-	return w, errors.Join(s.prepareData(w, ctx), ctx.Err())
-}
-
-// registerFleet registers the game servers that the turns share.
-func (w *world) registerFleet(ctx context.Context) (err error) {
-	w.fleet, err = w.registerAll(ctx, w.job.Options.Load.Instances, "", w.places.modes, w.job.Options.Load.Capacity)
-	w.hosts = map[string]*instance{}
-	for _, one := range w.fleet {
-		w.hosts[one.registration.Endpoint] = one
-	}
-	return err
 }
 
 // asPlayer is a turn of one call of a new player. Without a body it sends what matchmake sends, so that both read as many

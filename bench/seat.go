@@ -21,15 +21,7 @@ func (s *seat) read(a []byte) error {
 // takeSeat asks for a seat in a region and mode that it draws.
 func (w *world) takeSeat(c *Caller, p player) (seat, error) {
 	s, at := seat{player: p}, w.places.draw(c.Random)
-	// a hot mode has a step of its own: what it may harm is the latency of the others
-	step := "matchmake"
-	switch {
-	case at.isHot:
-		step = "matchmake, hot mode"
-	case w.places.hotShare > 0:
-		step = "matchmake, others"
-	}
-	err := c.Timed(step, func() error { return w.client.Post(c.URL+"/matchmake", Bearer(p.token), at.body, s.read) })
+	err := c.Timed(at.step, func() error { return w.client.Post(c.URL+"/matchmake", Bearer(p.token), at.body, s.read) })
 	return s, err
 }
 
@@ -83,6 +75,7 @@ func (w *world) reserve(caller int, at place) (err error) {
 
 // reserveAhead reserves seats for the callers. It ignores errors: they occur again in the run.
 func (w *world) reserveAhead(ctx context.Context) error {
+	w.job.Enter("reserving seats")
 	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
 	perCaller := w.turnsAhead() / w.job.Options.Load.Callers
@@ -107,7 +100,7 @@ const (
 func (w *world) turnsAhead() int {
 	rate := w.job.Options.Load.Rate
 	if rate == 0 {
-		rate = float64(min(w.job.Options.Load.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(w.callsPerTurn)
+		rate = float64(min(w.job.Options.Load.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(w.shape.calls)
 	}
 	turns := math.Ceil(rate*(w.job.Options.WarmUp+w.job.Options.Duration).Seconds()) + float64(w.job.Options.Load.Callers)
 	if w.job.Options.Load.Turns > 0 {

@@ -12,12 +12,12 @@ import (
 
 // world is the players, game servers and profiles of a run.
 type world struct {
-	job          *Job
-	ctx          context.Context // of the run
-	client       *Client
-	fleetToken   Credential
-	places       places
-	callsPerTurn int
+	job        *Job
+	ctx        context.Context // of the run
+	client     *Client
+	fleetToken Credential
+	places     places
+	shape      shape // of its turns
 
 	players  atomic.Int64         // that were handed out
 	turns    atomic.Int64         // of heartbeat and register
@@ -42,7 +42,7 @@ type seat struct {
 }
 
 // newWorld makes a world without game servers.
-func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
+func newWorld(ctx context.Context, job *Job, s shape) *world {
 	load := &job.Options.Load
 	if job.Options.Scenario.Name == "heartbeat" {
 		// two callers never send a heartbeat of the same game server at once
@@ -51,7 +51,7 @@ func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
 	if load.Instances > 0 {
 		load.Instances = max(load.Instances, load.Regions)
 	}
-	w := &world{job: job, ctx: ctx, callsPerTurn: callsPerTurn,
+	w := &world{job: job, ctx: ctx, shape: s,
 		// connections for the two calls that a caller of match-life makes at once, for preparing, and for keepAlive
 		client:     NewClient(ctx, 2*load.Callers+2*maxConcurrent),
 		fleetToken: FleetToken(job.Options.FleetToken), places: newPlaces(job.ID, *load),
@@ -75,9 +75,11 @@ func (w *world) end(ctx context.Context) error {
 // player is one who has not called before in this run, so that no rate limit per player is reached.
 type player struct{ sub, token string }
 
-// prepareTokens makes the tokens of the first n players, on all CPUs. They are made before the load, because signing one
-// takes as long as some of the measured calls. In production the login service makes them.
-func (w *world) prepareTokens(ctx context.Context, n int) error {
+// makeTokens makes the tokens of the first players, on all CPUs. They are made before the load, because signing one takes
+// as long as some of the measured calls. In production the login service makes them.
+func (w *world) makeTokens(ctx context.Context) error {
+	w.job.Enter("making access tokens")
+	n := int(w.players.Load()) + w.turnsAhead()*w.shape.players // in front are the players that are queued
 	return Concurrently(ctx, n, runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
 		_, err := w.job.Options.AccessToken(subOf(int64(i)))
 		return err

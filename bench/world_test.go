@@ -106,7 +106,7 @@ func TestPlaces(t *testing.T) {
 			at := p.draw(rng)
 			drawn[at.region] += 0.0001
 			drawn[at.mode] += 0.0001
-			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.isHot)
+			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.step == "matchmake, hot mode")
 			require.JSONEq(t, fmt.Sprintf(`{"region":%q,"mode":%q}`, at.region, at.mode), string(at.body))
 		}
 		require.InDelta(t, want, drawn["bench-0"], 0.02)
@@ -153,7 +153,7 @@ func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	d := startFakeDirector(t, nil)
 	w := worldOf(t, options(d, Find(Scenarios, "resolve")))
 	require.NoError(t, w.registerFleet(t.Context()))
-	require.NoError(t, w.prepareTokens(t.Context(), 3*partySize))
+	require.NoError(t, w.makeTokens(t.Context()))
 	require.NoError(t, w.reserve(0, w.places.list[0]))
 	w.reserved[0][0].reservedAt = time.Now().Add(-reservationTTL - time.Second)
 	seen := map[string]bool{w.reserved[0][0].player.sub: true}
