@@ -32,7 +32,9 @@ GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hid
 # With RACE=1, as in .ci/run, tests run with the race detector, which multiplies the CPU time of Go code. `make lint` vets.
 RACE         ?=
 # Test binaries have no debug information: linking them takes a third of the time. Stacks of panics and races are whole.
-GOTEST        = -vet=off -ldflags='-s -w' -count=1 -timeout $(TEST_TIMEOUT) $(if $(RACE),-race) $(TESTFLAGS)
+# The compiler and the linker collect garbage more rarely (GOGC of the target test), which saves a third of their CPU time;
+# what they build runs with the usual setting.
+GOTEST        = -vet=off -ldflags='-s -w' -exec 'env -u GOGC' -count=1 -timeout $(TEST_TIMEOUT) $(if $(RACE),-race) $(TESTFLAGS)
 FUZZTIME     ?= 20s
 BENCHTIME    ?= 1s
 # Postgres does not run as root, so root's copy must be in a directory that another user can read. A home directory or a
@@ -63,6 +65,7 @@ demo: postgres ## Run game servers and players, start servers where players come
 	@exec $(BIN)/demo
 
 .PHONY: test
+test: export GOGC = 400
 test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres (RACE=1: with the race detector)
 	@echo "building and running every test: some minutes, and two more the first time"
 	@all=$$($(if $(ROOT_PKGS),go list $(ROOT_PKGS))); \

@@ -85,7 +85,7 @@ func Eval[V any](w *Tab, expression string) V {
 // Until waits until an expression is true.
 func (w *Tab) Until(expression string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, stepTimeout, 20*time.Millisecond,
+	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, stepTimeout, 100*time.Millisecond,
 		expression)
 }
 
