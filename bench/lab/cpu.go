@@ -43,8 +43,8 @@ func reaped(s procfs.ProcStat) time.Duration { return time.Duration(s.CUTime+s.C
 
 var errRestless = errors.New("the processes of Postgres come and go too fast to be counted")
 
-// familyCPU is the CPU of a process and all its children, including ended ones. A child that ends during the reading
-// would be counted twice or not at all: then it reads again.
+// familyCPU is the CPU of a process and all its children, including ended ones: Postgres starts all its processes itself.
+// A child that ends during the reading would be counted twice or not at all: then it reads again.
 func familyCPU(pid int) (time.Duration, error) {
 	if !CanMeasureCPU() {
 		return 0, nil
@@ -54,31 +54,20 @@ func familyCPU(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		children, err := childrenCPU(pid)
+		all, err := procfs.AllProcs()
 		if err != nil {
 			return 0, err
+		}
+		total := own(before) + reaped(before)
+		for _, p := range all {
+			if stat, err := p.Stat(); err == nil && stat.PPID == pid { // processes may end during the loop
+				total += own(stat)
+			}
 		}
 		after, err := statOf(pid)
-		if err != nil {
-			return 0, err
-		}
-		if reaped(before) == reaped(after) { // no child has ended in between
-			return own(after) + reaped(after) + children, nil
+		if err != nil || reaped(before) == reaped(after) { // no child has ended in between
+			return total, err
 		}
 	}
 	return 0, errRestless
-}
-
-// childrenCPU is the CPU of the children that run now. Postgres starts all its processes itself.
-func childrenCPU(pid int) (total time.Duration, err error) {
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return 0, err
-	}
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil && stat.PPID == pid { // processes may end during the loop
-			total += own(stat)
-		}
-	}
-	return total, nil
 }

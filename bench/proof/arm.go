@@ -30,6 +30,16 @@ type arm struct {
 // step is a piece of work around an arm's run.
 type step func(ctx context.Context) error
 
+// inTurn makes one step after the other.
+func inTurn(ctx context.Context, steps ...step) error {
+	for _, do := range steps {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // prepareEach adds steps before each run of the arms.
 func prepareEach(arms []arm, steps ...step) []arm {
 	for i, a := range arms {
@@ -41,10 +51,8 @@ func prepareEach(arms []arm, steps ...step) []arm {
 // measure makes the steps before the run, lets the database settle, so that no arm pays for the rows of an earlier one,
 // and runs.
 func (a arm) measure(ctx context.Context) (bench.Result, error) {
-	for _, do := range append(a.before, a.on.bed.settle) {
-		if err := do(ctx); err != nil {
-			return bench.Result{}, err
-		}
+	if err := inTurn(ctx, append(a.before, a.on.bed.settle)...); err != nil {
+		return bench.Result{}, err
 	}
 	r, err := a.runBeside(ctx)
 	if err != nil || a.after == nil {

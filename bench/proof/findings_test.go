@@ -18,41 +18,41 @@ func TestFindings(t *testing.T) {
 		measured []string
 		missed   []int
 	}{
-		"reach": {reachClaims(Options{}), reachRound(),
+		"reach": {reach.claims[:8], reachRound(),
 			[]string{"55.0 µs", "90.0 µs", "15.0 µs", "4.00 ×", "0.24 ×", "1.20 ×", "30.00 ×", "0"}, []int{1}},
 		"reach, where half of the naive calls fail, which makes each successful one twice as dear": {
-			reachClaims(Options{}), reachRound().with(naiveMatchmake, func(r *bench.Result) { r.Failed = 50 }),
+			reach.claims[:8], reachRound().with(naiveMatchmake, func(r *bench.Result) { r.Failed = 50 }),
 			[]string{"55.0 µs", "90.0 µs", "15.0 µs", "4.00 ×", "0.12 ×", "1.20 ×", "30.00 ×", "0"}, []int{1}},
 		"reach, where CPU cannot be measured": {
-			reachClaims(Options{}), reachRound().with(matchmake, func(r *bench.Result) { r.Costs = nil }),
+			reach.claims[:8], reachRound().with(matchmake, func(r *bench.Result) { r.Costs = nil }),
 			[]string{"not measured", "90.0 µs", "15.0 µs", "4.00 ×", "not measured", "1.20 ×", "30.00 ×", "0"}, []int{0, 1, 4}},
-		"regions": {regionsClaims(Options{}), round{
-			armOf(1, 1): writing(0.02, 5), armOf(1, 16): writing(0.022, 10), armOf(16, 1): writing(0.2, 5),
-			armOf(16, 16): writing(0.4, 5),
-			hotMode:       withStep(withStep(writing(0.02, 30), "matchmake, hot mode", 40), "matchmake, others", 12),
+		"reach, of regions and modes": {reach.claims[8:], round{
+			matchmake: writing(0.02, 5), manyModes: writing(0.022, 10), manyRegions: writing(0.2, 5),
+			manyOfBoth: writing(0.4, 5),
+			hotMode:    withStep(withStep(writing(0.02, 30), "matchmake, hot mode", 40), "matchmake, others", 12),
 		}, []string{"1.10 ×", "2.00 ×", "20.00 ×", "1.20 ×"}, []int{1, 2}},
-		"overload": {overloadClaims(Options{}), round{
+		"overload": {overload.claims, round{
 			atCapacity: {Figures: bench.Figures{PerSecond: 1000}, Costs: &bench.Costs{}}, overloaded: overloadedRun(),
 		}, []string{"80.0 %", "9", "1500.00 ms", "250 MiB", "251.00 ms", "250.00 ms", "1"}, []int{1, 2, 4, 6}},
-		"overload, where all calls failed": {overloadClaims(Options{})[2:3], round{
+		"overload, where all calls failed": {overload.claims[2:3], round{
 			overloaded: {Figures: bench.Figures{Calls: 10, Failed: 10}},
 		}, []string{"not measured"}, []int{0}},
-		"rooms": {roomsClaims(Options{}), round{
+		"rooms": {rooms.claims[:9], round{
 			lobbyQuiet: holding(50 << 20), lobbyFull: holding(50<<20 + 5000*40<<10),
 			lobbyPatches: result(500, 0, 15), lobbyMatches: result(50, 0, 31), lobbyOneRoom: result(2000, 0, 1),
 			oneRow: result(2000, 0, 1), lobbyFewJoin: joined(250, 62_500, 40),
 			lobbyJoin: joined(1000, 1.1*1e6, 1.25*1.1*640),
 		}, []string{"40 KiB", "15.00 ms", "15.00 ms", "31.00 ms", "2,000/s", "1.00 ×", "1.10 ×", "1.25 ×", "0"}, []int{3}},
-		"rooms, where frames grow with the square of the clients": {roomsClaims(Options{})[6:8], round{
+		"rooms, where frames grow with the square of the clients": {rooms.claims[6:8], round{
 			lobbyFewJoin: joined(250, 62_500, 1), lobbyJoin: joined(1000, 4*1e6, 100),
 		}, []string{"4.00 ×", "1.56 ×"}, []int{0, 1}},
-		"waiting": {waitingClaims(Options{})[1:3], round{
+		"waiting": {waiting.claims[1:3], round{
 			placedAlone:  holding(50 << 20),
 			placedBeside: withValues(holding(50<<20+5000*64<<10), map[string]float64{"ended": 1}),
 		}, []string{"64 KiB", "1"}, []int{1}},
-		"fleet": {fleetClaims(Options{}), round{onStore: heartbeatsRun()},
+		"fleet": {fleet.claims, round{onStore: heartbeatsRun()},
 			[]string{"99.5 %", "1.50 cores", "98.9 %", "1.05 ×", "1.50 ×"}, []int{0, 1, 2, 4}},
-		"match": {loopClaims(Options{}), round{
+		"match": {directorLoop.claims, round{
 			queueAll: result(1, 0, 1_050), seatAll: result(1, 0, 1_900), fetchAll: result(1, 0, 700),
 			duelLife: result(200, 300, 9), steadyLoad: result(1_900, 450, 30), idleQueue: result(1, 30_000, 1000),
 		}, []string{"1.50 ×", "1900.00 ms", "9.00 ms", "9.00 ms", "450.0 µs", "1.5 %", "0"}, []int{0}},
@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 	good, bad := bench.Result{Figures: bench.Figures{Calls: 1000}}, bench.Result{Figures: bench.Figures{
 		Calls: 1000, Failed: 3, Errors: map[string]int64{"409 no_capacity": 2, "503 unavailable": 1},
 	}}
-	found := rounds{{rush: good, naiveRush: bad}, {rush: bad}}.judge(packingClaims(Options{}))
+	found := rounds{{rush: good, naiveRush: bad}, {rush: bad}}.judge(packing.claims)
 	require.Equal(t, []string{"0.1 %", "1"}, []string{found[0].Measured, found[1].Measured})
 	require.Equal(t, "2 × 409 no_capacity, 1 × 503 unavailable", found[1].Note)
 	require.False(t, found[0].Met || found[1].Met)
@@ -169,7 +169,7 @@ func TestForgottenFindings(t *testing.T) {
 	require.InDelta(t, 100, lowestRate(steady, 30*second, 60*second, 10*second), 1e-6)
 	require.True(t, math.IsNaN(rateBetween(steady, 90*second, 96*second)), "nobody knows")
 	require.True(t, math.IsNaN(lowestRate(steady, 0, slot, 2*slot)))
-	measured, missed := judge(snapshot.claims(Options{}), round{sessionLife: {Timeline: steady}})
+	measured, missed := judge(snapshot.claims, round{sessionLife: {Timeline: steady}})
 	require.Equal(t, []string{"40.0 %", "100.0 %", "0"}, measured)
 	require.Equal(t, []int{0}, missed)
 }

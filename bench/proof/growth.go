@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
@@ -25,9 +24,29 @@ import (
 // One of them is loaded again beside a dashboard: one connection, with the limits of dashboards in ops/grants.sql, that
 // reads every view of schema ops once a second, up to a thousand rows of each.
 var growth = Experiment{
-	Name: "growth", Title: "Growth, and a dashboard", Takes: "7 min", arms: growthArms, claims: growthClaims,
+	Name: "growth", Title: "Growth, and a dashboard", Takes: "7 min", arms: growthArms,
 	About: "Whether placement slows down with open sessions, past ones, game servers, and beside a dashboard",
+	claims: []claim{
+		{"throughput with 10,000 open sessions and 1,000,000 past seats, compared with 100 and 10,000",
+			ratio(older, young, throughput), atLeast(0.8)},
+		{"throughput with 100,000 open sessions and 10,000,000 past seats, compared with 100 and 10,000",
+			ratio(old, young, throughput), atLeast(0.8)},
+		{"throughput with 10,000 game servers, compared with a few", ratio(large, young, throughput), atLeast(0.8)},
+		{"throughput with 10,000 open sessions and 1,000,000 past seats, while a dashboard reads all views each second",
+			ratio(watched, older, throughput).inUnit(percent), atLeast(0.9)},
+		{"views that could not be read", total(failedBeside, watched), atMost(0)},
+		noFailures(young, older, old, large, watched),
+	},
 }
+
+// The arms, by their names in the report.
+const (
+	young   = "young"
+	older   = "older"
+	old     = "old"
+	large   = "large"
+	watched = "older, beside a dashboard" // how long each view took is in the values of its runs
+)
 
 // installation is the size of an installation that has run for a while.
 type installation struct {
@@ -37,29 +56,13 @@ type installation struct {
 	hosts     int // with free seats, in addition to the few of a run
 }
 
-// installations are the compared sizes: the first is what the others are compared with.
-func (o Options) installations() (young, older, old, large installation) {
-	if o.Quick {
-		return installation{"young", 34, 800, 0}, installation{"older", 68, 1_600, 0}, installation{"old", 340, 8_000, 0},
-			installation{"large", 34, 800, 200}
-	}
-	return installation{"young", 100, 10_000, 0}, installation{"older", 10_000, 1_000_000, 0},
-		installation{"old", 100_000, 10_000_000, 0}, installation{"large", 100, 10_000, 10_000}
-}
-
-// String is for people.
-func (i installation) String() string {
-	return fmt.Sprintf("%s open sessions and %s past seats", whole(i.sessions), whole(i.pastSeats))
-}
-
-// watched is the arm beside a dashboard. How long each view took is in the values of its runs.
-const watched = "older, beside a dashboard"
-
 func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
-	young, older, old, large := b.options.installations()
-	for _, size := range []installation{young, older, old, large} {
+	for _, size := range choose(b.options,
+		[]installation{{young, 100, 10_000, 0}, {older, 10_000, 1_000_000, 0}, {old, 100_000, 10_000_000, 0},
+			{large, 100, 10_000, 10_000}},
+		[]installation{{young, 34, 800, 0}, {older, 68, 1_600, 0}, {old, 340, 8_000, 0}, {large, 34, 800, 200}}) {
 		at := b // the first has the laboratory of the experiment
-		if size != young {
+		if size.name != young {
 			if at, err = b.openOther(ctx, lab.Options{}); err != nil {
 				return nil, err
 			}
@@ -69,7 +72,7 @@ func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 		}
 		load := at.options.loadPrefilled(matchmake)
 		arms = append(arms, at.director(lab.Web).arm(size.name, load))
-		if size == older {
+		if size.name == older {
 			beside, err := at.watch(ctx, at.director(lab.Web).arm(watched, load))
 			if err != nil {
 				return nil, err
@@ -80,22 +83,6 @@ func growthArms(ctx context.Context, b *testbed) (arms []arm, err error) {
 	return arms, nil
 }
 
-func growthClaims(o Options) []claim {
-	young, older, old, large := o.installations()
-	const fifthLess = 0.8
-	compared := func(one installation) measure { return ratio(one.name, young.name, throughput) }
-	return []claim{
-		{fmt.Sprintf("throughput with %s, compared with %s", older, young), compared(older), atLeast(fifthLess)},
-		{fmt.Sprintf("throughput with %s, compared with %s", old, young), compared(old), atLeast(fifthLess)},
-		{fmt.Sprintf("throughput with %s game servers, compared with a few", whole(large.hosts)), compared(large),
-			atLeast(fifthLess)},
-		{fmt.Sprintf("throughput with %s, while a dashboard reads all views each second", older),
-			ratio(watched, older.name, throughput).inUnit(percent), atLeast(0.9)},
-		{"views that could not be read", total(failedBeside, watched), atMost(0)},
-		noFailures(young.name, older.name, old.name, large.name, watched),
-	}
-}
-
 const (
 	pastDays    = 30 // the default retention of history
 	pastPlayers = 8  // per session
@@ -103,8 +90,8 @@ const (
 
 // prefill fills the database to the size of an installation, and vacuums and analyzes it.
 func (b *testbed) prefill(ctx context.Context, size installation) error {
-	b.options.say("planting %s", size)
-	for _, do := range []step{
+	b.options.say("planting %d open sessions and %d past seats", size.sessions, size.pastSeats)
+	return inTurn(ctx,
 		b.script("growth_sessions.sql", prefilledRegion, size.sessions),
 		b.script("growth_hosts.sql", prefilledRegion, size.hosts), b.script("growth_days.sql"),
 		func(ctx context.Context) error {
@@ -112,13 +99,7 @@ func (b *testbed) prefill(ctx context.Context, size installation) error {
 			return bench.Concurrently(ctx, pastDays, 2, func(ctx context.Context, daysAgo int) error {
 				return b.sql(ctx, "growth_past.sql", prefilledRegion, daysAgo, size.pastSeats/pastPlayers/pastDays)
 			})
-		}, b.settle,
-	} {
-		if err := do(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+		}, b.settle)
 }
 
 // watch lets a dashboard read all views beside an arm.

@@ -26,7 +26,20 @@ import (
 var directorLoop = Experiment{
 	Name: "match", Title: "The director loop", Takes: "7 min",
 	About: "Players queued, matched by a profile and seated, compared with an Open Match director, single-row commits and notifications",
-	lab:   lab.Options{Worker: true, Env: []string{lab.KeepTickets}}, arms: loopArms, claims: loopClaims,
+	lab:   lab.Options{Worker: true, Env: []string{lab.KeepTickets}}, arms: loopArms,
+	claims: []claim{
+		{"10,000 queued: until all are matched and seated, compared with an Open Match director that fetches and " +
+			"assigns as many in pairs, without seats", ratio(queueAll, fetchAll, p50), atMost(1.2)},
+		{"10,000 matched without a game server: until all are seated, from the registration of game servers on, p50",
+			median(seatAll, p50), atMost(2000)},
+		// of pairs of players, of which the later one counts
+		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10)},
+		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60)},
+		// with which one core takes 2,000 tickets a second
+		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500)},
+		{"50,000 waiting whom no rule matches: CPU of the worker", median(idleQueue, shareOfSecond), atMost(0.02)},
+		noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad),
+	},
 }
 
 // The arms, by their names in the report.
@@ -48,7 +61,7 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	noOpLoad, idle := load("match-life"), load("match-idle")
 	noOpLoad.Scenario = scenarioOf("noop")
 	// until the worker has searched for all seeds, and no profile was retired lately
-	idle.WarmUp = choose(b.options, 15*time.Second, 0)
+	idle.WarmUp = 15 * time.Second
 	return prepareEach([]arm{
 		director.arm(queueAll, load("match-queue")),
 		director.arm(seatAll, load("match-servers")),
@@ -62,20 +75,5 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	}, b.await(2*time.Minute, "match_waiting.sql")), err
 }
 
-func loopClaims(o Options) []claim {
-	many, idle := whole(choose(o, 10_000, 100)), whole(choose(o, 50_000, 100))
-	share := figure{func(r bench.Result) float64 { return serverCPU.read(r) / 1e6 }, percent} // a call lasts a second
-	return []claim{
-		{many + " queued: until all are matched and seated, compared with an Open Match director that fetches and " +
-			"assigns as many in pairs, without seats", ratio(queueAll, fetchAll, p50), atMost(1.2)},
-		{many + " matched without a game server: until all are seated, from the registration of game servers on, p50",
-			median(seatAll, p50), atMost(2000)},
-		// of pairs of players, of which the later one counts
-		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10)},
-		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60)},
-		// with which one core takes 2,000 tickets a second
-		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500)},
-		{idle + " waiting whom no rule matches: CPU of the worker", median(idleQueue, share), atMost(0.02)},
-		noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad),
-	}
-}
+// shareOfSecond is the CPU of a call that lasts a second, in CPUs.
+var shareOfSecond = figure{func(r bench.Result) float64 { return serverCPU.read(r) / 1e6 }, percent}

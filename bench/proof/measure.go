@@ -89,49 +89,53 @@ type measure struct {
 // inUnit is the measure in another unit.
 func (m measure) inUnit(u unit) measure { return measure{take: m.take, unit: u} }
 
-// medianOver is the median over the rounds that have these arms.
-func medianOver(in unit, compute func(round) float64, arms ...string) measure {
+// over reduces a number of each round that has these arms to one; NaN without such a round. Figures of different rounds
+// are not compared: the machine may have been slower in one.
+func over(reduce func(values []float64) float64, in unit, compute func(round) float64, arms ...string) measure {
 	return measure{unit: in, take: func(all rounds) float64 {
 		var values []float64
-		// figures of different rounds are not compared: the machine may have been slower in one
 		for _, r := range all.having(arms...) {
 			values = append(values, compute(r))
 		}
-		return middle(values)
+		if len(values) == 0 {
+			return math.NaN()
+		}
+		return reduce(values)
 	}}
+}
+
+// first is the number of the first round: memory is not given back before the next.
+func first(values []float64) float64 { return values[0] }
+
+// highest is the largest number of all rounds.
+func highest(values []float64) float64 { return slices.Max(values) }
+
+// middle is the middle value, or the mean of the two middle values.
+func middle(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
 }
 
 // median of a figure of an arm.
 func median(arm string, f figure) measure {
-	return medianOver(f.unit, func(r round) float64 { return f.read(r[arm]) }, arm)
+	return over(middle, f.unit, func(r round) float64 { return f.read(r[arm]) }, arm)
 }
 
-// ratio of a figure of two arms, which are compared within a round.
+// medianValue is the median of a value of an arm.
+func medianValue(arm, name string, in unit) measure { return median(arm, valueOf(name, in)) }
+
+// ratio of a figure of two arms.
 func ratio(one, other string, f figure) measure {
-	return medianOver(times, func(r round) float64 { return f.read(r[one]) / f.read(r[other]) }, one, other)
+	return over(middle, times, func(r round) float64 { return f.read(r[one]) / f.read(r[other]) }, one, other)
 }
 
-// difference of a figure of two arms, which are compared within a round.
+// difference of a figure of two arms.
 func difference(one, other string, f figure) measure {
-	return medianOver(f.unit, func(r round) float64 { return f.read(r[one]) - f.read(r[other]) }, one, other)
-}
-
-// highest figure of an arm in any round.
-func highest(arm string, f figure) measure {
-	return measure{unit: f.unit, take: func(all rounds) float64 {
-		most := math.NaN()
-		for _, r := range all.having(arm) {
-			if v := f.read(r[arm]); !(v <= most) { // also true while most is NaN
-				most = v
-			}
-		}
-		return most
-	}}
-}
-
-// inFirstRound computes a number of the first round: memory is not given back before the next.
-func inFirstRound(in unit, compute func(round) float64) measure {
-	return measure{unit: in, take: func(all rounds) float64 { return compute(all[0]) }}
+	return over(middle, f.unit, func(r round) float64 { return f.read(r[one]) - f.read(r[other]) }, one, other)
 }
 
 // total of a figure over these arms in all rounds: a median would hide a single failure.
@@ -170,19 +174,6 @@ func explained(f figure, arms ...string) measure {
 	return m
 }
 
-// middle is the middle value, or the mean of the two middle values; NaN without values.
-func middle(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	half := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[half]
-	}
-	return (sorted[half-1] + sorted[half]) / 2
-}
-
 // unit writes a number with its unit.
 type unit func(float64) string
 
@@ -215,13 +206,7 @@ func writeIn(u unit, v float64) string {
 	return u(v)
 }
 
-// inFull formats a number without a fraction: 12,345; a dash if there is none.
+// inFull formats a number without a fraction: 12,345.
 func inFull(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "–"
-	}
 	return message.NewPrinter(language.English).Sprint(int64(math.Round(v)))
 }
-
-// whole writes a count.
-func whole(n int) string { return inFull(float64(n)) }

@@ -21,8 +21,21 @@ import (
 //
 // The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.
 var openMatch = Experiment{
-	Name: "openmatch", Title: "Open Match", Takes: "5 min", arms: openMatchArms, claims: openMatchClaims,
+	Name: "openmatch", Title: "Open Match", Takes: "5 min", arms: openMatchArms,
 	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
+	claims: []claim{
+		{"create: calls a second, of 32 callers over 8 connections", median(createAlone, throughput), atLeast(10_000)},
+		{"create: p99", median(createAlone, p99), atMost(12)},
+		{"10,000 queued: until all are matched and assigned, p50, window of 250 ms", median(fetchAll, p50),
+			atMost(800)},
+		{"QueryTickets of 10,000, until the last page has arrived: p50", median(queryAll, p50), atMost(40)},
+		{"created until the assignment is seen, window of 250 ms: p50", median(lifeWindow, p50), atMost(400)},
+		{"created until the assignment is seen, no window: p50", median(lifeNow, p50), atMost(30)},
+		{"created until the assignment is seen, p50 with a forgotten writer, compared with none",
+			ratio(lifeWriter, lifeWindow, p50), atMost(1.2)},
+		{"create: p99 with idle watchers, compared with none", ratio(createWatch, createAlone, p99), atMost(1.6)},
+		noFailures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow, lifeWriter),
+	},
 }
 
 // The arms, by their names in the report.
@@ -64,21 +77,4 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 		withoutWindow.arm(lifeNow, load("ticket-life")),
 		forgotten,
 	}, b.script("openmatch_clean.sql")), nil
-}
-
-func openMatchClaims(o Options) []claim {
-	many := whole(choose(o, 10_000, 100))
-	return []claim{
-		{"create: calls a second, of 32 callers over 8 connections", median(createAlone, throughput), atLeast(10_000)},
-		{"create: p99", median(createAlone, p99), atMost(12)},
-		{many + " queued: until all are matched and assigned, p50, window of 250 ms", median(fetchAll, p50),
-			atMost(800)},
-		{"QueryTickets of " + many + ", until the last page has arrived: p50", median(queryAll, p50), atMost(40)},
-		{"created until the assignment is seen, window of 250 ms: p50", median(lifeWindow, p50), atMost(400)},
-		{"created until the assignment is seen, no window: p50", median(lifeNow, p50), atMost(30)},
-		{"created until the assignment is seen, p50 with a forgotten writer, compared with none",
-			ratio(lifeWriter, lifeWindow, p50), atMost(1.2)},
-		{"create: p99 with idle watchers, compared with none", ratio(createWatch, createAlone, p99), atMost(1.6)},
-		noFailures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow, lifeWriter),
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +36,20 @@ var overload = Experiment{
 		b.closers = append(b.closers, func() error { return keepTo(0, runtime.NumCPU()) })
 		return keepTo(0, runtime.NumCPU()/2)
 	},
-	arms: overloadArms, claims: overloadClaims,
+	arms: overloadArms,
+	claims: []claim{
+		{"goodput at twice the capacity, as a share of it", over(middle, percent,
+			func(r round) float64 { return goodputOf(r[overloaded]) / r[atCapacity].PerSecond }, overloaded, atCapacity),
+			atLeast(0.75)},
+		{"failures other than 503 or 429 with Retry-After", explained(figure{rudeFailures, inFull}, overloaded),
+			atMost(0)},
+		{"p99 of successful calls", median(overloaded, successP99), atMost(callTimeout)},
+		{"memory that 8,192 connections take of the replica", over(highest, mebibytes,
+			func(r round) float64 { return memory.read(r[overloaded]) - r[overloaded].Values["at rest"] }, overloaded),
+			atMost(connections * 64 << 10)},
+		answersSoon("/healthz"), answersSoon("/.well-known/jwks.json"),
+		{"probes without an answer", total(failedBeside, overloaded), atMost(0)},
+	},
 }
 
 const (
@@ -48,13 +60,8 @@ const (
 	connections = 8192
 )
 
-// multiples are the offered loads, as multiples of a replica's capacity. The findings are about the last one.
-var multiples = []float64{1.25, 1.5, 2}
-
-// armTimes names the arm of a multiple of the capacity.
-func armTimes(multiple float64) string { return fmt.Sprintf("matchmake, %g × as many", multiple) }
-
-var overloaded = armTimes(slices.Max(multiples))
+// overloaded is the arm that the findings are about: twice the capacity.
+const overloaded = "matchmake, 2 × as many"
 
 // hasOwnCPUs reports whether load and director can be separated; a quick run does not measure.
 func (o Options) hasOwnCPUs() bool {
@@ -87,7 +94,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	atRest, err := b.lab.Read(ctx) // memory before any connection
 	director, limit := b.director(lab.Web), 0.0
 	load := b.options.loadPrefilled(matchmake)
-	load.Load.Callers = choose(b.options, manyCallers, 8)
+	load.Load.Callers = manyCallers
 	capacity := director.arm(atCapacity, load)
 	capacity.after = func(_ context.Context, r *bench.Result) error {
 		limit = r.PerSecond
@@ -96,8 +103,9 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	arms := []arm{capacity}
 	client := bench.NewClient(ctx, 1)
 	b.closers = append(b.closers, func() error { client.Close(); return nil })
-	for _, multiple := range multiples {
-		a := director.arm(armTimes(multiple), load).callBeside(ctx, 50*time.Millisecond, probedPaths,
+	for _, multiple := range []float64{1.25, 1.5, 2} {
+		a := director.arm(fmt.Sprintf("matchmake, %g × as many", multiple), load).callBeside(ctx, 50*time.Millisecond,
+			[]string{"/healthz", "/.well-known/jwks.json"},
 			func(_ context.Context, path string) error {
 				return client.Do(bench.Request{Method: "GET", URL: director.urls[0] + path})
 			})
@@ -116,33 +124,18 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	return arms, err
 }
 
-var probedPaths = []string{"/healthz", "/.well-known/jwks.json"}
-
-func overloadClaims(Options) []claim {
-	arm := overloaded
-	goodput := medianOver(percent, func(r round) float64 { return goodputOf(r[arm]) / r[atCapacity].PerSecond },
-		arm, atCapacity)
-	successP99 := figure{func(r bench.Result) float64 {
-		if r.Calls == r.Failed { // a p99 of nothing would be 0, and meet the target
-			return math.NaN()
-		}
-		return r.Latency.P99
-	}, millis}
-	grown := figure{func(r bench.Result) float64 { return memory.read(r) - r.Values["at rest"] }, mebibytes}
-	claims := []claim{
-		{"goodput at twice the capacity, as a share of it", goodput, atLeast(0.75)},
-		{"failures other than 503 or 429 with Retry-After", explained(figure{rudeFailures, inFull}, arm), atMost(0)},
-		{"p99 of successful calls", median(arm, successP99), atMost(callTimeout)},
-		{fmt.Sprintf("memory that %s connections take of the replica", whole(connections)), highest(arm, grown),
-			atMost(connections * 64 << 10)},
-	}
-	for _, path := range probedPaths {
-		// a quarter of the usual timeout of an orchestrator's health check, one second
-		claims = append(claims, claim{"p99 of GET " + path + " during the overload",
-			median(arm, valueOf(path+" p99", millis)), atMost(250)})
-	}
-	return append(claims, claim{"probes without an answer", total(failedBeside, arm), atMost(0)})
+// answersSoon is the claim about a path that is probed during the overload: a quarter of the usual timeout of an
+// orchestrator's health check, one second.
+func answersSoon(path string) claim {
+	return claim{"p99 of GET " + path + " during the overload", medianValue(overloaded, path+" p99", millis), atMost(250)}
 }
+
+var successP99 = figure{func(r bench.Result) float64 {
+	if r.Calls == r.Failed { // a p99 of nothing would be 0, and meet the target
+		return math.NaN()
+	}
+	return r.Latency.P99
+}, millis}
 
 // goodputOf is the number of answers a second that arrived within the timeout.
 func goodputOf(r bench.Result) float64 {

@@ -19,7 +19,16 @@ import (
 var packing = Experiment{
 	Name: "packing", Title: "No false “no capacity”, and full sessions", Takes: "2 min",
 	About: "Whether calls to three replicas are refused while there are free seats, and how full sessions become",
-	lab:   lab.Options{Replicas: 3}, arms: packingArms, claims: packingClaims,
+	lab:   lab.Options{Replicas: 3}, arms: packingArms,
+	// about the product: what the naive placement refuses is in the report
+	claims: []claim{
+		{"calls answered “no capacity” while there were free seats", measure{unit: percent, take: func(all rounds) float64 {
+			return total(refused, rush).take(all) / total(calls, rush).take(all)
+		}}, atMost(0)},
+		{"calls that failed for another reason", explained(otherwiseFailed, rush), atMost(0)},
+		{"sessions that are full", medianValue(matchmake, "full", percent), atLeast(0.99)},
+		{"sessions opened, compared with the fewest possible", median(matchmake, waste), atMost(1.01)},
+	},
 }
 
 // The arms of the first part, by their names in the report.
@@ -30,15 +39,14 @@ const (
 
 // packingArms have no warm-up: its sessions would be counted.
 func packingArms(ctx context.Context, b *testbed) ([]arm, error) {
-	const hosts, rushers = 4, 32
+	const hosts, rushers, sessions = 4, 32, 1024
 	director := b.director(lab.Web)
 	naive, err := b.baselines(ctx, lab.Web)
-	sessions := choose(b.options, 1024, 64)
 	seats := bench.Options{
 		Scenario: scenarioOf(matchmake), Duration: time.Minute, // however long it takes
 		Load: bench.Load{Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions},
 	}
-	packed := b.options.load(matchmake, choose(b.options, manyCallers, 16))
+	packed := b.options.load(matchmake, manyCallers)
 	packed.Load.Players, packed.WarmUp = 8, 0
 	counted := func(a arm) arm {
 		a.after = b.countSessions
@@ -55,20 +63,10 @@ func (b *testbed) countSessions(ctx context.Context, r *bench.Result) error {
 	return b.addValues("packing.sql", "bench-"+r.Run+"-")(ctx, r)
 }
 
-// refused is calls that were answered "no capacity".
-var refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
+var (
+	// calls that were answered "no capacity"
+	refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
 
-// packingClaims are about the product: what the naive placement refuses is in the report.
-func packingClaims(Options) []claim {
-	share := measure{unit: percent, take: func(all rounds) float64 {
-		return total(refused, rush).take(all) / total(calls, rush).take(all)
-	}}
-	others := figure{func(r bench.Result) float64 { return failed.read(r) - refused.read(r) }, inFull}
-	waste := figure{func(r bench.Result) float64 { return r.Values["opened"] / r.Values["fewest"] }, times}
-	return []claim{
-		{"calls answered “no capacity” while there were free seats", share, atMost(0)},
-		{"calls that failed for another reason", explained(others, rush), atMost(0)},
-		{"sessions that are full", median(matchmake, valueOf("full", percent)), atLeast(0.99)},
-		{"sessions opened, compared with the fewest possible", median(matchmake, waste), atMost(1.01)},
-	}
-}
+	otherwiseFailed = figure{func(r bench.Result) float64 { return failed.read(r) - refused.read(r) }, inFull}
+	waste           = figure{func(r bench.Result) float64 { return r.Values["opened"] / r.Values["fewest"] }, times}
+)

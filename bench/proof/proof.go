@@ -20,8 +20,8 @@ import (
 
 // Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
-	return []Experiment{reach, packing, fleet, growth, snapshot, overload, regions, openMatch, directorLoop, provision,
-		waiting, rooms, launch}
+	return []Experiment{reach, packing, fleet, growth, snapshot, overload, openMatch, directorLoop, provision, waiting,
+		rooms, launch}
 }
 
 // Experiment is an experiment.
@@ -37,7 +37,7 @@ type Experiment struct {
 	// closers. nil: nothing
 	prepare func(b *testbed, l *lab.Options) error
 	arms    func(ctx context.Context, b *testbed) ([]arm, error) // in the order in which they take turns
-	claims  func(o Options) []claim
+	claims  []claim
 }
 
 // Options are those of all experiments. Start is required.
@@ -96,5 +96,5 @@ func (e Experiment) Run(ctx context.Context, o Options) (section Section, err er
 	if err != nil {
 		return Section{}, err
 	}
-	return Section{Name: e.Name, Title: e.Title, Findings: all.judge(e.claims(o)), Runs: all.typical(arms)}, nil
+	return Section{Name: e.Name, Title: e.Title, Findings: all.judge(e.claims), Runs: all.typical(arms)}, nil
 }

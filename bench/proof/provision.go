@@ -23,7 +23,19 @@ import (
 var provision = Experiment{
 	Name: "provision", Title: "Servers on demand", Takes: "2 min", isOnce: true,
 	About: "How soon players on an empty pool play, and what a large pool costs that nobody enters or leaves",
-	lab:   lab.Options{Worker: true}, prepare: openCloud, arms: provisionArms, claims: provisionClaims,
+	lab:   lab.Options{Worker: true}, prepare: openCloud, arms: provisionArms,
+	claims: []claim{
+		{"players with a seat", medianValue(emptyPool, "players", inFull), atLeast(rushed)},
+		{"servers started, of which 25 hold all players and 2 are the buffer", medianValue(emptyPool, "servers", inFull),
+			atMost(rushed/serverCapacity + poolBuffer)},
+		{"wait for a seat after the server is ready, p99", medianValue(emptyPool, "wait p99", millis), atMost(500)},
+		{"status calls, in the second with most", medianValue(emptyPool, "most status calls", perSecond),
+			atMost(edgegapRates.Get)},
+		{"CPU while nothing happens", median(quietPool, coresOf(cpu)), atMost(0.2)},
+		{"a dead server is found after the end of its lease within", medianValue(quietPool, "found after", inSeconds),
+			atMost(2)},
+		{"calls beyond the limits of the API", medianValue(quietPool, "violations", inFull), atMost(0)},
+	},
 }
 
 // The arms, by their names in the report.
@@ -37,6 +49,7 @@ var edgegapRates = provider.Rates{Deploy: 40, Get: 20, List: 10, Stop: 10}
 
 const (
 	edgegapKey     = "bench-edgegap-key"
+	rushed         = 200 // players who come to an empty pool
 	serverCapacity = 8
 	poolBuffer     = 2
 )
@@ -81,7 +94,7 @@ func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 		Scenario: bench.Scenario{Name: "second", Begin: bench.Turns(func(ctx context.Context, _ *bench.Caller) error {
 			return bench.Pause(ctx, time.Second)
 		})},
-		Load: bench.Load{Callers: 1}, Duration: choose(b.options, 30*time.Second, 2*time.Second),
+		Load: bench.Load{Callers: 1}, Duration: 30 * time.Second,
 	})
 	quiet.before = []step{b.script("provision_servers.sql", choose(b.options, 10_000, 100), serverCapacity)}
 	quiet.after = func(ctx context.Context, r *bench.Result) error {
@@ -108,15 +121,12 @@ func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 	}, quiet}, b.sql(ctx, "provision_pool.sql", serverCapacity, poolBuffer)
 }
 
-// rushed is how many players come to an empty pool.
-func (o Options) rushed() int { return choose(o, 200, 20) }
-
 // seatRush lets players come at once to an empty pool, each of whom asks until they have a seat. The latency is the time
 // until all have seats.
 func (b *testbed) seatRush(ctx context.Context) (bench.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	start, players := time.Now(), b.options.rushed()
+	start, players := time.Now(), choose(b.options, rushed, 20)
 	client := bench.NewClient(ctx, players)
 	defer client.Close()
 	body, err := json.Marshal(map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity})
@@ -135,20 +145,4 @@ func (b *testbed) seatRush(ctx context.Context) (bench.Result, error) {
 		return err
 	})
 	return bench.ResultOf(emptyPool, players, time.Since(start)), err
-}
-
-func provisionClaims(o Options) []claim {
-	needed := (o.rushed() + serverCapacity - 1) / serverCapacity
-	value := func(arm, name string, in unit) measure { return median(arm, valueOf(name, in)) }
-	return []claim{
-		{"players with a seat", value(emptyPool, "players", inFull), atLeast(float64(o.rushed()))},
-		{fmt.Sprintf("servers started, of which %d hold all players and %d are the buffer", needed, poolBuffer),
-			value(emptyPool, "servers", inFull), atMost(float64(needed + poolBuffer))},
-		{"wait for a seat after the server is ready, p99", value(emptyPool, "wait p99", millis), atMost(500)},
-		{"status calls, in the second with most", value(emptyPool, "most status calls", perSecond),
-			atMost(edgegapRates.Get)},
-		{"CPU while nothing happens", median(quietPool, coresOf(cpu)), atMost(0.2)},
-		{"a dead server is found after the end of its lease within", value(quietPool, "found after", inSeconds), atMost(2)},
-		{"calls beyond the limits of the API", value(quietPool, "violations", inFull), atMost(0)},
-	}
 }

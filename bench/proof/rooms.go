@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -25,10 +26,32 @@ var rooms = Experiment{
 	About: "How fast members of rooms see changes and matches, what idle sessions hold, and how soon clients of a killed replica are back",
 	lab:   lab.Options{Replicas: 2, Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()},
 	arms:  roomsArms,
-	claims: func(o Options) []claim {
-		claims := append(roomsClaims(o), forgottenClaims("changes of rooms", lobbyHeld, o.forgottenTimes())...)
-		return append(claims, append(stormClaims(o), noFailures(lobbyHeld))...)
-	},
+	claims: slices.Concat([]claim{
+		{"memory of a replica for an idle session", over(first, kibibytes, func(r round) float64 {
+			// each of two processes has half of the sessions
+			return (memory.read(r[lobbyFull]) - memory.read(r[lobbyQuiet])) / (idleClients / 2)
+		}, lobbyFull, lobbyQuiet), atMost(40 << 10)},
+		{"a change seen by a member on the other replica, p50", median(lobbyPatches, p50), atMost(15)},
+		{"a change seen by a member on the other replica, p99", median(lobbyPatches, p99), atMost(60)},
+		{"enqueued until both players know their match, p50", median(lobbyMatches, p50), atMost(30)},
+		{"changes of one room from both replicas, each durable when answered", median(lobbyOneRoom, throughput),
+			atLeast(2000)},
+		{"changes of one room, compared with a commit of one row for each", ratio(lobbyOneRoom, oneRow, throughput),
+			atLeast(1)},
+		// they grow with the clients that join, and not with their square
+		{"1,000 clients join one room: frames of a client for each of them, compared with a quarter of the clients",
+			ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1)},
+		{"time for each of these frames, until each client knows all others, compared with a quarter of the clients",
+			ratio(lobbyJoin, lobbyFewJoin, perFrame), atMost(1.25)},
+		noFailures(lobbyQuiet, lobbyFull, lobbyPatches, lobbyMatches, lobbyOneRoom, lobbyFewJoin, lobbyJoin),
+	}, forgottenClaims("changes of rooms", lobbyHeld), []claim{
+		{"5,000 clients of a killed replica resume: until the last has the state of its room again",
+			median(lobbyStorm, duration), atMost(10)},
+		{"the same, compared with connecting and joining for the first time", over(middle, times, func(r round) float64 {
+			return r[lobbyStorm].Seconds / r[lobbyStorm].Values["joined"]
+		}, lobbyStorm), atMost(1)},
+		noFailures(lobbyHeld),
+	}),
 }
 
 // The arms, by their names in the report.
@@ -45,13 +68,12 @@ const (
 	lobbyStorm   = "clients of a killed replica resume"
 )
 
-// lobbySizes are the numbers of clients.
-type lobbySizes struct{ idle, join, fewJoin, storm int }
-
-// lobbySizes are those of the experiment.
-func (o Options) lobbySizes() lobbySizes {
-	return choose(o, lobbySizes{idle: 10_000, join: 1000, fewJoin: 250, storm: 5000}, lobbySizes{8, 8, 4, 8})
-}
+// The numbers of clients.
+const (
+	idleClients    = 10_000
+	joiningClients = 1000
+	stormClients   = 5000
+)
 
 // loadLobby is the usual load of a scenario, with sessions beside those of callers.
 func (o Options) loadLobby(scenario string, sessions int) bench.Options {
@@ -66,11 +88,11 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, sizes, director := b.options, b.options.lobbySizes(), b.director(lab.Realtime)
+	o, director := b.options, b.director(lab.Realtime)
 	replicas := side{b, director.urls, b.lab.Meter(b.lab.Replicas...)}
 	arms := []arm{
 		replicas.arm(lobbyQuiet, o.loadLobby("rooms-idle", 0)),
-		replicas.arm(lobbyFull, o.loadLobby("rooms-idle", sizes.idle)),
+		replicas.arm(lobbyFull, o.loadLobby("rooms-idle", idleClients)),
 		echoes.arm(echoQuiet, o.loadLobby("rooms-idle", 0)),
 		director.arm(lobbyPatches, o.loadLobby("rooms-patch", 0)),
 		director.arm(lobbyMatches, o.loadLobby("rooms-match", 0)),
@@ -78,8 +100,8 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.commits(o.loadLobby("rooms-hot", 0)),
 		director.arm(lobbyOneRoom, o.loadLobby("rooms-hot", 0)),
 		b.inPostgres(oneRow, "commit-one-row", o.loadLobby("rooms-hot", 0)),
-		director.arm(lobbyFewJoin, o.loadLobby("rooms-join", sizes.fewJoin)),
-		director.arm(lobbyJoin, o.loadLobby("rooms-join", sizes.join)),
+		director.arm(lobbyFewJoin, o.loadLobby("rooms-join", joiningClients/4)),
+		director.arm(lobbyJoin, o.loadLobby("rooms-join", joiningClients)),
 	}
 	return append(prepareEach(arms, b.await(time.Minute, "rooms_sessions.sql")),
 		director.besideSnapshot(lobbyHeld, o.loadLobby("rooms-patch", 0)),
@@ -92,7 +114,7 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	clients, urls := b.options.lobbySizes().storm, b.director(lab.Realtime).urls
+	clients, urls := choose(b.options, stormClients, 8), b.director(lab.Realtime).urls
 	crowd := realtime.NewCrowd("", clients)
 	defer crowd.Cut()
 	start := time.Now()
@@ -109,42 +131,11 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	return r, err
 }
 
-func roomsClaims(o Options) []claim {
-	sizes := o.lobbySizes()
-	perSession := inFirstRound(kibibytes, func(r round) float64 { // each of two processes has half of the sessions
-		return (memory.read(r[lobbyFull]) - memory.read(r[lobbyQuiet])) / (float64(sizes.idle) / 2)
-	})
+var (
 	// the frames that a client receives while n of them join a room, divided by n
-	frames := figure{func(r bench.Result) float64 {
+	frames = figure{func(r bench.Result) float64 {
 		n := float64(r.Sessions)
 		return r.Values["frames"] / n / n
 	}, twoDigits}
-	perFrame := figure{func(r bench.Result) float64 { return r.Latency.P50 / r.Values["frames"] }, millis}
-	return []claim{
-		{"memory of a replica for an idle session", perSession, atMost(40 << 10)},
-		{"a change seen by a member on the other replica, p50", median(lobbyPatches, p50), atMost(15)},
-		{"a change seen by a member on the other replica, p99", median(lobbyPatches, p99), atMost(60)},
-		{"enqueued until both players know their match, p50", median(lobbyMatches, p50), atMost(30)},
-		{"changes of one room from both replicas, each durable when answered", median(lobbyOneRoom, throughput),
-			atLeast(2000)},
-		{"changes of one room, compared with a commit of one row for each", ratio(lobbyOneRoom, oneRow, throughput),
-			atLeast(1)},
-		// they grow with the clients that join, and not with their square
-		{whole(sizes.join) + " clients join one room: frames of a client for each of them, compared with a quarter " +
-			"of the clients", ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1)},
-		{"time for each of these frames, until each client knows all others, compared with a quarter of the clients",
-			ratio(lobbyJoin, lobbyFewJoin, perFrame), atMost(1.25)},
-		noFailures(lobbyQuiet, lobbyFull, lobbyPatches, lobbyMatches, lobbyOneRoom, lobbyFewJoin, lobbyJoin),
-	}
-}
-
-func stormClaims(o Options) []claim {
-	compared := medianOver(times, func(r round) float64 {
-		return r[lobbyStorm].Seconds / r[lobbyStorm].Values["joined"]
-	}, lobbyStorm)
-	return []claim{
-		{whole(o.lobbySizes().storm) + " clients of a killed replica resume: until the last has the state of its room " +
-			"again", median(lobbyStorm, duration), atMost(10)},
-		{"the same, compared with connecting and joining for the first time", compared, atMost(1)},
-	}
-}
+	perFrame = figure{func(r bench.Result) float64 { return r.Latency.P50 / r.Values["frames"] }, millis}
+)

@@ -22,12 +22,10 @@ var snapshot = Experiment{
 	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
 	arms: func(_ context.Context, b *testbed) ([]arm, error) {
 		load := b.options.loadPrefilled(sessionLife)
-		load.Load.Instances = choose(b.options, 1000, 2)
+		load.Load.Instances = 1000
 		return []arm{b.director(lab.Web).besideSnapshot(sessionLife, load)}, nil
 	},
-	claims: func(o Options) []claim {
-		return append(forgottenClaims("throughput", sessionLife, o.forgottenTimes()), noFailures(sessionLife))
-	},
+	claims: append(forgottenClaims("throughput", sessionLife), noFailures(sessionLife)),
 }
 
 const sessionLife = "session-life"
@@ -40,17 +38,17 @@ type forgottenTimes struct {
 	tail              time.Duration // of the run, which is not counted
 }
 
-// forgottenTimes are multiples of a slot of the timeline.
-func (o Options) forgottenTimes() forgottenTimes {
-	const tick = bench.TimelineSlot
-	return choose(o, forgottenTimes{begin: 15 * time.Second, end: 75 * time.Second, whole: 95 * time.Second,
-		window: 10 * time.Second, recovery: 10 * time.Second, tail: time.Second},
-		forgottenTimes{begin: 3 * tick, end: 8 * tick, whole: 13 * tick, window: 2 * tick, recovery: 2 * tick, tail: tick})
-}
+// The times are multiples of a slot of the timeline.
+var (
+	usualTimes = forgottenTimes{begin: 15 * time.Second, end: 75 * time.Second, whole: 95 * time.Second,
+		window: 10 * time.Second, recovery: 10 * time.Second, tail: time.Second}
+	quickTimes = forgottenTimes{begin: 3 * bench.TimelineSlot, end: 8 * bench.TimelineSlot,
+		whole: 13 * bench.TimelineSlot}
+)
 
 // besideSnapshot is an arm of a load during which a snapshot is held. It is run once.
 func (s side) besideSnapshot(name string, load bench.Options) arm {
-	times := s.bed.options.forgottenTimes()
+	times := choose(s.bed.options, usualTimes, quickTimes)
 	load.Duration = times.whole
 	a := s.arm(name, load)
 	a.beside = func(ctx context.Context) error {
@@ -83,9 +81,10 @@ func (b *testbed) hold(ctx context.Context, mode pgx.TxOptions, file string) err
 }
 
 // forgottenClaims compare the throughput of an arm with an open snapshot, and after it, with that before.
-func forgottenClaims(words, arm string, t forgottenTimes) []claim {
+func forgottenClaims(words, arm string) []claim {
+	t := usualTimes
 	compared := func(rate func(timeline []int64) float64) measure {
-		return medianOver(percent, func(r round) float64 {
+		return over(middle, percent, func(r round) float64 {
 			return rate(r[arm].Timeline) / rateBetween(r[arm].Timeline, 0, t.begin)
 		}, arm)
 	}

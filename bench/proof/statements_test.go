@@ -75,9 +75,10 @@ func TestViewsBesideAnArm(t *testing.T) {
 // Pins a replica that answers no probe under overload, which no finding reports.
 func TestProbes(t *testing.T) {
 	t.Parallel()
+	probes := []string{"/healthz", "/.well-known/jwks.json"}
 	r := besideArm(t, func(ctx context.Context, a arm) arm {
-		return a.callBeside(ctx, time.Millisecond, probedPaths, func(_ context.Context, path string) error {
-			if path == probedPaths[0] {
+		return a.callBeside(ctx, time.Millisecond, probes, func(_ context.Context, path string) error {
+			if path == probes[0] {
 				return bench.Pause(ctx, 3*time.Millisecond)
 			}
 			return errors.New("503")
@@ -124,10 +125,10 @@ func TestSessionCounts(t *testing.T) {
 	require.Equal(t, map[string]float64{"opened": 6, "full": 0.8, "fewest": 5}, r.Values)
 
 	good := bench.Result{Values: map[string]float64{"opened": 100, "full": 0.99, "fewest": 100}}
-	measured, missed := judge(packingClaims(Options{})[2:], round{matchmake: r}, round{matchmake: good}, round{matchmake: good})
+	measured, missed := judge(packing.claims[2:], round{matchmake: r}, round{matchmake: good}, round{matchmake: good})
 	require.Equal(t, []string{"99.0 %", "1.00 ×"}, measured)
 	require.Empty(t, missed)
-	_, missed = judge(packingClaims(Options{})[2:], round{matchmake: r})
+	_, missed = judge(packing.claims[2:], round{matchmake: r})
 	require.Equal(t, []int{0, 1}, missed)
 }
 

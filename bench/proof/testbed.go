@@ -96,7 +96,20 @@ func (s side) arm(name string, load bench.Options) arm {
 func (s side) generate(ctx context.Context, run bench.Options) (bench.Result, error) {
 	run.URLs, run.Meter, run.AccessToken = s.urls, s.meter, s.bed.mint
 	run.FleetToken, run.OpsToken = s.bed.lab.FleetToken, s.bed.lab.OpsToken
+	if s.bed.options.Quick {
+		run.WarmUp, run.Duration = 0, min(run.Duration, quickTimes.whole)
+		limitLoad(&run.Load)
+	}
 	return bench.Run(ctx, run)
+}
+
+// limitLoad makes a load small enough to test that everything works.
+func limitLoad(l *bench.Load) {
+	for size, most := range map[*int]int{&l.Callers: 16, &l.Instances: 16, &l.Turns: 64, &l.Tickets: 100,
+		&l.Watchers: 20, &l.Sessions: 8} {
+		*size = min(*size, most)
+	}
+	l.Rate = min(l.Rate, 20)
 }
 
 // The arms of Postgres itself, by their names in the report.
@@ -135,10 +148,8 @@ func scenarioOf(name string) bench.Scenario {
 // load is a closed loop on a few game servers.
 func (o Options) load(scenario string, callers int) bench.Options {
 	return bench.Options{
-		Scenario: scenarioOf(scenario), Load: bench.Load{Callers: callers, Instances: choose(o, 16, 2)},
-		KeepsQueue: true,
-		WarmUp:     choose(o, time.Second, 50*time.Millisecond),
-		Duration:   choose(o, 4*time.Second, 300*time.Millisecond),
+		Scenario: scenarioOf(scenario), Load: bench.Load{Callers: callers, Instances: 16},
+		KeepsQueue: true, WarmUp: time.Second, Duration: choose(o, 4*time.Second, 300*time.Millisecond),
 	}
 }
 
@@ -158,7 +169,7 @@ const (
 
 // loadPrefilled is a load on the prefilled region.
 func (o Options) loadPrefilled(scenario string) bench.Options {
-	run := o.load(scenario, choose(o, fewCallers, 4))
+	run := o.load(scenario, fewCallers)
 	run.Run, run.Duration = prefilled, choose(o, 5*time.Second, time.Second)
 	return run
 }
@@ -167,12 +178,8 @@ func (o Options) loadPrefilled(scenario string) bench.Options {
 func (o Options) loadUsual(scenario string, duration time.Duration) bench.Options {
 	usual := scenarioOf(scenario).Usual
 	run := o.load(scenario, usual.Callers)
-	run.Load.Rate, run.Load.Tickets, run.Load.Watchers, run.Duration = usual.Rate, usual.Tickets, usual.Watchers, duration
-	if o.Quick {
-		run.Load.Callers, run.Load.Rate, run.WarmUp, run.Duration = min(run.Load.Callers, 4), min(run.Load.Rate, 20), 0,
-			300*time.Millisecond
-		run.Load.Tickets, run.Load.Watchers = min(run.Load.Tickets, 100), min(run.Load.Watchers, 20)
-	}
+	run.Load.Rate, run.Load.Tickets, run.Load.Watchers = usual.Rate, usual.Tickets, usual.Watchers
+	run.Duration = choose(o, duration, 300*time.Millisecond)
 	return run
 }
 

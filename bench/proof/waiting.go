@@ -29,7 +29,17 @@ var waiting = Experiment{
 	lab: lab.Options{Worker: true, Env: []string{
 		"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
 	}},
-	arms: waitingArms, claims: waitingClaims,
+	arms: waitingArms,
+	claims: []claim{
+		{"matchmake's p99 beside 5,000 waiting sockets, compared with none", ratio(placedBeside, placedAlone, p99),
+			atMost(1.2)},
+		{"memory of the replica for a waiting socket", over(first, kibibytes, func(r round) float64 {
+			return (memory.read(r[placedBeside]) - memory.read(r[placedAlone])) / sockets
+		}, placedBeside, placedAlone), atMost(64 << 10)},
+		{"sockets whose wait ended during a run", total(valueOf("ended", inFull), placedBeside), atMost(0)},
+		{"calls that failed beside them", failures(placedBeside), atMost(0)},
+		{"calls that failed without them", failures(placedAlone), atMost(0)},
+	},
 }
 
 // The arms, by their names in the report.
@@ -39,21 +49,19 @@ const (
 )
 
 // sockets is how many guests wait.
-func (o Options) sockets() int { return choose(o, 5000, 8) }
+const sockets = 5000
 
 // waitingArms measure the replica without the worker, which has no sockets.
 func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	load := b.options.loadPrefilled(matchmake)
 	load.Load.Rate, load.Load.Callers = 300, 256
 	// four times the interval of reports
-	load.WarmUp, load.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
-		choose(b.options, 20*time.Second, 200*time.Millisecond)
+	load.WarmUp, load.Duration = 5*time.Second, 20*time.Second
 	replica := side{b, b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
 	alone, beside := replica.arm(placedAlone, load), replica.arm(placedBeside, load)
 	g := &guests{url: "ws" + strings.TrimPrefix(replica.urls[0], "http") + "/matchmaker/ws"}
 	beside.before = append(beside.before, func(ctx context.Context) error {
-		b.options.say("%d sockets are to wait", b.options.sockets())
-		return g.gather(ctx, b.options.sockets())
+		return g.gather(ctx, choose(b.options, sockets, 8))
 	})
 	beside.after = func(ctx context.Context, r *bench.Result) error {
 		r.Values["ended"] = float64(g.ended.Load())
@@ -61,20 +69,6 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 		return b.await(30*time.Second, "waiting_demand.sql")(ctx)
 	}
 	return []arm{alone, beside}, b.sql(ctx, "waiting_pool.sql", prefilledRegion)
-}
-
-func waitingClaims(o Options) []claim {
-	perSocket := inFirstRound(kibibytes, func(r round) float64 {
-		return (memory.read(r[placedBeside]) - memory.read(r[placedAlone])) / float64(o.sockets())
-	})
-	return []claim{
-		{"matchmake's p99 beside " + whole(o.sockets()) + " waiting sockets, compared with none",
-			ratio(placedBeside, placedAlone, p99), atMost(1.2)},
-		{"memory of the replica for a waiting socket", perSocket, atMost(64 << 10)},
-		{"sockets whose wait ended during a run", total(valueOf("ended", inFull), placedBeside), atMost(0)},
-		{"calls that failed beside them", failures(placedBeside), atMost(0)},
-		{"calls that failed without them", failures(placedAlone), atMost(0)},
-	}
 }
 
 // guests are clients of bevygap that wait.

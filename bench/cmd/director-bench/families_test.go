@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,14 +27,6 @@ func TestBenchMatchInLab(t *testing.T) {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "failed:")
-}
-
-// Pins tickets that expire because nobody waits for them.
-func TestBenchMatchQueueInLab(t *testing.T) {
-	longtest.Only(t, "TestScenarios of bench")
-	t.Parallel()
-	requireGood(t, clitest.Read[measured](t, directorBench, inLab(t), "match-queue", "--tickets", "200", "--duration",
-		"500ms", "--warm-up", "0s"))
 }
 
 // Pins an Open Match scenario that does not work, leaves tickets waiting, or does not say why calls fail.
@@ -63,44 +57,27 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		"tickets cannot be queued: rpc error: code = Unauthenticated")
 }
 
-// Pins a collection window that differs from the flag.
-func TestBenchOpenMatchInLab(t *testing.T) {
+// Pins a scenario that does not work, whose game servers are not attached, whose sessions are not connected, whose
+// tickets expire because nobody waits for them, and a collection window that differs from the flag.
+func TestBenchFamiliesInLab(t *testing.T) {
 	t.Parallel()
-	m := clitest.Read[measured](t, directorBench, inLab(t), "fetch", "--tickets", "40", "--window", "600ms",
-		"--replicas", "2", "--duration", "500ms", "--warm-up", "0s")
-	requireGood(t, m)
-	require.GreaterOrEqual(t, m.Steps[0].Latency.P50, 600.0)
-}
-
-// Pins a scenario of Rivalis that does not work, or whose agents are not attached.
-func TestBenchOrchestrator(t *testing.T) {
-	t.Parallel()
-	environ := inLab(t)
-	// Each starts an installation.
-	for _, scenario := range longtest.Pick([]string{"room-life"}, bench.Names(orchestrator.Scenarios)) {
-		callers := "2"
-		if scenario == "agent-join" {
-			callers = "1"
-		}
-		args := []string{scenario, "--agents", "6", "--rooms", "2", "--callers", callers, "--replicas", "2",
-			"--duration", "500ms", "--warm-up", "0s"}
-		m := clitest.Read[measured](t, directorBench, environ, args...)
-		requireGood(t, m)
-		require.Equal(t, 6, m.Agents, scenario)
+	all := map[string]string{"match-queue": "--tickets 200", "fetch": "--tickets 40 --window 600ms --replicas 2"}
+	for _, name := range bench.Names(orchestrator.Scenarios) {
+		all[name] = "--agents 6 --rooms 2 --replicas 2"
 	}
-}
-
-// Pins a scenario of the realtime lobby that does not work, or whose sessions are not connected.
-func TestBenchRooms(t *testing.T) {
-	t.Parallel()
-	environ := inLab(t)
+	for _, name := range bench.Names(realtime.Scenarios) {
+		all[name] = "--sessions 4 --replicas 2 --rate 0"
+	}
 	// Each starts an installation.
-	for _, scenario := range longtest.Pick([]string{"rooms-join"}, bench.Names(realtime.Scenarios)) {
-		args := []string{scenario, "--sessions", "4", "--callers", "1", "--replicas", "2", "--duration", "500ms",
-			"--warm-up", "0s", "--rate", "0"}
-		m := clitest.Read[measured](t, directorBench, environ, args...)
-		requireGood(t, m)
-		require.Equal(t, 4, m.Sessions, scenario)
-		require.Equal(t, scenario == "rooms-join", m.Values["frames"] > 4*4, m.Values)
+	for _, scenario := range longtest.Pick([]string{"fetch", "room-life", "rooms-join"}, slices.Collect(maps.Keys(all))) {
+		t.Run(scenario, func(t *testing.T) {
+			m := clitest.Read[measured](t, directorBench, inLab(t), append(strings.Fields(all[scenario]), scenario,
+				"--callers", "1", "--duration", "500ms", "--warm-up", "0s")...)
+			requireGood(t, m)
+			require.Equal(t, strings.Contains(all[scenario], "--agents 6"), m.Agents == 6)
+			require.Equal(t, strings.Contains(all[scenario], "--sessions 4"), m.Sessions == 4)
+			require.Equal(t, scenario == "rooms-join", m.Values["frames"] > 4*4, m.Values)
+			require.True(t, scenario != "fetch" || m.Steps[0].Latency.P50 >= 600)
+		})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"runtime"
 
 	"github.com/prometheus/procfs"
@@ -14,8 +15,8 @@ type machine struct {
 	CPU      string `json:"cpu"`
 	Platform string `json:"platform"`
 	Go       string `json:"go"`
-	Director string `json:"director,omitempty"` // version, if it was started for the measurement
-	Postgres string `json:"postgres,omitempty"` // version, if it was started for the measurement
+	Program  string `json:"program"`            // version of this program
+	Postgres string `json:"postgres,omitempty"` // version, if it is known
 	Awake    bool   `json:"awake"`              // the CPUs were kept from sleeping
 	// Stolen is the share of CPU time that the host of a virtual machine gave to other machines during the measurement;
 	// 0 also when the kernel does not report it.
@@ -27,7 +28,7 @@ type machine struct {
 // machineHere describes this machine, and begins to count stolen CPU.
 func machineHere(awake bool) machine {
 	return machine{CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Go: runtime.Version(), Awake: awake, began: cpuSoFar()}
+		Go: runtime.Version(), Program: cmp.Or(version, "dev"), Awake: awake, began: cpuSoFar()}
 }
 
 // measured adds the CPU time stolen since machineHere.
@@ -75,10 +76,7 @@ func cpuModel() string {
 
 // String describes the machine in one line.
 func (m machine) String() string {
-	text := fmt.Sprintf("%d × %s, %s, %s", m.CPUs, m.CPU, m.Platform, m.Go)
-	if m.Director != "" {
-		text += ", director " + m.Director
-	}
+	text := fmt.Sprintf("%d × %s, %s, %s, director-bench %s", m.CPUs, m.CPU, m.Platform, m.Go, m.Program)
 	if m.Postgres != "" {
 		text += ", Postgres " + m.Postgres
 	}
@@ -89,4 +87,24 @@ func (m machine) String() string {
 		text += fmt.Sprintf(", %.0f %% of the CPU stolen by its host", 100*m.Stolen)
 	}
 	return text
+}
+
+// wakeUpTime is the file of Linux's PM Quality of Service: a program writes the allowed wake-up latency of the CPUs in
+// microseconds, as four bytes, which is valid while the file is open. It needs root.
+const wakeUpTime = "/dev/cpu_dma_latency"
+
+// whileAwake runs a measurement, during which the CPUs do not sleep if that is requested.
+func whileAwake(awake bool, device string, measure func() error) error {
+	if !awake {
+		return measure()
+	}
+	file, err := os.OpenFile(device, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("--awake: the CPUs of this machine cannot be kept from sleeping: %w", err)
+	}
+	defer func() { _ = file.Close() }() // permits sleep again
+	if _, err := file.Write(make([]byte, 4)); err != nil {
+		return fmt.Errorf("--awake: %w", err)
+	}
+	return measure()
 }

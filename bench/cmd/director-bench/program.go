@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,26 +47,28 @@ func (p *program) addMeasurement(cmd *cobra.Command, check func(args []string) e
 	}
 }
 
-// laboratories returns what starts laboratories with the director's binary, and this machine, which has the versions of
-// what was started. They share their players, whose tokens are made once. Env of a laboratory's options is added to the
+// laboratories returns what starts laboratories with the director's binary, and this machine, which has the version of
+// Postgres. They share their players, whose tokens are made once. Env of a laboratory's options is added to the
 // environment.
-func (p *program) laboratories(ctx context.Context) (proof.StartFunc, *machine, error) {
+func (p *program) laboratories() (proof.StartFunc, *machine, error) {
 	issuer, err := devlogin.New()
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := findDirector(ctx, p.directorPath)
+	path, err := findDirector(p.directorPath)
+	if err != nil {
+		return nil, nil, err
+	}
 	mint, here := minter(issuer, devlogin.Claims{}), machineHere(p.isAwake)
-	here.Director = d.version
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
-		o.Program, o.Dir = d.path, p.variable("TMPDIR")
+		o.Program, o.Dir = path, p.variable("TMPDIR")
 		o.JWKS, o.Env = issuer.JWKS(), append(p.withoutSettings(), o.Env...)
 		l, err := lab.Start(ctx, o)
 		if err == nil {
 			here.Postgres = l.Version()
 		}
 		return l, mint, err
-	}, &here, err
+	}, &here, nil
 }
 
 // settingPrefixes are the prefixes of variables that a director or its Postgres reads.
@@ -99,48 +99,24 @@ func minter(i devlogin.Issuer, claims devlogin.Claims) bench.MintFunc {
 	}
 }
 
-// director is the path of the director's binary.
-type director struct{ path, version string }
-
-// findDirector returns the binary that the flag names, else the one beside this program, else that of PATH.
-func findDirector(ctx context.Context, named string) (director, error) {
-	path, err := lookUp(named)
-	if err != nil {
-		return director{}, err
+// findDirector returns the binary that the flag names, else the one beside this program, which is of the same build, else
+// that of PATH.
+func findDirector(named string) (path string, err error) {
+	candidates := []string{named}
+	if named == "" {
+		self, _ := os.Executable() // without it, as if there were none beside
+		candidates = []string{filepath.Join(filepath.Dir(self), "director"), "director"}
 	}
-	text, err := exec.CommandContext(ctx, path, "version", "--output", "json").Output()
-	if err != nil {
-		return director{}, fmt.Errorf("%s version: %w", path, err)
+	for _, name := range candidates {
+		if path, err = exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		}
 	}
-	var build struct {
-		Version string `json:"version"`
-	}
-	if err := json.Unmarshal(text, &build); err != nil {
-		return director{}, fmt.Errorf("%s version: %w", path, err)
-	}
-	return director{path, build.Version}, nil
-}
-
-// lookUp returns the path of the binary. Errors: a usage error for a wrong flag, or that there is none.
-func lookUp(named string) (string, error) {
 	if named != "" {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			return "", cli.Usage(fmt.Errorf("--%s: %w", directorFlag, err))
-		}
-		return filepath.Abs(path)
+		return "", cli.Usage(fmt.Errorf("--%s: %w", directorFlag, err))
 	}
-	// the one of the same build, before that of PATH, which may be another release
-	if self, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), "director")); err == nil {
-			return path, nil
-		}
-	}
-	path, err := exec.LookPath("director")
-	if err != nil {
-		return "", errors.Join(errors.New("no director to measure: build it beside this program ('make build' does), or name it with --"+directorFlag), err)
-	}
-	return path, nil
+	return "", fmt.Errorf("no director to measure: build it beside this program ('make build' does), or name it with --%s: %w",
+		directorFlag, err)
 }
 
 // program is what all commands share. The flags are those of the one that runs.

@@ -144,7 +144,7 @@ func (b *benchmark) run(ctx context.Context) error {
 // inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
 // two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
-	start, here, err := b.program.laboratories(ctx)
+	start, here, err := b.program.laboratories()
 	if err != nil {
 		return err
 	}

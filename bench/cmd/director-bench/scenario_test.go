@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
@@ -44,19 +43,6 @@ func TestBenchInLab(t *testing.T) {
 		require.Less(t, m.Costs.Transactions, 20.0)
 		require.GreaterOrEqual(t, m.Costs.Groups["placement"].MeanCalls, 1.0)
 	}
-}
-
-// Pins a rate that is not kept, and the table of a run.
-func TestBenchAtARate(t *testing.T) {
-	longtest.Only(t, "TestBenchInLab")
-	t.Parallel()
-	table := directorBench.OK(t, inLab(t), "heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3",
-		"--duration", "1s", "--warm-up", "200ms")
-	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.",
-		"100 turns a second were requested, ", "1 replica, 20 game servers"} {
-		require.Contains(t, table, word)
-	}
-	require.NotContains(t, table, "failed:")
 }
 
 // Pins a benchmark of a running director without credentials, and one that does not measure WAL.
@@ -129,14 +115,4 @@ func TestBenchWrongUse(t *testing.T) {
 		"--director")
 	require.Contains(t, directorBench.OK(t, env(), "__complete", ""),
 		"matchmake\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
-}
-
-// Pins figures measured while the host's other machines used the CPU, without a remark.
-func TestStolenCPUIsTold(t *testing.T) {
-	t.Parallel()
-	before := procfs.CPUStat{User: 10, System: 5, Idle: 5, Steal: 1}
-	require.InDelta(t, 0.2, stolenShare(before, procfs.CPUStat{User: 12, Guest: 2, System: 6, Idle: 6, Steal: 2}), 1e-9)
-	require.Zero(t, stolenShare(before, before))
-	require.NotContains(t, machine{}.String(), "stolen")
-	require.Contains(t, machine{Stolen: .17}.String(), "17 % of the CPU stolen by its host")
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,4 +29,14 @@ func TestCPUsAreKeptAwake(t *testing.T) {
 	require.ErrorContains(t, err, "--awake: the CPUs of this machine cannot be kept from sleeping")
 	require.NotContains(t, machine{}.String(), "awake")
 	require.Contains(t, machine{Awake: true}.String(), ", CPUs kept awake")
+}
+
+// Pins figures measured while the host's other machines used the CPU, without a remark.
+func TestStolenCPUIsTold(t *testing.T) {
+	t.Parallel()
+	before := procfs.CPUStat{User: 10, System: 5, Idle: 5, Steal: 1}
+	require.InDelta(t, 0.2, stolenShare(before, procfs.CPUStat{User: 12, Guest: 2, System: 6, Idle: 6, Steal: 2}), 1e-9)
+	require.Zero(t, stolenShare(before, before))
+	require.NotContains(t, machine{}.String(), "stolen")
+	require.Contains(t, machine{Stolen: .17}.String(), "17 % of the CPU stolen by its host")
 }
