@@ -44,14 +44,15 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
 	// replica.
 	a.caller = command.New(store, o.Options.Region, command.Options{
-		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.awaitRoster, NearestAgents: a.roster.NearestAgents,
+		Replica: a.Replica, Timeout: orchestrator.CommandTimeout, WaitFor: a.awaitRoster, NearestAgents: a.roster.NearestAgents,
 		Log: log, Guard: guard,
 	})
 	a.hosts = roomhost.New(roomhost.Options{
 		Store: store, Region: o.Options.Region, Replica: a.Replica, Log: log, Guard: guard,
 		Destroy: func(ctx context.Context, room string) error {
 			// Without a wait for the ack: the host looks again with its next run.
-			_, err := store.DestroyRoom(ctx, o.Options.Region, room, a.Replica(), "director", o.CommandTimeout)
+			_, err := store.DestroyRoom(ctx, o.Options.Region, room, a.Replica(), "director",
+				orchestrator.CommandTimeout)
 			return err
 		},
 	})
@@ -82,9 +83,9 @@ func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents
 		Region: o.Options.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
 		Commander: a.caller, FollowEvents: a.followEvents,
 		CheckReady: s.checkReady,
-		AdminKeys:  o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
+		AdminKeys:  o.AdminKeys, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
 		TrustedProxies: o.Options.TrustedProxies,
-		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
+		Stopping:       streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
 		Tracer: s.options.Tracer,
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"net"
-	"time"
 
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/orchestrator"
@@ -26,34 +25,25 @@ type Console struct {
 	Listener net.Listener
 }
 
-// ConsoleDefaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
-func ConsoleDefaults() Console {
-	return Console{Options: console.Options{SessionTTL: console.DefaultSessionTTL}}
-}
-
 // Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have
 // the value of the replica.
 type Orchestrator struct {
 	Options orchestrator.Options
 
-	AdminKeys []string // of callers of the API, of at least 16 bytes each; required unless NoAPI is set
-	// for an agent to acknowledge a command, on which all replicas must agree; 0 means 10 s
-	CommandTimeout time.Duration
-	CORSOrigins    []string // whose pages may call the API
-	SSEQueryAuth   bool     // accept ?key= on the stream of events
-	NoAPI          bool     // serve agents and probes only
-	MaxStreams     int      // streams of events at a time; 0 means 100
+	AdminKeys    []string // of callers of the API, of at least 16 bytes each; required
+	CORSOrigins  []string // whose pages may call the API
+	SSEQueryAuth bool     // accept ?key= on the stream of events
+	MaxStreams   int      // streams of events at a time; 0 means 100
 }
 
 // OrchestratorDefaults returns what operators may change, with its defaults.
 func OrchestratorDefaults() Orchestrator {
-	return Orchestrator{Options: orchestrator.Defaults(), CommandTimeout: 10 * time.Second}
+	return Orchestrator{Options: orchestrator.Defaults()}
 }
 
 func (o Orchestrator) withDefaults() Orchestrator {
 	d := OrchestratorDefaults()
 	o.Options.Region = cmp.Or(o.Options.Region, d.Options.Region)
-	o.CommandTimeout = cmp.Or(o.CommandTimeout, d.CommandTimeout)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 100)
 	return o
 }

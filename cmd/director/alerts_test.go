@@ -48,7 +48,7 @@ var describedMetric = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabe
 func servedRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0",
-		"DIRECTOR_ORCHESTRATOR_ADDR=127.0.0.1:0", "DIRECTOR_ORCHESTRATOR_API=false", "DIRECTOR_BEVYGAP=guests",
+		"DIRECTOR_ORCHESTRATOR_ADDR=127.0.0.1:0", "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=admin-key-0123456789", "DIRECTOR_BEVYGAP=guests",
 		"DIRECTOR_BEVYGAP_NATS_ADDR=127.0.0.1:0",
 		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1",
 		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_MASTER_SECRET="+lobbyMaster))

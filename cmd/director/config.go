@@ -15,7 +15,6 @@ import (
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/console"
-	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/sidecar"
@@ -36,7 +35,6 @@ type Config struct {
 	Projects     server.Projects
 	Console      server.Console
 	OIDC         console.OIDC
-	KeySchedule  keyring.Schedule
 	Worker       worker.Options
 
 	Agones    agones.Config
@@ -91,12 +89,10 @@ func defaultConfig() Config {
 		Database:     db.DefaultConfig(),
 		Server:       server.Defaults(),
 		Worker:       worker.Defaults(),
-		KeySchedule:  keyring.DefaultSchedule(),
 		OpenMatch:    openmatch.Defaults(),
 		Orchestrator: server.OrchestratorDefaults(),
 		Bevygap:      bevygap.Defaults(),
 		Realtime:     realtime.Defaults(),
-		Console:      server.ConsoleDefaults(),
 		OIDC:         console.DefaultOIDC(),
 		Agones:       agones.Config{Namespace: agones.DefaultNamespace},
 		Docker:       docker.Config{Host: docker.DefaultHost, Advertise: provider.Loopback},

@@ -18,11 +18,13 @@ func (c *Config) bevygapSettings() []setting {
 		{flag: "bevygap", start: true, value: choiceValue(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
 			help: "Whether clients of bevygap are served. tokens: they need an access token; guests: clients without " +
 				"one are new players, who can start servers that cost money. `director dev` serves guests"},
-		{flag: "bevygap-wait", value: durationValue(&c.Bevygap.WaitLimit, time.Second, 10*time.Minute),
+		// A measurement waits for longer, and a test that calls everything for less.
+		{flag: "bevygap-wait", unlisted: true, value: durationValue(&c.Bevygap.WaitLimit, time.Second, 10*time.Minute),
 			help: "How long a request waits for a server before it fails with code 408 or 409"},
 		{flag: "bevygap-per-address", value: integerValue(&c.Bevygap.PerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in " +
-				"30 s on average; further ones fail with code 429"},
+				"30 s on average; further ones fail with code 429. Raise it if many of your players share an address, as " +
+				"behind a carrier's NAT"},
 		{flag: "bevygap-client-ip", value: trustingValue(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -34,12 +33,7 @@ func (c *Config) checkCommon() error {
 	}
 	// Made and dropped: only its error counts here, together with the others.
 	_, badKeys := c.makeSealer()
-	// With a shorter period, a key would have to sign before verifiers know it.
-	lead := c.keySchedule().Policy().Lead
-	period := need{c.KeySchedule.KeyPeriod < lead, fmt.Sprintf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a "+
-		"key is published for %s before it signs, which follows from DIRECTOR_JWKS_MAX_AGE",
-		briefDuration(c.KeySchedule.KeyPeriod), briefDuration(lead))}
-	return errors.Join(badURL, badKeys, unmetNeeds(period), c.checkProvision())
+	return errors.Join(badURL, badKeys, c.checkProvision())
 }
 
 // checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis, the realtime lobby

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
@@ -22,8 +21,6 @@ func (c *Config) consoleSettings() []setting {
 		{flag: "console-url", start: true, value: urlValue(&c.Console.Options.URL),
 			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
 				"OIDC issuer, which sends browsers back to /login/callback there"},
-		{flag: "console-session-ttl", value: durationValue(&c.Console.Options.SessionTTL, time.Minute, 7*day),
-			help: "How long a login lasts"},
 		{flag: "console-oidc-issuer", value: urlValue(&c.OIDC.Issuer),
 			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not " +
 				"set: only tokens of operators log in"},

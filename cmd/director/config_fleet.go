@@ -14,7 +14,8 @@ func (c *Config) fleetSettings() []setting {
 			help:  "A reserved seat that is not resolved is freed after this time"},
 		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
 			value: durationValue(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
-			help:  "A resolved seat is freed after this time if the game server does not report seats"},
+			help: "A resolved seat is freed after this time if the game server does not report seats. Set it longer than " +
+				"your longest match"},
 		// A variable for each mode, which givenValue knows by the > at the end of its name.
 		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, commands: byServers,
 			value: modeSizesValue(&c.Server.Modes),
@@ -22,7 +23,7 @@ func (c *Config) fleetSettings() []setting {
 				"DIRECTOR_MODE_DUEL=2 also applies to duel, DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and " +
 				"free-for-all. The flag is --mode duel=2,free-for-all=16"},
 
-		// Also of `keys rotate`, as the next ones: how long keys are published follows from them.
+		// Also of `keys rotate`: how long keys are published follows from it.
 		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: durationValue(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
 			help:  "How long a session token is valid"},
@@ -36,13 +37,6 @@ func (c *Config) fleetSettings() []setting {
 				"database, and authenticates deployed servers. The first key encrypts, all of them decrypt. Required. " +
 				"`openssl rand -base64 32` makes one. In the private Postgres of `director dev` the key of its data " +
 				"directory encrypts"},
-		{flag: "key-period", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
-			value: durationValue(&c.KeySchedule.KeyPeriod, time.Minute, 400*day),
-			help:  "How long a signing key is used before the next one"},
-		{flag: "jwks-max-age", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
-			value: durationValue(&c.KeySchedule.MaxAge, time.Second, day),
-			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that " +
-				"before its first signature"},
 		// Of whatever makes keys: a key keeps its alg, so that it need not be the same everywhere.
 		{flag: "token-alg", section: sectionTokens, commands: byLoops | byKeys,
 			value: choiceValue(&c.Worker.Alg, "EdDSA", "Ed25519"),
@@ -58,7 +52,9 @@ func (c *Config) fleetSettings() []setting {
 				"calls get 503 at once"},
 		{flag: "player-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.CallerRate),
 			help: "A player's calls per second to a replica, on average. 0: no limit"},
-		{flag: "failure-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.FailureRate),
+		// The callers of tests have one address, and some of them are refused on purpose.
+		{flag: "failure-rate", section: sectionLimits, unlisted: true, commands: byServers,
+			value: perSecond(&c.Server.FailureRate),
 			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
 				"limit"},
 

@@ -28,7 +28,7 @@ func (c *Config) useKEKsOf(data dataDir) error {
 // keySchedule returns the rotation schedule of the signing keys. It needs the lifetime of tokens, because a key is
 // published until its last token has expired.
 func (c *Config) keySchedule() keyring.Schedule {
-	schedule := c.KeySchedule
+	schedule := keyring.DefaultSchedule()
 	schedule.TokenTTL = c.Database.Timing.TokenTTL
 	return schedule
 }

@@ -14,10 +14,10 @@ import (
 type loaded struct {
 	config Config
 
-	environ         environment
-	settings        []setting
-	sources         []source
-	ignoredSettings []ignoredSetting
+	environ        environment
+	settings       []setting
+	sources        []source
+	formerSettings []formerSetting // those that are set
 }
 
 // addFlags adds the flags of the settings that the commands read.
@@ -35,6 +35,7 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 			flag.NoOptDefVal = "true"
 		}
 		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.allowedWords}
+		flag.Hidden = !s.isListed()
 		if s.start {
 			flag.Annotations[startAnnotation] = nil // the key alone counts
 		}
@@ -46,7 +47,7 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 // loadSettings reads the settings of a command from its flags, else the environment, else the defaults. Settings of
 // other commands are not read, and so not refused. The error names all invalid values.
 func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
-	l := &loaded{config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
+	l := &loaded{config: defaultConfig(), environ: environ, formerSettings: formerSettings(flags, environ, commands)}
 	var bad []error
 	// Bound to this configuration: assignText sets the fields of l.config.
 	for _, s := range l.config.settingsTable() {

@@ -26,26 +26,18 @@ func (c *Config) orchestratorSettings() []setting {
 				"during a rotation"},
 		{flag: "orchestrator-admin-keys", aliases: []string{"FLEET_ADMIN_KEY"}, secret: true, start: true,
 			value: secretsValue(&c.Orchestrator.AdminKeys),
-			help: "The keys of callers of the REST API, sent as `authorization: Bearer …`. Required with an address, " +
-				"unless the API is off"},
+			help:  "The keys of callers of the REST API, sent as `authorization: Bearer …`. Required with an address"},
 		{flag: "orchestrator-heartbeat", upstream: translatedVariable("FLEET_HEARTBEAT_MS", withMilliseconds),
 			fleetWide: true,
 			value:     durationValue(&c.Orchestrator.Options.Heartbeat, 20*time.Millisecond, time.Hour),
 			help: "How often an agent is polled. After two polls without a reply it is stale, after three it is " +
 				"disconnected. FLEET_HEARTBEAT_MS is in milliseconds"},
-		{flag: "orchestrator-command-timeout",
-			upstream:  translatedVariable("FLEET_COMMAND_TIMEOUT_MS", withMilliseconds),
-			fleetWide: true,
-			value:     durationValue(&c.Orchestrator.CommandTimeout, 20*time.Millisecond, time.Hour),
-			help:      "The time in which an agent must acknowledge a command. FLEET_COMMAND_TIMEOUT_MS is in milliseconds"},
 		{flag: "orchestrator-cors-origins", aliases: []string{"FLEET_CORS_ORIGINS"},
 			value: listValue(&c.Orchestrator.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:  "The origins of web pages that may call this API from a browser"},
 		{flag: "orchestrator-sse-query-auth", aliases: []string{"FLEET_SSE_QUERY_AUTH"},
 			value: booleanValue(&c.Orchestrator.SSEQueryAuth),
 			help:  "Accept ?key= on GET /v1/events, for browsers' EventSource. Proxies may then log the key"},
-		{flag: "orchestrator-api", value: negatedValue(&c.Orchestrator.NoAPI),
-			help: "Serve REST and SSE in addition to the agents. /healthz and /readyz are always served"},
 		{flag: "orchestrator-region", commands: byServers | byAgents, value: gameRegion(&c.Orchestrator.Options.Region),
 			help: "The region of the fleet. Replicas with the same region act as one orchestrator"},
 	})
@@ -94,9 +86,9 @@ func (c *Config) checkOrchestrator() error {
 			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
 	}
 	// Without keys, its callers could command every game server.
-	if c.Orchestrator.Options.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
+	if c.Orchestrator.Options.Addr != "" && len(c.Orchestrator.AdminKeys) == 0 {
 		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex " +
-			"24' makes one), or turn the API off with --orchestrator-api=false")
+			"24' makes one)")
 	}
 	return nil
 }

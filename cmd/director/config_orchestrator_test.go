@@ -15,7 +15,7 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil, "FLEET_PORT=7000", "FLEET_AGENT_KEY=agent-key-0123456789 , second-key-0123456789",
 		"FLEET_ADMIN_KEY=admin-key-0123456789",
-		"FLEET_HEARTBEAT_MS=2500", "FLEET_COMMAND_TIMEOUT_MS=250",
+		"FLEET_HEARTBEAT_MS=2500",
 		"FLEET_CORS_ORIGINS=https://a.example,https://b.example", "FLEET_SSE_QUERY_AUTH=true",
 		"FLEET_TRUST_PROXY=true", "FLEET_LOG_LEVEL=trace")
 	require.NoError(t, err)
@@ -24,7 +24,6 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.Equal(t, []string{"agent-key-0123456789", "second-key-0123456789"}, o.Options.AgentKeys)
 	require.Equal(t, []string{"admin-key-0123456789"}, o.AdminKeys)
 	require.Equal(t, 2500*time.Millisecond, o.Options.Heartbeat)
-	require.Equal(t, 250*time.Millisecond, o.CommandTimeout)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, o.CORSOrigins)
 	require.True(t, o.SSEQueryAuth)
 	require.Empty(t, o.Options.TrustedProxies, "FLEET_TRUST_PROXY has no effect any more")
@@ -74,7 +73,6 @@ func TestKeysOfTheOrchestrator(t *testing.T) {
 	}
 	for _, good := range [][]string{
 		{"FLEET_PORT=7350", "FLEET_ADMIN_KEY=" + one}, // keys of agents may be rows
-		{"FLEET_PORT=7350", "FLEET_AGENT_KEY=" + one, "DIRECTOR_ORCHESTRATOR_API=false"},
 	} {
 		l, err := loadWith(t, nil, good...)
 		require.NoError(t, err)

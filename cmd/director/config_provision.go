@@ -36,7 +36,12 @@ func (c *Config) provisionSettings() []setting {
 			value: urlValue(&c.PublicURL),
 			help: "Where game servers and providers reach the replicas. Required, except with process alone: its " +
 				"servers are on this machine and use the address of the API"},
-		{flag: "provision-timeout", section: sectionProvision, commands: byCallers,
+		{flag: "advertise", section: sectionProvision, commands: byCallers,
+			value: advertisedAddress(&c.Docker.Advertise, &c.Processes.Advertise),
+			help: "The address at which players reach game servers on this machine, those of docker and process. With a " +
+				"loopback address, ports of containers are published only there"},
+		// The deployments of a worker that was killed wait for three times this, and tests with them.
+		{flag: "provision-timeout", section: sectionProvision, unlisted: true, commands: byCallers,
 			value: durationValue(&c.ProvisionTimeout, time.Second, 2*time.Minute),
 			help:  "How long a call of a provider may take"},
 	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
@@ -96,10 +101,8 @@ func (c *Config) dockerSettings() []setting {
 			value: listValue(&c.Docker.Images, "repositories, or images with a tag or digest"),
 			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
 				"is pulled"},
-		{flag: "docker-advertise", section: sectionProvision, commands: byCallers,
-			value: ipAddress(&c.Docker.Advertise),
-			help: "The address at which players reach the containers. With a loopback address, ports are published only " +
-				"there"},
+		{flag: "docker-advertise", section: sectionProvision, replacedBy: "DIRECTOR_ADVERTISE", commands: byCallers,
+			value: ipAddress(&c.Docker.Advertise), help: "The address at which players reach the containers"},
 	}
 }
 
@@ -125,9 +128,8 @@ func (c *Config) processSettingsOfServers() []setting {
 		{flag: "process-ports", section: sectionProvision, commands: byCallers,
 			value: portRangeValue(&c.Processes.PortMin, &c.Processes.PortMax),
 			help:  "The ports that they get"},
-		{flag: "process-advertise", section: sectionProvision, commands: byCallers,
-			value: ipAddress(&c.Processes.Advertise),
-			help:  "The address at which players reach them"},
+		{flag: "process-advertise", section: sectionProvision, replacedBy: "DIRECTOR_ADVERTISE", commands: byCallers,
+			value: ipAddress(&c.Processes.Advertise), help: "The address at which players reach them"},
 	}
 }
 
@@ -175,6 +177,18 @@ func ipAddress(p *netip.Addr) value {
 	v.setText = func(text string) (err error) {
 		*p, err = netip.ParseAddr(text)
 		return v.requireAllowed(err == nil && p.Zone() == "" && !p.IsUnspecified())
+	}
+	return v
+}
+
+// advertisedAddress is one address for the servers of both providers.
+func advertisedAddress(docker, process *netip.Addr) value {
+	v := ipAddress(process)
+	set := v.setText
+	v.setText = func(text string) error {
+		err := set(text)
+		*docker = *process
+		return err
 	}
 	return v
 }

@@ -47,9 +47,6 @@ func (c *Config) realtimeSettings() []setting {
 		{flag: "realtime-require-key", upstream: translatedVariable("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
 			value: booleanValue(&c.Realtime.RequireKey),
 			help:  "Refuse tokens that name no key. Without a key a token cannot be revoked"},
-		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"},
-			value: textValue(&c.Realtime.KeyScope, "text"),
-			help:  "The scope that the key of a token must have"},
 		{flag: "realtime-key-secrets-only", fleetWide: true, commands: byServers | byProjects,
 			value: booleanValue(&c.Realtime.KeySecretsOnly),
 			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that " +

@@ -24,7 +24,7 @@ func TestNexisVariables(t *testing.T) {
 	l, err := loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_CONTROL_ADDR=:3000",
 		"NEXIS_AUTH_MODE=optional", "NEXIS_MASTER_SECRET="+lobbyMaster,
 		"NEXIS_INTERNAL_TOKEN="+lobbyToken+", second-internal-token", `NEXIS_PROJECT_SECRETS={"p1":"a-secret-of-p1-0123456"}`, "NEXIS_REQUIRE_KEY_ID=off",
-		"NEXIS_REQUIRED_KEY_SCOPE=rooms:join", "NEXIS_SESSION_TTL_SECONDS=45", "NEXIS_MATCHMAKING_TICKET_TTL_SECONDS=90", `NEXIS_ROOM_TYPE_PLUGINS={"town":{"topic":"x"}}`,
+		"NEXIS_SESSION_TTL_SECONDS=45", "NEXIS_MATCHMAKING_TICKET_TTL_SECONDS=90", `NEXIS_ROOM_TYPE_PLUGINS={"town":{"topic":"x"}}`,
 		"NEXIS_ALLOWED_ORIGINS=https://a.example,https://b.example")
 	require.NoError(t, err)
 	require.NoError(t, l.config.checkRealtime())
@@ -39,7 +39,7 @@ func TestNexisVariables(t *testing.T) {
 	require.Equal(t, &realtime.Options{
 		Addr: ":4000", Region: "global", AuthMode: realtime.AuthOptional, MasterSecret: lobbyMaster,
 		ProjectSecrets: map[string]string{"p1": "a-secret-of-p1-0123456"},
-		KeyScope:       "rooms:join", Sealer: sealer, SessionTTL: 45 * time.Second, TicketTTL: 90 * time.Second,
+		Sealer:         sealer, SessionTTL: 45 * time.Second, TicketTTL: 90 * time.Second,
 		MaxConnections: 20_000,
 	}, o)
 	control := l.config.projectsOptions(sealer)

@@ -10,10 +10,14 @@ import (
 	"github.com/lattice-director/director/server/realtime"
 )
 
-// warnRemoved logs a line for each removed setting that is set.
-func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
-	for _, s := range l.ignoredSettings {
-		log.LogAttrs(ctx, slog.LevelWarn, "this setting was removed and has no effect",
+// warnFormer logs a line for each removed or replaced setting that is set.
+func (l *loaded) warnFormer(ctx context.Context, log *slog.Logger) {
+	for _, s := range l.formerSettings {
+		message := "this setting was removed and has no effect"
+		if s.isRead {
+			message = "this setting was replaced, and the next release will not read it"
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, message,
 			slog.String("set_by", string(s.setBy)), slog.String("instead", s.whatHolds))
 	}
 }
@@ -28,10 +32,10 @@ func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting,
+// warnIgnored logs a line for each former setting that is set, and for each DIRECTOR_ variable that is no setting,
 // such as a misspelt one.
 func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
-	l.warnRemoved(ctx, log)
+	l.warnFormer(ctx, log)
 	for _, s := range l.environ.unknownVariables() {
 		attrs := []slog.Attr{slog.String("variable", s.name)}
 		if s.suggestion != "" {

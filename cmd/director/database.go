@@ -38,7 +38,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 		return err
 	}
 	// Before the database is needed: an unreachable one would hide it.
-	conf.warnRemoved(cmd.Context(), p.newLog(conf))
+	conf.warnFormer(cmd.Context(), p.newLog(conf))
 	store, err := p.openStore(cmd.Context(), conf)
 	if err != nil {
 		return err

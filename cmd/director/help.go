@@ -54,7 +54,7 @@ func shownFlags(flags *pflag.FlagSet) (shown *pflag.FlagSet, hidden int) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		_, start := f.Annotations[startAnnotation]
 		switch {
-		// Removed settings, which are accepted and not shown.
+		// Removed and unlisted settings, which are accepted and not shown.
 		case f.Hidden:
 		// Flags of the command that are no settings are always shown.
 		case all == nil, all.Changed, start, f.Annotations[sectionAnnotation] == nil:

@@ -115,7 +115,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 func TestHelpGroupsSettings(t *testing.T) {
 	t.Parallel()
 	help := director.OK(t, env(), "serve", "--help-all")
-	require.Regexp(t, `(?s)\nFlags:\n.*--print-config.*\nDatabase:\n.*--database-url .*\nListeners:\n.*--addr .*\nTokens and keys:\n.*--key-period `, help)
+	require.Regexp(t, `(?s)\nFlags:\n.*--print-config.*\nDatabase:\n.*--database-url .*\nListeners:\n.*--addr .*\nTokens and keys:\n.*--session-token-ttl `, help)
 	_, flags, _ := strings.Cut(help, "\nFlags:\n")
 	require.LessOrEqual(t, longestLine(flags), helpWidth)
 }

@@ -296,12 +296,12 @@ func TestKeysOfAnOperatorHaveTheTimesOfTheFleet(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	environ := env("DATABASE_URL="+s.URL, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
-	director.OK(t, environ, "keys", "rotate", "--jwks-max-age", "1h", "--session-token-ttl", "10m")
+	director.OK(t, environ, "keys", "rotate", "--session-token-ttl", "10m")
 	director.OK(t, environ, "keys", "rotate", "--force")
 	for _, which := range []string{"<=", ">"} { // two hours pass: the next key signs, and a further one is due
 		s.Exec(`UPDATE signing_keys SET publish_at = publish_at - interval '2 hours', sign_from = sign_from - interval '2 hours',
 			sign_until = sign_until - interval '2 hours', verify_until = verify_until - interval '2 hours' WHERE sign_from ` + which + ` now()`)
 	}
 	require.Len(t, clitest.Read[[]madeLine](t, director, environ, "keys", "rotate"), 1)
-	require.Equal(t, 2, s.Count("SELECT count(*) FROM signing_keys WHERE lead >= '1 hour' AND overlap >= '1 hour 10 minutes'"))
+	require.Equal(t, 2, s.Count("SELECT count(*) FROM signing_keys WHERE lead >= '5 minutes' AND overlap >= '15 minutes'"))
 }

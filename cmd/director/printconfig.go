@@ -19,9 +19,12 @@ type configLine struct {
 
 // printConfig writes each setting's value and source. Secrets are masked.
 func (l *loaded) printConfig(out cli.Output) error {
-	lines := make([]configLine, len(l.settings))
+	lines := make([]configLine, 0, len(l.settings))
 	for i, s := range l.settings {
-		lines[i] = configLine{s.variableName(), "--" + s.flag, s.value.showText(), string(l.sources[i]), s.secret}
+		if s.isListed() || l.sources[i] != fromDefault {
+			lines = append(lines, configLine{s.variableName(), "--" + s.flag, s.value.showText(), string(l.sources[i]),
+				s.secret})
+		}
 	}
 	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"},
 		func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
@@ -32,7 +35,7 @@ func sectionTable(section string) string {
 	var b strings.Builder
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range allSettings() {
-		if s.section == section {
+		if s.section == section && s.isListed() {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.namesText(), codeSpan(s.value.showText()), s.value.allowedText,
 				s.helpText())
 		}

@@ -17,12 +17,16 @@ func removedSettings() []removedSetting {
 	}
 	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"},
 		commands: byServers, value: value{kindName: kindBool}}
+	keyScope := setting{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, commands: byServers}
+	commandTimeout := setting{flag: "orchestrator-command-timeout", aliases: []string{"FLEET_COMMAND_TIMEOUT_MS"},
+		commands: byServers}
+	noAPI := setting{flag: "orchestrator-api", commands: byServers, value: value{kindName: kindBool}}
 	return []removedSetting{
 		removed("max-reserved", byServers, "a caller may have 1024 reserved seats in a region"),
 		removed("netcode-expire", byServers, "a netcode connect token is valid for 45s"),
 		removed("player-burst", byServers, "a player may make three times DIRECTOR_PLAYER_RATE calls at once"),
 		removed("failure-burst", byServers,
-			"ten times DIRECTOR_FAILURE_RATE authentications of an address may fail at once"),
+			"50 authentications of an address may fail at once"),
 		{setting{flag: "gogc", env: "GOGC", commands: byLoops}, "the variable GOGC, which is Go's own; 200 without it"},
 		removed("reap-interval", byLoops, "a worker looks for expired instances and seats every second"),
 		removed("om-page-size", byServers, "a message of a query's answer has at most 10000 tickets"),
@@ -40,28 +44,43 @@ func removedSettings() []removedSetting {
 		removed("bevygap-max-waiting", byServers, "requests that wait take a quarter of the memory limit; they are "+
 			"at most 10000"),
 		removed("console-oidc-label", byServers, "the login page names the host of the issuer"),
+		removed("console-session-ttl", byServers, "a login lasts 12h"),
+		removed("jwks-max-age", byLoops|byKeys, "verifiers may cache the key set for 5m"),
+		removed("key-period", byLoops|byKeys, "a signing key is used for 24h"),
+		{keyScope, "the key of a token must have the scope token:mint"},
+		{commandTimeout, "an agent must acknowledge a command within 10s"},
+		{noAPI, "REST and SSE are always served, and need DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"},
 	}
 }
 
-// ignoredSetting is a removed setting that somebody has set.
-type ignoredSetting struct {
+// formerSetting is a removed or replaced setting that somebody has set.
+type formerSetting struct {
 	setBy     source
-	whatHolds string
+	isRead    bool   // it still has its effect, since another one has replaced it
+	whatHolds string // what holds instead, or what to set
 }
 
-// ignoredSettings returns the removed settings of the commands that are set; of all commands, for doctor.
-func ignoredSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (ignored []ignoredSetting) {
-	for _, s := range removedSettings() {
-		if s.former.commands&commands == 0 && commands&byDoctor == 0 {
-			continue
+// formerSettings returns the removed and replaced settings of the commands that are set; of all commands, for doctor.
+func formerSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (all []formerSetting) {
+	add := func(s setting, isRead bool, whatHolds string) {
+		if s.commands&commands == 0 && commands&byDoctor == 0 {
+			return
 		}
-		_, from := s.former.givenValue(flags, environ)
+		_, from := s.givenValue(flags, environ)
 		// GOGC is no setting any more, but still has its effect: Go itself reads it.
 		if from != fromDefault && from != fromEnv("GOGC") {
-			ignored = append(ignored, ignoredSetting{from, s.whatHolds})
+			all = append(all, formerSetting{from, isRead, whatHolds})
 		}
 	}
-	return ignored
+	for _, s := range removedSettings() {
+		add(s.former, false, s.whatHolds)
+	}
+	for _, s := range allSettings() {
+		if s.replacedBy != "" {
+			add(s, true, s.replacedBy)
+		}
+	}
+	return all
 }
 
 // addRemovedFlags accepts the flags of removed settings. --help does not show them.

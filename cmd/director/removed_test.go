@@ -46,6 +46,46 @@ func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 	}
 }
 
+// Pins an upgrade after which players reach no game server, since the address has another name, or one by which the
+// ports of containers are suddenly published to all.
+func TestReplacedSettingsAreReadWithAWarning(t *testing.T) {
+	t.Parallel()
+	const public = "203.0.113.10"
+	l, err := loadWith(t, nil, "DIRECTOR_ADVERTISE="+public)
+	require.NoError(t, err)
+	require.Empty(t, l.formerSettings)
+	require.Equal(t, []string{public, public},
+		[]string{l.config.Docker.Advertise.String(), l.config.Processes.Advertise.String()})
+	for _, given := range []func() (*loaded, error){
+		func() (*loaded, error) { return loadWith(t, nil, "DIRECTOR_PROCESS_ADVERTISE="+public) },
+		func() (*loaded, error) { return loadWith(t, []string{"--process-advertise", public}) },
+	} {
+		l, err = given()
+		require.NoError(t, err)
+		require.Equal(t, []string{"127.0.0.1", public},
+			[]string{l.config.Docker.Advertise.String(), l.config.Processes.Advertise.String()})
+		var log bytes.Buffer
+		l.warnIgnored(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+		require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
+		require.Contains(t, log.String(), "this setting was replaced, and the next release will not read it")
+		require.Contains(t, log.String(), "instead=DIRECTOR_ADVERTISE")
+	}
+	require.Contains(t, director.Run(t, env("DIRECTOR_PROCESS_ADVERTISE="+public), "", "serve", "--print-config").Stdout, public)
+}
+
+// Pins a setting of tests that an operator finds in a list.
+func TestUnlistedSettingsAreInNoList(t *testing.T) {
+	t.Parallel()
+	listed := director.OK(t, env(), "serve", "--help-all") + director.OK(t, env(), "serve", "--print-config")
+	for _, s := range allSettings() {
+		if !s.isListed() {
+			require.NotContains(t, listed, s.flag)
+			require.NotContains(t, listed, s.variableName())
+			require.NotContains(t, sectionTable(s.section), s.variableName())
+		}
+	}
+}
+
 // Pins a removed setting that one of the commands still refuses, prints, or recommends.
 func TestRemovedSettingsOfCommands(t *testing.T) {
 	t.Parallel()

@@ -20,9 +20,13 @@ type setting struct {
 	help      string // for --help and docs/configuration.md
 	secret    bool   // never printed
 	fleetWide bool   // replicas and workers of one database must agree on it
-	start     bool   // an installation starts with such settings: --help shows it, the others are in --help-all
-	commands  commandSet
-	value     value // the option that it sets, which has the default
+	// For tests and benchmarks of whole processes, and nobody else has a reason to set it: no list or help has it.
+	unlisted bool
+	// The variable that has replaced it. This one is unlisted, is still read for one release, and is warned of.
+	replacedBy string
+	start      bool // an installation starts with such settings: --help shows it, the others are in --help-all
+	commands   commandSet
+	value      value // the option that it sets, which has the default
 }
 
 // inSection fills in the section and the commands of the settings that have none of their own.
@@ -59,6 +63,9 @@ func (s setting) variableName() string {
 	}
 	return "DIRECTOR_" + strings.ToUpper(strings.ReplaceAll(s.flag, "-", "_"))
 }
+
+// isListed reports whether help, docs/configuration.md and --print-config have the setting.
+func (s setting) isListed() bool { return !s.unlisted && s.replacedBy == "" }
 
 // plainHelp is help without the marks of Markdown.
 func (s setting) plainHelp() string { return strings.ReplaceAll(s.help, "`", "") }

@@ -23,8 +23,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// DefaultSessionTTL is how long a login lasts, unless [Options] say another time.
-const DefaultSessionTTL = 12 * time.Hour
+// sessionTTL is how long a login lasts.
+const sessionTTL = 12 * time.Hour
 
 // Options configure the console. Store, Doctor, Rotate, Cookies and Explain are required, and Tokens or OIDC, without
 // which nobody can log in.
@@ -41,8 +41,6 @@ type Options struct {
 	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes
 	// cookies secure also where a proxy that ends TLS does not say so.
 	URL string
-	// SessionTTL is how long a login lasts; 0 means 12 h.
-	SessionTTL time.Duration
 
 	TrustedProxies []string  // whose X-Forwarded-For and X-Forwarded-Proto are trusted; see rest.Options
 	FailureRate    rest.Rate // of failed logins from one address; zero means no limit

@@ -54,7 +54,7 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	o.Universe = cmp.Or(o.Universe, "global")
-	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, DefaultSessionTTL), cmp.Or(o.MaxStreams, 256)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 256)
 	c := &Console{options: o, operatorTokens: rest.ParseOperatorTokens(o.Tokens),
 		failureLimiter: rest.NewLimiter(o.FailureRate),
 		now:            time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}

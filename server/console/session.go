@@ -102,8 +102,8 @@ func (c *Console) beginSession(g *gin.Context, s session) {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails, by its contract
 	// A token for each login, and not for each form: pages that are open in several tabs stay usable.
-	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.options.SessionTTL)
-	c.setCookie(g, purposeSession, s, c.options.SessionTTL)
+	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(sessionTTL)
+	c.setCookie(g, purposeSession, s, sessionTTL)
 }
 
 // checkForm refuses a form without the token of the session.

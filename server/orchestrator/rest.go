@@ -36,7 +36,7 @@ type Follower interface {
 }
 
 // RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, FollowEvents and CheckReady are
-// required unless NoAPI is set, which leaves only CheckReady required.
+// required.
 type RESTOptions struct {
 	Region    string
 	CheckHere func(region string) error // refuses a Region that another cell serves
@@ -49,12 +49,10 @@ type RESTOptions struct {
 	CheckReady func(ctx context.Context) error
 
 	AdminKeys   []string
-	NoAPI       bool     // serve only the probes
 	QueryKey    bool     // accept the key as ?key= for SSE, because a browser's EventSource cannot send headers
 	CORSOrigins []string // origins whose pages may call the API; "*" means all; empty: CORS is off
 
 	TrustedProxies []string        // proxies whose X-Forwarded-For is trusted; see rest.Options
-	CommandTimeout time.Duration   // within which Commander must receive the agent's ack; 0 means 10 s
 	ReadTimeout    time.Duration   // of a read by id; 0 means 900 ms
 	Stopping       context.Context // when it ends, all streams end; nil: never
 
@@ -72,6 +70,9 @@ type REST struct {
 	streamTimeout time.Duration // within which a caller of events must read one part
 }
 
+// CommandTimeout is the time in which an agent must acknowledge a command.
+const CommandTimeout = 10 * time.Second
+
 const (
 	maxCalls  = 4096 // at a time, including commands that wait for an agent
 	maxBodies = 1024 // read at a time; together at most 64 MiB
@@ -87,9 +88,6 @@ var authFailures = rest.Rate{PerSecond: 1.0 / 6, Burst: 10}
 func (o RESTOptions) withDefaults() RESTOptions {
 	if o.CheckHere == nil {
 		o.CheckHere = func(string) error { return nil }
-	}
-	if o.CommandTimeout == 0 {
-		o.CommandTimeout = 10 * time.Second
 	}
 	if o.ReadTimeout == 0 {
 		o.ReadTimeout = 900 * time.Millisecond
@@ -116,7 +114,7 @@ func mountGet(r gin.IRouter, path string, handler gin.HandlerFunc) {
 
 // limitAnswer limits the time in which a caller must read the answer. It replaces the deadline of the connection's
 // previous request.
-func (o RESTOptions) limitAnswer(c *gin.Context) {
+func limitAnswer(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(o.CommandTimeout + answerTime))
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(CommandTimeout + answerTime))
 }

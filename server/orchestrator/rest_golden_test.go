@@ -148,10 +148,9 @@ func TestBeforeTheFleetIsRead(t *testing.T) {
 	require.Equal(t, 200, b.get("/healthz").Code)
 }
 
-func TestNoAPI(t *testing.T) {
+func TestProbesOfAReplicaThatIsNotReady(t *testing.T) {
 	t.Parallel()
-	b := newRig(t, duelFleet(), func(o *RESTOptions) { o.NoAPI = true })
-	rejected(t, b.get("/v1/stats"), 404, "NOT_FOUND")
+	b := newRig(t, duelFleet())
 	require.Equal(t, 200, b.get("/healthz", "Authorization", "").Code)
 	b.unready = true
 	rejected(t, b.get("/readyz", "Authorization", ""), 503, "NOT_READY")

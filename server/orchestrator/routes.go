@@ -27,14 +27,12 @@ func NewREST(o RESTOptions) (*REST, error) {
 	engine.HandleMethodNotAllowed = false
 	// Room ids are compared in the form in which they are sent.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
-	engine.Use(o.limitAnswer, requireID)
+	engine.Use(limitAnswer, requireID)
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}
 	s.mountProbes(engine)
-	if !o.NoAPI {
-		s.mountAPI(engine)
-	}
+	s.mountAPI(engine)
 	s.handler = engine
 	return s, nil
 }

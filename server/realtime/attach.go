@@ -146,7 +146,7 @@ func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened d
 func (h *handshake) openRequest(who identity, r *replica, resume string) db.OpenRealtime {
 	return db.OpenRealtime{
 		Region: r.region.name, ProjectID: who.project, PlayerSub: who.player, IsAuthenticated: who.isAuthenticated,
-		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: h.server.options.KeyScope,
+		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: db.ScopeMint,
 		TokenDigest: who.tokenDigest, TokenExpires: who.tokenExpires,
 		ResumeTTL: h.server.options.SessionTTL, ResumedSession: resume, ResumeByKey: h.server.options.ResumeByKey,
 		ReplicaID:  r.id,

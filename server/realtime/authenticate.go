@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
@@ -93,7 +94,7 @@ func (h *handshake) keyRefusal(code, key string) *refusal {
 	case "key_revoked":
 		return refuseKey("key '" + key + "' revoked")
 	case "key_scope":
-		return refuseKey("key '" + key + "' missing required scope '" + h.server.options.KeyScope + "'")
+		return refuseKey("key '" + key + "' missing required scope '" + db.ScopeMint + "'")
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 		return refuseUnavailable
 	case retired:
 		return h.keyRefusal("key_revoked", who.keyID)
-	case !slices.Contains(key.Scopes, h.server.options.KeyScope):
+	case !slices.Contains(key.Scopes, db.ScopeMint):
 		return h.keyRefusal("key_scope", who.keyID)
 	}
 	return nil

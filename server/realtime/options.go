@@ -35,7 +35,6 @@ type Options struct {
 	MasterSecret   string
 	ProjectSecrets map[string]string
 	RequireKey     bool          // refuse tokens that name no key
-	KeyScope       string        // that the key must have; "" means token:mint
 	KeySecretsOnly bool          // believe only tokens that are signed with the secret of their key
 	Sealer         *token.Sealer // opens the secrets of keys; nil: they sign nothing
 	SessionTTL     time.Duration // for which a suspended session can be resumed; 0 means 30 s
@@ -83,7 +82,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.Region = cmp.Or(o.Region, d.Region)
 	o.Universe = cmp.Or(o.Universe, "global")
 	o.AuthMode = cmp.Or(o.AuthMode, d.AuthMode)
-	o.KeyScope = cmp.Or(o.KeyScope, d.KeyScope)
 	o.SessionTTL = cmp.Or(o.SessionTTL, d.SessionTTL)
 	o.MaxConnections = cmp.Or(o.MaxConnections, d.MaxConnections)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
@@ -138,7 +136,7 @@ const (
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // RequireKey.
 func Defaults() Options {
-	return Options{Region: "global", AuthMode: AuthRequired, RequireKey: true, KeyScope: "token:mint",
+	return Options{Region: "global", AuthMode: AuthRequired, RequireKey: true,
 		SessionTTL: 30 * time.Second, MaxConnections: 20_000}
 }
 

@@ -95,7 +95,6 @@ var variants = map[string]string{
 	"no egress ports":      "networkPolicy: {egressPorts: []}",
 	"long name":            "fullnameOverride: " + strings.Repeat("a", 60) + "\nlisteners: {realtimeControl: {enabled: true}}\nsecretEnv: {DIRECTOR_REALTIME_MASTER_SECRET: {}, DIRECTOR_REALTIME_INTERNAL_TOKEN: {}}",
 	"console by OIDC":      "listeners: {console: {enabled: true}}\nsettings: {DIRECTOR_CONSOLE_OIDC_ISSUER: 'https://login.example'}",
-	"agents without API":   "listeners: {orchestrator: {enabled: true}}\nsettings: {DIRECTOR_ORCHESTRATOR_API: false}",
 	"name with release":    "nameOverride: game",
 	"no fleet token":       "secretEnv: {DIRECTOR_FLEET_TOKEN: null}",
 	"one replica":          "replicas: {count: 1}\nworkers: {count: 1}",

@@ -2,7 +2,7 @@
 Each listener has the variables of which secretEnv or settings must have one. */}}
 {{- define "director.required" -}}
 {{- $required := dict
-  "orchestrator"    (list "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS" "FLEET_ADMIN_KEY" "DIRECTOR_ORCHESTRATOR_API")
+  "orchestrator"    (list "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS" "FLEET_ADMIN_KEY")
   "realtime"        (list "DIRECTOR_REALTIME_MASTER_SECRET" "NEXIS_MASTER_SECRET" "DIRECTOR_REALTIME_KEY_SECRETS_ONLY" "DIRECTOR_REALTIME_AUTH" "NEXIS_AUTH_MODE")
   "realtimeControl" (list "DIRECTOR_REALTIME_INTERNAL_TOKEN" "NEXIS_INTERNAL_TOKEN")
   "console"         (list "DIRECTOR_OPS_TOKENS" "DIRECTOR_CONSOLE_OIDC_ISSUER")
