@@ -87,7 +87,7 @@ func (s *Store) sweepSessions(ctx context.Context, region string,
 				}
 			}
 			ids, err := fn(t)
-			swept = len(ids)
+			swept, t.isIdle = len(ids), len(ids) == 0
 			return err
 		})
 		if !frame.IsConflict(err) {

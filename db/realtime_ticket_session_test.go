@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -51,6 +52,31 @@ func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
 	require.Equal(t, k.TicketID, back.TicketID)
 	require.Equal(t, "queued", n.state(k.TicketID))
 	n.RequireInvariants()
+}
+
+// Pins nine notifications a second of each idle worker: each of them woke all replicas and workers to read the queue.
+func TestSweepsThatFindNothingNotifyNobody(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	woken, stop := n.Subscribe(db.TopicQueue, universe)
+	defer stop()
+	<-woken // the listening connection is made
+	for _, sweep := range []func(context.Context, string) (int, error){
+		n.SuspendDeadReplicas, n.AnnounceSuspended, n.EndExpiredRealtime,
+	} {
+		swept, err := sweep(t.Context(), lobbyRegion)
+		require.NoError(t, err)
+		require.Zero(t, swept)
+	}
+	select {
+	case <-woken:
+		t.Fatal("a sweep that found nothing has notified")
+	default:
+	}
+	ada := n.open(n.client("ada"))
+	<-woken
+	n.suspend(true, ada)
+	<-woken
 }
 
 // A drain does not let rooms know at once, but no match takes a client that is away.

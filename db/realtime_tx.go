@@ -16,6 +16,7 @@ type sessionTx struct {
 	furtherSessions []string // sessions to lock as well: see lockSessions
 	lobbyTurn       *lobbyTurn
 	changedSessions []string // sessions whose replicas are notified of the commit
+	isIdle          bool     // it has changed nothing, and notifies nobody
 }
 
 // onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further
@@ -31,14 +32,23 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 	if err != nil {
 		return err
 	}
+	t.sendNotices()
+	return nil
+}
+
+// sendNotices wakes what reads the changes of this transaction. Call it after the commit, so that a process which wakes
+// up finds the rows.
+func (t *sessionTx) sendNotices() {
+	// A worker looks every second, and most often finds nothing.
+	if t.isIdle {
+		return
+	}
 	// nil: none of the sessions is in a room.
 	if t.lobbyTurn != nil {
-		s.announce(t.lobbyTurn)
+		t.store.announce(t.lobbyTurn)
 	}
-	// After the commit, so that a process which wakes up finds the rows.
-	s.notifyRealtime(region, t.changedSessions...)
-	s.notifyTickets()
-	return nil
+	t.store.notifyRealtime(t.region, t.changedSessions...)
+	t.store.notifyTickets()
 }
 
 // lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.

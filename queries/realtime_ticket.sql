@@ -231,8 +231,14 @@ SELECT r.session, r.ticket FROM realtime_tickets r WHERE r.region = @region AND 
 SELECT r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r WHERE r.region = @region AND r.session = @session;
 
 -- name: WaitingRegions :many
--- Returns the regions whose sessions or rooms a worker must look after.
-SELECT r.region::text AS region FROM realtime_regions() AS r(region) UNION SELECT l.region FROM lobby_regions() AS l(region)
+-- Returns the regions that have waiting sessions, rooms, or something that one of them has to learn. Waiting sessions are read by one index lookup a
+-- region.
+WITH RECURSIVE w AS (
+    (SELECT t.region FROM realtime_tickets t ORDER BY t.region LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.region FROM realtime_tickets n WHERE n.region > w.region ORDER BY n.region LIMIT 1) FROM w WHERE w.region IS NOT NULL
+)
+SELECT w.region::text AS region FROM w WHERE w.region IS NOT NULL UNION SELECT l.region FROM lobby_regions() AS l(region)
 UNION SELECT DISTINCT o.region FROM lobby_outcomes o UNION SELECT DISTINCT e.region FROM realtime_expired e;
 
 -- name: LostWaiting :many

@@ -17,16 +17,20 @@ const remindEvery = 20 * time.Second
 // agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and
 // replicas.
 type agentReaper struct {
-	store      *db.Store
-	remindedAt time.Time // when commands of kept drains were last sent again
+	store       *db.Store
+	remindedAt  time.Time // when commands of kept drains were last sent again
+	forgottenAt time.Time // when old rows were last deleted
 }
 
 func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	remind := time.Since(r.remindedAt) >= remindEvery
+	remind, forget := time.Since(r.remindedAt) >= remindEvery, isForgetDue(&r.forgottenAt)
 	err := eachRegion(ctx, r.store.AgentRegions, func(region string) error {
-		return errors.Join(r.endReplicas(ctx, region, done), r.settleCommands(ctx, region, remind, done),
-			r.forget(ctx, region, done))
+		err := errors.Join(r.endReplicas(ctx, region, done), r.settleCommands(ctx, region, remind, done))
+		if forget {
+			err = errors.Join(err, r.forget(ctx, region, done))
+		}
+		return err
 	})
 	// After an error, the next run sends to all regions again. A command that was sent twice drains once.
 	if remind && err == nil {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lattice-director/director/db"
 )
@@ -12,9 +13,12 @@ const eraseBatch = 16
 
 // eraser continues the erasure of players: those that an operator asked for in SQL, those whose process has stopped,
 // and the last pass of each.
-type eraser struct{ store *db.Store }
+type eraser struct {
+	store    *db.Store
+	prunedAt time.Time // when old erasures were last deleted
+}
 
-func (e eraser) runOnce(ctx context.Context) (Done, error) {
+func (e *eraser) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	open, err := e.store.OpenErasures(ctx, eraseBatch)
 	// An error does not end the run: what was read is continued, and old erasures are pruned.
@@ -26,9 +30,12 @@ func (e eraser) runOnce(ctx context.Context) (Done, error) {
 			done.add("players_erased", 1)
 		}
 	}
-	forgotten, err := e.store.PruneErasures(ctx, erasuresKept)
-	done.add("erasures_forgotten", forgotten)
-	return done, errors.Join(append(failed, err)...)
+	if isForgetDue(&e.prunedAt) {
+		forgotten, err := e.store.PruneErasures(ctx, erasuresKept)
+		done.add("erasures_forgotten", forgotten)
+		failed = append(failed, err)
+	}
+	return done, errors.Join(failed...)
 }
 
 // erasuresKept is how long operators see that somebody was erased; the event of it has the retention of events.

@@ -65,8 +65,18 @@ func (w *waker) stopFollowing() {
 	w.followers.Wait()
 }
 
-// waitForWake waits for d or until the loop is woken; false means that ctx has ended.
+// waitForWake waits for d or until the loop is woken; false means that ctx has ended. It waits for longer while there
+// are neither pools nor deployments.
 func (w *waker) waitForWake(ctx context.Context, d time.Duration) bool {
+	if !w.followsAny() {
+		d = max(d, noRegionsPause)
+	}
 	_, alive := wait.ForWake(ctx, d, w.channel)
 	return alive
+}
+
+func (w *waker) followsAny() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.followedRegions) > 0
 }

@@ -3,22 +3,30 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lattice-director/director/db"
 )
 
 // realtimeReaper suspends and ends sessions of the realtime lobby whose clients are gone.
-type realtimeReaper struct{ store *db.Store }
+type realtimeReaper struct {
+	store       *db.Store
+	forgottenAt time.Time // when old rows of replicas were last deleted
+}
 
-func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
+func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
+	forget := isForgetDue(&r.forgottenAt)
 	return done, eachRegion(ctx, r.store.RealtimeRegions, func(region string) error {
 		replicas, err := r.store.EndExpiredRealtimeReplicas(ctx, region)
 		done.add("realtime_replicas", replicas)
-		forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
-		done.add("replicas_forgotten", forgotten)
+		if forget {
+			forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
+			done.add("replicas_forgotten", forgotten)
+			err = errors.Join(err, forgetErr)
+		}
 		// In the order of a session's life: one whose replica ends in this run is suspended in it as well.
-		return errors.Join(err, forgetErr,
+		return errors.Join(err,
 			r.sweepSessions(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
 			r.sweepSessions(ctx, region, done, "announced", r.store.AnnounceSuspended),
 			r.sweepSessions(ctx, region, done, "realtime_sessions", r.store.EndExpiredRealtime))
@@ -26,7 +34,7 @@ func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 }
 
 // sweepSessions repeats a step until it finds no more sessions.
-func (r realtimeReaper) sweepSessions(ctx context.Context, region string, done Done, what string,
+func (r *realtimeReaper) sweepSessions(ctx context.Context, region string, done Done, what string,
 	step func(context.Context, string) (int, error)) error {
 	return drainBacklog(1, func() (int, error) {
 		n, err := step(ctx, region)

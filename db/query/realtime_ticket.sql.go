@@ -975,11 +975,17 @@ func (q *Queries) WaitingPositions(ctx context.Context, arg WaitingPositionsPara
 }
 
 const waitingRegions = `-- name: WaitingRegions :many
-SELECT r.region::text AS region FROM realtime_regions() AS r(region) UNION SELECT l.region FROM lobby_regions() AS l(region)
+WITH RECURSIVE w AS (
+    (SELECT t.region FROM realtime_tickets t ORDER BY t.region LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.region FROM realtime_tickets n WHERE n.region > w.region ORDER BY n.region LIMIT 1) FROM w WHERE w.region IS NOT NULL
+)
+SELECT w.region::text AS region FROM w WHERE w.region IS NOT NULL UNION SELECT l.region FROM lobby_regions() AS l(region)
 UNION SELECT DISTINCT o.region FROM lobby_outcomes o UNION SELECT DISTINCT e.region FROM realtime_expired e
 `
 
-// Returns the regions whose sessions or rooms a worker must look after.
+// Returns the regions that have waiting sessions, rooms, or something that one of them has to learn. Waiting sessions are read by one index lookup a
+// region.
 func (q *Queries) WaitingRegions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, waitingRegions)
 	if err != nil {

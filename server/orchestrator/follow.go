@@ -23,6 +23,10 @@ func (r *replica) followTopic(ctx context.Context, name string, read func(contex
 // readAgents reads the changes that other replicas and workers have made to this replica's agents. If a row may have
 // been read before the agent's last own write, it is read again.
 func (r *replica) readAgents(ctx context.Context) error {
+	// Without a connection there is none to close, and the first one is followed by a reading.
+	if r.sockets.IsEmpty() {
+		return nil
+	}
 	// Before the statement: what the lanes record from here on may be newer than what it reads.
 	at := r.nextMoment()
 	own, err := r.server.options.Store.OwnAgents(ctx, r.server.options.Region, r.id, r.readFrom)
@@ -68,6 +72,9 @@ const pendingPage = 4096
 // sendPending sends the pending commands. The list includes commands that were already sent; a conversation sends each
 // command once.
 func (r *replica) sendPending(ctx context.Context) error {
+	if r.sockets.IsEmpty() {
+		return nil // nobody could get a command
+	}
 	after := uuid.Nil
 	for {
 		page, err := r.server.options.Store.PendingCommands(ctx, r.server.options.Region, r.id, after)

@@ -49,6 +49,13 @@ func (s *Set[K, C]) Get(key K) C {
 	return s.conns[key]
 }
 
+// IsEmpty reports whether the set has no connections.
+func (s *Set[K, C]) IsEmpty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns) == 0
+}
+
 // Conns returns the connections, in no order.
 func (s *Set[K, C]) Conns() []C {
 	s.mu.Lock()

@@ -13,6 +13,15 @@ import (
 // notification does.
 const followEvery = 25 * time.Millisecond
 
+// followInterval returns the time between two readings of the changes without a notification. In an empty queue nothing
+// but a notification can be news, and a lost one costs a second.
+func (l *Loop) followInterval() time.Duration {
+	if l.queue.isFullyRead && l.queue.len() == 0 {
+		return tick
+	}
+	return followEvery
+}
+
 // Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
 func (l *Loop) Run(ctx context.Context) {
 	// Ends last: the calls that dropCalls waits for use the matchmaker until then.
@@ -151,7 +160,7 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 			return err
 		}
 	}
-	if l.queueChanged || time.Since(l.followedAt) >= followEvery {
+	if l.queueChanged || time.Since(l.followedAt) >= l.followInterval() {
 		l.queueChanged = false
 		if err := l.queue.followChanges(ctx); err != nil {
 			return err
