@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -73,18 +72,13 @@ func play(name, about string, turn func(*world, *Caller) error, s shape,
 	if !s.hasNoFleet {
 		s.usual.Instances = 16
 	}
-	return Scenario{Name: name, About: about, Usual: s.usual, Check: s.check,
-		Begin: func(ctx context.Context, job *Job) (TurnFunc, error) {
+	return Define(Scenario{Name: name, About: about, Usual: s.usual, Check: s.check},
+		func(ctx context.Context, job *Job) *world {
 			w := newWorld(ctx, job, s)
-			// from here on: registering, queueing players and making their tokens can take longer than a lease lasts
-			job.Beside(ctx, w.keepAlive)
-			for _, prepare := range steps {
-				if err := errors.Join(prepare(w, ctx), ctx.Err()); err != nil {
-					return nil, err
-				}
-			}
-			return func(_ context.Context, c *Caller) error { return turn(w, c) }, nil
-		}}
+			job.Beside(ctx, w.keepAlive) // registering, queueing players and making their tokens can outlast a lease
+			return w
+		},
+		func(w *world, _ context.Context, c *Caller) error { return turn(w, c) }, steps...)
 }
 
 // asPlayer is a turn of one call of a new player. Without a body it sends what matchmake sends, so that both read as many

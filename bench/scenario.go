@@ -30,12 +30,17 @@ func Turns(turn TurnFunc) func(context.Context, *Job) (TurnFunc, error) {
 	return func(context.Context, *Job) (TurnFunc, error) { return turn, nil }
 }
 
-// Define completes a scenario: begin makes what its turns share.
-func Define[L any](s Scenario, begin func(context.Context, *Job) (L, error),
-	turn func(L, context.Context, *Caller) error) Scenario {
+// Define completes a scenario: its runs make what their turns share, and then take the steps, in their order.
+func Define[L any](s Scenario, newLoad func(ctx context.Context, job *Job) L,
+	turn func(L, context.Context, *Caller) error, steps ...func(L, context.Context) error) Scenario {
 	s.Begin = func(ctx context.Context, job *Job) (TurnFunc, error) {
-		load, err := begin(ctx, job)
-		return func(ctx context.Context, c *Caller) error { return turn(load, ctx, c) }, err
+		load := newLoad(ctx, job)
+		for _, prepare := range steps {
+			if err := errors.Join(prepare(load, ctx), ctx.Err()); err != nil {
+				return nil, err
+			}
+		}
+		return func(ctx context.Context, c *Caller) error { return turn(load, ctx, c) }, nil
 	}
 	return s
 }

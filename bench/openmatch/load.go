@@ -26,6 +26,20 @@ const (
 	maxConcurrent = 256
 )
 
+// newLoad makes a load without connections.
+func newLoad(_ context.Context, job *bench.Job) *load {
+	job.Enter("queueing players")
+	return &load{job: job, tag: "bench-" + job.ID}
+}
+
+// connectCallers makes the connections of the callers, over which the end of the run deletes its tickets.
+func (l *load) connectCallers(context.Context) (err error) {
+	if l.conns, err = l.connectAll(); err == nil {
+		l.job.OnEnd(l.deleteTickets)
+	}
+	return err
+}
+
 // connectAll makes as many connections as the load has, spread over the replicas.
 func (l *load) connectAll() (conns []*grpc.ClientConn, err error) {
 	urls := l.job.Options.URLs

@@ -35,21 +35,8 @@ var Scenarios = []bench.Scenario{
 func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
 	steps ...func(*load, context.Context) error) bench.Scenario {
 	usual.Connections = 8
-	begin := func(ctx context.Context, job *bench.Job) (l *load, err error) {
-		job.Enter("queueing players")
-		l = &load{job: job, tag: "bench-" + job.ID}
-		if l.conns, err = l.connectAll(); err != nil {
-			return nil, err
-		}
-		job.OnEnd(l.deleteTickets)
-		for _, prepare := range steps {
-			if err := prepare(l, ctx); err != nil {
-				return nil, err
-			}
-		}
-		return l, nil
-	}
-	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual, Kind: codeOf}, begin, turn)
+	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual, Kind: codeOf}, newLoad, turn,
+		append([]func(*load, context.Context) error{(*load).connectCallers}, steps...)...)
 }
 
 // codeOf is the gRPC code of a failed call.

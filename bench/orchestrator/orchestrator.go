@@ -46,15 +46,10 @@ const joining = "agent-join"
 func scenario(name, about string, usual bench.Load,
 	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
 	s := bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys, IsAlone: name == joining}
-	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
-		job.Enter("connecting game servers")
-		l := &load{job: job, client: bench.NewClient(ctx, job.Options.Load.Callers+1)}
-		job.OnEnd(func(context.Context) error { l.client.Close(); return nil })
-		if s.IsAlone { // agents connect in the turn
-			return l, nil
-		}
-		return l, l.attach(ctx)
-	}, turn)
+	if s.IsAlone {
+		return bench.Define(s, newLoad, turn)
+	}
+	return bench.Define(s, newLoad, turn, (*load).attach)
 }
 
 // checkKeys refuses a run in which every call would answer 401.
@@ -75,8 +70,16 @@ type load struct {
 	changes atomic.Uint32 // how often its state was changed
 }
 
+// newLoad makes a load without agents.
+func newLoad(ctx context.Context, job *bench.Job) *load {
+	client := bench.NewClient(ctx, job.Options.Load.Callers+1)
+	job.OnEnd(func(context.Context) error { client.Close(); return nil })
+	return &load{job: job, client: client}
+}
+
 // attach connects the agents until the end of the run, and waits until each replica lists them.
 func (l *load) attach(ctx context.Context) error {
+	l.job.Enter("connecting game servers")
 	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	l.fleet = newFleet(l.job)

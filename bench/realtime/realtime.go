@@ -38,7 +38,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 	if s.IsAlone {
 		s.Check = checkSessions
 	}
-	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
+	return bench.Define(s, func(_ context.Context, job *bench.Job) *load {
 		job.Enter("connecting clients")
 		token, callers := job.Options.Token, job.Options.Load.Callers
 		l := &load{job: job, callers: NewCrowd(token, callers*clients), sessions: NewCrowd(token, job.Options.Load.Sessions)}
@@ -52,8 +52,8 @@ func scenario(name, about string, usual bench.Load, clients int,
 		}
 		// before they connect: those that did are disconnected when one cannot
 		job.OnEnd(l.end)
-		return l, l.connect(ctx)
-	}, turn)
+		return l
+	}, turn, (*load).connect)
 }
 
 // checkSessions validates what a scenario needs whose caller moves all sessions at once.
