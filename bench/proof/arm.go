@@ -15,16 +15,16 @@ import (
 
 // arm is measured once a round: a load on one side, or what it has instead.
 type arm struct {
-	name   string // unique in a round; the report's name of the run
-	on     side
-	load   *bench.Options // a step may change it before each run; nil: there is a run instead
-	run    func(ctx context.Context) (bench.Result, error)
-	before []step // before each run, and before the database settles
+	name        string // unique in a round; the report's name of the run
+	on          side
+	load        *bench.Options // a step may change it before each run; nil: there is a run instead
+	run         func(ctx context.Context) (bench.Result, error)
+	preparation []step // before each run, and before the database settles
 	// goes on during each run, from the end of its warm-up on. Its ctx ends with the run, which is no error. nil: nothing
 	beside step
 	// completes each result, which has a map of values; nil: nothing
-	after  func(ctx context.Context, r *bench.Result) error
-	isLast bool // it is measured in the last round only
+	complete func(ctx context.Context, r *bench.Result) error
+	isLast   bool // it is measured in the last round only
 }
 
 // step is a piece of work around an arm's run.
@@ -43,7 +43,7 @@ func inTurn(ctx context.Context, steps ...step) error {
 // prepareEach adds steps before each run of the arms.
 func prepareEach(arms []arm, steps ...step) []arm {
 	for i, a := range arms {
-		arms[i].before = slices.Concat(a.before, steps)
+		arms[i].preparation = slices.Concat(a.preparation, steps)
 	}
 	return arms
 }
@@ -51,17 +51,17 @@ func prepareEach(arms []arm, steps ...step) []arm {
 // measure makes the steps before the run, lets the database settle, so that no arm pays for the rows of an earlier one,
 // and runs.
 func (a arm) measure(ctx context.Context) (bench.Result, error) {
-	if err := inTurn(ctx, append(a.before, a.on.bed.settle)...); err != nil {
+	if err := inTurn(ctx, append(a.preparation, a.on.bed.settle)...); err != nil {
 		return bench.Result{}, err
 	}
 	r, err := a.runBeside(ctx)
-	if err != nil || a.after == nil {
+	if err != nil || a.complete == nil {
 		return r, err
 	}
 	if r.Values == nil {
 		r.Values = map[string]float64{}
 	}
-	return r, a.after(ctx, &r)
+	return r, a.complete(ctx, &r)
 }
 
 // runBeside runs once, with what goes on meanwhile.

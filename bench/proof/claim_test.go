@@ -91,7 +91,9 @@ func TestRounds(t *testing.T) {
 	require.Equal(t, 3.0, ratio("a", "b", throughput).take(all))
 	require.Equal(t, 30.0, difference("a", "b", throughput).take(all))
 	require.Equal(t, 7.0, median("last", throughput).take(all))
-	require.Equal(t, 90.0, over(highest, perSecond, func(r round) float64 { return r["a"].PerSecond }, "a").take(all))
+	speed := func(r round) float64 { return r["a"].PerSecond }
+	require.Equal(t, []float64{10, 90}, []float64{reduceRounds(first, perSecond, speed, "a").take(all),
+		reduceRounds(highest, perSecond, speed, "a").take(all)})
 	require.Equal(t, 6.0, total(failed, "a", "b").take(all))
 	require.Equal(t, "7 × 503 busy", failures("a", "b", "last").explain(all))
 	require.True(t, math.IsNaN(median("none", throughput).take(all)))
@@ -112,10 +114,10 @@ func TestArm(t *testing.T) {
 	var order []string
 	note := func(word string) step { return func(context.Context) error { order = append(order, word); return nil } }
 	_, b := setup(t)
-	a := arm{on: side{bed: b}, before: []step{note("first"), note("second")},
-		run:    func(ctx context.Context) (bench.Result, error) { return bench.Result{}, note("run")(ctx) },
-		beside: func(ctx context.Context) error { <-ctx.Done(); return note("beside")(ctx) },
-		after:  func(_ context.Context, r *bench.Result) error { r.Values["x"] = 1; return nil },
+	a := arm{on: side{bed: b}, preparation: []step{note("first"), note("second")},
+		run:      func(ctx context.Context) (bench.Result, error) { return bench.Result{}, note("run")(ctx) },
+		beside:   func(ctx context.Context) error { <-ctx.Done(); return note("beside")(ctx) },
+		complete: func(_ context.Context, r *bench.Result) error { r.Values["x"] = 1; return nil },
 	}
 	r, err := a.measure(t.Context())
 	require.NoError(t, err)
@@ -126,7 +128,7 @@ func TestArm(t *testing.T) {
 	a.beside = func(context.Context) error { return failing }
 	_, err = a.measure(t.Context())
 	require.ErrorIs(t, err, failing)
-	a.before, a.beside = []step{a.beside}, nil
+	a.preparation, a.beside = []step{a.beside}, nil
 	_, err = a.measure(t.Context())
 	require.ErrorIs(t, err, failing)
 }

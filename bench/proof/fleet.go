@@ -56,14 +56,14 @@ func fleetArms(ctx context.Context, b *testbed) ([]arm, error) {
 		Load:     bench.Load{Callers: bench.MaxInFlight, Rate: rate}, Duration: 2 * time.Minute,
 	})
 	sample := b.script("fleet_sample.sql")
-	a.before = []step{b.script("fleet_instances.sql", "fleet", members, incarnation.String()), sample}
+	a.preparation = []step{b.script("fleet_instances.sql", "fleet", members, incarnation.String()), sample}
 	a.beside = func(ctx context.Context) error {
 		if err := bench.Pause(ctx, choose(b.options, 30*time.Second, time.Second)); err != nil {
 			return err
 		}
 		return sample(ctx)
 	}
-	a.after = func(ctx context.Context, r *bench.Result) error {
+	a.complete = func(ctx context.Context, r *bench.Result) error {
 		r.Values["answered"] = float64(r.Calls-r.Failed) / (rate * a.load.Duration.Seconds())
 		return errors.Join(sample(ctx), b.addValues("fleet_tables.sql")(ctx, r))
 	}

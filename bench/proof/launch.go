@@ -56,13 +56,13 @@ func launchArms(_ context.Context, b *testbed) ([]arm, error) {
 	director := b.director(lab.Web)
 	valved := func(name, valve string, load bench.Options) arm {
 		a := director.arm(name, load)
-		a.before = append(a.before, b.script(valve), heedValve)
+		a.preparation = append(a.preparation, b.script(valve), heedValve)
 		return a
 	}
 	return []arm{
 		valved(withoutValve, "launch_none.sql", load), valved(withOpen, "launch_open.sql", load),
 		valved(withRoom, "launch_room.sql", load), valved(inRush, "launch_rush.sql", rush),
-		{name: inSQL, on: director, run: b.placeCrowd, before: []step{b.script("launch_rush.sql")}},
+		{name: inSQL, on: director, run: b.placeCrowd, preparation: []step{b.script("launch_rush.sql")}},
 	}, nil
 }
 

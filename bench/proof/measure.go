@@ -89,9 +89,9 @@ type measure struct {
 // inUnit is the measure in another unit.
 func (m measure) inUnit(u unit) measure { return measure{take: m.take, unit: u} }
 
-// over reduces a number of each round that has these arms to one; NaN without such a round. Figures of different rounds
-// are not compared: the machine may have been slower in one.
-func over(reduce func(values []float64) float64, in unit, compute func(round) float64, arms ...string) measure {
+// reduceRounds reduces a number of each round that has these arms to one; NaN without such a round. Figures of different
+// rounds are not compared: the machine may have been slower in one.
+func reduceRounds(reduce func(values []float64) float64, in unit, compute func(round) float64, arms ...string) measure {
 	return measure{unit: in, take: func(all rounds) float64 {
 		var values []float64
 		for _, r := range all.having(arms...) {
@@ -122,7 +122,7 @@ func middle(values []float64) float64 {
 
 // median of a figure of an arm.
 func median(arm string, f figure) measure {
-	return over(middle, f.unit, func(r round) float64 { return f.read(r[arm]) }, arm)
+	return reduceRounds(middle, f.unit, func(r round) float64 { return f.read(r[arm]) }, arm)
 }
 
 // medianValue is the median of a value of an arm.
@@ -130,12 +130,12 @@ func medianValue(arm, name string, in unit) measure { return median(arm, valueOf
 
 // ratio of a figure of two arms.
 func ratio(one, other string, f figure) measure {
-	return over(middle, times, func(r round) float64 { return f.read(r[one]) / f.read(r[other]) }, one, other)
+	return reduceRounds(middle, times, func(r round) float64 { return f.read(r[one]) / f.read(r[other]) }, one, other)
 }
 
 // difference of a figure of two arms.
 func difference(one, other string, f figure) measure {
-	return over(middle, f.unit, func(r round) float64 { return f.read(r[one]) - f.read(r[other]) }, one, other)
+	return reduceRounds(middle, f.unit, func(r round) float64 { return f.read(r[one]) - f.read(r[other]) }, one, other)
 }
 
 // total of a figure over these arms in all rounds: a median would hide a single failure.

@@ -38,13 +38,13 @@ var overload = Experiment{
 	},
 	arms: overloadArms,
 	claims: []claim{
-		{"goodput at twice the capacity, as a share of it", over(middle, percent,
+		{"goodput at twice the capacity, as a share of it", reduceRounds(middle, percent,
 			func(r round) float64 { return goodputOf(r[overloaded]) / r[atCapacity].PerSecond }, overloaded, atCapacity),
 			atLeast(0.75)},
 		{"failures other than 503 or 429 with Retry-After", explained(figure{rudeFailures, inFull}, overloaded),
 			atMost(0)},
 		{"p99 of successful calls", median(overloaded, successP99), atMost(callTimeout)},
-		{"memory that 8,192 connections take of the replica", over(highest, mebibytes,
+		{"memory that 8,192 connections take of the replica", reduceRounds(highest, mebibytes,
 			func(r round) float64 { return memory.read(r[overloaded]) - r[overloaded].Values["at rest"] }, overloaded),
 			atMost(connections * 64 << 10)},
 		answersSoon("/healthz"), answersSoon("/.well-known/jwks.json"),
@@ -96,7 +96,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 	load := b.options.loadPrefilled(matchmake)
 	load.Load.Callers = manyCallers
 	capacity := director.arm(atCapacity, load)
-	capacity.after = func(_ context.Context, r *bench.Result) error {
+	capacity.complete = func(_ context.Context, r *bench.Result) error {
 		limit = r.PerSecond
 		return nil
 	}
@@ -110,12 +110,12 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 				return client.Do(bench.Request{Method: "GET", URL: director.urls[0] + path})
 			})
 		a.load.Load.Callers = connections
-		a.before = append(a.before, func(context.Context) error {
+		a.preparation = append(a.preparation, func(context.Context) error {
 			a.load.Load.Rate = max(multiple*limit, 1) // 0 would be a closed loop
 			return nil
 		})
-		addProbes := a.after
-		a.after = func(ctx context.Context, r *bench.Result) error {
+		addProbes := a.complete
+		a.complete = func(ctx context.Context, r *bench.Result) error {
 			r.Values["at rest"] = float64(atRest.ServerRSS)
 			return addProbes(ctx, r)
 		}

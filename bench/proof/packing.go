@@ -49,7 +49,7 @@ func packingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	packed := b.options.load(matchmake, manyCallers)
 	packed.Load.Players, packed.WarmUp = 8, 0
 	counted := func(a arm) arm {
-		a.after = b.countSessions
+		a.complete = b.countSessions
 		return a
 	}
 	return []arm{

@@ -96,8 +96,8 @@ func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 		})},
 		Load: bench.Load{Callers: 1}, Duration: 30 * time.Second,
 	})
-	quiet.before = []step{b.script("provision_servers.sql", choose(b.options, 10_000, 100), serverCapacity)}
-	quiet.after = func(ctx context.Context, r *bench.Result) error {
+	quiet.preparation = []step{b.script("provision_servers.sql", choose(b.options, 10_000, 100), serverCapacity)}
+	quiet.complete = func(ctx context.Context, r *bench.Result) error {
 		// the last heartbeat of a server becomes one of now
 		if err := b.sql(ctx, "provision_dies.sql"); err != nil {
 			return err
@@ -114,7 +114,7 @@ func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 			}
 			return nil
 		},
-		after: func(ctx context.Context, r *bench.Result) error {
+		complete: func(ctx context.Context, r *bench.Result) error {
 			r.Values["most status calls"] = float64(mostCalls)
 			return b.addValues("provision_seated.sql")(ctx, r)
 		},

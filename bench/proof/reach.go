@@ -45,7 +45,7 @@ var reach = Experiment{
 		{"transactions a call with 16 regions of 16 modes, compared with one of each",
 			ratio(manyOfBoth, matchmake, transactions), atMost(manyPlaces * noise)},
 		{"p99 of the other modes while one mode is hot, compared with equal modes",
-			over(middle, times, func(r round) float64 {
+			reduceRounds(middle, times, func(r round) float64 {
 				return stepOf("matchmake, others", p99).read(r[hotMode]) / p99.read(r[manyModes])
 			}, hotMode, manyModes), atMost(1.5)},
 	},

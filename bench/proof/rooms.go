@@ -27,7 +27,7 @@ var rooms = Experiment{
 	lab:   lab.Options{Replicas: 2, Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()},
 	arms:  roomsArms,
 	claims: slices.Concat([]claim{
-		{"memory of a replica for an idle session", over(first, kibibytes, func(r round) float64 {
+		{"memory of a replica for an idle session", reduceRounds(first, kibibytes, func(r round) float64 {
 			// each of two processes has half of the sessions
 			return (memory.read(r[lobbyFull]) - memory.read(r[lobbyQuiet])) / (idleClients / 2)
 		}, lobbyFull, lobbyQuiet), atMost(40 << 10)},
@@ -47,9 +47,10 @@ var rooms = Experiment{
 	}, forgottenClaims("changes of rooms", lobbyHeld), []claim{
 		{"5,000 clients of a killed replica resume: until the last has the state of its room again",
 			median(lobbyStorm, duration), atMost(10)},
-		{"the same, compared with connecting and joining for the first time", over(middle, times, func(r round) float64 {
-			return r[lobbyStorm].Seconds / r[lobbyStorm].Values["joined"]
-		}, lobbyStorm), atMost(1)},
+		{"the same, compared with connecting and joining for the first time",
+			reduceRounds(middle, times, func(r round) float64 {
+				return r[lobbyStorm].Seconds / r[lobbyStorm].Values["joined"]
+			}, lobbyStorm), atMost(1)},
 		noFailures(lobbyHeld),
 	}),
 }

@@ -84,7 +84,7 @@ func (b *testbed) hold(ctx context.Context, mode pgx.TxOptions, file string) err
 func forgottenClaims(words, arm string) []claim {
 	t := usualTimes
 	compared := func(rate func(timeline []int64) float64) measure {
-		return over(middle, percent, func(r round) float64 {
+		return reduceRounds(middle, percent, func(r round) float64 {
 			return rate(r[arm].Timeline) / rateBetween(r[arm].Timeline, 0, t.begin)
 		}, arm)
 	}

@@ -87,7 +87,7 @@ func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
 func (s side) arm(name string, load bench.Options) arm {
 	a := arm{name: name, on: s, load: &load}
 	if load.Run == prefilled {
-		a.before = []step{s.bed.script("growth_clean.sql")}
+		a.preparation = []step{s.bed.script("growth_clean.sql")}
 	}
 	return a
 }
@@ -203,7 +203,7 @@ func (a arm) callBeside(ctx context.Context, interval time.Duration, names []str
 		})
 		return err
 	}
-	a.after = func(_ context.Context, r *bench.Result) error {
+	a.complete = func(_ context.Context, r *bench.Result) error {
 		r.Values["failed beside"] = 0
 		for _, s := range calls.Steps {
 			r.Values["failed beside"] += float64(s.Failed)

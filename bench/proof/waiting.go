@@ -33,7 +33,7 @@ var waiting = Experiment{
 	claims: []claim{
 		{"matchmake's p99 beside 5,000 waiting sockets, compared with none", ratio(placedBeside, placedAlone, p99),
 			atMost(1.2)},
-		{"memory of the replica for a waiting socket", over(first, kibibytes, func(r round) float64 {
+		{"memory of the replica for a waiting socket", reduceRounds(first, kibibytes, func(r round) float64 {
 			return (memory.read(r[placedBeside]) - memory.read(r[placedAlone])) / sockets
 		}, placedBeside, placedAlone), atMost(64 << 10)},
 		{"sockets whose wait ended during a run", total(valueOf("ended", inFull), placedBeside), atMost(0)},
@@ -60,10 +60,10 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	replica := side{b, b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
 	alone, beside := replica.arm(placedAlone, load), replica.arm(placedBeside, load)
 	g := &guests{url: "ws" + strings.TrimPrefix(replica.urls[0], "http") + "/matchmaker/ws"}
-	beside.before = append(beside.before, func(ctx context.Context) error {
+	beside.preparation = append(beside.preparation, func(ctx context.Context) error {
 		return g.gather(ctx, choose(b.options, sockets, 8))
 	})
-	beside.after = func(ctx context.Context, r *bench.Result) error {
+	beside.complete = func(ctx context.Context, r *bench.Result) error {
 		r.Values["ended"] = float64(g.ended.Load())
 		g.leave() // after the count: leaving ends all of them
 		return b.await(30*time.Second, "waiting_demand.sql")(ctx)
@@ -73,10 +73,10 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 
 // guests are clients of bevygap that wait.
 type guests struct {
-	url    string
-	cancel context.CancelFunc // closes their sockets, without a handshake, which each of thousands would wait for
-	all    sync.WaitGroup
-	ended  atomic.Int64 // whose socket ended
+	url     string
+	cancel  context.CancelFunc // closes their sockets, without a handshake, which each of thousands would wait for
+	readers sync.WaitGroup
+	ended   atomic.Int64 // whose socket ended
 }
 
 // gather returns when the replica has stored the demand of n new guests.
@@ -93,7 +93,7 @@ func (g *guests) gather(ctx context.Context, n int) error {
 	}
 	accepted := make(chan error, n)
 	for _, ws := range sockets {
-		g.all.Go(func() {
+		g.readers.Go(func() {
 			// all at once: a replica accepts those who wait when it next writes their demand
 			err := awaitAccepted(ctx, ws)
 			accepted <- err
@@ -112,7 +112,7 @@ func (g *guests) gather(ctx context.Context, n int) error {
 // leave ends all of them.
 func (g *guests) leave() {
 	g.cancel()
-	g.all.Wait()
+	g.readers.Wait()
 }
 
 // askForServer connects and sends what bevygap's client sends.
