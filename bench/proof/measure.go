@@ -23,7 +23,6 @@ var (
 	throughput = figure{func(r bench.Result) float64 { return r.PerSecond }, perSecond}
 	p50        = figure{func(r bench.Result) float64 { return r.Latency.P50 }, millis}
 	p99        = figure{func(r bench.Result) float64 { return r.Latency.P99 }, millis}
-	slowest    = figure{func(r bench.Result) float64 { return r.Latency.Max }, millis}
 	calls      = figure{func(r bench.Result) float64 { return float64(r.Calls) }, inFull}
 	failed     = figure{func(r bench.Result) float64 { return float64(r.Failed) }, inFull}
 	duration   = figure{func(r bench.Result) float64 { return r.Seconds }, inSeconds}

@@ -72,11 +72,11 @@ func (o Options) hasOwnCPUs() bool {
 // keepTo restricts this process, and processes that it starts from now on, to the CPUs from the first to before the
 // end, of those that runtime.NumCPU counts.
 func keepTo(first, end int) (err error) {
-	cpus := fmt.Sprintf("%d-%d", first, end-1)
+	args := []string{"--all-tasks", "--cpu-list", "--pid", fmt.Sprintf("%d-%d", first, end-1), strconv.Itoa(os.Getpid())}
 	// A new thread inherits the CPUs of the thread that started it, so that the second pass finds no thread left to
 	// restrict. A thread that ends meanwhile is an error of the command.
 	for range 2 {
-		_, err = exec.Command("taskset", "--all-tasks", "--cpu-list", "--pid", cpus, strconv.Itoa(os.Getpid())).Output()
+		_, err = exec.CommandContext(context.Background(), "taskset", args...).Output()
 	}
 	if err != nil {
 		return fmt.Errorf("keep the load apart: %w", err)

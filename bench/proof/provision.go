@@ -54,7 +54,10 @@ const (
 	poolBuffer     = 2
 )
 
-// openCloud starts the fake of Edgegap's API, and sets the settings of a director that uses it.
+// cloud is the fake of Edgegap's API.
+type cloud = edgegaptest.Fake
+
+// openCloud starts the cloud, and sets the settings of a director that uses it.
 func openCloud(b *testbed, l *lab.Options) error {
 	b.cloud = edgegaptest.New(edgegaptest.Options{
 		Token: edgegapKey, StartAfter: 2 * time.Second, Rates: edgegapRates, PageSize: 100, Run: runGameServer,

@@ -53,7 +53,7 @@ func (s side) besideSnapshot(name string, load bench.Options) arm {
 	a := s.arm(name, load)
 	a.beside = func(ctx context.Context) error {
 		if bench.Pause(ctx, times.begin) != nil {
-			return nil //nolint:nilerr // the run is over, and has an error of its own
+			return nil // the run is over, and has an error of its own
 		}
 		s.bed.options.say("a snapshot is held open for %s", times.end-times.begin)
 		ctx, end := context.WithTimeout(ctx, times.end-times.begin)

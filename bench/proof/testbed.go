@@ -19,7 +19,6 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/bench/realtime"
-	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
 // testbed is the laboratory of an experiment.
@@ -28,8 +27,8 @@ type testbed struct {
 	lab     *lab.Lab
 	pool    *pgxpool.Pool // to read and to fill the database
 	mint    bench.MintFunc
-	closers []func() error    // are called before the laboratory closes
-	cloud   *edgegaptest.Fake // of provision
+	closers []func() error // are called before the laboratory closes
+	cloud   *cloud         // of provision
 }
 
 // open starts the laboratory. close ends it, also after an error.

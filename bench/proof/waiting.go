@@ -117,7 +117,7 @@ func (g *guests) leave() {
 
 // askForServer connects and sends what bevygap's client sends.
 func askForServer(ctx context.Context, url string) (*websocket.Conn, error) {
-	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // Dial closes it
+	ws, _, err := websocket.Dial(ctx, url, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,7 @@ func TestBenchFamiliesInLab(t *testing.T) {
 	// Each starts an installation.
 	for _, scenario := range longtest.Pick([]string{"fetch", "room-life", "rooms-join"}, slices.Collect(maps.Keys(all))) {
 		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
 			m := clitest.Read[measured](t, directorBench, inLab(t), append(strings.Fields(all[scenario]), scenario,
 				"--callers", "1", "--duration", "500ms", "--warm-up", "0s")...)
 			requireGood(t, m)
