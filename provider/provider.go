@@ -64,7 +64,7 @@ type Capabilities struct {
 	NativeNames bool          // a tag names at most one deployment, so that Deploy may be repeated
 	List        bool          // Find and List work; else Get is the only source
 	Stop        bool          // Stop works; else servers end by themselves
-	Webhooks    bool          // it calls Spec.Webhook, which the director leaves empty, when a state changes
+	Webhooks    bool          // it calls Spec.Webhook when a state changes
 	WarmPool    bool          // it keeps servers ready by itself: a pool of the director has no buffer there
 	MaxLifetime time.Duration // of a deployment; zero is unbounded
 	Rates       Rates

@@ -45,8 +45,8 @@ func (p *program) providersList() *cobra.Command {
 		Short: "List the providers of the settings and what they can do",
 		Long: "Lists the providers of DIRECTOR_PROVIDERS. It calls none of them.\n" +
 			"The columns say what a provider can do. names: a repeated start under the same name starts no second server. list, stop: the\n" +
-			"director can find servers that are not in its database, and end them. webhooks: the provider can report changes,\n" +
-			"which the director does not need. warm: the provider keeps servers ready, so a pool there needs no buffer.",
+			"director can find servers that are not in its database, and end them. webhooks: the provider reports changes. warm: the\n" +
+			"provider keeps servers ready, so a pool there needs no buffer.",
 		Example: "  director providers list\n  DIRECTOR_PROVIDERS=process DIRECTOR_PROCESS_COMMANDS='arena=/usr/bin/arena server' director providers list -o json",
 		Args:    cli.Exactly(0),
 	}, byProviders, func(_ context.Context, conf *loaded, out cli.Output, _ []string) error {

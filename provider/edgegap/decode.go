@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
 
-// status is the body of GET /v1/status and of webhooks, and an entry of a list.
+// status is the body of GET /v1/status, and an entry of a list.
 type status struct {
 	ID       string   `json:"request_id"`
 	FQDN     string   `json:"fqdn"`
@@ -43,7 +43,7 @@ func decodeStatus(body []byte) (provider.Observation, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return provider.Observation{}, fmt.Errorf("is no status: %w", err)
 	}
-	// Without this any JSON object would be a status, and anybody may have sent a webhook.
+	// Without this any JSON object would be a status.
 	if s.Current == "" {
 		return provider.Observation{}, errors.New("is no status: current_status is absent")
 	}
@@ -234,20 +234,4 @@ func validRef(id string) bool {
 	return id != "" && len(id) <= provider.MaxRefBytes && !strings.ContainsFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
-}
-
-// MaxWebhookBytes bounds the body of a webhook.
-const MaxWebhookBytes = 64 << 10
-
-// ParseWebhook reads the body of a webhook. Anybody may have sent it: it is a reason to call Get, and no fact. Errors:
-// too large, or no status.
-func ParseWebhook(body []byte) (provider.Observation, error) {
-	if len(body) > MaxWebhookBytes {
-		return provider.Observation{}, fmt.Errorf("edgegap: a webhook has more than %d bytes", MaxWebhookBytes)
-	}
-	o, err := decodeStatus(body)
-	if err != nil {
-		return provider.Observation{}, fmt.Errorf("edgegap: a webhook %w", err)
-	}
-	return o, nil
 }

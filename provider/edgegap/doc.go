@@ -10,8 +10,7 @@
 // its Ref. An answer that is not in the API's own form is an error of kind Ambiguous after Deploy, and Transient after
 // a read. It never makes a deployment gone, so that the error page of a proxy ends no match.
 //
-// Webhooks are unsigned, sent once and in any order. [ParseWebhook] reads one. Its content is not trusted: it is only a
-// reason to call Get.
+// Webhooks are unsigned, sent once and in any order. Their content is not read: one is only a reason to call Get.
 //
 // # Secrets
 //

@@ -3,11 +3,9 @@ package edgegap_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -305,52 +303,24 @@ func TestNothingSent(t *testing.T) {
 	require.Equal(t, provider.Transient, provider.KindOf(err), "%v", err)
 }
 
-// Pins webhooks that are believed or that fail because they come early, twice, late or never; and a receiver without a
-// bound.
+// Pins a deployment whose changes nobody hears of before the next poll.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[edgegaptest.HookMode][]provider.Phase{
-		edgegaptest.HookOnce:       {provider.PhaseReady, provider.PhaseGone},
-		edgegaptest.HookTwice:      {provider.PhaseReady, provider.PhaseReady, provider.PhaseGone, provider.PhaseGone},
-		edgegaptest.HookEarly:      {provider.PhaseReady, provider.PhaseGone},
-		edgegaptest.HookOutOfOrder: {provider.PhaseGone, provider.PhaseReady, provider.PhaseGone},
-		edgegaptest.HookNever:      nil,
-	} {
-		e := start(t, edgegaptest.Options{})
-		p := e.client(t, fast)
-		got := make(chan provider.Observation, 16)
-		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(io.LimitReader(r.Body, edgegap.MaxWebhookBytes+1))
-			if err == nil {
-				var o provider.Observation
-				if o, err = edgegap.ParseWebhook(body); err == nil {
-					got <- o
-				}
-			}
-		}))
-		t.Cleanup(receiver.Close)
-		e.Hooks(mode)
-		s := spec()
-		s.Webhook = provider.Secret(receiver.URL)
-		o, err := p.Deploy(t.Context(), s)
-		require.NoError(t, err)
-		half := len(want) / 2
-		if mode == edgegaptest.HookOutOfOrder {
-			half = 2
-		}
-		for _, phase := range want[:half] {
-			hook := <-got
-			require.Equal(t, phase, hook.Phase, "mode %d", mode)
-			require.Equal(t, o.Ref, hook.Ref)
-			require.Equal(t, s.Tag, hook.Tag)
-		}
-		e.End(string(o.Ref))
-		for _, phase := range want[half:] {
-			require.Equal(t, phase, (<-got).Phase, "mode %d", mode)
-		}
-	}
-	_, err := edgegap.ParseWebhook([]byte(strings.Repeat(" ", edgegap.MaxWebhookBytes+1)))
-	require.Error(t, err)
-	_, err = edgegap.ParseWebhook([]byte(`{"request_id":"abc"}`))
-	require.ErrorContains(t, err, "no status")
+	called := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { called <- r.URL.Path }))
+	t.Cleanup(receiver.Close)
+	e := start(t, edgegaptest.Options{})
+	p := e.client(t, fast)
+	s := spec()
+	s.Webhook = provider.Secret(receiver.URL + "/hooks/eu")
+	o, err := p.Deploy(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, "/hooks/eu", <-called, "it is ready")
+	e.End(string(o.Ref))
+	require.Equal(t, "/hooks/eu", <-called, "it has ended")
+
+	e.Next("deploy", edgegaptest.InError)
+	_, err = p.Deploy(t.Context(), s)
+	require.Equal(t, provider.Capacity, provider.KindOf(err))
+	require.Equal(t, "/hooks/eu", <-called, "it failed")
 }

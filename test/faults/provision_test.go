@@ -32,7 +32,6 @@ func newEdgegapRig(t *testing.T, settings ...string) *edgegapRig {
 	srv := httptest.NewServer(fake)
 	t.Cleanup(srv.Close)
 	t.Cleanup(fake.Close)
-	fake.Hooks(edgegaptest.HookNever)
 	r := &edgegapRig{fake: fake, rig: newRig(t, append(settings,
 		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9",
 		"DIRECTOR_PROVISION_TIMEOUT=2s",

@@ -49,7 +49,6 @@ type Fake struct {
 	order      []*deployment // as lists have them
 	calls      map[string]int
 	violations int
-	hookMode   HookMode
 }
 
 func withDefaults(opt Options) Options {
@@ -111,15 +110,3 @@ func (f *Fake) Violations() int {
 	defer f.mu.Unlock()
 	return f.violations
 }
-
-// HookMode is how webhooks are sent.
-type HookMode int
-
-// The modes.
-const (
-	HookOnce       HookMode = iota // when the state has changed
-	HookTwice                      // the same again
-	HookEarly                      // ready is sent before the answer to Deploy, and says READY
-	HookOutOfOrder                 // terminated is sent first, then ready
-	HookNever
-)

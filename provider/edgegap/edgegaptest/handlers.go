@@ -29,7 +29,6 @@ func (f *Fake) deploy(r *http.Request, fault Fault) (int, any) {
 		return http.StatusBadRequest, message(wrong)
 	}
 	d := f.add(q, fault == InError)
-	// Before the answer: HookEarly and HookOutOfOrder send a webhook while Deploy still waits.
 	f.announce(d)
 	f.run(d)
 	if fault == InError {
@@ -110,7 +109,7 @@ func (f *Fake) stop(r *http.Request, _ Fault) (int, any) {
 		if !d.failed && now.Before(d.ready) {
 			d.ended = d.ready.Add(f.opt.StopAfter) // it stops once it has become ready
 		}
-		f.hookAt(f.hookMode, d, d.hooks[2], d.ended)
+		f.hookAt(d, d.hooks[2], d.ended)
 	}
 	if now.Before(d.ready) {
 		return http.StatusAccepted, message("The deployment stops once it is ready")
@@ -183,7 +182,7 @@ func (f *Fake) End(id string) {
 	defer f.mu.Unlock()
 	if d := f.byID[id]; d != nil {
 		d.ended = time.Now()
-		f.hookAt(f.hookMode, d, d.hooks[2], d.ended)
+		f.hookAt(d, d.hooks[2], d.ended)
 	}
 }
 
