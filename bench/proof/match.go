@@ -68,8 +68,8 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.director(lab.GRPC).arm(fetchAll, b.options.loadUsual("fetch", 10*time.Second)),
 		director.arm(duelLife, load("match-life")),
 		naive.arm(pacedNoOp, noOpLoad),
-		b.notifications(),
-		b.commits(b.options.loadUsual("tickets", 5*time.Second)),
+		b.inPostgres(notices, "notice", b.options.load("notice", 1)),
+		b.inPostgres(commit, "commit", b.options.loadUsual("tickets", 5*time.Second)),
 		director.arm(steadyLoad, load("match-steady")),
 		side{b, director.urls, b.lab.Meter(b.lab.Worker)}.arm(idleQueue, idle),
 	}, b.await(2*time.Minute, "match_waiting.sql")), err

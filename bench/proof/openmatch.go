@@ -68,7 +68,7 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 	forgotten.beside = func(ctx context.Context) error { return b.hold(ctx, pgx.TxOptions{}, "write.sql") }
 	return prepareEach([]arm{
 		echo.arm(echoCreate, load("tickets")),
-		b.commits(load("tickets")),
+		b.inPostgres(commit, "commit", load("tickets")),
 		director.arm(createAlone, load("tickets")),
 		director.arm(createWatch, load("watch")),
 		director.arm(fetchAll, b.options.loadUsual("fetch", 10*time.Second)), // most of it is spent on queuing

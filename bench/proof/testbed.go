@@ -125,14 +125,6 @@ func (b *testbed) inPostgres(name, scenario string, load bench.Options) arm {
 	return side{bed: b, urls: []string{b.lab.URL()}}.arm(name, load)
 }
 
-// commits is single-row commits.
-func (b *testbed) commits(load bench.Options) arm { return b.inPostgres(commit, "commit", load) }
-
-// notifications is notifications from one connection to another.
-func (b *testbed) notifications() arm {
-	return b.inPostgres(notices, "notice", b.options.load("notice", 1))
-}
-
 // scenarioOf is the scenario of a name, of any package. It panics without one.
 func scenarioOf(name string) bench.Scenario {
 	all := slices.Concat(bench.Scenarios, bench.LoopScenarios, bench.NoOps, openmatch.Scenarios, realtime.Scenarios,
