@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -21,13 +22,13 @@ const callTimeout = 10 * time.Second
 // few hundred bytes.
 const maxAnswerBytes = 256 << 20
 
-// Client makes calls until its ctx ends, which fails all calls in progress and all later ones. Connections are kept
+// Client makes calls until its ctx ends, which closes its connections and fails all calls. Connections are kept
 // open, one for each concurrent caller, so that handshakes are not measured. The client is fasthttp's because the load
 // generator shares a machine with the director: a call costs it less than half of the CPU that it costs net/http.
 type Client struct{ http *fasthttp.Client }
 
-// NewClient returns a client with this number of open connections. The caller closes it.
-func NewClient(ctx context.Context, connections int) *Client {
+// NewClient returns a client without connections.
+func NewClient(ctx context.Context) *Client {
 	return &Client{&fasthttp.Client{
 		Dial: func(addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
@@ -36,16 +37,13 @@ func NewClient(ctx context.Context, connections int) *Client {
 			}
 			return conn, err
 		},
-		MaxConnsPerHost:           connections,
+		MaxConnsPerHost:           math.MaxInt, // there are as many as callers
 		MaxIdleConnDuration:       time.Minute,
 		MaxIdemponentCallAttempts: 1, // failures are counted, not retried
 		MaxResponseBodySize:       maxAnswerBytes,
 		NoDefaultUserAgentHeader:  true,
 	}}
 }
-
-// Close closes the connections that are not in use.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Credential is a header that authenticates a call. Without a value it is not sent.
 type Credential struct{ header, value string }

@@ -51,8 +51,6 @@ func (l *Load) Sizes(usual Load) []Size {
 		{"regions", &l.Regions, usual.Regions, false, "Regions of players and game servers"},
 		{"modes", &l.Modes, usual.Modes, false, "Modes of players and game servers"},
 		{"capacity", &l.Capacity, usual.Capacity, false, ""},
-		{"players", &l.Players, usual.Players, true, ""},
-		{"turns", &l.Turns, usual.Turns, true, ""},
 		{"tickets", &l.Tickets, usual.Tickets, false, "Tickets that wait at the start of a turn"},
 		{"connections", &l.Connections, usual.Connections, false,
 			"Connections that callers of the Open Match API share"},

@@ -107,8 +107,6 @@ func (w *world) createTicket(replica string, p player, profile string, skill flo
 
 // queuePlayers queues n new players as fast as the director takes them, and returns the last ticket of each concurrent caller.
 func (w *world) queuePlayers(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
-	w.filling.Lock() // so that two crowds never need more connections than there are
-	defer w.filling.Unlock()
 	callers, urls := min(n, maxConcurrent), w.job.Options.URLs
 	last := make([]ticket, callers)
 	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {

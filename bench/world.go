@@ -26,7 +26,6 @@ type world struct {
 	fleet    []*instance          // which the turns share; set before the load
 	hosts    map[string]*instance // the same by endpoint
 	profile  string               // of match-life, match-steady and match-idle
-	filling  sync.Mutex
 
 	mu       sync.Mutex
 	servers  []*instance // that were registered, to be deregistered at the end
@@ -52,8 +51,7 @@ func newWorld(ctx context.Context, job *Job, s shape) *world {
 		load.Instances = max(load.Instances, load.Regions)
 	}
 	w := &world{job: job, ctx: ctx, shape: s,
-		// connections for the two calls that a caller of match-life makes at once, for preparing, and for keepAlive
-		client:     NewClient(ctx, 2*load.Callers+2*maxConcurrent),
+		client:     NewClient(ctx),
 		fleetToken: FleetToken(job.Options.FleetToken), places: newPlaces(job.ID, *load),
 		reserved: make([][]seat, load.Callers)}
 	job.OnEnd(w.end)
@@ -62,9 +60,7 @@ func newWorld(ctx context.Context, job *Job, s shape) *world {
 
 // end retires the profiles, which cancels the tickets that still wait for them, and deregisters the game servers.
 func (w *world) end(ctx context.Context) error {
-	w.client.Close()
-	w.client = NewClient(ctx, maxConcurrent) // that of the run has ended with its ctx
-	defer w.client.Close()
+	w.client = NewClient(ctx) // that of the run has ended with its ctx
 	for _, name := range w.profiles {
 		_ = w.client.Do(w.profileRequest(http.MethodDelete, name, nil)) // one that stays live has no tickets
 	}

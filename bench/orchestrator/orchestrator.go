@@ -72,9 +72,7 @@ type load struct {
 
 // newLoad makes a load without agents.
 func newLoad(ctx context.Context, job *bench.Job) *load {
-	client := bench.NewClient(ctx, job.Options.Load.Callers+1)
-	job.OnEnd(func(context.Context) error { client.Close(); return nil })
-	return &load{job: job, client: client}
+	return &load{job: job, client: bench.NewClient(ctx)}
 }
 
 // attach connects the agents until the end of the run, and waits until each replica lists them.

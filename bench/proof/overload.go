@@ -101,8 +101,7 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 		return nil
 	}
 	arms := []arm{capacity}
-	client := bench.NewClient(ctx, 1)
-	b.closers = append(b.closers, func() error { client.Close(); return nil })
+	client := bench.NewClient(ctx)
 	for _, multiple := range []float64{1.25, 1.5, 2} {
 		a := director.arm(fmt.Sprintf("matchmake, %g × as many", multiple), load).callBeside(ctx, 50*time.Millisecond,
 			[]string{"/healthz", "/.well-known/jwks.json"},

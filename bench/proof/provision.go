@@ -130,8 +130,7 @@ func (b *testbed) seatRush(ctx context.Context) (bench.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	start, players := time.Now(), choose(b.options, rushed, 20)
-	client := bench.NewClient(ctx, players)
-	defer client.Close()
+	client := bench.NewClient(ctx)
 	body, err := json.Marshal(map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity})
 	if err != nil {
 		return bench.Result{}, err
