@@ -96,11 +96,15 @@ type ticketRequest struct {
 // ticket is a player's ticket.
 type ticket struct{ url, id, token string }
 
-// createTicket queues a player at a replica.
-func (w *world) createTicket(replica string, p player, profile string, skill float64) (ticket, error) {
-	t := ticket{url: replica, token: p.token}
+// createTicket queues a new player at a replica.
+func (w *world) createTicket(replica, profile string, skill float64) (t ticket, err error) {
+	p, err := w.nextPlayer()
+	if err != nil {
+		return t, err
+	}
+	t.url, t.token = replica, p.token
 	body := encode(&ticketRequest{[]string{profile}, map[string]float64{"skill": skill}})
-	err := w.client.Post(replica+"/tickets", Bearer(p.token), body,
+	err = w.client.Post(replica+"/tickets", Bearer(p.token), body,
 		func(a []byte) error { return readStrings(a, member{"ticket_id", &t.id}) })
 	return t, err
 }
@@ -109,13 +113,9 @@ func (w *world) createTicket(replica string, p player, profile string, skill flo
 func (w *world) queuePlayers(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
 	callers, urls := min(n, maxConcurrent), w.job.Options.URLs
 	last := make([]ticket, callers)
-	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {
+	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) (err error) {
 		for i := c; i < n && ctx.Err() == nil; i += callers {
-			p, err := w.nextPlayer()
-			if err != nil {
-				return err
-			}
-			if last[c], err = w.createTicket(urls[i%len(urls)], p, profile, skill(i)); err != nil {
+			if last[c], err = w.createTicket(urls[i%len(urls)], profile, skill(i)); err != nil {
 				return fmt.Errorf("players cannot be queued: %w", err)
 			}
 		}
@@ -174,7 +174,7 @@ func (w *world) matchLife(c *Caller) error {
 	var two [2]ticket
 	err := c.Timed("create", func() error {
 		return Concurrently(w.ctx, 2, 2, func(_ context.Context, i int) (err error) {
-			two[i], err = w.createSimilar(c)
+			two[i], err = w.createTicket(c.URL, w.profile, similarSkill())
 			return err
 		})
 	})
@@ -189,16 +189,7 @@ func (w *world) matchLife(c *Caller) error {
 // matchSteady queues a player, who matches those of other callers, and does not wait for the match.
 func (w *world) matchSteady(c *Caller) error {
 	return c.Timed("create", func() error {
-		_, err := w.createSimilar(c)
+		_, err := w.createTicket(c.URL, w.profile, similarSkill())
 		return err
 	})
-}
-
-// createSimilar queues a new player whom any other of the same profile may be matched with.
-func (w *world) createSimilar(c *Caller) (ticket, error) {
-	p, err := w.nextPlayer()
-	if err != nil {
-		return ticket{}, err
-	}
-	return w.createTicket(c.URL, p, w.profile, similarSkill())
 }

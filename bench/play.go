@@ -99,10 +99,7 @@ func asPlayer(path string, body []byte) func(*world, *Caller) error {
 
 // matchmake asks for a seat for a new player.
 func (w *world) matchmake(c *Caller) error {
-	p, err := w.nextPlayer()
-	if err == nil {
-		_, err = w.takeSeat(c, p)
-	}
+	_, err := w.takeSeat(c)
 	return err
 }
 
@@ -132,11 +129,7 @@ func (w *world) registerNew(c *Caller) error {
 
 // sessionLife lets a player come and go. The reports are those of the game server of the seat.
 func (w *world) sessionLife(c *Caller) error {
-	p, err := w.nextPlayer()
-	if err != nil {
-		return err
-	}
-	s, err := w.takeSeat(c, p)
+	s, err := w.takeSeat(c)
 	if err != nil {
 		return err
 	}
@@ -148,10 +141,10 @@ func (w *world) sessionLife(c *Caller) error {
 	if err != nil {
 		return err
 	}
-	if err := w.reportSeat(c, "joined", s, report{Joined: []joinedPlayer{{p.sub, jti}}}); err != nil {
+	if err := w.reportSeat(c, "joined", s, report{Joined: []joinedPlayer{{s.player.sub, jti}}}); err != nil {
 		return err
 	}
-	return w.reportSeat(c, "left", s, report{Left: []string{p.sub}})
+	return w.reportSeat(c, "left", s, report{Left: []string{s.player.sub}})
 }
 
 // unknownInstance is a body as large as that of a real heartbeat.

@@ -18,10 +18,15 @@ func (s *seat) read(a []byte) error {
 		member{"endpoint", &s.endpoint})
 }
 
-// takeSeat asks for a seat in a region and mode that it draws.
-func (w *world) takeSeat(c *Caller, p player) (seat, error) {
-	s, at := seat{player: p}, w.places.draw(c.Random)
-	err := c.Timed(at.step, func() error { return w.client.Post(c.URL+"/matchmake", Bearer(p.token), at.body, s.read) })
+// takeSeat asks for a seat of a new player in a region and mode that it draws.
+func (w *world) takeSeat(c *Caller) (s seat, err error) {
+	if s.player, err = w.nextPlayer(); err != nil {
+		return s, err
+	}
+	at := w.places.draw(c.Random)
+	err = c.Timed(at.step, func() error {
+		return w.client.Post(c.URL+"/matchmake", Bearer(s.player.token), at.body, s.read)
+	})
 	return s, err
 }
 
