@@ -133,11 +133,7 @@ func (w *world) sessionLife(c *Caller) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.exchange(c, s)
-	if err != nil {
-		return err
-	}
-	jti, err := tokenID(raw)
+	jti, err := w.exchange(c, s)
 	if err != nil {
 		return err
 	}

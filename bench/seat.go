@@ -114,32 +114,27 @@ func (w *world) turnsAhead() int {
 	return int(min(turns, maxPrepared))
 }
 
-// exchange exchanges a seat's handle for a session token.
-func (w *world) exchange(c *Caller, s seat) (raw string, err error) {
+// exchange exchanges a seat's handle for a session token, and returns its id. Unlike a real game server it does not verify
+// the token, which would load the machine.
+func (w *world) exchange(c *Caller, s seat) (jti string, err error) {
 	body := encode(struct {
 		Handle string `json:"session_handle"`
 	}{s.handle})
+	var raw string
 	err = c.Timed("resolve", func() error {
 		return w.client.Post(c.URL+"/resolve", Bearer(s.player.token), body,
 			func(a []byte) error { return readStrings(a, member{"session_token", &raw}) })
 	})
-	if err == nil && strings.Count(raw, ".") != 2 { // the three parts of a JWS; verifying it would load the machine
-		err = errNoToken
+	if err != nil {
+		return "", err
 	}
-	return raw, err
-}
-
-var errNoToken = &Failure{"no token", nil}
-
-// tokenID reads the jti of a token. Unlike a real game server it does not verify the token.
-func tokenID(raw string) (jti string, err error) {
-	_, after, _ := strings.Cut(raw, ".")
-	payload, _, _ := strings.Cut(after, ".")
-	claims, err := base64.RawURLEncoding.DecodeString(payload)
-	if err != nil || readStrings(claims, member{"jti", &jti}) != nil {
-		return "", errNoToken
+	if parts := strings.Split(raw, "."); len(parts) == 3 { // of a JWS
+		claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err == nil && readStrings(claims, member{"jti", &jti}) == nil {
+			return jti, nil
+		}
 	}
-	return jti, nil
+	return "", &Failure{"no token", nil}
 }
 
 // report is the body of seats.

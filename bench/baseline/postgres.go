@@ -52,49 +52,45 @@ FROM pg_stat_database`
 // connections: the result says how many that were.
 func connectCallers(ctx context.Context, job *bench.Job) ([]*pgx.Conn, error) {
 	// it asks how many others there may be, and becomes the first caller's
-	first, err := connect(ctx, job)
+	first, err := connect(ctx, job, 1)
 	if err != nil {
 		return nil, err
 	}
 	var free int
-	if err := first.QueryRow(ctx, freeConnections).Scan(&free); err != nil {
+	if err := first[0].QueryRow(ctx, freeConnections).Scan(&free); err != nil {
 		return nil, err
 	}
 	job.Options.Load.Callers = max(1, min(job.Options.Load.Callers, free))
-	conns := []*pgx.Conn{first}
-	for range job.Options.Load.Callers - 1 {
-		conn, err := connect(ctx, job)
+	otherConns, err := connect(ctx, job, job.Options.Load.Callers-1)
+	return append(first, otherConns...), err
+}
+
+// connect opens n connections that last until the end of the run.
+func connect(ctx context.Context, job *bench.Job, n int) (conns []*pgx.Conn, err error) {
+	for range n {
+		conn, err := pgx.Connect(ctx, job.Options.URLs[0])
 		if err != nil {
 			return nil, err
 		}
+		job.OnEnd(conn.Close)
 		conns = append(conns, conn)
 	}
 	return conns, nil
 }
 
-// connect opens a connection that lasts until the end of the run.
-func connect(ctx context.Context, job *bench.Job) (*pgx.Conn, error) {
-	conn, err := pgx.Connect(ctx, job.Options.URLs[0])
-	if err != nil {
-		return nil, err
-	}
-	job.OnEnd(conn.Close)
-	return conn, nil
-}
-
 // makeTable makes a table with a row for each caller. Its connection does not end with ctx: Postgres may still commit a
 // statement whose client has gone, after the table was dropped.
 func makeTable(ctx context.Context, job *bench.Job, table string) error {
-	conn, err := connect(context.WithoutCancel(ctx), job)
+	conns, err := connect(context.WithoutCancel(ctx), job, 1)
 	if err != nil {
 		return err
 	}
 	job.OnEnd(func(ctx context.Context) error {
-		_, err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+table)
+		_, err := conns[0].Exec(ctx, "DROP TABLE IF EXISTS "+table)
 		return err
 	})
 	// Pages have free space, so that updates stay on them, and few rows, so that callers seldom need the same page.
-	_, err = conn.Exec(context.WithoutCancel(ctx), "CREATE TABLE "+table+
+	_, err = conns[0].Exec(context.WithoutCancel(ctx), "CREATE TABLE "+table+
 		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
 		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Options.Load.Callers-1))
 	return err
@@ -106,14 +102,11 @@ const noticeInterval = 5 * time.Millisecond
 // beginNotices makes turns that last from the transaction that sends a notification until a connection that listens has
 // it: the least time in which one process learns of another one's commit.
 func beginNotices(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
-	sender, err := connect(ctx, job)
+	conns, err := connect(ctx, job, 2)
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := connect(ctx, job)
-	if err != nil {
-		return nil, err
-	}
+	sender, receiver := conns[0], conns[1]
 	channel := "bench_" + rand.Text()
 	if _, err := receiver.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return nil, fmt.Errorf("listening for notifications: %w", err)
