@@ -30,7 +30,7 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 	named := map[string]bool{}
 	for i, p := range d.Projects {
 		p.Actor = actor
-		one, err := p.declare(ctx, q)
+		one, err := declareProject(ctx, q, p)
 		if err != nil {
 			return nil, atIndex("projects", i, err)
 		}
@@ -44,30 +44,41 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 	return append(done, kept...), err
 }
 
-// declare makes a project, or renames it. Its region does not change: it is that of its rooms, sessions and keys.
-func (n NewProject) declare(ctx context.Context, q *query.Queries) (done ProjectOutcome, err error) {
-	done = ProjectOutcome{ID: n.ID, Name: n.Name, Region: n.Region, Change: "unchanged"}
-	was, err := q.ProjectForChange(ctx, n.ID)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+// declareProject creates a project, or renames it. Its region does not change: it is that of its rooms, sessions and
+// keys.
+func declareProject(ctx context.Context, q *query.Queries, n NewProject) (ProjectOutcome, error) {
+	done := ProjectOutcome{ID: n.ID, Name: n.Name, Region: n.Region}
+	stored, err := q.ProjectForChange(ctx, n.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
 		done.Change = "created"
 		_, err = n.create(ctx, q)
-	// An error of the read, which the end returns.
-	case err != nil:
-	case was.Region != n.Region:
+		return done, err
+	}
+	if err != nil {
+		return done, err
+	}
+	done.FormerName = stored.Name
+	switch {
+	case stored.Region != n.Region:
 		e := fault.New(fault.Conflict, "project_region", "project %q is in region %q, which does not change: "+
-			"%q is not allowed", n.ID, was.Region, n.Region)
+			"%q is not allowed", n.ID, stored.Region, n.Region)
 		e.Field = "region"
 		return done, e
-	case was.Name != n.Name:
+	case stored.Name != n.Name:
 		done.Change = "changed"
-		if err = q.RenameProject(ctx, query.RenameProjectParams{ID: n.ID, Name: n.Name}); err == nil {
-			err = logProject(ctx, q, n.Region, "project.renamed", n.Actor,
-				map[string]string{"project": n.ID, "name": n.Name, "before": was.Name})
-		}
+		return done, n.rename(ctx, q, stored.Name)
 	}
-	done.FormerName = was.Name
-	return done, err
+	done.Change = "unchanged"
+	return done, nil
+}
+
+// rename gives the project that is stored under the id the name of n.
+func (n NewProject) rename(ctx context.Context, q *query.Queries, formerName string) error {
+	if err := q.RenameProject(ctx, query.RenameProjectParams{ID: n.ID, Name: n.Name}); err != nil {
+		return err
+	}
+	return logProject(ctx, q, n.Region, "project.renamed", n.Actor,
+		map[string]string{"project": n.ID, "name": n.Name, "before": formerName})
 }
 
 // keptProjects returns the projects that nothing declares.

@@ -6,7 +6,7 @@
 //
 //	game servers               instance*.go: registration, heartbeats, drains, reaping; catalogue.go: which modes exist
 //	evacuations                evacuation*.go: of lost regions and hosts; who asked with a ticket waits again, others are seated
-//	regions that move          region_move*.go: to another cell, between two databases
+//	regions that move          region_move*.go: to another cell, between two databases; region_hold.go: the calls that wait meanwhile
 //	who may register           enrolment.go: credentials of game servers that register themselves
 //	who is admitted            admission.go, login*.go, valve_act.go: valves, the gate of every way in, places in login queues
 //	placement of players       placement*.go, seat*.go, session*.go, demand*.go (the requests that wait for a server)

@@ -276,20 +276,3 @@ func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []in
 	})
 	return created, err
 }
-
-// WaitingTime is how long a ticket of a profile that is queued now will wait, if its first number is at most UpTo.
-type WaitingTime struct {
-	UpTo        float64
-	P50, P90    time.Duration
-	SampleCount int
-}
-
-// WaitingTimes returns the waiting times of each profile, by UpTo. Errors: Unavailable.
-func (s *Store) WaitingTimes(ctx context.Context, region string) (map[string][]WaitingTime, error) {
-	rows, err := s.q.ProfileStats(ctx, region)
-	all := make(map[string][]WaitingTime, len(rows))
-	for _, r := range rows {
-		all[r.Profile] = append(all[r.Profile], WaitingTime{r.Upto, r.P50, r.P90, int(r.Samples)})
-	}
-	return all, frame.Classify(err)
-}

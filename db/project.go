@@ -24,7 +24,7 @@ const (
 	maxProjectName = 200
 )
 
-// NewProject describes a project to create.
+// NewProject describes a project to create, or one of a [Declaration], which may exist.
 type NewProject struct {
 	ID     string // see lobby.ValidID; "": a new one
 	Name   string // 1 to 200 characters

@@ -22,8 +22,8 @@ import (
 //	preparing  Triggers are added that will refuse the region's rows, in the other cell from the start. The region's
 //	           tables are published, a slot keeps the log, the other cell subscribes.
 //	copying    Postgres copies the rows and follows the log. What is left of it becomes small.
-//	fenced     This cell refuses writes of the region. The mark that the fence left in the log arrives in the other
-//	           cell, and with it all that was before it.
+//	fenced     This cell refuses writes of the region; region_hold.go holds their calls for a moment. The mark that the
+//	           fence left in the log arrives in the other cell, and with it all that was before it.
 //	flipped    The other cell serves the region, and a moment later this one sends callers there. The first of the two
 //	           commits decides: a move whose region was not flipped there can be undone.
 //	done       The subscription, the slot and the rows here are gone.

@@ -31,15 +31,19 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.ConnConfig.Tracer = cfg.Tracer
+	pc.ConnConfig.ConnectTimeout = connectTimeout
 	cfg.nameConn(pc.ConnConfig)
 	pc.ConnConfig.BuildContextWatcherHandler = conn.NewCancelHandler
 	pc.AfterConnect = cfg.prepareConn
 	return pc, nil
 }
 
+// connectTimeout replaces that of the URL: a host that does not answer delays calls by 2 s before the next host of the
+// URL is tried.
+const connectTimeout = 2 * time.Second
+
 // nameConn makes a connection appear under Name in pg_stat_activity, unless the URL names it.
 func (c Config) nameConn(to *pgx.ConnConfig) {
-	to.ConnectTimeout = 2 * time.Second
 	if to.RuntimeParams["application_name"] == "" {
 		to.RuntimeParams["application_name"] = cmp.Or(c.Name, "director")
 	}

@@ -170,6 +170,7 @@ func (s *Store) newBus() (*notify.Bus, error) {
 		// openPools has parsed Config.URL, so that only DirectURL can be wrong.
 		return nil, fmt.Errorf("DATABASE_URL_DIRECT: %w", err)
 	}
+	pc.ConnConfig.ConnectTimeout = connectTimeout
 	s.cfg.nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
 		SendPayload: s.sendNotice, UrgentTopics: []string{TopicQueue, TopicTicketEvents, TopicRealtime},

@@ -180,7 +180,7 @@ ORDER BY n.profile
 ON CONFLICT (region, profile, hour) DO UPDATE SET waits = h.waits + excluded.waits, before_p50 = h.before_p50 + excluded.before_p50,
     before_p90 = h.before_p90 + excluded.before_p90;
 
--- name: MoveTickets :many
+-- name: SetTicketState :many
 -- Records a state of tickets that stay in the queue: increments their version and inserts an event. It skips tickets that have left.
 WITH held AS MATERIALIZED (
     SELECT l.id, l.version, n.reason FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@reasons::text[]) AS reason ORDER BY 1) n

@@ -29,7 +29,7 @@ func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	return nil
 }
 
-// lobbyOptions returns the options of the realtime lobby, those that it lacks from the replica.
+// lobbyOptions returns the options of the realtime lobby. What they do not set is as in the options of the replica.
 func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
 	o, lobby := s.options, *s.options.Realtime
 	lobby.TLS = cmp.Or(lobby.TLS, config.Clone())
@@ -48,7 +48,7 @@ func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
 	return lobby
 }
 
-// controlOptions returns the options of the control API, those that it lacks from the replica.
+// controlOptions returns the options of the control API. What they do not set is as in the options of the replica.
 func (o Options) controlOptions() projects.Options {
 	control := o.Projects.Options
 	control.Store = cmp.Or(control.Store, o.Store)

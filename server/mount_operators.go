@@ -21,11 +21,11 @@ const operatorCalls = 16
 func (s *Server) mountOperators(failures *rest.Limiter) {
 	o := s.options
 	gate, auth := rest.NewGate(operatorCalls, o.Metrics.HTTP, o.Log), rest.RequireOperator(o.OpsTokens, failures)
-	short := s.apiEngine.Group("", o.middlewares(gate, auth)...)
+	shortCalls := s.apiEngine.Group("", o.middlewares(gate, auth)...)
 	// Only profiles concern the universe, which another cell may serve.
-	ops.Mount(short.Group("", o.requireHere()), o.Store, o.universeName())
-	ops.MountLobby(short, o.Store)
-	ops.MountPlayers(short, o.Store)
+	ops.Mount(shortCalls.Group("", o.requireHere()), o.Store, o.universeName())
+	ops.MountLobby(shortCalls, o.Store)
+	ops.MountPlayers(shortCalls, o.Store)
 	ops.MountEvents(s.apiEngine.Group("", gate.RefuseWhenFull, auth, rest.AllowWaiting), ops.Events{
 		EventLog: o.Store.Pool(), EventKinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})

@@ -25,19 +25,19 @@ func (s *Server) mountPlayers(gate *rest.Gate, failures *rest.Limiter) error {
 		return err
 	}
 	auth := []gin.HandlerFunc{rest.RequireBearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
-	short := s.apiEngine.Group("", o.middlewares(gate, auth...)...)
-	lasting := s.apiEngine.Group("",
+	shortCalls := s.apiEngine.Group("", o.middlewares(gate, auth...)...)
+	waitingCalls := s.apiEngine.Group("",
 		slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.AllowWaiting})...)
-	play.Mount(short, o.Store, o.Keys, o.ConnectMinter, o.Modes, o.partyRules())
-	s.mountTickets(short, lasting)
-	play.MountLoginQueue(short, lasting, s.loginRoutes())
+	play.Mount(shortCalls, o.Store, o.Keys, o.ConnectMinter, o.Modes, o.partyRules())
+	s.mountTickets(shortCalls, waitingCalls)
+	play.MountLoginQueue(shortCalls, waitingCalls, s.loginRoutes())
 	return nil
 }
 
 // mountTickets mounts the routes of tickets.
-func (s *Server) mountTickets(short, lasting gin.IRouter) {
+func (s *Server) mountTickets(shortCalls, waitingCalls gin.IRouter) {
 	here := s.options.requireHere()
-	play.MountTickets(short.Group("", here), lasting.Group("", here), s.ticketRoutes())
+	play.MountTickets(shortCalls.Group("", here), waitingCalls.Group("", here), s.ticketRoutes())
 }
 
 // ticketRoutes configures the routes of tickets, and makes the hub that wakes calls which wait.

@@ -20,14 +20,14 @@ const (
 // lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
 const lostEvery = 20 * time.Second
 
-// sweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores
+// queueSweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores
 // expired rows itself, and players learn that a ticket has expired when it is swept.
-type sweeper struct {
+type queueSweeper struct {
 	store      *db.Store
 	comparedAt time.Time // when the players were last compared with the tickets
 }
 
-func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
+func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	sweeps := map[string]func(context.Context, string, int) (int, error){
 		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled,
@@ -45,7 +45,7 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.sweepDemand(ctx, region, done) }))
 }
 
-func (s *sweeper) sweepDemand(ctx context.Context, region string, done Done) error {
+func (s *queueSweeper) sweepDemand(ctx context.Context, region string, done Done) error {
 	return drainBacklog(queueBatch, func() (int, error) {
 		n, err := s.store.SweepDemand(ctx, region, queueBatch)
 		done.add("demand_lapsed", n)
@@ -53,7 +53,7 @@ func (s *sweeper) sweepDemand(ctx context.Context, region string, done Done) err
 	})
 }
 
-func (s *sweeper) sweepRegion(ctx context.Context, region string,
+func (s *queueSweeper) sweepRegion(ctx context.Context, region string,
 	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
 	// A map, in no order: each sweep looks at rows of its own kind.
 	for name, sweep := range sweeps {

@@ -24,7 +24,7 @@
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready
 //	         checks that no owner of their profile ends are ended.
 //	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that
-//	         their match has ended.
+//	         their match has ended (lobby_tickets.go).
 //	admit    The first players of login queues are admitted, as fast as their valves allow. Who is next depends on
 //	         the rows only.
 //	admissions Places of players who are away for longer than five minutes end, and admissions of those who have left.
@@ -204,15 +204,15 @@ func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 		{name: "lobby", interval: time.Second, runTimeout: 30 * time.Second,
 			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, runTimeout: 30 * time.Second,
-			runOnce: (&sweeper{store: o.Store}).runOnce},
+			runOnce: (&queueSweeper{store: o.Store}).runOnce},
 		{name: "waiting", interval: 500 * time.Millisecond, runTimeout: 30 * time.Second,
-			runOnce: waitingSweeper{o.Store}.runOnce},
+			runOnce: lobbyTicketNotifier{o.Store}.runOnce},
 		{name: "admit", interval: 200 * time.Millisecond, runTimeout: 10 * time.Second,
 			runOnce: admit.runOnce},
 		{name: "admissions", interval: 5 * time.Second, runTimeout: 30 * time.Second,
 			runOnce: (&admissionSweeper{store: o.Store}).runOnce},
 		{name: "analyze", interval: 2 * time.Second, runTimeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
-		{name: "vacuum", interval: 2 * time.Second, runTimeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
+		{name: "vacuum", interval: 2 * time.Second, runTimeout: 30 * time.Second, runOnce: vacuumer{o.Store}.runOnce},
 		{name: "sample", interval: 15 * time.Second, runTimeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
 		{name: "watch", interval: 15 * time.Second, runTimeout: 30 * time.Second, runOnce: watch.runOnce},
 		{name: "history", interval: 10 * time.Minute, runTimeout: 5 * time.Minute,

@@ -51,7 +51,8 @@ func smallestItems(s *openapi3.Schema, n int) []any {
 	return list
 }
 
-// textOf returns a string of n characters that the pattern matches or, if none that it tries does, the example.
+// textOf returns a string of at least n characters that the pattern matches, or the example where no string that it
+// tries does.
 func textOf(s *openapi3.Schema, n int) string {
 	example, _ := s.Example.(string)
 	fill := strings.Repeat("a", max(0, n-len(example)))

@@ -21,10 +21,9 @@ func (c *Config) deploymentOwner() (provider.Owner, error) {
 	return provider.OwnerOf(cmp.Or(c.ProvisionOwner, localOwner))
 }
 
-// replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the
-// address of the API; listening is where this process serves it, if it does.
+// replicasURL returns where game servers reach the replicas, without a slash at its end, since paths are appended. Game
+// servers on this machine use the address of the API; listening is where this process serves it, nil if it does not.
 func (c *Config) replicasURL(listening net.Addr) string {
-	// Without a slash at its end: paths are appended.
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
 	}
@@ -73,8 +72,8 @@ func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) ser
 // usesProvider reports whether this process starts servers through a provider.
 func (c *Config) usesProvider(name string) bool { return slices.Contains(c.ProviderNames, name) }
 
-// needsPublicURL reports whether game servers may run on other machines. Those that people start by hand do, except for
-// dev.
+// needsPublicURL reports whether game servers may run on other machines. Those that people start by hand may,
+// except with `director dev`.
 func (c *Config) needsPublicURL() bool {
 	return slices.ContainsFunc(c.ProviderNames, func(name string) bool {
 		return name != providerProcess && (name != providerManual || !c.isDevelopment)

@@ -39,7 +39,7 @@ func (p *program) deploymentsList() *cobra.Command {
 	completeFixed(cmd, "phase", deploymentPhases)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		return printView(ctx, l, opsview.Deployments, f,
-			opsview.Page{Order: opsview.OldestFirst, Limit: 10_000}, table[opsview.Deployment]{
+			opsview.Page{Order: opsview.DeploymentsOldestFirst, Limit: 10_000}, table[opsview.Deployment]{
 				titles: []string{
 					"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age",
 					"endpoint", "location", "reason", "last error",

@@ -60,7 +60,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	}
 	// With the region, by which the keys of sessions and seats begin.
 	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
-	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.FirstOpened})
+	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.SessionsOldestFirst})
 	if err != nil {
 		return i, err
 	}

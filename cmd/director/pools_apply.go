@@ -91,7 +91,7 @@ func (p *program) readPools(file string) (*poolfile.File, error) {
 	// A file for `apply` may have projects: without this, they would silently not be applied.
 	if err == nil && declared.Declares("projects") {
 		err = &poolfile.Error{Problems: []poolfile.Problem{
-			declared.Problem("projects", "'director apply' applies projects, and all else that files declare"),
+			declared.ProblemAt("projects", "'director apply' applies projects, and all else that files declare"),
 		}}
 	}
 	return declared, atFile(file, err)

@@ -36,7 +36,7 @@ func (p *program) sessionsList() *cobra.Command {
 	limit := addLimit(cmd, "The most sessions to list")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		open, err := opsview.Sessions.Read(ctx, l.store.Pool(), f,
-			opsview.Page{Order: opsview.LatestFirst, Limit: *limit}) // --limit leaves out the oldest
+			opsview.Page{Order: opsview.SessionsLatestFirst, Limit: *limit}) // --limit leaves out the oldest
 		if err != nil {
 			return err
 		}

@@ -55,8 +55,8 @@ func (d Deployment) ClaimsAnotherRef() bool {
 // Deployments are read in the order of region and id.
 var Deployments = View[Deployment, DeploymentFilter]{name: "deployments", order: Order{"region", "deployment"}}
 
-// OldestFirst is the order of deployments by when they were decided, region by region.
-var OldestFirst = Order{"region", "created_at", "deployment"}
+// DeploymentsOldestFirst is the order of deployments by when they were decided, region by region.
+var DeploymentsOldestFirst = Order{"region", "created_at", "deployment"}
 
 // DeploymentFilter selects deployments. Empty fields select all.
 type DeploymentFilter struct {

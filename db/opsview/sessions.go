@@ -14,10 +14,10 @@ type Session struct {
 	Session  string `db:"session" json:"session"` // region.uuid, the id that callers know
 	Mode     string `db:"mode" json:"mode"`
 	Instance string `db:"instance" json:"instance"`
-	// the incarnation that opened it holds its lease
+	// InstanceAlive: the incarnation that opened it holds its lease.
 	InstanceAlive bool  `db:"instance_alive" json:"instance_alive"`
 	Players       int32 `db:"players" json:"players"` // seats taken, reserved and connected
-	// stays 0 on game servers that do not report seats
+	// Connected stays 0 on game servers that do not report seats.
 	Connected  int64     `db:"connected" json:"connected"`
 	MaxPlayers int32     `db:"max_players" json:"max_players"`
 	OpenedAt   time.Time `db:"opened_at" json:"opened_at"`
@@ -30,11 +30,11 @@ type Session struct {
 // Sessions are read in the order of region and id.
 var Sessions = View[Session, SessionFilter]{name: "sessions", order: Order{"region", "id"}}
 
-// LatestFirst is the order of sessions by when they were opened.
-var LatestFirst = Order{"-opened_at", "session"}
+// SessionsLatestFirst is the order of sessions by when they were opened, the latest first.
+var SessionsLatestFirst = Order{"-opened_at", "session"}
 
-// FirstOpened is that order reversed.
-var FirstOpened = Order{"opened_at", "session"}
+// SessionsOldestFirst is the order of sessions by when they were opened, the oldest first.
+var SessionsOldestFirst = Order{"opened_at", "session"}
 
 // SessionFilter selects open sessions. Empty fields select all.
 type SessionFilter struct {
@@ -168,7 +168,7 @@ type PastSeat struct {
 	Team        string     `db:"team" sql:"coalesce(team, '')" json:"team"`
 }
 
-// PastSeats are read latest first. A player or a session finds them by an index.
+// PastSeats are read latest first. Those of a player, or of a session, are found by an index.
 var PastSeats = View[PastSeat, PastSeatFilter]{name: "past_seats", order: Order{"-left_at"}}
 
 // ByPlayer is the order of the seats of a session.
@@ -200,22 +200,29 @@ type SessionHistory struct {
 // maxSeats is the most seats of a session.
 const maxSeats = 1024
 
-// ReadSession returns what is known of a session. Errors: ErrNoRow.
+// ReadSession returns what is known of a session, open or past. Errors: ErrNoRow.
 func ReadSession(ctx context.Context, q Querier, region string, id uuid.UUID) (h SessionHistory, err error) {
-	open, err := Sessions.One(ctx, q, SessionFilter{Region: region, ID: &id})
-	switch {
-	case err == nil:
-		h.OpenSession = &open
-		h.Seats, err = Seats.Read(ctx, q, SeatFilter{Region: region, SessionID: &id}, Page{Limit: maxSeats})
-	case errors.Is(err, ErrNoRow):
-		var past PastSession
-		past, err = PastSessions.One(ctx, q, PastSessionFilter{region, id})
+	if err := h.readOpen(ctx, q, region, id); errors.Is(err, ErrNoRow) {
+		past, err := PastSessions.One(ctx, q, PastSessionFilter{region, id})
+		if err != nil {
+			return h, err
+		}
 		h.PastSession = &past
-	}
-	if err != nil {
+	} else if err != nil {
 		return h, err
 	}
 	left := PastSeatFilter{Region: region, SessionID: &id}
 	h.LeftSeats, h.HasMoreLeft, err = PastSeats.List(ctx, q, left, Page{Order: ByPlayer, Limit: MaxPage})
 	return h, err
+}
+
+// readOpen reads an open session and its seats. Errors: ErrNoRow.
+func (h *SessionHistory) readOpen(ctx context.Context, q Querier, region string, id uuid.UUID) error {
+	open, err := Sessions.One(ctx, q, SessionFilter{Region: region, ID: &id})
+	if err != nil {
+		return err
+	}
+	h.OpenSession = &open
+	h.Seats, err = Seats.Read(ctx, q, SeatFilter{Region: region, SessionID: &id}, Page{Limit: maxSeats})
+	return err
 }

@@ -55,7 +55,8 @@ type AppVersion struct {
 	AppliedAt  time.Time
 }
 
-// AppFallback is how the servers of an app version start at another provider. All but these is as at its own.
+// AppFallback says how the servers of an app version start at another provider. Everything that it does not say is as
+// at the version's own provider.
 type AppFallback struct {
 	Provider      string `json:"provider"` // as AppVersion.Provider, and another one
 	Launch        string `json:"launch"`
@@ -64,11 +65,11 @@ type AppFallback struct {
 
 // ForProvider returns the app version as it is started at a provider: its own, or the fallback's.
 func (v *AppVersion) ForProvider(provider string) AppVersion {
-	at := *v
+	started := *v
 	if f := v.Fallback; f != nil && f.Provider == provider {
-		at.Provider, at.Launch, at.LaunchVersion = f.Provider, f.Launch, f.LaunchVersion
+		started.Provider, started.Launch, started.LaunchVersion = f.Provider, f.Launch, f.LaunchVersion
 	}
-	return at
+	return started
 }
 
 // The values of AppVersion.Compat, for servers that were built for something else than the director.

@@ -447,52 +447,6 @@ func (q *Queries) LoopWorkers(ctx context.Context) ([]LoopWorkersRow, error) {
 	return items, nil
 }
 
-const moveTickets = `-- name: MoveTickets :many
-WITH held AS MATERIALIZED (
-    SELECT l.id, l.version, n.reason FROM (SELECT unnest($3::text[]) COLLATE "C" AS id, unnest($4::text[]) AS reason ORDER BY 1) n
-    CROSS JOIN LATERAL (
-        SELECT o.id, o.version FROM tickets o WHERE o.region = $1 AND o.id = n.id FOR NO KEY UPDATE) l
-), moved AS (
-    UPDATE tickets t SET version = t.version + 1 FROM held h WHERE t.region = $1 AND t.id = h.id
-)
-INSERT INTO ticket_events (region, ticket_id, n, state, reason)
-SELECT $1, h.id, h.version + 1, $2::text, nullif(h.reason, '') FROM held h
-RETURNING ticket_id
-`
-
-type MoveTicketsParams struct {
-	Region  string
-	State   string
-	Ids     []string
-	Reasons []string
-}
-
-// Records a state of tickets that stay in the queue: increments their version and inserts an event. It skips tickets that have left.
-func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, moveTickets,
-		arg.Region,
-		arg.State,
-		arg.Ids,
-		arg.Reasons,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var ticket_id string
-		if err := rows.Scan(&ticket_id); err != nil {
-			return nil, err
-		}
-		items = append(items, ticket_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const newestCandidates = `-- name: NewestCandidates :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
@@ -814,6 +768,52 @@ type RenewLoopWorkerParams struct {
 func (q *Queries) RenewLoopWorker(ctx context.Context, arg RenewLoopWorkerParams) error {
 	_, err := q.db.Exec(ctx, renewLoopWorker, arg.ID, arg.Lease, arg.Weight)
 	return err
+}
+
+const setTicketState = `-- name: SetTicketState :many
+WITH held AS MATERIALIZED (
+    SELECT l.id, l.version, n.reason FROM (SELECT unnest($3::text[]) COLLATE "C" AS id, unnest($4::text[]) AS reason ORDER BY 1) n
+    CROSS JOIN LATERAL (
+        SELECT o.id, o.version FROM tickets o WHERE o.region = $1 AND o.id = n.id FOR NO KEY UPDATE) l
+), moved AS (
+    UPDATE tickets t SET version = t.version + 1 FROM held h WHERE t.region = $1 AND t.id = h.id
+)
+INSERT INTO ticket_events (region, ticket_id, n, state, reason)
+SELECT $1, h.id, h.version + 1, $2::text, nullif(h.reason, '') FROM held h
+RETURNING ticket_id
+`
+
+type SetTicketStateParams struct {
+	Region  string
+	State   string
+	Ids     []string
+	Reasons []string
+}
+
+// Records a state of tickets that stay in the queue: increments their version and inserts an event. It skips tickets that have left.
+func (q *Queries) SetTicketState(ctx context.Context, arg SetTicketStateParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, setTicketState,
+		arg.Region,
+		arg.State,
+		arg.Ids,
+		arg.Reasons,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var ticket_id string
+		if err := rows.Scan(&ticket_id); err != nil {
+			return nil, err
+		}
+		items = append(items, ticket_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const takeProfiles = `-- name: TakeProfiles :many

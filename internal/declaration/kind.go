@@ -46,5 +46,5 @@ func keysOf(text []byte) (has func(key string) bool) {
 func positionsOf(text []byte) document.Positions {
 	const maxDepth = 32 // that of profiles, which are the deepest
 	limits := document.Limits{Bytes: max(poolfile.MaxBytes, profile.MaxBytes), Depth: maxDepth, Aliases: true}
-	return limits.Positions(text)
+	return limits.ReadPositions(text)
 }

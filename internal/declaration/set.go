@@ -208,7 +208,7 @@ func (s *Set) problemAt(path, text string) string {
 	// The item has another index in its file than among those of all files.
 	at := s.placesOf(list)[i]
 	f := s.poolSources[at.fileIndex]
-	return f.file.Problem(fmt.Sprintf("%s[%d]%s", list, at.itemIndex, rest), text).InFile(f.name)
+	return f.file.ProblemAt(fmt.Sprintf("%s[%d]%s", list, at.itemIndex, rest), text).InFile(f.name)
 }
 
 func (s *Set) placesOf(list string) []place {
@@ -231,5 +231,5 @@ func (s *Set) FileOf(list string, i int) string {
 
 // problemAt describes a problem of a value of the profile; path begins with a dot, or is empty.
 func (p *Profile) problemAt(path, text string) string {
-	return positionsOf(p.Source.Text).Problem(strings.TrimPrefix(path, "."), text).InFile(p.Source.File)
+	return positionsOf(p.Source.Text).ProblemAt(strings.TrimPrefix(path, "."), text).InFile(p.Source.File)
 }

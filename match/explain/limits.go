@@ -50,8 +50,12 @@ func inMilliseconds(d time.Duration) *float64 {
 	return finiteNumber(float64(d) / float64(time.Millisecond))
 }
 
-// autofill is the step from which the players of a ticket take any role.
-const autofill = "autofill"
+// The steps that belong to no rule, by their name in [Limits.Rule]: that of their key in a profile.
+const (
+	stepFewer    = "fewer"    // Players is the least number of players of a match
+	stepFill     = "fill"     // Players is the least number of players of a match that bots fill
+	stepAutofill = "autofill" // with Any, the ticket's players take any role
+)
 
 // stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it
 // shrinks.
@@ -79,21 +83,21 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	}
 	if p.Autofill > 0 {
 		next := effectiveAt(t, p.Autofill, now)
-		steps = append(steps, Step{Limits{Rule: autofill, Any: next == nil}, next})
+		steps = append(steps, Step{Limits{Rule: stepAutofill, Any: next == nil}, next})
 	}
 	return steps
 }
 
 func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 	players, next := leastPlayers(p, p.Fewer, t, now)
-	return Step{Limits{Rule: "fewer", Players: &players}, next}
+	return Step{Limits{Rule: stepFewer, Players: &players}, next}
 }
 
 // botsOf says how few players are enough once bots fill the teams, and when that is.
 func botsOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 	// Before bots fill the teams this is the size by fewer: the step of the bots has not come yet.
 	players, _ := leastPlayers(p, p.LeastSteps(), t, now)
-	return Step{Limits{Rule: "fill", Players: &players}, effectiveAt(t, p.BotsAfter, now)}
+	return Step{Limits{Rule: stepFill, Players: &players}, effectiveAt(t, p.BotsAfter, now)}
 }
 
 // leastPlayers is how many players a match needs by the steps that hold for a ticket, and when the next one does.

@@ -168,11 +168,11 @@ func (p *Profile) takeFindings(f decide.Findings) {
 }
 
 // funnelOf returns the stages in the order of the profile's rules, and then what excludes tickets besides them.
-func funnelOf(f decide.Findings) []Funnel {
-	var all []Funnel
+func funnelOf(f decide.Findings) []FunnelStage {
+	var all []FunnelStage
 	left := f.OtherCandidates
 	for _, r := range f.Rules {
-		stage := Funnel{Rule: r.ID}
+		stage := FunnelStage{Rule: r.ID}
 		if r.OfPairs {
 			// left goes on from here: what is excluded below comes off those that every rule admits.
 			stage.Holds, stage.Left, left = &r.Holds, &r.HoldsAllBefore, r.HoldsAllBefore
@@ -186,7 +186,7 @@ func funnelOf(f decide.Findings) []Funnel {
 			left -= n
 			// A variable of its own: the stages keep pointers.
 			remain := left
-			all = append(all, Funnel{Rule: because, Left: &remain})
+			all = append(all, FunnelStage{Rule: because, Left: &remain})
 		}
 	}
 	return all

@@ -192,7 +192,7 @@ func (p *Profile) writeSteps(b *strings.Builder, now time.Time) {
 	for _, s := range p.Steps {
 		text := s.text()
 		// Any is set once it has taken effect; before, it has no limit to show.
-		if s.Rule == autofill && !s.Any {
+		if s.Rule == stepAutofill && !s.Any {
 			text = "not yet: its own roles"
 		}
 		fmt.Fprintf(b, "  step: %s %s", s.Rule, text)

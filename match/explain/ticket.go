@@ -18,8 +18,8 @@ type Ticket struct {
 	// Sources say who vouches for the attributes of each player, by the player and the attribute: client, claim or
 	// backend.
 	Sources map[string]map[string]string `json:"sources,omitempty"`
-	// ClaimedLatencies are what the client says of regions of which another latency counts, in milliseconds: it was too
-	// far from what is known of the players.
+	// ClaimedLatencies are what the client claimed, by region, in milliseconds, where another latency counts because the
+	// claim was too far from what is known of the players.
 	ClaimedLatencies map[string]uint16 `json:"claimed_latencies,omitempty"`
 	// Read is how many other tickets were read. Partial reports that the queue has more, which were left out.
 	Read     int       `json:"read"`
@@ -38,10 +38,10 @@ type Profile struct {
 
 	Steps []Step `json:"steps,omitempty"`
 	// HeadStart is by how many seconds the ticket takes its turn earlier, by the profile's priority.
-	HeadStart float64  `json:"head_start_s,omitempty"`
-	Others    int      `json:"others"` // candidates of the profile
-	Funnel    []Funnel `json:"funnel,omitempty"`
-	Best      *Best    `json:"best,omitempty"`
+	HeadStart float64       `json:"head_start_s,omitempty"`
+	Others    int           `json:"others"` // candidates of the profile
+	Funnel    []FunnelStage `json:"funnel,omitempty"`
+	Best      *Best         `json:"best,omitempty"`
 	// Nearest is, of the tickets that cannot be in a match with this one, the one that breaks the fewest rules by the
 	// least.
 	Nearest *Nearest `json:"nearest,omitempty"`
@@ -49,7 +49,7 @@ type Profile struct {
 	// can join. The worker decides about older tickets first, and a match may wait for a server.
 	Match []string `json:"match,omitempty"`
 	Joins string   `json:"joins,omitempty"`
-	// MatchAt is when Match is made at the latest, by the trade of the profile, unless one of its tickets leaves; nil:
+	// MatchAt is when Match is made at the latest, by the profile's key `trade`, unless one of its tickets leaves; nil:
 	// at once.
 	MatchAt *time.Time `json:"match_at,omitempty"`
 	// WouldMatch are changes of rules' limits that would each give a match alone; the smallest changes are first.
@@ -81,8 +81,7 @@ type Step struct {
 
 // Limits are the limits of a rule; which are set depends on its kind. Any reports that there is no limit.
 type Limits struct {
-	// its id; "fewer": the least number of players; "fill": that beside bots; "autofill": with Any, its players take any role
-	Rule      string   `json:"rule"`
+	Rule      string   `json:"rule"` // its id, or stepFewer, stepFill or stepAutofill
 	Within    *float64 `json:"within,omitempty"`
 	To        *float64 `json:"to,omitempty"`
 	AtLeast   *int     `json:"at_least,omitempty"`
@@ -94,13 +93,15 @@ type Limits struct {
 	Any       bool     `json:"any,omitempty"`
 }
 
-// Funnel counts the other candidates that satisfy a rule. For a rule that two tickets can break, Holds counts those
-// that satisfy it in a pair with this ticket, and Left those of them that also satisfy every earlier rule. For another
-// rule, Value is the nearest to Limit that the search reached with enough players; nil: it reached none.
-type Funnel struct {
-	Rule  string   `json:"rule"` // its id, or "size", "mode" or "player"
-	Holds *int     `json:"holds,omitempty"`
-	Left  *int     `json:"left,omitempty"`
+// FunnelStage is what a rule leaves of the other candidates. Holds and Left are set of a rule that two tickets can
+// break, Value and Limit of another one.
+type FunnelStage struct {
+	Rule string `json:"rule"` // its id, or "size", "mode" or "player", which have Left alone
+	// Holds counts the candidates that satisfy the rule in a pair with this ticket, and Left those of them that also
+	// satisfy every earlier rule.
+	Holds *int `json:"holds,omitempty"`
+	Left  *int `json:"left,omitempty"`
+	// Value is the nearest to Limit that the search reached with enough players; nil: it reached none.
 	Value *float64 `json:"value,omitempty"`
 	Limit *float64 `json:"limit,omitempty"`
 }
@@ -129,7 +130,7 @@ type Fail struct {
 // Region is a game region with its latency for the ticket and the room on hosts of the profile's modes.
 type Region struct {
 	Region  string `json:"region"`
-	MS      *int   `json:"ms,omitempty"` // latency; nil: the ticket did not measure it
-	Room    int    `json:"room"`         // free seats of the host with the most
-	Refused string `json:"refused,omitempty"`
+	MS      *int   `json:"ms,omitempty"`      // latency; nil: the ticket did not measure it
+	Room    int    `json:"room"`              // free seats of the host with the most
+	Refused string `json:"refused,omitempty"` // why no match can be there; empty: it can
 }

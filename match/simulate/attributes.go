@@ -15,12 +15,13 @@ import (
 // fields are the fields of a profile's tickets: the attributes that its rules compare, and those that its pool filters
 // by.
 type fields struct {
-	kindByName  map[string]match.Kind
-	wordsByName map[string][]string // of texts and lists, those that the profile names
-	sortedNames []string            // of kinds, sorted
+	drawnKinds  map[string]match.Kind // of the attributes that are drawn, by name; without the roles
+	wordsByName map[string][]string   // of texts and lists, those that the profile names
+	sortedNames []string              // of drawnKinds, sorted
 	roles       []string
 	poolFields  match.Fields
-	// declaredKinds are the types that the profile declares, which tickets must have.
+	// declaredKinds are the types that the profile declares, which tickets must have; those of drawnKinds that are not
+	// among them are guesses.
 	declaredKinds map[string]match.Kind
 }
 
@@ -32,7 +33,7 @@ const numberKind = match.Number
 var kindWords = map[match.Kind]string{match.Number: "number", match.Text: "text", match.List: "list"}
 
 func fieldsOf(p *profile.Profile) fields {
-	f := fields{kindByName: map[string]match.Kind{}, wordsByName: map[string][]string{},
+	f := fields{drawnKinds: map[string]match.Kind{}, wordsByName: map[string][]string{},
 		declaredKinds: map[string]match.Kind{}}
 	f.addRules(p.Rules)
 	f.addRules(p.Preferred())
@@ -42,7 +43,7 @@ func fieldsOf(p *profile.Profile) fields {
 	f.addNumbers(p.Batch.Attribute, p.Priority.Attribute)
 	// After the rules: what the profile declares decides the type.
 	for name, a := range p.Attributes {
-		f.kindByName[name], f.declaredKinds[name] = a.Kind, a.Kind
+		f.drawnKinds[name], f.declaredKinds[name] = a.Kind, a.Kind
 	}
 	for _, t := range p.Teams {
 		for _, r := range t.Roles {
@@ -52,18 +53,18 @@ func fieldsOf(p *profile.Profile) fields {
 		}
 	}
 	if len(f.roles) > 0 {
-		delete(f.kindByName, roleAttribute) // drawn from the roles
+		delete(f.drawnKinds, roleAttribute) // drawn from the roles
 	}
-	delete(f.kindByName, "modes") // missing: any
-	delete(f.kindByName, "")      // of parts that name no attribute
-	f.sortedNames = slices.Sorted(maps.Keys(f.kindByName))
+	delete(f.drawnKinds, "modes") // missing: any
+	delete(f.drawnKinds, "")      // of parts that name no attribute
+	f.sortedNames = slices.Sorted(maps.Keys(f.drawnKinds))
 	f.addPool(p.Pool)
 	return f
 }
 
 func (f *fields) addNumbers(names ...string) {
 	for _, name := range names {
-		f.kindByName[name] = match.Number
+		f.drawnKinds[name] = match.Number
 	}
 }
 
@@ -74,15 +75,15 @@ func (f *fields) addRules(rules []profile.Rule) {
 		case profile.Near, profile.Balance, profile.Comparison:
 			f.addNumbers(r.Measured()...)
 		case profile.Same, profile.Different:
-			f.kindByName[r.Attribute] = match.Text
+			f.drawnKinds[r.Attribute] = match.Text
 		case profile.Common, profile.Count, profile.Avoid:
-			f.kindByName[r.Attribute] = match.List
+			f.drawnKinds[r.Attribute] = match.List
 			// Words that a count rule looks for, else it could never hold.
 			f.wordsByName[r.Attribute] = append(f.wordsByName[r.Attribute], r.AnyOf...)
 		case profile.Sizes, profile.PartySizes, profile.Latency, profile.Or, profile.And, profile.Not:
 		}
 		if r.Kind == profile.Avoid {
-			delete(f.kindByName, r.Attribute) // nobody avoids anybody
+			delete(f.drawnKinds, r.Attribute) // nobody avoids anybody
 		}
 		f.addRules(r.Rules)
 	}
@@ -119,6 +120,7 @@ func drawWithin(d match.DoubleRange) float64 {
 // vocabulary is the number of words of an attribute for which the profile names none.
 const vocabulary = 5
 
+// drawWord returns the nth word of an attribute; after the last word, the first one follows.
 func (f *fields) drawWord(name string, n int) string {
 	if words := f.wordsByName[name]; len(words) > 0 {
 		return words[n%len(words)]
@@ -136,7 +138,7 @@ func (f *fields) setDistributions(o *Options) error {
 		if err := d.checkBounds(); err != nil {
 			return fmt.Errorf("number %s: %w", name, err)
 		}
-		f.kindByName[name] = numberKind
+		f.drawnKinds[name] = numberKind
 	}
 	for name, shares := range o.Texts {
 		if len(shares) == 0 {
@@ -157,7 +159,7 @@ func (f *fields) checkText(name string, shares []Share) error {
 		}
 		return nil
 	}
-	if !slices.Contains(f.sortedNames, name) || f.kindByName[name] == numberKind {
+	if !slices.Contains(f.sortedNames, name) || f.drawnKinds[name] == numberKind {
 		return errors.New(f.unknownAttribute("text or list", name))
 	}
 	return nil
@@ -167,7 +169,7 @@ func (f *fields) checkText(name string, shares []Share) error {
 func (f *fields) unknownAttribute(what, name string) string {
 	var all []string
 	for _, n := range f.sortedNames {
-		all = append(all, fmt.Sprintf("%s (%s)", n, kindWords[f.kindByName[n]]))
+		all = append(all, fmt.Sprintf("%s (%s)", n, kindWords[f.drawnKinds[n]]))
 	}
 	if len(f.roles) > 0 {
 		all = append(all, "role (list)")

@@ -9,7 +9,7 @@ import (
 // fillAttributes draws the attributes of a player of a party.
 func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
 	for _, name := range f.sortedNames {
-		switch f.kindByName[name] {
+		switch f.drawnKinds[name] {
 		case match.Number:
 			a[name] = match.Value{Kind: match.Number, Number: m.drawNumber(name, of)}
 		case match.Text:
@@ -22,7 +22,7 @@ func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
 		return
 	}
 	roles := f.someRoles(m)
-	// Declared as a text: a list would count as no value. The first role is the one that the player prefers.
+	// The profile declares it as a text: a list would count as no value. The first role is the one that the player prefers.
 	if f.declaredKinds[roleAttribute] == match.Text {
 		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
 		return
@@ -37,13 +37,13 @@ func (f *fields) drawText(m *maker, name string) string {
 	return f.drawWord(name, m.random.IntN(vocabulary))
 }
 
-// drawList draws three words in an order of preference.
+// drawList draws up to three words in an order of preference.
 func (f *fields) drawList(m *maker, name string) (list []string) {
 	if shares := m.options.Texts[name]; len(shares) > 0 {
 		return m.drawSome(shares, 3)
 	}
 	for _, n := range m.random.Perm(vocabulary)[:3] {
-		// With fewer words than are drawn, the same one comes again.
+		// drawWord repeats a short vocabulary: a word that is drawn again is left out.
 		if word := f.drawWord(name, n); !slices.Contains(list, word) {
 			list = append(list, word)
 		}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -20,13 +19,13 @@ func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	if len(found) > 0 {
 		return found
 	}
-	return g.rulesSomewhere()
+	return g.checkRulesInRegions()
 }
 
-// rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the
+// checkRulesInRegions checks the rules in the region of the match or, while it has none, in the region that violates the
 // fewest.
-func (g *game) rulesSomewhere() (fewest []Violation) {
-	for i, region := range g.regionNames() {
+func (g *game) checkRulesInRegions() (fewest []Violation) {
+	for i, region := range g.regionsToTry() {
 		// A copy: the region is that of this attempt only.
 		there := *g
 		there.matchRegion = region
@@ -38,12 +37,13 @@ func (g *game) rulesSomewhere() (fewest []Violation) {
 	return fewest
 }
 
-// regionNames returns the regions to try: that of the match or, while it has none, those that anybody measured.
-func (g *game) regionNames() []string {
+// regionsToTry returns the regions to try: that of the match or, while it has none, those that anybody measured.
+func (g *game) regionsToTry() []string {
 	if g.match.Region != "" {
 		return []string{g.match.Region}
 	}
-	reported := map[string]bool{"": true} // also none: a profile without a rule on latency needs no region
+	// Also none: a profile without a rule on latency needs no region.
+	reported := map[string]bool{"": true}
 	for _, m := range g.members {
 		for region := range m.latencies {
 			reported[region] = true
@@ -70,7 +70,7 @@ func (g *game) checkRule(r profile.Rule) []Violation {
 	case profile.Sizes:
 		return g.checkSizes(r)
 	case profile.PartySizes:
-		return g.partySizes(r)
+		return g.checkPartySizes(r)
 	case profile.Comparison:
 		return g.checkCompare(r)
 	case profile.Same, profile.Different:
@@ -106,7 +106,7 @@ func (g *game) checkCompound(r profile.Rule) []Violation {
 	switch {
 	// Of or, no rule held, else it had returned above.
 	case r.Kind != profile.Not && len(broken) > 0:
-		return []Violation{newViolation(r.ID, "%s", fmt.Sprint("not satisfied: ", broken))}
+		return []Violation{newViolation(r.ID, "not satisfied: %v", broken)}
 	case r.Kind == profile.Not && len(broken) == 0:
 		return []Violation{newViolation(r.ID, "what must not hold does")}
 	}

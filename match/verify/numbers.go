@@ -96,8 +96,8 @@ func (g *game) checkSizes(r profile.Rule) []Violation {
 	return g.checkSpread(r, values, "the teams' sizes")
 }
 
-// partySizes: the teams' largest parties differ by no more than the limit.
-func (g *game) partySizes(r profile.Rule) []Violation {
+// checkPartySizes: the teams' largest parties differ by no more than the limit.
+func (g *game) checkPartySizes(r profile.Rule) []Violation {
 	var values []float64
 	for _, team := range g.teamNames() {
 		sizes, largest := map[string]int{}, 0

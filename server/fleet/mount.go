@@ -24,30 +24,33 @@ func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	r.POST("/fleet/drain", rest.Handle(http.StatusOK, f.drainInstance))
 }
 
-// MountSessions adds GET /fleet/sessions. lasting must authenticate game servers and use rest.AllowWaiting. It returns
-// a function that counts the waiting calls.
-func MountSessions(lasting gin.IRouter, s Sessions) (waiting func() int) {
+// defaultCallTimeout is that of all calls: see server.Options.
+const defaultCallTimeout = 900 * time.Millisecond
+
+// MountSessions adds GET /fleet/sessions. waitingCalls must authenticate game servers and use rest.AllowWaiting. The
+// function that it returns counts the calls that wait now.
+func MountSessions(waitingCalls gin.IRouter, s Sessions) (countWaiting func() int) {
 	if s.CallTimeout == 0 {
-		s.CallTimeout = 900 * time.Millisecond
+		s.CallTimeout = defaultCallTimeout
 	}
 	if s.pollEvery == 0 {
 		s.pollEvery = 5 * time.Second
 	}
 	f := sessionFace{s, newWaiters(s.MaxWaiters)}
-	lasting.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.listSessions))
+	waitingCalls.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.listSessions))
 	return f.waiters.countWaiting
 }
 
-// MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate
+// MountContext adds /fleet/context, which servers that were built for Edgegap call. waitingCalls must authenticate
 // deployments and use rest.AllowWaiting.
-func MountContext(lasting gin.IRouter, c Context) {
+func MountContext(waitingCalls gin.IRouter, c Context) {
 	if c.CallTimeout == 0 {
-		c.CallTimeout = 900 * time.Millisecond
+		c.CallTimeout = defaultCallTimeout
 	}
 	if c.waitFor == 0 {
 		c.waitFor, c.pollEvery = contextWait, contextPoll
 	}
 	f := contextFace{c, newWaiters(c.MaxWaiters)}
-	lasting.GET("/fleet/context", rest.Handle(http.StatusOK, f.showContext))
-	lasting.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.endDeployment))
+	waitingCalls.GET("/fleet/context", rest.Handle(http.StatusOK, f.showContext))
+	waitingCalls.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.endDeployment))
 }

@@ -4,7 +4,7 @@
 // Which key signs? This package does not decide it:
 //
 //   - queries/key.sql stores when each key signs (sign_from, sign_until); db/key.go plans these times.
-//   - token/ring.go picks the key by these times: Ring.signer.
+//   - token/ring.go picks the key by these times: Ring.Signer.
 //   - worker/rotate.go makes the next key in time. [Keeper.Refresh] does so only when no key would be left.
 //
 // The package runs no loop: server calls [Keeper.Refresh].
@@ -47,7 +47,7 @@ type snapshot struct {
 	ring    *token.Ring
 	keys    []token.Key
 	readAt  time.Time // by the database's clock
-	localAt time.Time // the same moment by this machine's monotonic clock, to measure the time since
+	localAt time.Time // by this machine's monotonic clock, just before readAt, to measure the time since
 }
 
 // New makes a Keeper without keys. Refresh reads them, and makes the first ones for alg (token.AlgEdDSA or
@@ -65,18 +65,19 @@ func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keep
 func (k *Keeper) Refresh(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	err := k.readRing(ctx)
-	if err != nil || !k.runsOut() {
+	err := k.reloadKeys(ctx)
+	if err != nil || !k.willRunOut() {
 		return err
 	}
 	// Not forced: of several replicas that notice it, RotateKeys lets one make the key.
 	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), false, k.mintKey); err != nil {
 		return err
 	}
-	return k.readRing(ctx)
+	return k.reloadKeys(ctx)
 }
 
-func (k *Keeper) readRing(ctx context.Context) error {
+// reloadKeys reads the keys and replaces those in memory, unless one of them cannot be opened.
+func (k *Keeper) reloadKeys(ctx context.Context) error {
 	// Before the call: databaseNow may be ahead by the time that it takes, but not behind, where a key would sign too
 	// long.
 	localAt := time.Now()
@@ -110,8 +111,8 @@ func inWholeSeconds(row db.SigningKey) token.Key {
 	}
 }
 
-// runsOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its turn.
-func (k *Keeper) runsOut() bool {
+// willRunOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its turn.
+func (k *Keeper) willRunOut() bool {
 	s := k.lastSnapshot.Load()
 	_, err := s.ring.Signer(s.databaseNow().Add(2 * k.schedule.RefreshEvery))
 	return err != nil
@@ -136,18 +137,19 @@ func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
 	s := k.lastSnapshot.Load()
 	if s == nil {
-		return "", k.unusableError(errNotRead)
+		return "", k.noteUnusable(errNotRead)
 	}
 	raw, err := s.ring.Sign(c.IssuedAt, c)
 	if errors.Is(err, token.ErrNoKey) || errors.Is(err, token.ErrStale) {
-		return "", k.unusableError(err)
+		return "", k.noteUnusable(err)
 	}
 	return raw, err
 }
 
 var errNotRead = errors.New("the signing keys could not be read yet")
 
-func (k *Keeper) unusableError(err error) error {
+// noteUnusable requests a refresh, because no key could be used, and returns the error for the caller.
+func (k *Keeper) noteUnusable(err error) error {
 	select {
 	case k.refreshRequests <- struct{}{}:
 	default: // One is pending, which serves this call as well.
@@ -172,7 +174,7 @@ func (k *Keeper) Usable() error {
 // JWKS returns the key set to publish now, and its entity tag, quoted for the ETag header. Once keys were read it needs
 // no database. Errors: fault.Unavailable when there is no key to publish, because verifiers would cache an empty set.
 func (k *Keeper) JWKS() (document []byte, etag string, err error) {
-	s, now, err := k.publishable()
+	s, now, err := k.publishableSnapshot()
 	if err != nil {
 		return nil, "", err
 	}
@@ -182,27 +184,28 @@ func (k *Keeper) JWKS() (document []byte, etag string, err error) {
 
 // WebhookKeySet returns the keys that verify webhooks now, and its entity tag, as [Keeper.JWKS] does.
 func (k *Keeper) WebhookKeySet() (document []byte, etag string, err error) {
-	s, now, err := k.publishable()
+	s, now, err := k.publishableSnapshot()
 	if err != nil {
 		return nil, "", err
 	}
 	return s.ring.WebhookKeySet(now)
 }
 
-// publishable returns the last reading, if it has a key to publish now. Errors: fault.Unavailable.
-func (k *Keeper) publishable() (s *snapshot, now time.Time, err error) {
+// publishableSnapshot returns the last reading, if it has a key to publish now. Errors: fault.Unavailable.
+func (k *Keeper) publishableSnapshot() (s *snapshot, now time.Time, err error) {
 	if s = k.lastSnapshot.Load(); s == nil {
-		return nil, now, k.unusableError(errNotRead)
+		return nil, now, k.noteUnusable(errNotRead)
 	}
 	// By the database's clock, so that all replicas publish the same keys at the same time.
 	now = s.databaseNow()
-	if s.publishedKeys(now) == 0 {
-		return nil, now, k.unusableError(token.ErrNoKey)
+	if s.countPublished(now) == 0 {
+		return nil, now, k.noteUnusable(token.ErrNoKey)
 	}
 	return s, now, nil
 }
 
-func (s *snapshot) publishedKeys(now time.Time) (n int) {
+// countPublished returns how many keys the key set has.
+func (s *snapshot) countPublished(now time.Time) (n int) {
 	for _, key := range s.keys {
 		if !now.Before(key.PublishAt) && now.Before(key.VerifyUntil) {
 			n++
@@ -218,14 +221,14 @@ type State struct {
 	TurnLeft      time.Duration // until another key must sign; 0 when none signs now
 }
 
-// State returns the current state; ok is false before the first keys were read.
-func (k *Keeper) State() (state State, ok bool) {
+// CurrentState returns the state now; ok is false before the first keys were read.
+func (k *Keeper) CurrentState() (state State, ok bool) {
 	s := k.lastSnapshot.Load()
 	if s == nil {
 		return State{}, false
 	}
 	now := s.databaseNow()
-	state = State{ReadingAge: now.Sub(s.readAt), PublishedKeys: s.publishedKeys(now)}
+	state = State{ReadingAge: now.Sub(s.readAt), PublishedKeys: s.countPublished(now)}
 	kid, err := s.ring.Signer(now)
 	for _, key := range s.keys {
 		if err == nil && key.Material.KID == kid {

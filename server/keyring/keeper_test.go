@@ -66,7 +66,7 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	require.Error(t, b.Usable())
 	_, _, err := b.JWKS()
 	require.True(t, fault.Is(err, fault.Unavailable))
-	_, known := b.State()
+	_, known := b.CurrentState()
 	require.False(t, known)
 
 	var all sync.WaitGroup
@@ -176,7 +176,7 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.refresh()
-	s, known := b.State()
+	s, known := b.CurrentState()
 	require.True(t, known)
 	require.Equal(t, 2, s.PublishedKeys)
 	require.InDelta(t, 24*time.Hour, s.TurnLeft, float64(time.Minute))

@@ -28,7 +28,7 @@ func (h *handshake) attachSession(ctx context.Context, who identity, chosen wire
 	if err != nil {
 		// The call may have opened the session although its answer was lost: then this replica owns a session that has
 		// no connection.
-		r.unattended.suspectAfter(err)
+		r.unattended.noteFailedCall(err)
 		return nil, h.refusalOf(ctx, who, err)
 	}
 	if opened.TookOver {

@@ -26,15 +26,15 @@ type replica struct {
 	conns    *ws.Set[*conn, *conn]
 	hasEnded chan struct{} // closed when the id has ended
 
-	mu          sync.Mutex
-	unsuspended map[string]db.SessionEpoch // sessions without a connection that could not be suspended yet, by id
+	mu        sync.Mutex
+	toSuspend map[string]db.SessionEpoch // sessions without a connection, which the next renewal suspends; by id
 
-	unattended unattended
+	unattended unattendedSearch
 }
 
 func newReplica(r *region, id uuid.UUID) *replica {
 	return &replica{region: r, id: id, conns: ws.NewSet[*conn, *conn](), hasEnded: make(chan struct{}),
-		unsuspended: map[string]db.SessionEpoch{}}
+		toSuspend: map[string]db.SessionEpoch{}}
 }
 
 // suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded
@@ -45,7 +45,7 @@ func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration)
 	if r.suspendAll(ctx, []db.SessionEpoch{session}, silence) != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.unsuspended[session.ID] = session
+		r.toSuspend[session.ID] = session
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, si
 		r.region.server.options.RoomTypes.MarkAway, announce, silence)
 }
 
-// suspendLate suspends the sessions that could not be suspended when their connections ended.
+// suspendLate suspends the sessions that were not suspended when their connections ended.
 func (r *replica) suspendLate(ctx context.Context) error {
 	for {
 		batch := r.someLate()
@@ -80,7 +80,7 @@ func (r *replica) suspendLate(ctx context.Context) error {
 func (r *replica) someLate() (batch []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, session := range r.unsuspended {
+	for _, session := range r.toSuspend {
 		batch = append(batch, session)
 		if len(batch) == lateBatch {
 			break
@@ -94,8 +94,8 @@ func (r *replica) forgetLate(suspended []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, session := range suspended {
-		if r.unsuspended[session.ID] == session {
-			delete(r.unsuspended, session.ID)
+		if r.toSuspend[session.ID] == session {
+			delete(r.toSuspend, session.ID)
 		}
 	}
 }

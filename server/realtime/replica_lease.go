@@ -48,7 +48,7 @@ func (r *replica) renewAndSuspend(ctx context.Context) error {
 		return err
 	}
 	// Also when the lease could not be renewed: each of them has a time limit of its own, and the next tick repeats it.
-	s.outageLog.Report(ctx, "find sessions without a connection", r.findUnattended(ctx, time.Now()))
+	s.outageLog.Report(ctx, "find sessions without a connection", r.markUnattended(ctx, time.Now()))
 	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx))
 	return err
 }

@@ -9,45 +9,45 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// unattended finds sessions that this replica owns and that have no connection: the outcome of the calls that opened
-// them is unknown, and their clients did not come back.
-type unattended struct {
-	mu           sync.Mutex
-	isSuspicious bool // such a call has failed
+// unattendedSearch is the search for sessions that this replica owns and that have no connection: the outcome of the
+// calls that opened them is unknown, and their clients did not come back.
+type unattendedSearch struct {
+	mu         sync.Mutex
+	callFailed bool // a call that opens a session has failed since the last search began
 
 	// Of the goroutine that renews the lease.
-	candidates map[string]db.SessionEpoch // without a connection at the last look, by id; nil: nobody looks
+	candidates map[string]db.SessionEpoch // without a connection at the last look, by id; nil: no search is under way
 	lookAt     time.Time                  // when to look
 }
 
-// suspectAfter takes the error of a call that opens a session.
-func (u *unattended) suspectAfter(err error) {
+// noteFailedCall takes the error of a call that opens a session: it may have opened one although it failed.
+func (u *unattendedSearch) noteFailedCall(err error) {
 	// The database has answered: it opened no session.
 	if _, decided := fault.AsDecision(err); decided {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.isSuspicious = true
+	u.callFailed = true
 }
 
-// takeSuspicion reports whether it is time to begin looking.
-func (u *unattended) takeSuspicion() bool {
+// takeFailedCall reports whether a search is to begin, and forgets the failed calls that are its reason.
+func (u *unattendedSearch) takeFailedCall() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// A search that is under way ends first: it may have read the sessions before that call, so another one follows.
-	if !u.isSuspicious || u.candidates != nil {
+	if !u.callFailed || u.candidates != nil {
 		return false
 	}
-	u.isSuspicious = false
+	u.callFailed = false
 	return true
 }
 
-// findUnattended marks sessions to suspend that had no connection at two looks, since one whose handshake is under way
+// markUnattended marks sessions to suspend that had no connection at two looks, since one whose handshake is under way
 // has none for a moment.
-func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
+func (r *replica) markUnattended(ctx context.Context, now time.Time) error {
 	u := &r.unattended
-	if u.takeSuspicion() {
+	if u.takeFailedCall() {
 		u.candidates, u.lookAt = map[string]db.SessionEpoch{}, now.Add(r.region.server.options.timing.lookEvery)
 	}
 	if u.candidates == nil || now.Before(u.lookAt) {
@@ -62,7 +62,7 @@ func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
 	for id, session := range found {
 		// With the same epoch: one that was opened again since the last look is a handshake that is under way.
 		if u.candidates[id] == session {
-			r.unsuspended[id] = session
+			r.toSuspend[id] = session
 		}
 	}
 	u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.lookEvery)

@@ -41,7 +41,7 @@ type HTTPServer struct {
 	listener       net.Listener // nil before Listen, unless the options have one
 	handler        http.Handler
 	incomingBodies *incoming
-	lasting        []func() // which end calls that last
+	shutdownHooks  []func() // end calls that would last longer than a shutdown
 }
 
 // NewHTTPServer makes a server that does nothing yet.
@@ -97,12 +97,12 @@ func (s *HTTPServer) Serve() (err error) {
 
 // OnShutdown calls f in a goroutine of its own when [HTTPServer.Shutdown] begins, to end calls that last. Call it
 // before Serve.
-func (s *HTTPServer) OnShutdown(f func()) { s.lasting = append(s.lasting, f) }
+func (s *HTTPServer) OnShutdown(f func()) { s.shutdownHooks = append(s.shutdownHooks, f) }
 
 // Shutdown accepts no more connections and waits for the calls in flight. A request that does not arrive within a
 // moment is no call in flight: its connection is closed. Call it once. Errors: ctx ended before.
 func (s *HTTPServer) Shutdown(ctx context.Context) error {
-	for _, end := range s.lasting {
+	for _, end := range s.shutdownHooks {
 		go end()
 	}
 	receiving, cancel := context.WithTimeout(ctx, receiveGrace)

@@ -20,7 +20,7 @@ type Clock interface {
 
 // Keys is the state of the signing keys; keyring.Keeper implements it.
 type Keys interface {
-	State() (state keyring.State, ok bool)
+	CurrentState() (state keyring.State, ok bool)
 }
 
 // Watch registers the metrics that are read from the store and the keys at each scrape. Reading them needs no query.
@@ -82,7 +82,7 @@ func clockCollectors(clock Clock) []prometheus.Collector {
 func keyCollectors(keys Keys) []prometheus.Collector {
 	of := func(field func(keyring.State) float64) func() float64 {
 		return func() float64 {
-			if s, ok := keys.State(); ok {
+			if s, ok := keys.CurrentState(); ok {
 				return field(s)
 			}
 			return math.NaN()

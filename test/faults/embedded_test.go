@@ -38,7 +38,7 @@ type embedded struct {
 // embed starts a replica that is ready, on a database of its own, until the test ends.
 func embed(t *testing.T) *embedded {
 	t.Helper()
-	r := &embedded{rig: &rig{rigtest.Embedded(t, time.Minute)}, url: dbtest.New(t), log: &logtest.Buffer{},
+	r := &embedded{rig: &rig{rigtest.NewEmbeddedRig(t, time.Minute)}, url: dbtest.New(t), log: &logtest.Buffer{},
 		registry: prometheus.NewRegistry()}
 	metrics := must.Get(telemetry.New(r.registry, "test"))(t)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})

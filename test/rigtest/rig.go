@@ -25,7 +25,7 @@ import (
 // FleetToken is the secret of the game servers.
 const FleetToken = "a-fleet-token-for-tests"
 
-// Rig is an installation: a Postgres, durable and of its own unless On made it, and processes of the director on it.
+// Rig is an installation: a Postgres, durable and of its own unless NewRigOn made it, and processes of the director on it.
 // Its fields may be changed while no other goroutine uses it; its methods are safe for concurrent use.
 type Rig struct {
 	T           *testing.T
@@ -50,8 +50,8 @@ func NewRig(t *testing.T, bin string, settings ...string) *Rig {
 	return onCluster(t, bin, dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true}), settings)
 }
 
-// NewOf makes an installation whose schema the binary migrates, which may be one of another release.
-func NewOf(t *testing.T, bin string, settings ...string) *Rig {
+// NewRigOfRelease makes an installation whose schema the binary migrates, which may be one of another release.
+func NewRigOfRelease(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
 	r := onCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
 	// Not by this tree: the schema is that of the binary's release.
@@ -69,7 +69,7 @@ func onCluster(t *testing.T, bin string, cluster *pglocal.Cluster, settings []st
 // NewRigOn makes an installation on a database that has the schema. It has no Cluster. Each setting is NAME=value.
 func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 	t.Helper()
-	r := Embedded(t, 3*time.Second)
+	r := NewEmbeddedRig(t, 3*time.Second)
 	r.BinaryPath, r.logsDir = bin, t.TempDir()
 	r.NextEnv = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database,
@@ -87,14 +87,14 @@ func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 	return r
 }
 
-// Embedded is a rig without processes: its replicas run inside the test, which sets their URLs and the Pool. A call may
+// NewEmbeddedRig makes a rig without processes: its replicas run inside the test, which sets their URLs and the SQLPool. A call may
 // take as long as the timeout.
-func Embedded(t *testing.T, timeout time.Duration) *Rig {
+func NewEmbeddedRig(t *testing.T, timeout time.Duration) *Rig {
 	t.Helper()
 	return &Rig{T: t, PlayerLogin: keytest.NewLogin(t), HTTPClient: &http.Client{Timeout: timeout}}
 }
 
-// newCommand is a run of the director with a log of its own.
+// newCommand returns a run of the director with a log of its own.
 func (r *Rig) newCommand(args ...string) subprocess.Command {
 	r.mu.Lock()
 	defer r.mu.Unlock()

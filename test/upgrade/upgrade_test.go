@@ -120,7 +120,7 @@ type replica struct {
 // newSite is an installation of one release.
 func newSite(t *testing.T, bin string) *site {
 	t.Helper()
-	s := &site{Rig: rigtest.NewOf(t, bin,
+	s := &site{Rig: rigtest.NewRigOfRelease(t, bin,
 		slices.Concat(rigtest.LobbySettings(), rigtest.OrchestratorSettings(), []string{
 			"DIRECTOR_ORCHESTRATOR_HEARTBEAT=500ms", "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_PLAYER_RATE=0",
 			"DIRECTOR_SHUTDOWN_TIMEOUT=6s", // within half of it lobby connections are closed

@@ -54,14 +54,14 @@ func (p *party) matchOnce(ctx context.Context) {
 
 func (p *party) awaitMatch(ctx context.Context) (sdk.Match, error) {
 	if p.profile != "" {
-		return p.queueTicket(ctx)
+		return p.matchByTicket(ctx)
 	}
-	return p.gatherMatch(ctx)
+	return p.matchByMatchmake(ctx)
 }
 
-// gatherMatch calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict
+// matchByMatchmake calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict
 // because the director does not know yet that a member's last match is over.
-func (p *party) gatherMatch(ctx context.Context) (sdk.Match, error) {
+func (p *party) matchByMatchmake(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	req := p.matchRequest()
 	for _, b := range p.members[1:] {

@@ -11,8 +11,8 @@ import (
 // cancelWithin bounds how long a party that stops waits for its ticket to leave the queue.
 const cancelWithin = 2 * time.Second
 
-// queueTicket queues the party until it is assigned. It replaces a ticket that leaves the queue in another way.
-func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
+// matchByTicket queues the party until it is assigned, and returns its match. It replaces a ticket that leaves the queue in another way.
+func (p *party) matchByTicket(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	return retryForever(ctx, leader, func() (sdk.Match, error) {
 		queued, err := leader.player.Queue(ctx, p.ticketRequest())

@@ -21,8 +21,8 @@ func PositionsOf(body ast.Node) Positions {
 	return p
 }
 
-// Positions returns where the values of a document begin; nil for one that is not YAML.
-func (l Limits) Positions(raw []byte) Positions {
+// ReadPositions returns where the values of a document begin; nil for one that is not YAML.
+func (l Limits) ReadPositions(raw []byte) Positions {
 	text, err := l.Text(raw)
 	if err != nil {
 		return nil
@@ -49,8 +49,8 @@ func (p Positions) At(path string) Position {
 	return Position{1, 1}
 }
 
-// Problem returns a problem of a value, with its position.
-func (p Positions) Problem(path, text string) Problem {
+// ProblemAt returns a problem of a value, with its position.
+func (p Positions) ProblemAt(path, text string) Problem {
 	at := p.At(path)
 	return Problem{Line: at.Line, Column: at.Column, Path: path, Text: text}
 }
@@ -62,7 +62,8 @@ func (p Positions) WithPath(err error) error {
 		return err
 	}
 	first := &refused.Problems[0]
-	for path, at := range p { // a mapping begins where its first key does, and no value there
+	// Of the values that begin at one place, the innermost, whose path is the longest, has the problem.
+	for path, at := range p {
 		if at == (Position{first.Line, first.Column}) && len(path) > len(first.Path) {
 			first.Path = path
 		}

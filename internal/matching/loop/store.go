@@ -49,7 +49,7 @@ type tickets interface {
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
 	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
-	MoveTickets(ctx context.Context, universe string, state db.TicketState, ids []string, reason string) error
+	SetTicketState(ctx context.Context, universe string, state db.TicketState, ids []string, reason string) error
 }
 
 type matches interface {

@@ -76,7 +76,7 @@ func (l *Loop) showWaiting(ctx context.Context) error {
 
 func (l *Loop) moveTickets(ctx context.Context, to db.TicketState, ids []string) error {
 	return callDatabase(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
-		return l.options.Store.MoveTickets(ctx, l.options.Universe, to, ids, "")
+		return l.options.Store.SetTicketState(ctx, l.options.Universe, to, ids, "")
 	})
 }
 

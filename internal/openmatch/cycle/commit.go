@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
@@ -44,18 +43,10 @@ func (c *candidate) acceptedMatch() db.AcceptedMatch {
 	return m
 }
 
-// outOfTime reports whether Options.Acceptance is over since the evaluator has ended. The matches that are left keep
-// their tickets free for the next cycle.
-func (o *owner) outOfTime(ctx context.Context, left int) bool {
-	if o.commitsUntil.IsZero() {
-		o.commitsUntil = time.Now().Add(o.round.resources.options.Acceptance)
-	}
-	if time.Now().Before(o.commitsUntil) {
-		return false
-	}
-	o.round.resources.metrics.matchVerdicts.WithLabelValues(outOfTime).Add(float64(left))
+// noteDropped records that the matches that are left are not committed. Their tickets are free for the next cycle.
+func (o *owner) noteDropped(ctx context.Context, left int) {
+	o.round.resources.metrics.matchVerdicts.WithLabelValues(verdictOutOfTime).Add(float64(left))
 	o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn,
 		"a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
 		slog.String("cycle", o.round.cycleRef.ID.String()), slog.Int("dropped", left))
-	return true
 }

@@ -17,11 +17,10 @@ type metrics struct {
 	runningCalls   prometheus.Gauge
 }
 
-// Labels beside the verdicts: matches that the default evaluator did not get, and matches that there was no time to
-// commit.
+// Values of the label verdict beside those of package match.
 const (
-	unreadable = "score_unreadable"
-	outOfTime  = "out_of_time"
+	verdictUnreadable = "score_unreadable" // dropped before the default evaluator, which could not read the score
+	verdictOutOfTime  = "out_of_time"      // accepted, and dropped because there was no time to commit it
 )
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
@@ -37,7 +36,8 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 		}),
 		matchVerdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_verdicts_total",
-			Help: "Matches that an evaluator accepted, by verdict: kept, or the reason why they were dropped.",
+			Help: "Matches that an evaluator accepted, and those whose score it could not read, by verdict: " +
+				"kept, or the reason why they were dropped.",
 		}, []string{"verdict"}),
 		runningCalls: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_match_calls", Help: "Running calls of FetchMatches on this replica.",
@@ -46,8 +46,8 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	for _, v := range match.Verdicts() {
 		m.matchVerdicts.WithLabelValues(v.String())
 	}
-	m.matchVerdicts.WithLabelValues(unreadable)
-	m.matchVerdicts.WithLabelValues(outOfTime)
+	m.matchVerdicts.WithLabelValues(verdictUnreadable)
+	m.matchVerdicts.WithLabelValues(verdictOutOfTime)
 	for _, c := range []prometheus.Collector{m.cyclesByResult, m.cycleSeconds, m.matchVerdicts, m.runningCalls} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("cycle metrics: %w", err)

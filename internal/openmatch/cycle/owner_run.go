@@ -63,12 +63,19 @@ func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	}
 	o.round.failure = failure
 	o.cycleResult = o.resultOf(evaluated)
+	if left == 0 {
+		return o.cycleResult != "", nil
+	}
 	// The time of Acceptance begins with the result: before it, every batch is committed.
-	if left > 0 && (o.cycleResult == "" || !o.outOfTime(ctx, left)) {
+	if o.cycleResult != "" && o.commitsUntil.IsZero() {
+		o.commitsUntil = time.Now().Add(o.round.resources.options.Acceptance)
+	}
+	if o.cycleResult == "" || time.Now().Before(o.commitsUntil) {
 		wait.Wake(o.round.changed) // to commit the next batch after the other steps that are due
 		return false, nil
 	}
-	return o.cycleResult != "", nil
+	o.noteDropped(ctx, left)
+	return true, nil
 }
 
 // closePhase moves the cycle to its next phase when this one is over.

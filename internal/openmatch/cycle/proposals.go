@@ -51,7 +51,7 @@ func (c *call) addProposal(p Proposal) error {
 	c.matchIDs[p.ID] = true
 	// The default evaluator decides by the score alone; another one reads the match itself.
 	if p.Unreadable && !c.resources.customEvaluator {
-		c.resources.metrics.matchVerdicts.WithLabelValues(unreadable).Inc()
+		c.resources.metrics.matchVerdicts.WithLabelValues(verdictUnreadable).Inc()
 		return nil
 	}
 	c.proposals = append(c.proposals, &candidate{proposal: p, localCall: c, callerID: c.id,

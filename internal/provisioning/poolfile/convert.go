@@ -23,7 +23,7 @@ const maxProblems = 16
 
 func (c *converter) addProblemf(path, format string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, c.targetFile.Problem(path, fmt.Sprintf(format, args...)))
+		c.problems = append(c.problems, c.targetFile.ProblemAt(path, fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -42,8 +42,8 @@ func (f *File) Locate(err error) error {
 	if !errors.As(err, &refused) || refused.Field == "" {
 		return err
 	}
-	return &Error{Problems: []Problem{f.Problem(refused.Field, refused.Detail)}}
+	return &Error{Problems: []Problem{f.ProblemAt(refused.Field, refused.Detail)}}
 }
 
-// Problem returns a problem of a value, with its position.
-func (f *File) Problem(path, text string) Problem { return f.positions.Problem(path, text) }
+// ProblemAt returns a problem of a value, with its position.
+func (f *File) ProblemAt(path, text string) Problem { return f.positions.ProblemAt(path, text) }

@@ -129,7 +129,7 @@ func (r operationReader) readPublish(name string, fields []string) (operation, e
 		}
 	}
 	switch {
-	// Before anything of it is read: the client's next operation would begin within the payload.
+	// Refused unread, and the connection ends, since the payload would be parsed as operations.
 	case total > maxPayload:
 		return operation{}, errPayload
 	case ofHeaders > total, !isSubject(op.subject), op.replySubject != "" && !isSubject(op.replySubject):
@@ -166,7 +166,7 @@ func (r operationReader) readPayload(size int) ([]byte, error) {
 func parseCount(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	// Nine digits fit an int of any size, so that sums of two do not overflow.
-	if err != nil || len(text) > 9 || text[0] == '+' {
+	if err != nil || len(text) > 9 {
 		return 0, errParser
 	}
 	return int(n), nil

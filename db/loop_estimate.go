@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/match/estimate"
+)
+
+// WaitingTime is how long a ticket of a profile that is queued now will wait, if its first number is at most UpTo.
+type WaitingTime struct {
+	UpTo        float64
+	P50, P90    time.Duration
+	SampleCount int
+}
+
+// WaitingTimes returns the waiting times of each profile, by UpTo. Errors: Unavailable.
+func (s *Store) WaitingTimes(ctx context.Context, universe string) (map[string][]WaitingTime, error) {
+	rows, err := s.q.ProfileStats(ctx, universe)
+	all := make(map[string][]WaitingTime, len(rows))
+	for _, r := range rows {
+		all[r.Profile] = append(all[r.Profile], WaitingTime{r.Upto, r.P50, r.P90, int(r.Samples)})
+	}
+	return all, frame.Classify(err)
+}
+
+// PutWaitingTimes replaces the waiting times of the profiles in times, and adds the records to the present hour: of the
+// waits that ended, how many did before their estimate. The i-th waiting time of a profile is that of the i-th tenth of
+// tickets by their first number. Errors: Unavailable.
+func (s *Store) PutWaitingTimes(ctx context.Context, universe string, times map[string][]WaitingTime,
+	records map[string]estimate.Record) error {
+	// In the order of the keys, in which all workers lock these rows.
+	p := query.PutProfileStatsParams{Region: universe, All: slices.Sorted(maps.Keys(times))}
+	for _, name := range p.All {
+		for decile, t := range times[name] {
+			p.Profiles = append(p.Profiles, name)
+			p.Deciles = append(p.Deciles, int16(decile))
+			p.Upto = append(p.Upto, t.UpTo)
+			p.P50 = append(p.P50, t.P50)
+			p.P90 = append(p.P90, t.P90)
+			p.Samples = append(p.Samples, int32(t.SampleCount))
+		}
+	}
+	counts := query.CountEstimatesParams{Region: universe, Profiles: slices.Sorted(maps.Keys(records))}
+	for _, name := range counts.Profiles {
+		r := records[name]
+		counts.Waits = append(counts.Waits, int32(r.WaitCount))
+		counts.BeforeP50 = append(counts.BeforeP50, int32(r.BeforeP50))
+		counts.BeforeP90 = append(counts.BeforeP90, int32(r.BeforeP90))
+	}
+	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		batch := q.Deferred()
+		query.QueueExec(batch, (*query.Queries).PutProfileStats, p)
+		if len(counts.Profiles) > 0 {
+			query.QueueExec(batch, (*query.Queries).CountEstimates, counts)
+		}
+		return nil
+	}))
+}
