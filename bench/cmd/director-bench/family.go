@@ -17,45 +17,36 @@ import (
 type family struct {
 	title     string // of the scenarios in the help
 	scenarios []bench.Scenario
-	face      lab.Face                       // at which a process is called
-	lab       func(b *benchmark) lab.Options // what the laboratory's director serves
-	connect   func(b *benchmark) error       // sets the credentials of callers of a director that runs elsewhere
+	face      lab.Face                 // at which a process is called
+	lab       lab.Options              // what the laboratory's director serves
+	connect   func(b *benchmark) error // sets the credentials of callers of a director that runs elsewhere; nil: none
 }
 
 // families are all scenarios.
 var families = []family{
 	{
 		title: "Scenarios of players and game servers:", scenarios: bench.Scenarios, face: lab.Web,
-		lab: func(*benchmark) lab.Options { return lab.Options{} }, connect: (*benchmark).becomePlayers,
+		connect: (*benchmark).becomePlayers,
 	},
 	{
 		title:     "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
 		scenarios: bench.LoopScenarios, face: lab.Web, connect: (*benchmark).becomePlayers,
-		lab: func(*benchmark) lab.Options { return lab.Options{Worker: true, Env: []string{lab.KeepTickets}} },
+		lab: lab.Options{Worker: true, Env: []string{lab.KeepTickets}},
 	},
 	{
 		title:     "Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:",
 		scenarios: openmatch.Scenarios, face: lab.GRPC,
-		lab: func(b *benchmark) lab.Options {
-			return lab.Options{Env: []string{"DIRECTOR_OM_REGISTRATION=" + b.window.String()}}
-		},
 		connect: func(b *benchmark) error { b.options.Token = b.program.firstSecret("DIRECTOR_OM_TOKENS"); return nil },
 	},
 	{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",
-		scenarios: orchestrator.Scenarios, face: lab.Orchestrator, connect: func(*benchmark) error { return nil },
-		lab: func(b *benchmark) lab.Options {
-			return lab.Options{Faces: []lab.Face{lab.Orchestrator},
-				Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.options.AgentKey,
-					"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.options.AdminKey}}
-		},
+		scenarios: orchestrator.Scenarios, face: lab.Orchestrator,
+		lab: lab.Options{Faces: []lab.Face{lab.Orchestrator}},
 	},
 	{
 		title:     "Scenarios of the realtime lobby, over WebSocket:",
 		scenarios: realtime.Scenarios, face: lab.Realtime,
-		lab: func(*benchmark) lab.Options {
-			return lab.Options{Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()}
-		},
+		lab: lab.Options{Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()},
 		connect: func(b *benchmark) error {
 			b.options.Token = b.program.variable("DIRECTOR_BENCH_PROJECT_TOKEN")
 			return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,8 +149,10 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o := b.family.lab(b)
+	o := b.family.lab
 	o.Replicas = b.replicas
+	o.Env = append(slices.Clone(o.Env), "DIRECTOR_OM_REGISTRATION="+b.window.String(),
+		"DIRECTOR_ORCHESTRATOR_AGENT_KEYS="+b.options.AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS="+b.options.AdminKey)
 	l, mint, err := start(ctx, o)
 	if err != nil {
 		return err
@@ -183,8 +186,10 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
-	if err := b.family.connect(b); err != nil {
-		return err
+	if b.family.connect != nil {
+		if err := b.family.connect(b); err != nil {
+			return err
+		}
 	}
 	here, url := machineHere(b.program.isAwake), b.program.variable("DATABASE_URL")
 	if url == "" { // the costs of calls stay unknown
