@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/background"
 )
 
 // elsewhere is duel with a mode that the host "field" offers.
@@ -103,6 +104,7 @@ type watched struct {
 	*db.Store
 
 	reads  atomic.Int64
+	clocks atomic.Int64              // readings of the clock: some in each step
 	until  atomic.Pointer[time.Time] // the last reading
 	shared atomic.Bool
 }
@@ -122,6 +124,11 @@ func (s *watched) SettledSince(ctx context.Context, region string, since db.Sett
 	return s.Store.SettledSince(ctx, region, since)
 }
 
+func (s *watched) Now() time.Time {
+	s.clocks.Add(1)
+	return s.Store.Now()
+}
+
 // Pins a loop that began anew without end: decisions between two readings of one step took the time of the second one.
 func TestEachReadingHasItsOwnTime(t *testing.T) {
 	t.Parallel()
@@ -136,6 +143,13 @@ func TestEachReadingHasItsOwnTime(t *testing.T) {
 	require.False(t, s.shared.Load())
 }
 
+// leaseUntil returns the end of the only worker's lease.
+func (b *bundle) leaseUntil() (until time.Time) {
+	b.t.Helper()
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), "SELECT lease_until FROM loop_workers").Scan(&until))
+	return until
+}
+
 // Pins a loop that never slept while a profile had as many ready checks as it may have, and something to decide.
 func TestALoopThatMayNotDecideSleeps(t *testing.T) {
 	t.Parallel()
@@ -148,9 +162,23 @@ func TestALoopThatMayNotDecideSleeps(t *testing.T) {
 	s := &watched{Store: b.store()}
 	b.worker(func(o *loop.Options) { o.Store = s })
 	b.Eventually(256, "SELECT count(DISTINCT match_id) FROM ticket_events WHERE state = 'accepting'")
-	var lease time.Time
-	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT lease_until FROM loop_workers").Scan(&lease))
 	before := s.reads.Load()
-	b.Eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > $1", lease.Add(2*time.Second))
+	b.Eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > $1", b.leaseUntil().Add(2*time.Second))
 	require.Less(t, s.reads.Load()-before, int64(100), "it looks at the owners four times a second")
+}
+
+// Pins a loop that took a whole CPU from its first minute on where no profile was: a comparison of the queue was due,
+// and nothing was there to compare.
+func TestALoopWithoutProfilesSleeps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := &watched{Store: b.store()}
+	l := b.loop(func(o *loop.Options) { o.Store = s })
+	l.ReconcileEvery(50 * time.Millisecond)
+	background.Loop(t, l.Run)
+	b.Eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > now()")
+	began, before := time.Now(), s.clocks.Load()
+	b.Eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > $1", b.leaseUntil().Add(2*time.Second))
+	steps := float64(s.clocks.Load()-before) / time.Since(began).Seconds()
+	require.Less(t, steps, 250.0, "readings of the clock in a second: it compares 20 times, and looks at the owners four")
 }

@@ -101,8 +101,8 @@ func TestAnOutcomeThatWasTakenIsNotAwaited(t *testing.T) {
 	defer cancel()
 	l.commits.sendBatches(ctx)
 	s.end <- struct{}{}
-	for timers := newTimers(); len(l.commits.returnedOutcomes) == 0; {
-		l.sleepUntilDue(ctx, &wakes{}, timers)
+	for timers := newTimers(reconcileEvery); len(l.commits.returnedOutcomes) == 0; {
+		l.sleepUntilDue(ctx, &wakes{}, timers, time.Now())
 	}
 	s.end <- struct{}{}
 	l.commits.waitForAll(ctx)

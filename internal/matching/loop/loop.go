@@ -50,7 +50,7 @@ type Loop struct {
 	acceptedRenewedAt time.Time // when the tickets of accepted matches were last kept
 	waitTimesStoredAt time.Time
 
-	turnTime, maxLate time.Duration // the constants of these names; tests of replays change them
+	turnTime, maxLate, reconcileEvery time.Duration // the constants of these names; tests change them
 }
 
 const (
@@ -67,7 +67,7 @@ func New(o Options) (*Loop, error) {
 	l := &Loop{
 		options: o, lease: newLease(o.Store, uuid.New(), o.Lease), turns: newTurns(runtime.GOMAXPROCS(0), o.Guard),
 		profiles: map[string]*owned{}, looksWithoutOwner: map[string]int{}, unreadableVersions: map[string]int{},
-		refusalsByAnchor: map[string]int{}, turnTime: turnTime, maxLate: maxLate,
+		refusalsByAnchor: map[string]int{}, turnTime: turnTime, maxLate: maxLate, reconcileEvery: reconcileEvery,
 	}
 	l.emptyQueue()
 	var err error

@@ -89,13 +89,14 @@ func (l *Loop) runUntilError(ctx context.Context) error {
 	}
 	wakes := l.subscribeTopics()
 	defer wakes.stopAll()
-	t := newTimers()
+	t := newTimers(l.reconcileEvery)
 	defer t.stopTimer()
 	for ctx.Err() == nil {
+		stepAt := time.Now()
 		if err := l.runStep(ctx, t); err != nil && ctx.Err() == nil {
 			return err
 		}
-		l.sleepUntilDue(ctx, wakes, t)
+		l.sleepUntilDue(ctx, wakes, t, stepAt)
 	}
 	return context.Cause(ctx)
 }
@@ -151,6 +152,8 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 // followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to
 // compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
+	// Also where nothing is compared below: what stays due ends every sleep.
+	isComparisonDue := t.beginIfDue(reconcileAt)
 	if !l.hasProfiles {
 		l.followedNanos.Store(time.Now().UnixNano()) // there is nothing to follow: the alert on the lag must not fire
 		return nil
@@ -171,7 +174,7 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 	if !l.queue.isFullyRead {
 		return l.loadQueue(ctx)
 	}
-	if t.beginIfDue(reconcileAt) {
+	if isComparisonDue {
 		l.queue.beginComparing()
 	}
 	return l.queue.reconcileOn(ctx)

@@ -6,12 +6,16 @@ const (
 	tick           = time.Second // between two looks at what notifications should have reported
 	lookInterval   = 250 * time.Millisecond
 	reconcileEvery = time.Minute
+	// leftoverPause is how long the loop sleeps at least when its last step has left undone what was due before it: another
+	// step at once would leave it again, and the loop would take a whole CPU.
+	leftoverPause = 20 * time.Millisecond
 )
 
 // timers say when each kind of periodic work is due.
 type timers struct {
 	timer *time.Timer
 	dueAt [4]time.Time
+	every [4]time.Duration
 }
 
 type periodic int
@@ -23,11 +27,10 @@ const (
 	reconcileAt                 // at the whole queue
 )
 
-var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, reconcileAt: reconcileEvery}
-
-func newTimers() *timers {
+func newTimers(reconcileEvery time.Duration) *timers {
 	// All that gets no time below is due at once.
-	t := &timers{timer: time.NewTimer(0)}
+	t := &timers{timer: time.NewTimer(0),
+		every: [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, reconcileAt: reconcileEvery}}
 	t.dueAt[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
 	return t
 }
@@ -38,14 +41,15 @@ func (t *timers) beginIfDue(p periodic) bool {
 	if now.Before(t.dueAt[p]) {
 		return false
 	}
-	t.dueAt[p] = now.Add(every[p])
+	t.dueAt[p] = now.Add(t.every[p])
 	return true
 }
 
 func (t *timers) makeDue(p periodic) { t.dueAt[p] = time.Time{} }
 
-// sleepUntil sets the timer to the next periodic work, or to a decision that is due before it.
-func (t *timers) sleepUntil(decision time.Time) {
+// sleepUntil sets the timer to the next periodic work, or to a decision that is due before it. stepAt is when the last step
+// began.
+func (t *timers) sleepUntil(decision, stepAt time.Time) {
 	next := t.dueAt[0]
 	for _, at := range t.dueAt[1:] {
 		if at.Before(next) {
@@ -55,7 +59,11 @@ func (t *timers) sleepUntil(decision time.Time) {
 	if !decision.IsZero() && decision.Before(next) {
 		next = decision
 	}
-	t.timer.Reset(max(0, time.Until(next)))
+	pause := max(0, time.Until(next))
+	if !next.After(stepAt) {
+		pause = leftoverPause
+	}
+	t.timer.Reset(pause)
 }
 
 func (t *timers) stopTimer() { t.timer.Stop() }

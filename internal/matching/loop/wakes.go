@@ -2,17 +2,18 @@ package loop
 
 import (
 	"context"
+	"time"
 
 	"github.com/lattice-director/director/db"
 )
 
-// sleepUntilDue waits until something may be due.
-func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers) {
+// sleepUntilDue waits until something may be due, after a step that began at stepAt.
+func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers, stepAt time.Time) {
 	if l.readsOn() { // a step follows, but notifications are noted on the way
 		w.pollOnce(l)
 		return
 	}
-	t.sleepUntil(l.nextDecision())
+	t.sleepUntil(l.nextDecision(), stepAt)
 	select {
 	case <-ctx.Done():
 	case <-t.timer.C:
