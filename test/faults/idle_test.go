@@ -33,7 +33,7 @@ func TestIdleProcessesSleep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, "DIRECTOR_OPS_TOKENS=ada=an-operators-secret-of-tests")
+			r := newLobbyRig(t, "DIRECTOR_OM_OPEN=true", "DIRECTOR_OPS_TOKENS=ada=an-operators-secret-of-tests")
 			prepare(r.Rig)
 			metrics := rigtest.FreeAddr(t)
 			r.ServeLobby("--work", "--metrics-addr", metrics, "--grpc-addr", rigtest.FreeAddr(t),
@@ -51,4 +51,3 @@ func TestIdleProcessesSleep(t *testing.T) {
 		})
 	}
 }
-
