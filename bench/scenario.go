@@ -17,7 +17,7 @@ type Scenario struct {
 	IsAlone bool                   // it has one caller, and no rate
 	Check   func(o *Options) error // what only this scenario needs; nil: nothing
 	Kind    func(error) string     // of a failed call, "" where it knows none; nil: only those of [Failure]
-	// Begin makes what a run needs, and returns its turns. What it has begun ends with [Job.OnEnd], also after an
+	// Begin makes what a run needs, and returns its turns. Its ctx ends with the load; [Job.OnEnd] is called also after an
 	// error.
 	Begin func(ctx context.Context, job *Job) (TurnFunc, error)
 }

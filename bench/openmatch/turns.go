@@ -172,18 +172,15 @@ func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
 	if err != nil {
 		return err
 	}
-	return c.Timed("and assigned", func() error { return awaitAssignment(ctx, l.frontendOf(c.Number), id) })
-}
-
-// awaitAssignment waits for the first assignment of a ticket.
-func awaitAssignment(ctx context.Context, frontend pb.FrontendServiceClient, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
-	defer cancel()
-	stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
-	if err == nil {
-		_, err = stream.Recv()
-	}
-	return err
+	return c.Timed("and assigned", func() error {
+		ctx, cancel := context.WithTimeout(ctx, assignTimeout)
+		defer cancel()
+		stream, err := l.frontendOf(c.Number).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+		if err == nil {
+			_, err = stream.Recv() // the first assignment
+		}
+		return err
+	})
 }
 
 // watchIdly opens streams of WatchAssignments without messages beside the load, on as many additional connections as

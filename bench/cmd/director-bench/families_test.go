@@ -52,6 +52,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		require.Equal(t, 2, m.Connections)
 		require.Equal(t, slices.Contains([]string{"fetch", "query"}, scenario), m.Tickets == 40)
 		require.Equal(t, scenario == "watch", m.Watchers == 10)
+		require.Zero(t, count(t, l, "SELECT count(*) FROM tickets WHERE matched_in IS NULL"), scenario)
 	}
 	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err,
 		"tickets cannot be queued: rpc error: code = Unauthenticated")
