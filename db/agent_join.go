@@ -21,7 +21,7 @@ func (t *agentTx) join(a *agentRow, j AgentJoin) {
 	t.showRooms(a, j.ReportedRooms, !returns)
 	t.judgeRooms(a, j.ReplyAge)
 	if returns {
-		t.agentEvents.joined(EventAgentJoined, a)
+		t.agentEvents.noteAgent(EventAgentJoined, a)
 	}
 }
 

@@ -21,8 +21,8 @@ func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
 		detail: a.info(t.sortedRooms(a.ref.ID))})
 }
 
-// joined logs an event about an agent, with the agent's state after the transaction.
-func (l *eventLog) joined(kind string, a *agentRow) {
+// noteAgent logs an event about an agent, with the agent's state after the transaction.
+func (l *eventLog) noteAgent(kind string, a *agentRow) {
 	actor := a.keyFingerprint
 	// The agent did nothing: the director noticed its silence.
 	if kind == EventAgentStale {
@@ -31,11 +31,11 @@ func (l *eventLog) joined(kind string, a *agentRow) {
 	l.come = append(l.come, loggedEvent{kind: kind, actor: actor, agentID: a.ref.ID})
 }
 
-func (l *eventLog) created(r *roomRow) {
+func (l *eventLog) noteCreated(r *roomRow) {
 	l.come = append(l.come, loggedEvent{kind: EventRoomCreated, agentID: r.agentID, roomRow: r})
 }
 
-func (l *eventLog) destroyed(a *agentRow, r *roomRow) {
+func (l *eventLog) noteDestroyed(a *agentRow, r *roomRow) {
 	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.keyFingerprint,
 		agentID: a.ref.ID,
 		detail:  r.info(a.content.EndpointURL)})

@@ -37,7 +37,7 @@ func (t *agentTx) showAgain(a *agentRow, r *roomRow, shown ReportedRoom, announc
 
 func (t *agentTx) announce(announce bool, r *roomRow) {
 	if announce {
-		t.agentEvents.created(r)
+		t.agentEvents.noteCreated(r)
 	}
 }
 
@@ -70,7 +70,7 @@ func (t *agentTx) removeRoom(a *agentRow, r *roomRow, announce bool) {
 		return
 	}
 	if announce {
-		t.agentEvents.destroyed(a, r)
+		t.agentEvents.noteDestroyed(a, r)
 	}
 	r.isDeleted = true
 	a.count(r, -1)

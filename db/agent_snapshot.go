@@ -41,7 +41,7 @@ func (t *agentTx) noteReport(a *agentRow, age time.Duration) {
 
 func (t *agentTx) recovers(a *agentRow) {
 	if a.missedPolls >= staleMisses && a.isListed() {
-		t.agentEvents.joined(EventAgentRecovered, a)
+		t.agentEvents.noteAgent(EventAgentRecovered, a)
 	}
 }
 
@@ -55,7 +55,7 @@ func (t *agentTx) miss(a *agentRow, m AgentMiss) {
 		t.recovers(a)
 	}
 	if misses >= staleMisses && a.missedPolls < staleMisses && a.isListed() {
-		t.agentEvents.joined(EventAgentStale, a)
+		t.agentEvents.noteAgent(EventAgentStale, a)
 	}
 	a.missedPolls, a.hasNewState = misses, true
 	t.noteReport(a, m.ReplyAge)

@@ -79,9 +79,9 @@ func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
 	r.now.Members = r.roomBefore.Members
 }
 
-// act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and
-// never changed, and so are Members and Invited; Entries and Effects are appended to.
-func (r *lobbyRoom) act(action lobby.Action) (answer any, effects []lobby.Effect, err error) {
+// runAction runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced
+// and never changed, and so are Members and Invited; Entries and Effects are appended to.
+func (r *lobbyRoom) runAction(action lobby.Action) (answer any, effects []lobby.Effect, err error) {
 	next := r.now
 	next.State, next.CallerAnswer = r.now.State.Clone(), nil
 	if err := panics.Catch(func() error { return action(&next) }); err != nil {
@@ -133,15 +133,15 @@ func (r *lobbyRoom) dismiss() {
 
 // changed reports whether the room's own row must be written.
 func (r *lobbyRoom) changed() bool {
-	return r.logRow != nil || r.joined() || r.now.IsPrivate != r.roomBefore.IsPrivate ||
+	return r.logRow != nil || r.hasNewMembers() || r.now.IsPrivate != r.roomBefore.IsPrivate ||
 		r.now.IsLocked != r.roomBefore.IsLocked || r.now.MaxMembers != r.roomBefore.MaxMembers
 }
 
 // hasNewDetails reports whether what few transactions change has to be written.
 func (r *lobbyRoom) hasNewDetails() bool { return !lobby.EqualDetails(&r.roomBefore, &r.now) }
 
-// joined reports whether members or invitations have changed.
-func (r *lobbyRoom) joined() bool {
+// hasNewMembers reports whether members or invitations have changed.
+func (r *lobbyRoom) hasNewMembers() bool {
 	return !slices.Equal(r.roomBefore.Members, r.now.Members) ||
 		!slices.Equal(r.roomBefore.InvitedMembers, r.now.InvitedMembers)
 }

@@ -21,19 +21,19 @@ const maxRoomsOfSession = 64
 // finds no such room.
 var errRoomEnds = errors.New("the room ends with this transaction")
 
-// lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
+// lockMoreError is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
 // runs again and locks them together with its own, since sessions are locked before rooms.
-type lockSessions struct{ sessionIDs []string }
+type lockMoreError struct{ sessionIDs []string }
 
-func (*lockSessions) Error() string { return "further sessions must be locked" }
+func (*lockMoreError) Error() string { return "further sessions must be locked" }
 
 // lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock while it returns
-// lockSessions.
+// lockMoreError.
 func lockingSessions(run func(further []string) error) error {
 	var further []string
 	for range frame.MaxConflictRetries {
 		err := run(further)
-		more, ok := errors.AsType[*lockSessions](err)
+		more, ok := errors.AsType[*lockMoreError](err)
 		if !ok {
 			return err
 		}
@@ -44,7 +44,7 @@ func lockingSessions(run func(further []string) error) error {
 
 // actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of
 // locked, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. locked are further
-// sessions, all or none of which the caller has locked before. Call announce after the commit. Errors: lockSessions,
+// sessions, all or none of which the caller has locked before. Call announce after the commit. Errors: lockMoreError,
 // only if an action enqueues; those of statements.
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep,
 	locked []string) (*lobbyTurn, error) {
@@ -64,7 +64,7 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 	// Only the actions tell which rooms queue. Nothing was written yet, so the transaction begins again with these
 	// sessions locked.
 	if ids := t.unlockedSessions(); len(ids) > 0 {
-		return nil, &lockSessions{ids}
+		return nil, &lockMoreError{ids}
 	}
 	if err := s.writeLobbies(ctx, q, t); err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	if step.action.MakesRoom && !before && t.roomsBySession[step.action.Session.ID] >= maxRoomsOfSession {
 		return nil, lobbyResult{Err: lobby.ErrTooManyRooms}
 	}
-	answer, effects, err := r.act(step.action.Act)
+	answer, effects, err := r.runAction(step.action.Act)
 	if err != nil {
 		return nil, lobbyResult{Err: err}
 	}

@@ -177,7 +177,7 @@ func (w *lobbyWrites) addSayings(r *lobbyRoom) {
 
 // addMembers writes the members that are new or have changed, and deletes those that are gone.
 func (w *lobbyWrites) addMembers(r *lobbyRoom) {
-	if !r.joined() {
+	if !r.hasNewMembers() {
 		return
 	}
 	before, after := map[string]lobby.Member{}, map[string]bool{}

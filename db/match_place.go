@@ -149,7 +149,7 @@ func (t *matchTx) place(c *candidates, open []*matchCall) {
 		case m.match.Join != "":
 			t.seatedMatches = append(t.seatedMatches, joinSeats(t.committer.region, m, t.joinableMatches[m.match.Join]))
 		default:
-			if s, ok := t.opening(c, m); ok {
+			if s, ok := t.openSeats(c, m); ok {
 				t.seatedMatches = append(t.seatedMatches, s)
 			} else {
 				t.unplacedMatches = append(t.unplacedMatches, m)
@@ -166,8 +166,8 @@ func joinSeats(region string, m *matchCall, j *joinedMatch) seatedMatch {
 	}}
 }
 
-// opening opens a session for a match on a candidate, and counts it there.
-func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) {
+// openSeats opens a session for a match on a candidate, and counts it there.
+func (t *matchTx) openSeats(c *candidates, m *matchCall) (s seatedMatch, ok bool) {
 	for _, mode := range m.match.Modes {
 		h := pack.LeastLoaded(pack.Shape{Mode: mode, MaxPlayers: m.match.Size}, c.packHosts)
 		if h < 0 {
@@ -181,7 +181,8 @@ func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) 
 			pack.Session{Shape: pack.Shape{Mode: mode, MaxPlayers: m.match.Size}, ID: id,
 				PlayerCount: len(m.playerSubs), HostIndex: h})
 		c.openSession(&t.newSessions, c.packedSessions[len(c.packedSessions)-1], m.match.ID)
-		return seatedMatch{call: m, sessionID: id, mode: mode, placement: *c.placement(len(c.packedSessions) - 1)}, true
+		placement := *c.placementOf(len(c.packedSessions) - 1)
+		return seatedMatch{call: m, sessionID: id, mode: mode, placement: placement}, true
 	}
 	return s, false
 }

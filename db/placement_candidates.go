@@ -119,8 +119,8 @@ func (c *candidates) openSession(p *opening, r pack.Session, match uuid.UUID) {
 	p.add(r, on, handle, match)
 }
 
-func (c *candidates) placement(at int) *Placement {
-	r := c.packedSessions[at]
+func (c *candidates) placementOf(packedIndex int) *Placement {
+	r := c.packedSessions[packedIndex]
 	way := c.accessBySession[r.ID]
 	return &Placement{
 		SessionID: sessionID(c.region, r.ID), SessionHandle: way.handle, Endpoint: way.endpoint, Region: c.region,

@@ -118,7 +118,7 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	if err := p.q.WaitForOpeners(ctx, locks); err != nil {
 		return err
 	}
-	c, vacated, err := p.lockSessions(ctx, requests)
+	c, vacated, err := p.lockAndVacate(ctx, requests)
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	return nil
 }
 
-// lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these
+// lockAndVacate locks the sessions that may be filled and those in which the requests give seats up, and gives these
 // seats up.
-func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
+func (p placing) lockAndVacate(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
 	k := keysWanted(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{

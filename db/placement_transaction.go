@@ -258,7 +258,7 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 		p.endWaiting(seated)
 	}
 	for _, r := range seated {
-		r.verdict.knownPlacement = c.placement(r.packedIndex)
+		r.verdict.knownPlacement = c.placementOf(r.packedIndex)
 	}
 	// Clipped: the caller appends to decided as well.
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))

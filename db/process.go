@@ -30,7 +30,7 @@ func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	if err != nil {
 		return err
 	}
-	return s.report(ctx, query.ReportProcessParams{
+	return s.writeReport(ctx, query.ReportProcessParams{
 		Process: s.processName(), Troubles: list,
 		Providers:         append([]string{}, s.cfg.Providers...),
 		KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
@@ -40,11 +40,12 @@ func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 // TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no
 // keys, which would count as those of a further one. Errors: those of Report.
 func (s *Store) TryWrite(ctx context.Context) error {
-	return s.report(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
+	return s.writeReport(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
 		Providers: []string{}, KeyEncryptionKeys: []string{}})
 }
 
-func (s *Store) report(ctx context.Context, row query.ReportProcessParams) error {
+// writeReport writes the row of a process, and a temporary file.
+func (s *Store) writeReport(ctx context.Context, row query.ReportProcessParams) error {
 	if err := s.frame.InTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
 		return frame.Classify(err)
 	}

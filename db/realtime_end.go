@@ -21,7 +21,7 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 		if err != nil {
 			return nil, err
 		}
-		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids,
+		return ids, t.suspendLocked(ctx, query.SuspendRealtimeSessionsParams{Ids: ids,
 			Announced: slices.Repeat([]bool{true}, len(ids)), Silences: make([]time.Duration, len(ids))},
 			s.cfg.RoomTypes.MarkAway)
 	})

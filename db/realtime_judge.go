@@ -25,7 +25,7 @@ const (
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
-	// Sessions of rooms to which the resumed ones return: see lockSessions.
+	// Sessions of rooms to which the resumed ones return: see lockMoreError.
 	ids := slices.Clone(t.furtherSessions)
 	var replicas []uuid.UUID
 	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: int32(t.store.cfg.MaxSessionsOfKey)}

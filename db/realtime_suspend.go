@@ -47,7 +47,7 @@ func (s suspension) bytes() (n int) {
 
 // suspendSessions suspends sessions of one region in one transaction.
 func (s *Store) suspendSessions(ctx context.Context, region string, calls []*suspendCall) error {
-	err := s.onSessions(ctx, region, func(t *sessionTx) error { return t.suspendThose(ctx, calls) })
+	err := s.onSessions(ctx, region, func(t *sessionTx) error { return t.suspendCalls(ctx, calls) })
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (s *Store) suspendSessions(ctx context.Context, region string, calls []*sus
 	return nil
 }
 
-// suspendThose suspends the sessions of calls whose epoch is still theirs.
-func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) error {
+// suspendCalls suspends the sessions of calls whose epoch is still theirs.
+func (t *sessionTx) suspendCalls(ctx context.Context, calls []*suspendCall) error {
 	var ids []string
 	for _, c := range calls {
 		for _, e := range c.Req.sessionEpochs {
@@ -69,26 +69,26 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 	if err != nil {
 		return err
 	}
-	away := make(map[string]func(string) lobby.Action)
+	awayActions := make(map[string]func(string) lobby.Action)
 	var suspended query.SuspendRealtimeSessionsParams
 	for _, c := range calls {
 		for _, e := range c.Req.sessionEpochs {
 			row, ok := rows[e.ID]
 			// Another connection owns it, it is suspended already, or two calls name it: the first one decides.
-			if _, again := away[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
+			if _, again := awayActions[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
 				continue
 			}
-			away[e.ID] = c.Req.awayAction
+			awayActions[e.ID] = c.Req.awayAction
 			suspended.Ids = append(suspended.Ids, e.ID)
 			suspended.Announced = append(suspended.Announced, c.Req.isAnnounced)
 			suspended.Silences = append(suspended.Silences, c.Req.silentFor)
 		}
 	}
-	return t.suspend(ctx, suspended, func(session string) lobby.Action { return away[session](session) })
+	return t.suspendLocked(ctx, suspended, func(session string) lobby.Action { return awayActions[session](session) })
 }
 
-// suspend suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
-func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams,
+// suspendLocked suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
+func (t *sessionTx) suspendLocked(ctx context.Context, p query.SuspendRealtimeSessionsParams,
 	away func(session string) lobby.Action) error {
 	if len(p.Ids) == 0 {
 		return nil

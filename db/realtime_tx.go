@@ -13,7 +13,7 @@ type sessionTx struct {
 	store           *Store
 	q               *query.Queries
 	region          string
-	furtherSessions []string // sessions to lock as well: see lockSessions
+	furtherSessions []string // sessions to lock as well: see lockMoreError
 	lobbyTurn       *lobbyTurn
 	changedSessions []string // sessions whose replicas are notified of the commit
 	isIdle          bool     // it has changed nothing, and notifies nobody

@@ -249,7 +249,7 @@ const (
 
 // begin returns the move that runs, and begins one if none does.
 func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
-	running, err := m.findRunning(ctx)
+	running, err := m.adoptRunning(ctx)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return running, err
 	}
@@ -273,12 +273,13 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 		return query.LastMoveRow{}, err
 	}
 	// Which also reads the tables that move.
-	return m.findRunning(ctx)
+	return m.adoptRunning(ctx)
 }
 
-// findRunning finds the move of the region that has begun and not ended. Errors: pgx.ErrNoRows; Conflict, where the
+// adoptRunning finds the move of the region that has begun and not ended, and continues it by the terms with which it
+// began. Errors: pgx.ErrNoRows; Conflict, where the
 // region is about to arrive here.
-func (m *RegionMove) findRunning(ctx context.Context) (query.LastMoveRow, error) {
+func (m *RegionMove) adoptRunning(ctx context.Context) (query.LastMoveRow, error) {
 	found, err := m.source.q.RunningMove(ctx, m.terms.Region)
 	if err != nil {
 		return query.LastMoveRow{}, err

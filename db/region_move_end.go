@@ -147,7 +147,7 @@ func (m *RegionMove) endIn(ctx context.Context, cell *Store, step, was string) e
 // Unavailable.
 func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
 	// An undo that was killed has not ended the move: it is found, and its steps are repeated.
-	running, err := m.findRunning(ctx)
+	running, err := m.adoptRunning(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return MoveReport{}, fault.New(fault.NotFound, "not_found", "no move of region %q runs", m.terms.Region)
 	}

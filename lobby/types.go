@@ -1,6 +1,9 @@
 package lobby
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Type is what the rooms of a type have in common.
 type Type struct {
@@ -18,6 +21,22 @@ type Type struct {
 // use.
 type Types struct {
 	byName map[string]Type
+}
+
+// builtIn are the types without configuration, and what the logic of a configured type has where its configuration says
+// nothing.
+func builtIn(t *Types) []Type {
+	minute := time.Minute
+	common := []string{"say", "invite", "cancel", "lock", "kick", "owner", "member", customMessage + "…"}
+	asLobby := group{roomTypes: t, messageKinds: slices.Concat(common,
+		[]string{"ready", "team", "set", "countdown", "start"})}
+	asParty := group{roomTypes: t, messageKinds: slices.Concat(common, []string{"queue"})}
+	return []Type{
+		{Name: "chat", MaxMembers: 200, GracePeriod: minute, roomLogic: chat{}},
+		{Name: "lobby", MaxMembers: 16, GracePeriod: minute, roomLogic: lobby{group: asLobby}},
+		{Name: "party", MaxMembers: 16, GracePeriod: minute, IsPrivate: true, roomLogic: party{group: asParty}},
+		{Name: "match", MaxMembers: maxMatch, GracePeriod: 5 * minute, IsPrivate: true, roomLogic: match{}},
+	}
 }
 
 // conformanceTypes are the types that the tests and scripts written for Nexis expect.

@@ -59,7 +59,7 @@ func (w *watch) followTicket(ctx context.Context) error {
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !w.mayRetry(err):
+		case !w.takeRetry(err):
 			return err
 		case w.statesSeen == seen:
 			empty++
@@ -77,8 +77,9 @@ func (w *watch) followTicket(ctx context.Context) error {
 	return w.pollTicket(ctx)
 }
 
-// mayRetry returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
-func (w *watch) mayRetry(err error) bool {
+// takeRetry reports whether another stream may work. It allows one after an internal error once, as docs/players.md
+// says.
+func (w *watch) takeRetry(err error) bool {
 	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError &&
 		!w.hadInternalError {
 		w.hadInternalError = true

@@ -21,7 +21,7 @@ func (s *step) confirmRef(ctx context.Context) error {
 		return s.retryLater(ctx, err)
 	}
 	if err == nil && o.Phase == provider.PhaseAbsent {
-		return s.recheckUnknown(ctx)
+		return s.recheckOrDrop(ctx)
 	}
 	// A server may say any ref. Only the tag, which the provider keeps, proves that it is of this deployment.
 	if err != nil || !o.Exists() || o.Ref != s.deployment.ClaimedRef || o.Tag != s.deployment.Tag {
@@ -30,10 +30,11 @@ func (s *step) confirmRef(ctx context.Context) error {
 	return s.adoptConfirmed(ctx, o)
 }
 
-// recheckUnknown asks about a ref once more that the provider does not know: the server may be as young as its name.
-func (s *step) recheckUnknown(ctx context.Context) error {
+// recheckOrDrop lets the step run again for a ref that the provider does not know, and drops the ref once absentFor is
+// over: a young server may be known late.
+func (s *step) recheckOrDrop(ctx context.Context) error {
 	s.deployment.MissingSince = orTime(s.deployment.MissingSince, s.dbNow())
-	// Due exactly when the time for turning up is over.
+	// Due exactly when absentFor is over.
 	if mayTurnUp(&s.deployment, s.dbNow()) {
 		return s.conclude(ctx, verdict{nextDue: pausedUntil(*s.deployment.MissingSince, absentFor)})
 	}

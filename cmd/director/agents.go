@@ -58,7 +58,7 @@ func agentCells(a opsview.Agent) []any {
 	}
 }
 
-// agentsDrain completes the agents that are not drained by an operator: for the others the command changes nothing.
+// agentsDrain offers for completion the agents that no operator drains: of the others the command changes nothing.
 func (p *program) agentsDrain() *cobra.Command {
 	return p.changeRows(&cobra.Command{
 		Use:   "drain AGENT…",
@@ -69,7 +69,7 @@ func (p *program) agentsDrain() *cobra.Command {
 	}, "agent", wordsOf(opsview.Agents, opsview.AgentFilter{DrainKept: new(false)}, "agent"), db.Act.DrainAgent)
 }
 
-// agentsUndrain completes the agents whose drain an operator keeps; the others have nothing that it could end.
+// agentsUndrain offers for completion the agents whose drain an operator keeps: the others have none that it could end.
 func (p *program) agentsUndrain() *cobra.Command {
 	return p.changeRows(&cobra.Command{
 		Use:     "undrain AGENT…",

@@ -50,15 +50,12 @@ func (p *program) capacityCommand() *cobra.Command {
 	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
 	p.completeFlag(cmd, "region", regionWords)
 	// As in POST /matchmake: the seats of a session, and so the players of a request.
-	const most = 1024
-	requireBetween(cmd, "players", &r.players, 1, most)
-	requireBetween(cmd, "seats", &r.seats, 1, most)
-	checkFirst(cmd, func([]string) error {
+	const maxSeats = 1024
+	requireBetween(cmd, "players", &r.players, 1, maxSeats)
+	requireBetween(cmd, "seats", &r.seats, 1, maxSeats)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		// The players play together, so that their session has at least as many seats.
 		r.seats = max(r.seats, r.players)
-		return nil
-	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		lines, err := l.readCapacity(ctx, r)
 		if err != nil {
 			return err
@@ -67,7 +64,7 @@ func (p *program) capacityCommand() *cobra.Command {
 		if err := writeCapacity(l.out, lines); err != nil {
 			return err
 		}
-		return r.writeAnswer(lines)
+		return r.refusedEverywhere(lines)
 	})
 }
 
@@ -80,7 +77,7 @@ func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capaci
 			return nil, err
 		}
 		for _, c := range found {
-			lines = append(lines, r.line(c))
+			lines = append(lines, r.lineOf(c))
 		}
 		if !more {
 			return lines, nil
@@ -91,8 +88,8 @@ func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capaci
 	}
 }
 
-// line asks the same function that the console's page asks, so that both name the same reason.
-func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
+// lineOf asks the same function that the console's page asks, so that both name the same reason.
+func (r capacityRequest) lineOf(c opsview.ModeCapacity) capacityLine {
 	return capacityLine{
 		Region: c.Outlook.Region, Mode: c.Outlook.Mode, Refusal: c.Outlook.RefusalText(r.players, r.seats),
 		Seats: c.Capacity.Seats, ReservedSeats: c.Capacity.ReservedSeats, FreeSeats: c.Capacity.FreeSeats,
@@ -101,8 +98,9 @@ func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
 	}
 }
 
-// writeAnswer returns an error where no region and mode takes the request, so that scripts see it by the exit code.
-func (r capacityRequest) writeAnswer(lines []capacityLine) error {
+// refusedEverywhere returns an error where no region and mode takes the request, so that scripts see it by the exit
+// code; nil: one does.
+func (r capacityRequest) refusedEverywhere(lines []capacityLine) error {
 	for _, l := range lines {
 		if l.Refusal == "" {
 			return nil

@@ -78,7 +78,7 @@ func (p *program) cellsSet() *cobra.Command {
 		// One transaction: all regions change their cell, or none.
 		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners}
 		return l.changeEach("cell", args[:1], func(string) (bool, error) {
-			// false: the cell is so already. Then the reason is not recorded either.
+			// false: the cell has these regions and addresses already. Then the reason is not recorded either.
 			return l.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
 		})
 	})

@@ -20,7 +20,7 @@ func (c *Config) makeSealer() (*token.Sealer, error) {
 // useKEKsOf puts the key of a data directory before those of the settings: what `dev` keeps in its Postgres is sealed
 // with one key, whichever settings a run of it, or a command beside it, has. Those of the settings still open.
 func (c *Config) useKEKsOf(data dataDir) error {
-	own, err := data.readKEKs()
+	own, err := data.ensureKEKs()
 	c.KEKs = append(own, c.KEKs...)
 	return err
 }

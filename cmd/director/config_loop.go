@@ -27,16 +27,16 @@ func (c *Config) loopSettings() []setting {
 
 // privacyValue is what the history keeps of players; see ticketbody.Privacy.
 func privacyValue(p *ticketbody.Privacy) value {
-	type kept = word[ticketbody.Privacy]
-	return oneOf(p, kept{"plain", ticketbody.Plain}, kept{"hashed", ticketbody.Hashed},
-		kept{"none", ticketbody.NoAttributes})
+	type privacyWord = word[ticketbody.Privacy]
+	return oneOf(p, privacyWord{"plain", ticketbody.Plain}, privacyWord{"hashed", ticketbody.Hashed},
+		privacyWord{"none", ticketbody.NoAttributes})
 }
 
 // loopMemory is memoryShare for the director loop. In a process that serves Open Match as well it is half of that: the
 // bounds of openMatchOptions already add up to five eighths of the memory limit.
-func (c *Config) loopMemory(most int) int {
+func (c *Config) loopMemory(maxBytes int) int {
 	if c.openMatchOptions() != nil {
-		return memoryShare(most) / 2
+		return memoryShare(maxBytes) / 2
 	}
-	return memoryShare(most)
+	return memoryShare(maxBytes)
 }

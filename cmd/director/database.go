@@ -52,7 +52,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
 	// A terminal beside `director dev` has none of its settings: they are in its data directory.
 	if conf.config.Database.URL == "" {
-		data, err := conf.config.dataDir()
+		data, err := conf.config.findDataDir()
 		if err != nil {
 			return nil, err
 		}

@@ -34,8 +34,8 @@ import (
 //	providers.json       the providers that start game servers
 type dataDir string
 
-// dataDir returns the directory of the settings, or the default one.
-func (c *Config) dataDir() (dataDir, error) {
+// findDataDir returns the directory of the settings, or the default one.
+func (c *Config) findDataDir() (dataDir, error) {
 	if c.DataDir != "" {
 		path, err := filepath.Abs(c.DataDir)
 		return dataDir(path), err
@@ -44,47 +44,54 @@ func (c *Config) dataDir() (dataDir, error) {
 	return dataDir(path), err
 }
 
-// Paths are made from here alone: the directory's comment lists its files.
+// pathOf makes the paths of all files: the comment of dataDir lists them.
 func (d dataDir) pathOf(name string) string { return filepath.Join(string(d), name) }
-func (d dataDir) issuerKey() string         { return d.pathOf("issuer.jwk") }
 
-// make creates the directory. Other users may traverse it, as Postgres must when it runs as another user, and cannot
-// read the files in it.
-func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
+// The files whose names two functions need.
+const (
+	issuerFile = "issuer.jwk"
+	kekFile    = "key-encryption-key"
+)
 
-// readIssuer returns the development issuer. The first call creates its key.
-func (d dataDir) readIssuer() (devlogin.Issuer, error) {
+func (d dataDir) issuerKey() string { return d.pathOf(issuerFile) }
+
+// create creates the directory, unless it exists. Other users may traverse it, as Postgres must when it runs as another
+// user, and cannot read the files in it.
+func (d dataDir) create() error { return os.MkdirAll(string(d), 0o711) }
+
+// ensureIssuer returns the development issuer, and creates its key if there is none.
+func (d dataDir) ensureIssuer() (devlogin.Issuer, error) {
 	// Made in any case, and dropped if there is a key: createOnce decides.
 	fresh, err := devlogin.New()
 	if err != nil {
 		return devlogin.Issuer{}, err
 	}
-	if err := d.createOnce("issuer.jwk", fresh.JWK()); err != nil {
+	if err := d.createOnce(issuerFile, fresh.JWK()); err != nil {
 		return devlogin.Issuer{}, err
 	}
 	return devlogin.Read(d.issuerKey())
 }
 
-// readKEKs returns the key-encryption key. The first call creates it.
-func (d dataDir) readKEKs() ([][]byte, error) {
+// ensureKEKs returns the key-encryption keys, and creates one if there is none.
+func (d dataDir) ensureKEKs() ([][]byte, error) {
 	fresh := make([]byte, token.KEKBytes)
 	_, _ = rand.Read(fresh) // documented never to fail
-	if err := d.createOnce("key-encryption-key", []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
+	if err := d.createOnce(kekFile, []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(d.pathOf("key-encryption-key"))
+	text, err := os.ReadFile(d.pathOf(kekFile))
 	if err != nil {
 		return nil, err
 	}
 	keks, err := token.ParseKEKs(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.pathOf("key-encryption-key"), err)
+		return nil, fmt.Errorf("%s: %w", d.pathOf(kekFile), err)
 	}
 	return keks, nil
 }
 
-// readKey returns the secret of a file. The first call creates it.
-func (d dataDir) readKey(name string) ([]string, error) {
+// ensureSecret returns the secrets of a file, and creates one if there is none.
+func (d dataDir) ensureSecret(name string) ([]string, error) {
 	// As long as those that the help of the settings recommends: openssl rand -hex 24.
 	fresh := make([]byte, 24)
 	_, _ = rand.Read(fresh) // documented never to fail
@@ -160,7 +167,7 @@ func (d dataDir) publishFile(name string, content []byte) (retract func(), err e
 	return func() { _ = os.Remove(d.pathOf(name)) }, nil
 }
 
-// runningHints returns what a `director dev` that runs in this directory serves.
+// runningHints returns the hints of a `director dev` that runs in this directory.
 func (d dataDir) runningHints() (string, error) {
 	text, err := os.ReadFile(d.pathOf(hintsFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -46,7 +46,7 @@ func (p *program) devHints() *cobra.Command {
 		Example: "  director dev hints\n  director dev hints --data ./director-data",
 		Args:    cli.Exactly(0),
 	}, byHints, func(_ context.Context, conf *loaded, _ []string) error {
-		data, err := conf.config.dataDir()
+		data, err := conf.config.findDataDir()
 		if err != nil {
 			return err
 		}
@@ -88,10 +88,10 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 	}
 	// Before Postgres starts: a misspelt variable shows above what takes seconds.
 	conf.warnIgnored(ctx, d.log)
-	if d.dataDir, err = conf.config.dataDir(); err != nil {
+	if d.dataDir, err = conf.config.findDataDir(); err != nil {
 		return err
 	}
-	if err := d.dataDir.make(); err != nil {
+	if err := d.dataDir.create(); err != nil {
 		return err
 	}
 	if conf.config.Database.URL == "" {

@@ -37,7 +37,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		}
 	}
 	// Made also where another key set verifies players: `token mint` signs with it.
-	issuer, err := d.dataDir.readIssuer()
+	issuer, err := d.dataDir.ensureIssuer()
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 		d.conf.config.Orchestrator.Options.Addr = freeOr(ctx, "127.0.0.1:7350")
 	}
 	if d.conf.config.Orchestrator.Options.AgentKeys == nil {
-		if d.conf.config.Orchestrator.Options.AgentKeys, err = d.dataDir.readKey("agent-key"); err != nil {
+		if d.conf.config.Orchestrator.Options.AgentKeys, err = d.dataDir.ensureSecret("agent-key"); err != nil {
 			return err
 		}
 	}
 	if d.conf.config.Orchestrator.AdminKeys == nil {
-		d.conf.config.Orchestrator.AdminKeys, err = d.dataDir.readKey("admin-key")
+		d.conf.config.Orchestrator.AdminKeys, err = d.dataDir.ensureSecret("admin-key")
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 	if len(d.conf.config.Server.OpsTokens) > 0 {
 		return nil // one of them logs in; the printed link has none
 	}
-	made, err := d.dataDir.readKey("console-token")
+	made, err := d.dataDir.ensureSecret("console-token")
 	for _, secret := range made {
 		d.conf.config.Server.OpsTokens = append(d.conf.config.Server.OpsTokens, "dev="+secret)
 	}

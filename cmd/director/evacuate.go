@@ -22,7 +22,7 @@ type evacuationFlags struct {
 	isDryRun    bool
 	waitsForEnd bool
 	waitTimeout time.Duration
-	progressOut io.Writer // of progress
+	progressOut io.Writer
 }
 
 func (p *program) evacuateCommand() *cobra.Command {
@@ -56,7 +56,7 @@ func (p *program) evacuateCommand() *cobra.Command {
 	})
 }
 
-// addTo adds the flags to the command, and checks of those that need another one.
+// addTo adds the flags to the command, and checks that a flag which needs another one has it.
 func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	flags, target := cmd.Flags(), &f.evacuation.Target
 	flags.StringVar(&target.Kind, "as", "",
@@ -106,7 +106,7 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 	})
 }
 
-// beginEvacuation begins an evacuation, and waits for its end if it is to.
+// beginEvacuation begins an evacuation, and with --wait waits for its end.
 func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
 	// Workers carry it out: an interruption of this command from here on does not stop the evacuation.
 	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)

@@ -67,7 +67,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		r := &eventReader{operator: l, selection: f, afterCursor: cursor}
-		if err := r.findStart(ctx, *after == "", *since); err != nil {
+		if err := r.setStart(ctx, *after == "", *since); err != nil {
 			return err
 		}
 		if *follow {
@@ -97,8 +97,8 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 	return cursor, nil
 }
 
-// findStart computes the time that --since means, or checks the cursor of --after.
-func (r *eventReader) findStart(ctx context.Context, bySince bool, since time.Duration) error {
+// setStart sets the time that --since means, or checks the cursor of --after.
+func (r *eventReader) setStart(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
 		// A cursor of events that were deleted would silently leave a gap.
 		err := opsview.CheckCursor(ctx, r.operator.store.Pool(), r.afterCursor)

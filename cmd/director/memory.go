@@ -19,8 +19,8 @@ func limitMemory(environ environment) {
 	_, _ = memlimit.Set() // fails where no container bounds the memory: then nothing is limited
 }
 
-// memoryShare returns a quarter of the memory limit, and at most so many bytes. A negative argument of SetMemoryLimit
+// memoryShare returns a quarter of the memory limit, and at most maxBytes. A negative argument of SetMemoryLimit
 // reads the limit; without one it is math.MaxInt64.
-func memoryShare(most int) int {
-	return int(min(debug.SetMemoryLimit(-1)/4, int64(most)))
+func memoryShare(maxBytes int) int {
+	return int(min(debug.SetMemoryLimit(-1)/4, int64(maxBytes)))
 }

@@ -64,7 +64,7 @@ func (c *Config) migrationURL() (string, error) {
 	if url := c.directURL(); url != "" {
 		return url, nil
 	}
-	data, err := c.dataDir()
+	data, err := c.findDataDir()
 	if err != nil {
 		return "", err
 	}

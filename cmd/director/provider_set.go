@@ -83,7 +83,7 @@ func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, 
 	// A worker that restarts finds its game servers again, by their directory: players do not notice.
 	cfg.EndWithParent, cfg.Logger = !keep, log
 	if cfg.Dir == "" {
-		data, err := c.dataDir()
+		data, err := c.findDataDir()
 		if err != nil {
 			return nil, err
 		}

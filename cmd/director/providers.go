@@ -100,7 +100,7 @@ func (c *Config) providersOfCommand() (*providerSet, error) {
 
 // useDevProviders fills in the providers of a `director dev` that runs in the data directory.
 func (c *Config) useDevProviders() error {
-	data, err := c.dataDir()
+	data, err := c.findDataDir()
 	if err != nil {
 		return err
 	}

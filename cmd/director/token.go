@@ -76,7 +76,7 @@ func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error 
 func (c *Config) devIssuer() (devlogin.Issuer, error) {
 	path := c.IssuerKey
 	if path == "" {
-		data, err := c.dataDir()
+		data, err := c.findDataDir()
 		if err != nil {
 			return devlogin.Issuer{}, err
 		}

@@ -26,7 +26,7 @@ func verifierOf(t *testing.T, i devlogin.Issuer, name, audience string) *token.A
 func TestTokenMint(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t.TempDir())
-	i, err := data.readIssuer()
+	i, err := data.ensureIssuer()
 	require.NoError(t, err)
 
 	raw := strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice", "--data", string(data)))
@@ -71,10 +71,10 @@ func TestDataDirectoryKeepsTheFirst(t *testing.T) {
 	kids, keks := make([]string, n), make([][][]byte, n)
 	for k := range n {
 		starts.Go(func() {
-			i, err := data.readIssuer()
+			i, err := data.ensureIssuer()
 			if err == nil {
 				kids[k] = i.JWKS()
-				keks[k], _ = data.readKEKs()
+				keks[k], _ = data.ensureKEKs()
 			}
 		})
 	}

@@ -55,10 +55,10 @@ type AgentFilter struct {
 }
 
 func (f AgentFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
+	w.addEqual("region", f.Region)
 	addID(w, "agent", f.ID)
-	w.isEqual("name", f.Name)
-	w.has("room_types", f.Type)
+	w.addEqual("name", f.Name)
+	w.addElement("room_types", f.Type)
 	if f.State != "" {
 		w.add("? IN (state, status)", f.State)
 	}
@@ -93,7 +93,7 @@ type RoomFilter struct {
 }
 
 func (f RoomFilter) selectRows(w *where) {
-	w.isEqual("agent", f.Agent)
+	w.addEqual("agent", f.Agent)
 	if f.Text != "" {
 		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
 	}
@@ -126,4 +126,4 @@ var Commands = View[Command, CommandFilter]{name: "commands", order: Order{"-cre
 // CommandFilter selects the commands to an agent; "" selects all.
 type CommandFilter struct{ Agent string }
 
-func (f CommandFilter) selectRows(w *where) { w.isEqual("agent", f.Agent) }
+func (f CommandFilter) selectRows(w *where) { w.addEqual("agent", f.Agent) }

@@ -52,7 +52,7 @@ type CapacityFilter struct {
 }
 
 func (f CapacityFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
+	w.addEqual("region", f.Region)
 	if f.Modes != nil {
 		w.add("mode = ANY (?)", f.Modes)
 	}

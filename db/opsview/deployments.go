@@ -66,10 +66,10 @@ type DeploymentFilter struct {
 }
 
 func (f DeploymentFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("app", f.App)
-	w.isEqual("phase", f.Phase)
-	w.isEqual("desired", f.Desired)
+	w.addEqual("region", f.Region)
+	w.addEqual("app", f.App)
+	w.addEqual("phase", f.Phase)
+	w.addEqual("desired", f.Desired)
 	addID(w, "deployment", f.ID)
 	if f.Providers != nil {
 		w.add("provider = ANY (?)", f.Providers)
@@ -123,9 +123,9 @@ var Pools = View[Pool, PoolFilter]{name: "pools", order: Order{"region", "app", 
 type PoolFilter struct{ Region, App, Version string }
 
 func (f PoolFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("app", f.App)
-	w.isEqual("version", f.Version)
+	w.addEqual("region", f.Region)
+	w.addEqual("app", f.App)
+	w.addEqual("version", f.Version)
 }
 
 // PoolLimit is what all pools have together, and the limits of that.

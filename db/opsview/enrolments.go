@@ -33,9 +33,9 @@ type EnrolmentFilter struct {
 }
 
 func (f EnrolmentFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("name", f.Name)
-	w.isEqual("state", f.State)
+	w.addEqual("region", f.Region)
+	w.addEqual("name", f.Name)
+	w.addEqual("state", f.State)
 	if f.Useful {
 		w.add("state = 'valid' OR servers > 0")
 	}
@@ -67,10 +67,10 @@ type ServerCredentialFilter struct {
 }
 
 func (f ServerCredentialFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("instance", f.Instance)
-	w.isEqual("credential", f.Credential)
-	w.isEqual("enrolment", f.Enrolment)
+	w.addEqual("region", f.Region)
+	w.addEqual("instance", f.Instance)
+	w.addEqual("credential", f.Credential)
+	w.addEqual("enrolment", f.Enrolment)
 	if f.Running {
 		w.add("status <> 'gone'")
 	}

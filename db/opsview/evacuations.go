@@ -73,6 +73,6 @@ type EvacuatedPlayerFilter struct {
 
 func (f EvacuatedPlayerFilter) selectRows(w *where) {
 	addID(w, "evacuation", f.Evacuation)
-	w.isEqual("outcome", f.Outcome)
-	w.isEqual("player", f.Player)
+	w.addEqual("outcome", f.Outcome)
+	w.addEqual("player", f.Player)
 }

@@ -50,11 +50,11 @@ type EventFilter struct {
 }
 
 func (f EventFilter) selectRows(w *where) {
-	w.isIndexed("instance", f.Instance)
-	w.begins("kind", f.Kinds)
-	w.isEqual("region", f.Region)
-	w.isEqual("actor", f.Actor)
-	w.isEqual("session", f.Session)
+	w.addIndexed("instance", f.Instance)
+	w.addPrefix("kind", f.Kinds)
+	w.addEqual("region", f.Region)
+	w.addEqual("actor", f.Actor)
+	w.addEqual("session", f.Session)
 	if !f.Since.IsZero() {
 		w.add("at >= ?", f.Since)
 	}

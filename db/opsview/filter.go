@@ -28,15 +28,15 @@ func (w *where) add(condition string, args ...any) {
 	w.terms = append(w.terms, "("+w.bind(condition, args)+")")
 }
 
-// isIndexed is like isEqual, for a column by which an index finds rows also in the order of a scan.
-func (w *where) isIndexed(column, value string) {
+// addIndexed is like addEqual, for a column by which an index finds rows also in the order of a scan.
+func (w *where) addIndexed(column, value string) {
 	if value != "" {
 		w.indexTerms = append(w.indexTerms, w.bind(column+" = ?", []any{value}))
 	}
 }
 
-// inGroup selects the groups with a value; "" selects all.
-func (w *where) inGroup(column, value string) {
+// addGroup selects the groups with a value; "" selects all.
+func (w *where) addGroup(column, value string) {
 	if value != "" {
 		w.groups = append(w.groups, w.bind("g."+column+" = ?", []any{value}))
 	}
@@ -51,32 +51,32 @@ func (w *where) bind(condition string, args []any) string {
 	return condition
 }
 
-// isEqual selects the rows with a value; "" selects all.
-func (w *where) isEqual(column, value string) {
+// addEqual selects the rows with a value; "" selects all.
+func (w *where) addEqual(column, value string) {
 	if value != "" {
 		w.add(column+" = ?", value)
 	}
 }
 
-// exactly selects the rows with a value, which may be empty: what is looked up by an empty id is not there.
-func (w *where) exactly(column string, value any) { w.add(column+" = ?", value) }
+// addExact selects the rows with a value, which may be empty: what is looked up by an empty id is not there.
+func (w *where) addExact(column string, value any) { w.add(column+" = ?", value) }
 
 // addID selects the row with an id; nil selects all.
 func addID[T any](w *where, column string, value *T) {
 	if value != nil {
-		w.exactly(column, *value)
+		w.addExact(column, *value)
 	}
 }
 
-// has selects the rows whose array has a value; "" selects all.
-func (w *where) has(column, value string) {
+// addElement selects the rows whose array has a value; "" selects all.
+func (w *where) addElement(column, value string) {
 	if value != "" {
 		w.add("? = ANY ("+column+")", value)
 	}
 }
 
-// begins selects the rows whose text begins so; "" selects all.
-func (w *where) begins(column, text string) {
+// addPrefix selects the rows whose text begins so; "" selects all.
+func (w *where) addPrefix(column, text string) {
 	if text != "" {
 		w.add("starts_with("+column+", ?)", text)
 	}

@@ -67,12 +67,12 @@ type FleetFilter struct {
 }
 
 func (f FleetFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("instance", f.Instance)
-	w.has("modes", f.Mode)
-	w.isEqual("status", f.Status)
-	w.begins("instance", f.Prefix)
-	w.isEqual("version", f.Version)
+	w.addEqual("region", f.Region)
+	w.addEqual("instance", f.Instance)
+	w.addElement("modes", f.Mode)
+	w.addEqual("status", f.Status)
+	w.addPrefix("instance", f.Prefix)
+	w.addEqual("version", f.Version)
 	if f.Host != "" {
 		host := strings.ToLower(strings.Trim(f.Host, "[] "))
 		w.add("starts_with(lower(endpoint), ?) OR starts_with(lower(endpoint), ?)", host+":", "["+host+"]:")
@@ -106,7 +106,7 @@ var InstanceRegions = View[InstanceRegion, InstanceRegionFilter]{name: "instance
 // InstanceRegionFilter selects an instance.
 type InstanceRegionFilter struct{ Instance string }
 
-func (f InstanceRegionFilter) selectRows(w *where) { w.exactly("instance", f.Instance) }
+func (f InstanceRegionFilter) selectRows(w *where) { w.addExact("instance", f.Instance) }
 
 // ReadInstance returns a game server by its id, which an index finds. Errors: ErrNoRow.
 func ReadInstance(ctx context.Context, q Querier, id string) (Instance, error) {

@@ -58,7 +58,7 @@ type LobbyFilter struct {
 }
 
 func (f LobbyFilter) selectRows(w *where) {
-	w.isEqual("project", f.Project)
+	w.addEqual("project", f.Project)
 	if f.Text != "" {
 		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
 	}
@@ -97,7 +97,7 @@ var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realti
 // LobbySessionFilter selects those of a player.
 type LobbySessionFilter struct{ Player string }
 
-func (f LobbySessionFilter) selectRows(w *where) { w.exactly("player", f.Player) }
+func (f LobbySessionFilter) selectRows(w *where) { w.addExact("player", f.Player) }
 
 // LobbyMember is somebody's place in a room of the realtime lobby, or an invitation into it.
 type LobbyMember struct {

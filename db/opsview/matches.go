@@ -33,8 +33,8 @@ var Matches = View[Match, MatchFilter]{name: "matches", order: Order{"-decided_a
 type MatchFilter struct{ Universe, Profile string }
 
 func (f MatchFilter) selectRows(w *where) {
-	w.inGroup("region", f.Universe)
-	w.inGroup("profile", f.Profile)
+	w.addGroup("region", f.Universe)
+	w.addGroup("profile", f.Profile)
 }
 
 // PastMatch is a committed match.
@@ -69,8 +69,8 @@ type PastMatchFilter struct {
 }
 
 func (f PastMatchFilter) selectRows(w *where) {
-	w.inGroup("region", f.Universe)
-	w.inGroup("profile", f.Profile)
+	w.addGroup("region", f.Universe)
+	w.addGroup("profile", f.Profile)
 	if !f.Until.IsZero() {
 		w.add("committed_at <= ?", f.Until)
 	}

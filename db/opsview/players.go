@@ -30,7 +30,7 @@ var Refusals = View[Refusal, RefusalFilter]{name: "refusals", order: Order{"-las
 // RefusalFilter selects those of a player.
 type RefusalFilter struct{ Player string }
 
-func (f RefusalFilter) selectRows(w *where) { w.exactly("player", f.Player) }
+func (f RefusalFilter) selectRows(w *where) { w.addExact("player", f.Player) }
 
 // RecentRefusals are those of all players, latest first, found by an index.
 var RecentRefusals = View[Refusal, RecentRefusalFilter]{name: "refusals", order: Order{"-last_at", "-player"}}
@@ -39,8 +39,8 @@ var RecentRefusals = View[Refusal, RecentRefusalFilter]{name: "refusals", order:
 type RecentRefusalFilter struct{ Code, Call string }
 
 func (f RecentRefusalFilter) selectRows(w *where) {
-	w.isEqual("code", f.Code)
-	w.isEqual("call", f.Call)
+	w.addEqual("code", f.Code)
+	w.addEqual("call", f.Call)
 }
 
 // PlayerTicket is the latest ticket of a player for a profile.
@@ -65,8 +65,8 @@ var PlayerTickets = View[PlayerTicket, PlayerTicketFilter]{name: "player_tickets
 type PlayerTicketFilter struct{ Universe, Player string }
 
 func (f PlayerTicketFilter) selectRows(w *where) {
-	w.exactly("region", f.Universe)
-	w.exactly("player", f.Player)
+	w.addExact("region", f.Universe)
+	w.addExact("player", f.Player)
 }
 
 // QueuedPlayers are the tickets of all players of a universe, by player.
@@ -90,8 +90,8 @@ var TicketStates = View[TicketState, TicketFilter]{name: "ticket_states", order:
 type TicketFilter struct{ Universe, Ticket string }
 
 func (f TicketFilter) selectRows(w *where) {
-	w.exactly("region", f.Universe)
-	w.exactly("ticket", f.Ticket)
+	w.addExact("region", f.Universe)
+	w.addExact("ticket", f.Ticket)
 }
 
 // StoredPlayer is what backends have stored of a player.
@@ -115,8 +115,8 @@ type StoredPlayerFilter struct {
 }
 
 func (f StoredPlayerFilter) selectRows(w *where) {
-	w.isEqual("region", f.Universe)
-	w.isEqual("player", f.Player)
+	w.addEqual("region", f.Universe)
+	w.addEqual("player", f.Player)
 	if f.Value != "" {
 		quoted, _ := json.Marshal(f.Value) // a text always encodes, and a path quotes as JSON does
 		w.add("attributes @@ ?::jsonpath", "$.* == "+string(quoted))

@@ -24,7 +24,7 @@ var Queues = View[Queue, QueueFilter]{name: "queue", order: Order{"region"}}
 // QueueFilter selects a universe; "" selects all.
 type QueueFilter struct{ Universe string }
 
-func (f QueueFilter) selectRows(w *where) { w.isEqual("region", f.Universe) }
+func (f QueueFilter) selectRows(w *where) { w.addEqual("region", f.Universe) }
 
 // Profile is a matchmaking profile.
 type Profile struct {
@@ -52,8 +52,8 @@ type ProfileFilter struct {
 }
 
 func (f ProfileFilter) selectRows(w *where) {
-	w.isEqual("region", f.Universe)
-	w.isEqual("profile", f.Profile)
+	w.addEqual("region", f.Universe)
+	w.addEqual("profile", f.Profile)
 	if f.OnlyLive {
 		w.add("retired_at IS NULL")
 	}
@@ -84,7 +84,7 @@ type WaitingFilter struct {
 }
 
 func (f WaitingFilter) selectRows(w *where) {
-	w.isEqual("region", f.Universe)
+	w.addEqual("region", f.Universe)
 	w.add("profile = ANY (?)", f.Profiles)
 }
 
@@ -109,9 +109,9 @@ var WaitingTickets = View[WaitingTicket, WaitingTicketFilter]{name: "waiting_tic
 type WaitingTicketFilter struct{ Universe, Profile, Ticket string }
 
 func (f WaitingTicketFilter) selectRows(w *where) {
-	w.isIndexed("region", f.Universe)
-	w.isEqual("ticket", f.Ticket)
-	w.has("profiles", f.Profile)
+	w.addIndexed("region", f.Universe)
+	w.addEqual("ticket", f.Ticket)
+	w.addElement("profiles", f.Profile)
 }
 
 // ProfileQueue is a profile, and the tickets that wait for it.
@@ -209,8 +209,8 @@ var QueueWaits = View[QueueWait, MinuteFilter]{name: "queue_waits", order: Order
 type MinuteFilter struct{ Universe, Profile string }
 
 func (f MinuteFilter) selectRows(w *where) {
-	w.isEqual("region", f.Universe)
-	w.isEqual("profile", f.Profile)
+	w.addEqual("region", f.Universe)
+	w.addEqual("profile", f.Profile)
 }
 
 // MaxMinutes is the most rows of measures of minutes that are read.

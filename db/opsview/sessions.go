@@ -43,9 +43,9 @@ type SessionFilter struct {
 }
 
 func (f SessionFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
-	w.isEqual("mode", f.Mode)
-	w.isEqual("instance", f.Instance)
+	w.addEqual("region", f.Region)
+	w.addEqual("mode", f.Mode)
+	w.addEqual("instance", f.Instance)
 	addID(w, "id", f.ID)
 }
 
@@ -74,8 +74,8 @@ type PastSessionFilter struct {
 }
 
 func (f PastSessionFilter) selectRows(w *where) {
-	w.exactly("region", f.Region)
-	w.exactly("id", f.ID)
+	w.addExact("region", f.Region)
+	w.addExact("id", f.ID)
 }
 
 // SessionLifetime is a session that closed within the last 24 hours.
@@ -100,8 +100,8 @@ var SessionLifetimes = View[SessionLifetime, LifetimeFilter]{name: "session_life
 type LifetimeFilter struct{ Region, Session string }
 
 func (f LifetimeFilter) selectRows(w *where) {
-	w.exactly("region", f.Region)
-	w.exactly("session", f.Session)
+	w.addExact("region", f.Region)
+	w.addExact("session", f.Session)
 }
 
 // Seat is a seat in an open session.
@@ -144,10 +144,10 @@ type SeatFilter struct {
 }
 
 func (f SeatFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
+	w.addEqual("region", f.Region)
 	addID(w, "session_id", f.SessionID)
-	w.isEqual("instance", f.Instance)
-	w.isEqual("player", f.Player)
+	w.addEqual("instance", f.Instance)
+	w.addEqual("player", f.Player)
 }
 
 // PastSeat is a seat that was left.
@@ -182,9 +182,9 @@ type PastSeatFilter struct {
 }
 
 func (f PastSeatFilter) selectRows(w *where) {
-	w.isEqual("region", f.Region)
+	w.addEqual("region", f.Region)
 	addID(w, "session_id", f.SessionID)
-	w.isEqual("player", f.Player)
+	w.addEqual("player", f.Player)
 }
 
 // SessionHistory is what is known of a session: either OpenSession or PastSession is not nil.

@@ -29,7 +29,7 @@ var Valves = View[Valve, ValveFilter]{name: "valves", order: Order{"valve"}}
 // ValveFilter selects the valve of a name; "" selects all.
 type ValveFilter struct{ Name string }
 
-func (f ValveFilter) selectRows(w *where) { w.isEqual("valve", f.Name) }
+func (f ValveFilter) selectRows(w *where) { w.addEqual("valve", f.Name) }
 
 // ValveEstimate is how long players wait in the line of a valve, and how good the estimates of that were.
 type ValveEstimate struct {
@@ -47,7 +47,7 @@ var ValveEstimates = View[ValveEstimate, ValveEstimateFilter]{name: "valve_estim
 // ValveEstimateFilter selects those of a valve; "" selects all.
 type ValveEstimateFilter struct{ Valve string }
 
-func (f ValveEstimateFilter) selectRows(w *where) { w.isEqual("valve", f.Valve) }
+func (f ValveEstimateFilter) selectRows(w *where) { w.addEqual("valve", f.Valve) }
 
 // Admission is the place of a player in a login queue, or its right to enter.
 type Admission struct {
@@ -68,6 +68,6 @@ var Admissions = View[Admission, AdmissionFilter]{name: "admissions", order: Ord
 type AdmissionFilter struct{ Valve, Player string }
 
 func (f AdmissionFilter) selectRows(w *where) {
-	w.isEqual("valve", f.Valve)
-	w.isEqual("player", f.Player)
+	w.addEqual("valve", f.Valve)
+	w.addEqual("player", f.Player)
 }

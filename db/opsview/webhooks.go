@@ -39,7 +39,7 @@ var Webhooks = View[Webhook, WebhookFilter]{name: "webhooks", order: Order{"name
 // WebhookFilter selects the webhook of a name; "" selects all.
 type WebhookFilter struct{ Name string }
 
-func (f WebhookFilter) selectRows(w *where) { w.isEqual("name", f.Name) }
+func (f WebhookFilter) selectRows(w *where) { w.addEqual("name", f.Name) }
 
 // WebhookDelivery is an event that a webhook has not got in the first attempt.
 type WebhookDelivery struct {
@@ -69,8 +69,8 @@ type WebhookDeliveryFilter struct {
 }
 
 func (f WebhookDeliveryFilter) selectRows(w *where) {
-	w.isEqual("name", f.Name)
-	w.isEqual("state", f.State)
+	w.addEqual("name", f.Name)
+	w.addEqual("state", f.State)
 	if f.Event != uuid.Nil {
 		w.add("event = ?", f.Event)
 	}

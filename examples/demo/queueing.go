@@ -56,9 +56,9 @@ func (c *chaos) killWorker(ctx context.Context) error {
 	return nil
 }
 
-// takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed
-// worker may have handed the profile over in the moment before.
-func (c *chaos) takenOver(ctx context.Context) bool {
+// noteTakeover reports whether another worker has made a match of the profile, and records since when it owns it. It
+// compares epochs, not times: the killed worker may have handed the profile over in the moment before.
+func (c *chaos) noteTakeover(ctx context.Context) bool {
 	since, ok := c.cluster.ownedSince(ctx, c.proofJudge.chaosRecord.queueing.epochKilled)
 	var matches int
 	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`,

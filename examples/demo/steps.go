@@ -22,7 +22,7 @@ func (c *chaos) steps() []step {
 		{0.33, c.isCrowded, c.killServer},
 		{0, c.evictedPlay, c.reportEvicted},
 		{0.42, c.isCrowded, c.killWorker},
-		{0, c.takenOver, c.reportTakeover},
+		{0, c.noteTakeover, c.reportTakeover},
 		{0.52, c.crowdedWithFriends, c.killReplica},
 		{0.60, c.isCrowded, c.drainServer},
 		{0.70, c.answeredWithoutReplica, c.restartReplica},

@@ -2,22 +2,23 @@ package matchtest
 
 import "github.com/lattice-director/director/match"
 
-// timeCases returns cases about the two bounds of create_time, which are exclusive and have nanoseconds.
+// timeCases returns cases about the two bounds of create_time, which are exclusive and have nanoseconds, for a ticket
+// created at one time.
 func timeCases() (cases []Case) {
-	at := match.Moment{Seconds: 1_790_000_000, Nanos: 123_456_789}
+	created := match.Moment{Seconds: 1_790_000_000, Nanos: 123_456_789}
 	for _, c := range []struct {
 		name              string
 		bound             match.Moment
-		isBefore, isAfter bool // whether a ticket created at the time at matches created_before, created_after
+		isBefore, isAfter bool // whether the ticket matches created_before, created_after
 	}{
-		{"equal", at, false, false},
-		{"a nanosecond later", match.Moment{Seconds: at.Seconds, Nanos: at.Nanos + 1}, true, false},
-		{"a nanosecond earlier", match.Moment{Seconds: at.Seconds, Nanos: at.Nanos - 1}, false, true},
-		{"in the same microsecond, later", match.Moment{Seconds: at.Seconds, Nanos: 123_456_999}, true, false},
-		{"in the same microsecond, earlier", match.Moment{Seconds: at.Seconds, Nanos: 123_456_000}, false, true},
-		{"a second later, with less of it gone", match.Moment{Seconds: at.Seconds + 1}, true, false},
-		{"a second earlier, with more of it gone", match.Moment{Seconds: at.Seconds - 1, Nanos: 999_999_999}, false,
-			true},
+		{"equal", created, false, false},
+		{"a nanosecond later", match.Moment{Seconds: created.Seconds, Nanos: created.Nanos + 1}, true, false},
+		{"a nanosecond earlier", match.Moment{Seconds: created.Seconds, Nanos: created.Nanos - 1}, false, true},
+		{"in the same microsecond, later", match.Moment{Seconds: created.Seconds, Nanos: 123_456_999}, true, false},
+		{"in the same microsecond, earlier", match.Moment{Seconds: created.Seconds, Nanos: 123_456_000}, false, true},
+		{"a second later, with less of it gone", match.Moment{Seconds: created.Seconds + 1}, true, false},
+		{"a second earlier, with more of it gone", match.Moment{Seconds: created.Seconds - 1, Nanos: 999_999_999},
+			false, true},
 		{"in 1970", match.Moment{}, false, true},
 		{"before 1970", match.Moment{Seconds: -1, Nanos: 500_000_000}, false, true},
 		// The bounds of a protobuf Timestamp: the years 1 and 9999.
@@ -27,16 +28,16 @@ func timeCases() (cases []Case) {
 		{"later than 64 bits of nanoseconds reach", match.Moment{Seconds: 9223372036, Nanos: 999_999_999}, true, false},
 	} {
 		// Each bound alone; both together below.
-		f := match.Fields{Created: at}
+		f := match.Fields{Created: created}
 		cases = append(cases,
 			Case{"created_before " + c.name, match.Pool{CreatedBefore: &c.bound}, f, c.isBefore},
 			Case{"created_after " + c.name, match.Pool{CreatedAfter: &c.bound}, f, c.isAfter})
 	}
-	earlier, later := match.Moment{Seconds: at.Seconds, Nanos: at.Nanos - 1}, match.Moment{Seconds: at.Seconds,
-		Nanos: at.Nanos + 1}
+	earlier := match.Moment{Seconds: created.Seconds, Nanos: created.Nanos - 1}
+	later := match.Moment{Seconds: created.Seconds, Nanos: created.Nanos + 1}
 	return append(cases,
 		Case{"created between two nanoseconds", match.Pool{CreatedBefore: &later, CreatedAfter: &earlier},
-			match.Fields{Created: at}, true},
+			match.Fields{Created: created}, true},
 		Case{"created between, the wrong way round", match.Pool{CreatedBefore: &earlier, CreatedAfter: &later},
-			match.Fields{Created: at}, false})
+			match.Fields{Created: created}, false})
 }

@@ -67,7 +67,8 @@ func (all conflict) claimsAndFacts(nodes map[string]*node) (claims []*claim, fac
 	return claims, facts
 }
 
-// canSatisfy reports whether a match can satisfy the rules beside what was chosen for those before.
+// canSatisfy reports whether a match can satisfy the rules beside what was chosen for those before. If not, it has set
+// foundConflict.
 func (s *satisfier) canSatisfy(rules []Rule, chosen way) bool {
 	if len(rules) == 0 {
 		return true

@@ -139,7 +139,7 @@ func aboutRole(r profile.Rule) bool {
 // fillSlots tries each player for the first of the slots, then for the others.
 func (f *finder) fillSlots(slots []slot) bool {
 	if len(slots) == 0 {
-		return f.isValid()
+		return f.tryRegions()
 	}
 	s, rest := slots[0], slices.Clone(slots[1:])
 	for i := s.previousSeat + 1; i < len(f.triedMatch.Seats); i++ {
@@ -177,7 +177,8 @@ func (f *finder) takesSlot(s Seat, role string) bool {
 	return false
 }
 
-func (f *finder) isValid() bool {
+// tryRegions reports whether the tried match is valid in one of the regions, which it then has.
+func (f *finder) tryRegions() bool {
 	for _, region := range f.regions {
 		f.triedMatch.Region = region
 		if len(Check(f.p, f.triedMatch, f.now)) == 0 {

@@ -87,7 +87,7 @@ func (h *hub) readTopic(key string, t *topic, every time.Duration, load func(con
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
 	follow.Loop{Every: every, Do: func(context.Context, bool) error {
-		if !h.isWanted(key, t) {
+		if h.forgetUnwatched(key, t) {
 			// The loop ends after this turn; whoever watches next starts another one.
 			end()
 			return nil
@@ -97,16 +97,16 @@ func (h *hub) readTopic(key string, t *topic, every time.Duration, load func(con
 	}}.Run(ctx)
 }
 
-// isWanted reports whether somebody watches a topic, and forgets it otherwise.
-func (h *hub) isWanted(key string, t *topic) bool {
+// forgetUnwatched forgets a topic that nobody watches, and reports whether it has.
+func (h *hub) forgetUnwatched(key string, t *topic) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.watcherCount > 0 && h.ctx.Err() == nil {
-		return true
+		return false
 	}
 	// Under the lock under which watchers join: nobody joins a topic whose loop ends.
 	delete(h.topicsByKey, key)
-	return false
+	return true
 }
 
 // readOnce reads a page when a slot is free.

@@ -14,7 +14,7 @@ import (
 func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
 	// The agents of a replica that has ended all come at once. One that gets 503 comes back after a pause.
 	if !s.handshakeSlots.Take() {
-		s.metrics.refused.WithLabelValues("busy").Inc()
+		s.metrics.refusedHandshakes.WithLabelValues("busy").Inc()
 		writeError(w, errNotReady)
 		return
 	}
@@ -89,7 +89,7 @@ func (h *handshake) acceptAgent(current *replica, key key) (agent *socket) {
 
 // rejectRequest answers as REST answers errors.
 func (h *handshake) rejectRequest(why string, err rejection) {
-	h.server.metrics.refused.WithLabelValues(why).Inc()
+	h.server.metrics.refusedHandshakes.WithLabelValues(why).Inc()
 	writeError(h.writer, err)
 }
 
@@ -105,7 +105,7 @@ func (h *handshake) refuseKey() {
 		h.rejectRequest("throttled", errThrottled)
 		return
 	}
-	s.metrics.refused.WithLabelValues("key").Inc()
+	s.metrics.refusedHandshakes.WithLabelValues("key").Inc()
 	conn := h.upgradeConn()
 	if conn == nil {
 		return
@@ -131,7 +131,7 @@ func (h *handshake) upgradeConn() *ws.Conn {
 		WrapConn: func(conn net.Conn) net.Conn { return countedConn{conn, s.metrics} },
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
-		s.metrics.refused.WithLabelValues("handshake").Inc()
+		s.metrics.refusedHandshakes.WithLabelValues("handshake").Inc()
 		s.options.Log.LogAttrs(h.request.Context(), slog.LevelDebug, "handshake of an agent failed",
 			slog.String("client", s.trustedProxies.Client(h.request).String()))
 		return nil

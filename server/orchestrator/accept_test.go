@@ -34,7 +34,7 @@ func TestHandshake(t *testing.T) {
 	next[wire.Hello](t, ws)
 	require.Contains(t, v.log.String(), "does not offer the subprotocol")
 	require.NotContains(t, v.log.String(), settingsKey)
-	require.Positive(t, metrictest.Sum(t, metrictest.Registry(v.metrics.bytes), "director_agent_bytes_total",
+	require.Positive(t, metrictest.Sum(t, metrictest.Registry(v.metrics.connBytes), "director_agent_bytes_total",
 		"direction", "sent"))
 }
 

@@ -10,13 +10,13 @@ import (
 // metrics are the metrics of this replica's agent connections.
 type metrics struct {
 	agents                   *prometheus.GaugeVec
-	refused                  *prometheus.CounterVec
-	messages                 *prometheus.CounterVec
+	refusedHandshakes        *prometheus.CounterVec
+	pollOutcomes             *prometheus.CounterVec
 	pollSeconds              prometheus.Histogram
 	commandSeconds           *prometheus.HistogramVec
 	closedConns              *prometheus.CounterVec
-	bytes                    *prometheus.CounterVec
-	receivedBytes, sentBytes prometheus.Counter // of bytes, by direction
+	connBytes                *prometheus.CounterVec
+	receivedBytes, sentBytes prometheus.Counter // of connBytes
 	panics                   *prometheus.CounterVec
 }
 
@@ -28,11 +28,11 @@ func newMetrics() *metrics {
 			Help: "Connected Rivalis agents of this replica by state: joining (no full state yet), listed, " +
 				"stale (two polls without a reply).",
 		}, []string{"state"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refusedHandshakes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_handshakes_refused_total",
 			Help: "Refused connections of Rivalis agents by cause: key, throttled, full, busy, not_ready, handshake.",
 		}, []string{"cause"}),
-		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+		pollOutcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_polls_total",
 			Help: "Polls and messages of Rivalis agents by outcome: replied, missed; " +
 				"refused (outside the limits), old (seq does not grow), " +
@@ -51,7 +51,7 @@ func newMetrics() *metrics {
 			Name: "director_agent_closes_total",
 			Help: "Closed connections of Rivalis agents by close code; 1006: this replica sent no close frame.",
 		}, []string{"code"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		connBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_bytes_total",
 			Help: "Bytes on the connections of Rivalis agents, by direction: received, sent.",
 		}, []string{"direction"}),
@@ -61,14 +61,13 @@ func newMetrics() *metrics {
 				"Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 	}
-	m.receivedBytes, m.sentBytes = m.bytes.WithLabelValues("received"), m.bytes.WithLabelValues("sent")
+	m.receivedBytes, m.sentBytes = m.connBytes.WithLabelValues("received"), m.connBytes.WithLabelValues("sent")
 	return m
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.agents, m.refused, m.messages, m.pollSeconds, m.commandSeconds,
-		m.closedConns,
-		m.bytes, m.panics} {
+	for _, c := range []prometheus.Collector{m.agents, m.refusedHandshakes, m.pollOutcomes, m.pollSeconds,
+		m.commandSeconds, m.closedConns, m.connBytes, m.panics} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (s *socket) carryOut(e effects) {
 // countNotes counts and logs the notes.
 func (s *socket) countNotes(e effects) {
 	for _, n := range e.notes {
-		s.replica.server.metrics.messages.WithLabelValues(n.outcome).Inc()
+		s.replica.server.metrics.pollOutcomes.WithLabelValues(n.outcome).Inc()
 		switch n.outcome {
 		case outcomeReplied:
 			s.replica.server.metrics.pollSeconds.Observe(n.took.Seconds())

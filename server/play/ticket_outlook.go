@@ -57,6 +57,7 @@ func (p *places) placeIn(ctx context.Context, name string, created time.Time) in
 	return before + 1
 }
 
+// entryOf returns the last reading of a profile, an empty one that it keeps if there was none.
 func (p *places) entryOf(name string) *placesOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()

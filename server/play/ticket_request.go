@@ -144,7 +144,6 @@ func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage
 	return out
 }
 
-// sizeOf counts the bytes of names and values.
 // hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of
 // this code may serve a retry, so a field that is added must not change the hash when it is absent.
 func hashOf(d ticketbody.Draft, lobby *ticketLobby, isBackend bool) []byte {

@@ -57,7 +57,7 @@ func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *ref
 	if err != nil {
 		return nil, h.refusalOf(ctx, who, err)
 	}
-	in := h.server.regionOf(name)
+	in := h.server.ensureRegion(name)
 	if in == nil { // the server stops
 		return nil, refuseUnavailable
 	}

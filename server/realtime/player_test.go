@@ -108,11 +108,11 @@ func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
 	bo.Join(t, "duel", room, nil)
 	opened, err := a.store.OpenRealtime(t.Context(),
 		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "ada",
-			ReplicaID: a.regionOf("global").replicaID(), ResumeTTL: 30e9})
+			ReplicaID: a.ensureRegion("global").replicaID(), ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Empty(t, opened.Invitations)
 	opened, err = a.store.OpenRealtime(t.Context(),
-		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "bo", ReplicaID: a.regionOf("global").replicaID(),
+		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "bo", ReplicaID: a.ensureRegion("global").replicaID(),
 			ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Len(t, opened.Invitations, 1)

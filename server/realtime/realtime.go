@@ -63,7 +63,7 @@ func (s *Server) Run(ctx context.Context) {
 	s.mu.Unlock()
 	s.regionLoops.Go(func() { s.ensureProfiles(ctx) })
 	// The region of the cell is begun at once, since IsReady needs it; others begin with their first client.
-	s.regionOf(s.options.Region)
+	s.ensureRegion(s.options.Region)
 	select {
 	case <-s.connsClosed:
 	case <-ctx.Done():

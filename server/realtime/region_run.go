@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
-// regionOf returns a region, which it begins with the first call. It returns nil while the server does not run.
-func (s *Server) regionOf(name string) *region {
+// ensureRegion returns a region, which it begins with the first call. It returns nil while the server does not run.
+func (s *Server) ensureRegion(name string) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.regionsByName[name]; r != nil {

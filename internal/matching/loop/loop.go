@@ -111,8 +111,8 @@ func (l *Loop) forgetProfile(name string) {
 	l.profilesByName = nil
 }
 
-// currentMoment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same
-// moments.
+// currentMoment implements listener. It never goes back. It has the precision of Postgres, microseconds, so that a
+// replay has the same moments.
 func (l *Loop) currentMoment() time.Time {
 	if now := l.options.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
 		l.lastMoment = now

@@ -101,12 +101,14 @@ func (v *evaluation) completeInput() {
 func (v *evaluation) acceptMatch(ctx context.Context, id string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := v.candidates[id]
-	switch {
 	// The cycle has failed already: its error ends the evaluator.
-	case v.err != nil:
-	case ctx.Err() != nil:
+	if v.err != nil {
+		return v.err
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	switch c := v.candidates[id]; {
 	case c == nil:
 		v.failCycle(fmt.Errorf(unknownMatch, id))
 	case c.isAccepted:

@@ -249,7 +249,7 @@ func (e *Events) trySync(now time.Time) {
 	// The log was read beyond the last change of the hashed state, and the state was read after the last event that was
 	// sent.
 	complete := s.view.changedTx < r.nextPoint.Tx && s.readPoint.Includes(r.lastEvent.rowTx)
-	if !r.syncState.isDue(s.view.fleetStats.Hash, complete, now) {
+	if !r.syncState.takeDue(s.view.fleetStats.Hash, complete, now) {
 		return
 	}
 	end := position{rowTx: r.nextPoint.Tx, rowID: r.nextPoint.ID, rowIndex: lastOfRow(r.nextPoint.ID)}

@@ -50,7 +50,7 @@ func NewProxy(t testing.TB, databaseURL string, forward Forward) *Proxy {
 	return p
 }
 
-// Open accepts connections again, on the same address.
+// Open accepts connections, after [Proxy.Shut] on the same address as before.
 func (p *Proxy) Open() {
 	p.t.Helper()
 	p.mu.Lock()

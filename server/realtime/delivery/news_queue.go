@@ -21,9 +21,10 @@ func (q *queueNews) noteEnqueue() {
 	q.expiredTicket = "" // it may get the same one again, from another session of its player
 }
 
-// messagesOf returns match.pending for a ready check, and matchmaking.expired for a ticket that left the queue without
-// a match, once each. enqueued is the value of enqueueCalls from before the news were read.
-func (q *queueNews) messagesOf(news db.RealtimeNews, enqueued int) (messages []wire.Outgoing) {
+// takeNews notes news, and returns the messages about them: match.pending for a ready check, and matchmaking.expired
+// for a ticket that left the queue without a match, once each. enqueued is the value of enqueueCalls from before the
+// news were read.
+func (q *queueNews) takeNews(news db.RealtimeNews, enqueued int) (messages []wire.Outgoing) {
 	// What was read is about the ticket before the call. The call's own news is read with the next look.
 	if q.enqueueCalls != enqueued {
 		return nil

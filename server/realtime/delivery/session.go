@@ -99,7 +99,7 @@ func (s *session) isWaiting() bool {
 func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, message := range s.queueNews.messagesOf(news, enqueued) {
+	for _, message := range s.queueNews.takeNews(news, enqueued) {
 		s.conn.Push(PushEvent, "", wire.NewSharedFrame(message))
 	}
 }
