@@ -27,12 +27,13 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 // placeAdmitted is [Store.Place] for players whom no valve holds up, in a region that this cell serves.
 func (s *Store) placeAdmitted(ctx context.Context, r PlaceRequest) (Placement, error) {
 	p, err := s.batchGroups.placements.Do(ctx, r.Region, r)
-	switch {
-	case err == nil:
+	if err == nil {
 		s.noticeBus.Notify(topicSessions, p.Region, p.Endpoint)
+		return p, nil
+	}
 	// A mode that a pool serves is no misspelt one, whether a server of it runs by now or not.
-	case fault.Is(err, fault.NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
-		err = s.catalogue.explain(ctx, r, err)
+	if fault.Is(err, fault.NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode) {
+		return p, s.catalogue.explain(ctx, r, err)
 	}
 	return p, err
 }
