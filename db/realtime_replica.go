@@ -41,8 +41,21 @@ func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int,
 	return int(n), frame.Classify(err)
 }
 
+// RealtimeRegion is a region of [Store.RealtimeRegions].
+type RealtimeRegion struct {
+	Region      string
+	HasSessions bool // otherwise only replicas
+}
+
+// String returns the region's name.
+func (r RealtimeRegion) String() string { return r.Region }
+
 // RealtimeRegions returns the regions that have sessions or replicas of the realtime lobby. Errors: Unavailable.
-func (s *Store) RealtimeRegions(ctx context.Context) ([]string, error) {
-	regions, err := s.q.RealtimeRegions(ctx)
+func (s *Store) RealtimeRegions(ctx context.Context) ([]RealtimeRegion, error) {
+	rows, err := s.q.RealtimeRegions(ctx)
+	regions := make([]RealtimeRegion, len(rows))
+	for i, r := range rows {
+		regions[i] = RealtimeRegion(r)
+	}
 	return regions, frame.Classify(err)
 }

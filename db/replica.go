@@ -93,9 +93,22 @@ func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) 
 	return int(n), frame.Classify(err)
 }
 
+// AgentRegion is a region of [Store.AgentRegions].
+type AgentRegion struct {
+	Region    string
+	HasAgents bool // or commands; otherwise only replicas
+}
+
+// String returns the region's name.
+func (r AgentRegion) String() string { return r.Region }
+
 // AgentRegions returns the regions that have replicas, agents or commands. Errors: Unavailable.
-func (s *Store) AgentRegions(ctx context.Context) ([]string, error) {
-	regions, err := s.q.AgentRegions(ctx)
+func (s *Store) AgentRegions(ctx context.Context) ([]AgentRegion, error) {
+	rows, err := s.q.AgentRegions(ctx)
+	regions := make([]AgentRegion, len(rows))
+	for i, r := range rows {
+		regions[i] = AgentRegion(r)
+	}
 	return regions, frame.Classify(err)
 }
 

@@ -162,4 +162,5 @@ FOR UPDATE SKIP LOCKED;
 DELETE FROM realtime_sessions s WHERE s.region = @region AND s.id = ANY (@ids::text[]);
 
 -- name: RealtimeRegions :many
-SELECT region::text AS region FROM realtime_regions() AS r(region) ORDER BY 1;
+SELECT r.region::text AS region, EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_sessions
+FROM realtime_regions() AS r(region) ORDER BY 1;

@@ -71,4 +71,6 @@ WHERE s.region = @region AND s.replica = @replica AND s.left_at IS NULL;
 SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon;
 
 -- name: AgentRegions :many
-SELECT region::text AS region FROM agent_regions() AS r(region) ORDER BY 1;
+SELECT r.region::text AS region, (EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
+    OR EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_agents
+FROM agent_regions() AS r(region) ORDER BY 1;

@@ -25,10 +25,13 @@ type agentReaper struct {
 func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	remind, forget := time.Since(r.remindedAt) >= remindEvery, isForgetDue(&r.forgottenAt)
-	err := eachRegion(ctx, r.store.AgentRegions, func(region string) error {
-		err := errors.Join(r.endReplicas(ctx, region, done), r.settleCommands(ctx, region, remind, done))
+	err := eachRegion(ctx, r.store.AgentRegions, func(region db.AgentRegion) error {
+		err := r.endReplicas(ctx, region, done)
+		if region.HasAgents {
+			err = errors.Join(err, r.settleCommands(ctx, region.Region, remind, done))
+		}
 		if forget {
-			err = errors.Join(err, r.forget(ctx, region, done))
+			err = errors.Join(err, r.forget(ctx, region.Region, done))
 		}
 		return err
 	})
@@ -40,15 +43,15 @@ func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 }
 
 // endReplicas ends replicas past their lease, and the agents that they do not leave to others any longer.
-func (r *agentReaper) endReplicas(ctx context.Context, region string, done Done) error {
-	replicas, err := r.store.EndExpiredReplicas(ctx, region)
+func (r *agentReaper) endReplicas(ctx context.Context, region db.AgentRegion, done Done) error {
+	replicas, err := r.store.EndExpiredReplicas(ctx, region.Region)
 	done.add("replicas", replicas)
-	if err != nil {
+	if err != nil || !region.HasAgents {
 		return err
 	}
 	// By one, not by a batch: EndAgents returns 0 when nothing is left, and fewer than its bound also in between.
 	return drainBacklog(1, func() (int, error) {
-		n, err := r.store.EndAgents(ctx, region)
+		n, err := r.store.EndAgents(ctx, region.Region)
 		done.add("agents", n)
 		return n, err
 	})

@@ -34,7 +34,7 @@ func isForgetDue(forgottenAt *time.Time) bool {
 
 // eachRegion calls fn for every region that list returns. It continues after an error, unless the database is
 // unavailable: the next region would fail in the same way.
-func eachRegion(ctx context.Context, list func(context.Context) ([]string, error), fn func(region string) error) error {
+func eachRegion[T any](ctx context.Context, list func(context.Context) ([]T, error), fn func(region T) error) error {
 	regions, err := list(ctx)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func eachRegion(ctx context.Context, list func(context.Context) ([]string, error
 		if err == nil {
 			continue
 		}
-		failed = append(failed, fmt.Errorf("region %s: %w", region, err))
+		failed = append(failed, fmt.Errorf("region %v: %w", region, err))
 		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 			break
 		}

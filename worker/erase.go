@@ -8,6 +8,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// eraseInterval lets an erasure begin within a second of the statement that asked for it.
+const eraseInterval = 900 * time.Millisecond
+
 // eraseBatch is how many erasures a run continues.
 const eraseBatch = 16
 

@@ -25,6 +25,7 @@ const lostEvery = 20 * time.Second
 type queueSweeper struct {
 	store      *db.Store
 	comparedAt time.Time // when the players were last compared with the tickets
+	demandAt   time.Time // when demand was last swept
 }
 
 func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
@@ -39,10 +40,13 @@ func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
 		s.comparedAt = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
-	return done, errors.Join(
-		eachRegion(ctx, s.store.TicketRegions,
-			func(region string) error { return s.sweepRegion(ctx, region, sweeps, done) }),
-		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.sweepDemand(ctx, region, done) }))
+	err := eachRegion(ctx, s.store.TicketRegions,
+		func(region string) error { return s.sweepRegion(ctx, region, sweeps, done) })
+	if isForgetDue(&s.demandAt) {
+		err = errors.Join(err, eachRegion(ctx, s.store.DemandRegions,
+			func(region string) error { return s.sweepDemand(ctx, region, done) }))
+	}
+	return done, err
 }
 
 func (s *queueSweeper) sweepDemand(ctx context.Context, region string, done Done) error {

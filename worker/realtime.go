@@ -17,13 +17,17 @@ type realtimeReaper struct {
 func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	forget := isForgetDue(&r.forgottenAt)
-	return done, eachRegion(ctx, r.store.RealtimeRegions, func(region string) error {
+	return done, eachRegion(ctx, r.store.RealtimeRegions, func(listed db.RealtimeRegion) error {
+		region := listed.Region
 		replicas, err := r.store.EndExpiredRealtimeReplicas(ctx, region)
 		done.add("realtime_replicas", replicas)
 		if forget {
 			forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
 			done.add("replicas_forgotten", forgotten)
 			err = errors.Join(err, forgetErr)
+		}
+		if !listed.HasSessions {
+			return err
 		}
 		// In the order of a session's life: one whose replica ends in this run is suspended in it as well.
 		return errors.Join(err,

@@ -473,22 +473,28 @@ func (q *Queries) RealtimeNews(ctx context.Context, arg RealtimeNewsParams) ([]R
 }
 
 const realtimeRegions = `-- name: RealtimeRegions :many
-SELECT region::text AS region FROM realtime_regions() AS r(region) ORDER BY 1
+SELECT r.region::text AS region, EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_sessions
+FROM realtime_regions() AS r(region) ORDER BY 1
 `
 
-func (q *Queries) RealtimeRegions(ctx context.Context) ([]string, error) {
+type RealtimeRegionsRow struct {
+	Region      string
+	HasSessions bool
+}
+
+func (q *Queries) RealtimeRegions(ctx context.Context) ([]RealtimeRegionsRow, error) {
 	rows, err := q.db.Query(ctx, realtimeRegions)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []RealtimeRegionsRow{}
 	for rows.Next() {
-		var region string
-		if err := rows.Scan(&region); err != nil {
+		var i RealtimeRegionsRow
+		if err := rows.Scan(&i.Region, &i.HasSessions); err != nil {
 			return nil, err
 		}
-		items = append(items, region)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -13,22 +13,29 @@ import (
 )
 
 const agentRegions = `-- name: AgentRegions :many
-SELECT region::text AS region FROM agent_regions() AS r(region) ORDER BY 1
+SELECT r.region::text AS region, (EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
+    OR EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_agents
+FROM agent_regions() AS r(region) ORDER BY 1
 `
 
-func (q *Queries) AgentRegions(ctx context.Context) ([]string, error) {
+type AgentRegionsRow struct {
+	Region    string
+	HasAgents bool
+}
+
+func (q *Queries) AgentRegions(ctx context.Context) ([]AgentRegionsRow, error) {
 	rows, err := q.db.Query(ctx, agentRegions)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []AgentRegionsRow{}
 	for rows.Next() {
-		var region string
-		if err := rows.Scan(&region); err != nil {
+		var i AgentRegionsRow
+		if err := rows.Scan(&i.Region, &i.HasAgents); err != nil {
 			return nil, err
 		}
-		items = append(items, region)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -3,27 +3,29 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
 )
 
-// lookAtOwners reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no
-// ticket in memory.
-func (l *Loop) lookAtOwners(ctx context.Context) error {
+// lookAtOwners reads who owns which profile, and acts on it. It reports whether this worker has owned all of them.
+// Without a profile in the universe, this worker keeps no ticket in memory.
+func (l *Loop) lookAtOwners(ctx context.Context) (ownsAll bool, err error) {
 	var all []db.ProfileOwner
-	err := callDatabase(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
+	err = callDatabase(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
 		all, err = l.options.Store.ProfileOwners(ctx, l.options.Universe)
 		return err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	l.hasProfiles = len(all) > 0
 	if !l.hasProfiles && l.queue.followsChanges {
 		l.emptyQueue()
 	}
-	return l.takeAndGive(ctx, all)
+	isOther := func(o db.ProfileOwner) bool { return o.WorkerID != l.lease.workerID }
+	return !slices.ContainsFunc(all, isOther), l.takeAndGive(ctx, all)
 }
 
 // takeAndGive finds profiles to take, follows new versions and gives up what is beyond this worker's share. The

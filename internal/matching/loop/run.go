@@ -133,8 +133,13 @@ func (l *Loop) runStep(ctx context.Context, t *timers) error {
 // lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
 func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 	if t.beginIfDue(lookAt) {
-		if err := l.lookAtOwners(ctx); err != nil {
+		ownsAll, err := l.lookAtOwners(ctx)
+		if err != nil {
 			return err
+		}
+		// Nothing to take over. A change is notified, and a lost notification costs a second.
+		if ownsAll {
+			t.postpone(lookAt, tick)
 		}
 	}
 	if err := l.adoptSome(ctx); err != nil {

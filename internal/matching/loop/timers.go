@@ -45,6 +45,9 @@ func (t *timers) beginIfDue(p periodic) bool {
 	return true
 }
 
+// postpone makes the work due after d.
+func (t *timers) postpone(p periodic, d time.Duration) { t.dueAt[p] = time.Now().Add(d) }
+
 func (t *timers) makeDue(p periodic) { t.dueAt[p] = time.Time{} }
 
 // sleepUntil sets the timer to the next periodic work, or to a decision that is due before it. stepAt is when the last step
