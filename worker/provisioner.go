@@ -93,7 +93,7 @@ func (c versionCache) get(ctx context.Context, store *db.Store, app, version str
 const (
 	provisionInterval = 250 * time.Millisecond
 	noRegionsPause    = time.Second // between two looks for the first pool
-	provisionBatch    = 32 // deployments that one statement claims
+	provisionBatch    = 32          // deployments that one statement claims
 	// steps in progress for each provider in this worker, so that a slow provider blocks no others
 	maxCalls        = 128
 	leaseOfTimeouts = 3   // the length of a claim, in call timeouts

@@ -13,12 +13,12 @@ import (
 // warnFormer logs a line for each removed or replaced setting that is set.
 func (l *loaded) warnFormer(ctx context.Context, log *slog.Logger) {
 	for _, s := range l.formerSettings {
-		message := "this setting was removed and has no effect"
+		attrs := []slog.Attr{slog.String("set_by", string(s.setBy)), slog.String("instead", s.whatHolds)}
 		if s.isRead {
-			message = "this setting was replaced, and the next release will not read it"
+			log.LogAttrs(ctx, slog.LevelWarn, "this setting was replaced, and the next release will not read it", attrs...)
+			continue
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, message,
-			slog.String("set_by", string(s.setBy)), slog.String("instead", s.whatHolds))
+		log.LogAttrs(ctx, slog.LevelWarn, "this setting was removed and has no effect", attrs...)
 	}
 }
 

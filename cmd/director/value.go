@@ -182,21 +182,6 @@ func booleanValue(p *bool) value {
 	return v
 }
 
-// negatedValue is true where its option is false. The option is named by what it turns off, so that its zero value is
-// the default.
-func negatedValue(p *bool) value {
-	given := !*p
-	v := booleanValue(&given)
-	v.showText = func() string { return strconv.FormatBool(!*p) }
-	set := v.setText
-	v.setText = func(text string) error {
-		err := set(text)
-		*p = !given
-		return err
-	}
-	return v
-}
-
 // poolerValue is the kind of pooler before the database.
 func poolerValue(p *string) value {
 	return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"})
