@@ -28,20 +28,20 @@ func (c *Config) bevygapSettings() []setting {
 		{flag: "bevygap-client-ip", value: trustingValue(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},
-		{flag: "bevygap-default", value: gameVersion(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
+		{flag: "bevygap-default", value: gameVersionValue(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
 			help: "The app version for POST /matchmaker/wannaplay, whose requests name none. Not set: that path answers " +
 				"404"},
 		{flag: "bevygap-nats-addr", start: true, value: addressValue(&c.NATS.Addr),
 			help: "The address for game servers with bevygap's plugin, which connect as to a NATS server. Not set: they are " +
 				"not served, except by `director dev` at 127.0.0.1:4222"},
-		{flag: "bevygap-nats-url", start: true, commands: byCallers | byDeploy, value: natsURL(&c.NATSURL),
+		{flag: "bevygap-nats-url", start: true, commands: byCallers | byDeploy, value: natsURLValue(&c.NATSURL),
 			help: "Where the game servers of app versions with `compat: bevygap` reach this address, from wherever they " +
 				"run. Required for them, except with process alone: its servers are on this machine"},
 	})
 }
 
-// natsURL is where game servers with bevygap's plugin connect.
-func natsURL(p *string) value {
+// natsURLValue is where game servers with bevygap's plugin connect.
+func natsURLValue(p *string) value {
 	allowed := "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"
 	return checkedText(p, "url", allowed, func(text string) bool {
 		_, at, _ := strings.Cut(text, "://")
@@ -66,8 +66,8 @@ func trustingValue(p *bool) value {
 	return oneOf(p, word[bool]{"ignore", false}, word[bool]{"trust", true})
 }
 
-// gameVersion is an app version as bevygap's clients name it.
-func gameVersion(game, version *string) value {
+// gameVersionValue is an app version as bevygap's clients name it.
+func gameVersionValue(game, version *string) value {
 	v := value{kindName: "text", allowedText: "GAME/VERSION, each 1 to 64 letters, digits, spaces, dots, underscores and hyphens"}
 	v.showText = func() string {
 		if *game == "" {

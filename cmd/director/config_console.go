@@ -26,7 +26,7 @@ func (c *Config) consoleSettings() []setting {
 				"set: only tokens of operators log in"},
 		{flag: "console-oidc-client-id", value: lineValue(&c.OIDC.ClientID),
 			help: "The client that the issuer knows the console as"},
-		{flag: "console-oidc-client-secret", secret: true, value: hiddenText(&c.OIDC.ClientSecret),
+		{flag: "console-oidc-client-secret", secret: true, value: hiddenTextValue(&c.OIDC.ClientSecret),
 			help: "Its secret. Not set: a public client"},
 		{flag: "console-oidc-scopes", value: listValue(&c.OIDC.Scopes, "scopes"),
 			help: "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},

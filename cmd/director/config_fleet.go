@@ -50,11 +50,11 @@ func (c *Config) fleetSettings() []setting {
 			value: integerValue(&c.Server.MaxInFlight, 1, 1_000_000),
 			help: "The number of concurrent player calls in a replica, and separately of game server calls; further " +
 				"calls get 503 at once"},
-		{flag: "player-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.CallerRate),
+		{flag: "player-rate", section: sectionLimits, commands: byServers, value: rateValue(&c.Server.CallerRate),
 			help: "A player's calls per second to a replica, on average. 0: no limit"},
 		// The callers of tests have one address, and some of them are refused on purpose.
 		{flag: "failure-rate", section: sectionLimits, unlisted: true, commands: byServers,
-			value: perSecond(&c.Server.FailureRate),
+			value: rateValue(&c.Server.FailureRate),
 			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
 				"limit"},
 

@@ -13,7 +13,7 @@ func (c *Config) loopSettings() []setting {
 			help: "Refuse profiles that use an attribute without saying from whom it is (`from: client`, `claim` or " +
 				"`backend`). Not set: `profiles check` and `apply` warn"},
 		{flag: "match-history", section: sectionLoop, fleetWide: true, commands: byLoops,
-			value: durationOrNone(&c.Worker.MatchRetention, 3650*day),
+			value: durationOrNoneValue(&c.Worker.MatchRetention, 3650*day),
 			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in " +
 				"whole days. 0: nothing is recorded"},
 		// Also of `replay`, which has to find the tickets of players by what is recorded of them.

@@ -28,7 +28,7 @@ func (c *Config) openMatchSettings() []setting {
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and " +
 				"change all tickets"},
 		// Of every process that has to do with tickets, also where no client of Open Match is served.
-		{flag: "om-region", commands: byLoops | byProfiles, value: gameRegion(&c.Server.Universe),
+		{flag: "om-region", commands: byLoops | byProfiles, value: gameRegionValue(&c.Server.Universe),
 			help: "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
 		{flag: "om-registration", fleetWide: true, commands: byLoops,
 			value: durationValue(&c.OpenMatch.Registration, 0, time.Minute),
@@ -61,7 +61,7 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The CA of match functions, which are then called with TLS, and of an evaluator at grpcs:// or " +
 				"https://. Not set: match functions are called in plain text, and the system's CAs verify an " +
 				"evaluator's certificate"},
-		{flag: "om-evaluator", commands: byLoops, value: evaluatorURL(&c.OpenMatch.EvaluatorURL),
+		{flag: "om-evaluator", commands: byLoops, value: evaluatorURLValue(&c.OpenMatch.EvaluatorURL),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default " +
 				"evaluator, by score"},
 		// Also of commands that decode tickets: they have to see the players whom the loop sees.
@@ -69,7 +69,7 @@ func (c *Config) openMatchSettings() []setting {
 			value: textValue(&c.Server.PlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any " +
 				"number"},
-		{flag: "ticket-lease", fleetWide: true, value: durationOrNone(&c.Server.TicketLease, day),
+		{flag: "ticket-lease", fleetWide: true, value: durationOrNoneValue(&c.Server.TicketLease, day),
 			help: "A ticket of POST /tickets expires when none of its players has waited for it for this time. 0: only " +
 				"when its time in the queue is over"},
 	})

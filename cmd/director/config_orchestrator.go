@@ -21,7 +21,7 @@ func (c *Config) orchestratorSettings() []setting {
 				"7350 if the other one is set. Not set: Rivalis is not served, except by `director dev` at " +
 				"127.0.0.1:7350"},
 		{flag: "orchestrator-agent-keys", aliases: []string{"FLEET_AGENT_KEY"}, secret: true, start: true,
-			value: agentKeys(&c.Orchestrator.Options.AgentKeys),
+			value: agentKeysValue(&c.Orchestrator.Options.AgentKeys),
 			help: "The keys that agents connect with, in addition to those of `director agents key create`; several " +
 				"during a rotation"},
 		{flag: "orchestrator-admin-keys", aliases: []string{"FLEET_ADMIN_KEY"}, secret: true, start: true,
@@ -38,7 +38,7 @@ func (c *Config) orchestratorSettings() []setting {
 		{flag: "orchestrator-sse-query-auth", aliases: []string{"FLEET_SSE_QUERY_AUTH"},
 			value: booleanValue(&c.Orchestrator.SSEQueryAuth),
 			help:  "Accept ?key= on GET /v1/events, for browsers' EventSource. Proxies may then log the key"},
-		{flag: "orchestrator-region", commands: byServers | byAgents, value: gameRegion(&c.Orchestrator.Options.Region),
+		{flag: "orchestrator-region", commands: byServers | byAgents, value: gameRegionValue(&c.Orchestrator.Options.Region),
 			help: "The region of the fleet. Replicas with the same region act as one orchestrator"},
 	})
 }

@@ -7,14 +7,14 @@ func (c *Config) processSettings() []setting {
 	return []setting{
 		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true,
 			commands: byAll,
-			value:    databaseURL(&c.Database.URL),
+			value:    databaseURLValue(&c.Database.URL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
 				"not set"},
 		// Of what needs a session of its own: the migrations' lock, LISTEN and replication. Doctor asks whether it is
 		// set.
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
 			commands: byMigrate | byLoops | byDoctor | byMove,
-			value:    databaseURL(&c.Database.DirectURL),
+			value:    databaseURLValue(&c.Database.DirectURL),
 			help: "A connection that bypasses a transaction pooler, for migrations, for notifications from other " +
 				"processes, which need a session, and for moves of regions, which replicate. Not set: DATABASE_URL"},
 		{flag: "pooler", section: sectionDatabase, commands: byAll, value: poolerValue(&c.Database.Pooler),
@@ -70,12 +70,12 @@ func (c *Config) processSettings() []setting {
 			value: booleanValue(&c.Server.OpenFleet),
 			help:  "Without a fleet token, anybody who reaches the API can register game servers"},
 		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
-			value: operatorTokens(&c.Server.OpsTokens),
+			value: operatorTokensValue(&c.Server.OpsTokens),
 			help: "The secrets with which operators log in to the console, and which they send as `authorization: " +
 				"Bearer …` to /ops/. NAME=SECRET names whoever has one, for events; NAME:viewer=SECRET is for " +
 				"somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
 		{flag: "backend-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
-			value: backendTokens(&c.Server.BackendTokens),
+			value: backendTokensValue(&c.Server.BackendTokens),
 			help: "The secrets that your own services send as `authorization: Bearer …` to /backend/, to say what profiles " +
 				"take from nobody else, and to queue for players. NAME:players=SECRET and NAME:tickets=SECRET may do one " +
 				"of the two, NAME=SECRET both; a name has several during a rotation. Not set: /backend/ is not served"},
@@ -85,7 +85,7 @@ func (c *Config) processSettings() []setting {
 				"backend permits (`may_party_with`). `director dev` sets it"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, start: true,
 			commands: byServers,
-			value:    keySet(&c.JWKS),
+			value:    keySetValue(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start " +
 				"without them, except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it " +
 				"then does not serve players"},

@@ -23,12 +23,12 @@ import (
 func (c *Config) provisionSettings() []setting {
 	return slices.Concat([]setting{
 		{flag: "providers", section: sectionProvision, start: true, commands: byCallers,
-			value: providersList(&c.ProviderNames),
+			value: providersValue(&c.ProviderNames),
 			help: "The providers through which this worker starts game servers; it leaves the deployments of others to " +
 				"other workers. manual is for servers that people start. `director dev` has process and manual by " +
 				"default. Set it only when no replica of an older release runs any more"},
 		{flag: "provision-owner", section: sectionProvision, fleetWide: true, start: true, commands: byCallers,
-			value: ownerName(&c.ProvisionOwner),
+			value: ownerValue(&c.ProvisionOwner),
 			help: "Names this installation at its providers. The director stops game servers that have its name and are " +
 				"not in its database, so two installations, such as production and a copy of its database, need " +
 				"different names. Required, except with process and manual alone"},
@@ -37,7 +37,7 @@ func (c *Config) provisionSettings() []setting {
 			help: "Where game servers and providers reach the replicas. Required, except with process alone: its " +
 				"servers are on this machine and use the address of the API"},
 		{flag: "advertise", section: sectionProvision, commands: byCallers,
-			value: advertisedAddress(&c.Docker.Advertise, &c.Processes.Advertise),
+			value: advertisedAddressValue(&c.Docker.Advertise, &c.Processes.Advertise),
 			help: "The address at which players reach game servers on this machine, those of docker and process. With a " +
 				"loopback address, ports of containers are published only there"},
 		// The deployments of a worker that was killed wait for three times this, and tests with them.
@@ -51,7 +51,7 @@ func (c *Config) edgegapSettings() []setting {
 	return []setting{
 		{flag: "edgegap-token", aliases: []string{"EDGEGAP_API_KEY"}, section: sectionProvision, secret: true,
 			commands: byCallers,
-			value:    apiKey(&c.Edgegap.Token),
+			value:    apiKeyValue(&c.Edgegap.Token),
 			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole " +
 				"organisation"},
 		{flag: "edgegap-url", section: sectionProvision, commands: byCallers, value: urlValue(&c.Edgegap.URL),
@@ -94,7 +94,7 @@ func (c *Config) agonesSettings() []setting {
 // database must not choose what runs.
 func (c *Config) dockerSettings() []setting {
 	return []setting{
-		{flag: "docker-host", section: sectionProvision, commands: byCallers, value: dockerHost(&c.Docker.Host),
+		{flag: "docker-host", section: sectionProvision, commands: byCallers, value: dockerHostValue(&c.Docker.Host),
 			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is " +
 				"neither encrypted nor authenticated"},
 		{flag: "docker-images", section: sectionProvision, commands: byCallers,
@@ -102,7 +102,7 @@ func (c *Config) dockerSettings() []setting {
 			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
 				"is pulled"},
 		{flag: "docker-advertise", section: sectionProvision, replacedBy: "DIRECTOR_ADVERTISE", commands: byCallers,
-			value: ipAddress(&c.Docker.Advertise), help: "The address at which players reach the containers"},
+			value: ipAddressValue(&c.Docker.Advertise), help: "The address at which players reach the containers"},
 	}
 }
 
@@ -116,10 +116,10 @@ func (c *Config) processSettingsOfServers() []setting {
 				"cannot add arguments. ${NAME} in an argument is replaced by that variable of the server, such as " +
 				"${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
 		{flag: "process-variables", section: sectionProvision, commands: byCallers,
-			value: variableNames(&c.Processes.Variables),
+			value: variableNamesValue(&c.Processes.Variables),
 			help: "The variables that app versions may set for them; GAME_* allows all that begin with GAME_. Others " +
 				"are refused, because an interpreter or a library may run code that a variable names"},
-		{flag: "process-user", section: sectionProvision, commands: byCallers, value: userName(&c.Processes.User),
+		{flag: "process-user", section: sectionProvision, commands: byCallers, value: userNameValue(&c.Processes.User),
 			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
 		{flag: "process-dir", section: sectionProvision, commands: byCallers,
 			value: textValue(&c.Processes.Dir, "a directory"),
@@ -129,12 +129,12 @@ func (c *Config) processSettingsOfServers() []setting {
 			value: portRangeValue(&c.Processes.PortMin, &c.Processes.PortMax),
 			help:  "The ports that they get"},
 		{flag: "process-advertise", section: sectionProvision, replacedBy: "DIRECTOR_ADVERTISE", commands: byCallers,
-			value: ipAddress(&c.Processes.Advertise), help: "The address at which players reach them"},
+			value: ipAddressValue(&c.Processes.Advertise), help: "The address at which players reach them"},
 	}
 }
 
-// providersList is a list of providers, or "none": an empty variable counts as not set, and dev has a default.
-func providersList(p *[]string) value {
+// providersValue is a list of providers, or "none": an empty variable counts as not set, and dev has a default.
+func providersValue(p *[]string) value {
 	v := value{kindName: "list", allowedText: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
 	v.showText = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
 	v.setText = func(text string) error {
@@ -157,8 +157,8 @@ func providersList(p *[]string) value {
 	return v
 }
 
-// ownerName is short, because the owner is a part of the names that providers bound; see provider.OwnerOf.
-func ownerName(p *string) value {
+// ownerValue is short, because the owner is a part of the names that providers bound; see provider.OwnerOf.
+func ownerValue(p *string) value {
 	return checkedText(p, "text", "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end",
 		func(text string) bool {
 			_, err := provider.OwnerOf(text)
@@ -166,13 +166,13 @@ func ownerName(p *string) value {
 		})
 }
 
-func dockerHost(p *string) value {
+func dockerHostValue(p *string) value {
 	return checkedText(p, "text", "unix:///path or tcp://host:port", docker.ValidHost)
 }
 
-// ipAddress is an address that players can dial: not 0.0.0.0, and none of a zone, which means something on one machine
+// ipAddressValue is an address that players can dial: not 0.0.0.0, and none of a zone, which means something on one machine
 // only.
-func ipAddress(p *netip.Addr) value {
+func ipAddressValue(p *netip.Addr) value {
 	v := value{kindName: "address", allowedText: "an IP address", showText: func() string { return addrText(*p) }}
 	v.setText = func(text string) (err error) {
 		*p, err = netip.ParseAddr(text)
@@ -181,9 +181,9 @@ func ipAddress(p *netip.Addr) value {
 	return v
 }
 
-// advertisedAddress is one address for the servers of both providers.
-func advertisedAddress(docker, process *netip.Addr) value {
-	v := ipAddress(process)
+// advertisedAddressValue is one address for the servers of both providers.
+func advertisedAddressValue(docker, process *netip.Addr) value {
+	v := ipAddressValue(process)
 	set := v.setText
 	v.setText = func(text string) error {
 		err := set(text)
@@ -225,16 +225,16 @@ func commandsText(commands map[string][]string) string {
 	return strings.Join(items, ";")
 }
 
-// variableNames are names of variables, or their beginnings with a star.
-func variableNames(p *[]string) value {
+// variableNamesValue are names of variables, or their beginnings with a star.
+func variableNamesValue(p *[]string) value {
 	return listValue(p, "names of variables, such as MAP or GAME_*").checkedItems(p, variableName.MatchString)
 }
 
 // variableName matches a name, or a beginning of names with a star at its end.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
-// userName is a user of this machine. UID:GID need not be listed on the machine. root is refused.
-func userName(p **processes.User) value {
+// userNameValue is a user of this machine. UID:GID need not be listed on the machine. root is refused.
+func userNameValue(p **processes.User) value {
 	given := "" // as it was written, for --print-config
 	v := value{kindName: "user", allowedText: "the name of a user of this machine, or UID:GID",
 		showText: func() string { return given }}

@@ -22,7 +22,7 @@ func (c *Config) realtimeSettings() []setting {
 		{flag: "realtime-control-addr", start: true, value: addressValue(&c.Projects.Addr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
-		{flag: "realtime-region", commands: byServers | byProjects | byApply, value: gameRegion(&c.Realtime.Region),
+		{flag: "realtime-region", commands: byServers | byProjects | byApply, value: gameRegionValue(&c.Realtime.Region),
 			help: "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
 		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"},
 			value: choiceValue(&c.Realtime.AuthMode, realtime.AuthRequired, realtime.AuthOptional,
@@ -31,7 +31,7 @@ func (c *Config) realtimeSettings() []setting {
 				"be valid; disabled: tokens are not verified"},
 		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"},
 			secret: true, fleetWide: true, start: true, commands: byServers | byProjects,
-			value: signingSecret(&c.Realtime.MasterSecret),
+			value: signingSecretValue(&c.Realtime.MasterSecret),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. " +
 				"Required with either address, unless only the secrets of keys sign or no client needs a token. " +
 				"`openssl rand -hex 24` makes one"},
@@ -42,7 +42,7 @@ func (c *Config) realtimeSettings() []setting {
 				"rotation. Required with its address"},
 		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"},
 			secret: true, fleetWide: true, commands: byServers | byProjects,
-			value: projectSecrets(&c.Realtime.ProjectSecrets),
+			value: projectSecretsValue(&c.Realtime.ProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
 		{flag: "realtime-require-key", upstream: translatedVariable("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
 			value: booleanValue(&c.Realtime.RequireKey),
@@ -60,7 +60,7 @@ func (c *Config) realtimeSettings() []setting {
 				"session lasts"},
 		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"},
 			fleetWide: true, commands: byLoops | byRooms,
-			value: roomTypes(&c.RoomTypes),
+			value: roomTypesValue(&c.RoomTypes),
 			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, " +
 				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
 				"state of a chat, as with Nexis"},
@@ -74,7 +74,7 @@ func (c *Config) realtimeSettings() []setting {
 		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"},
 			value: listValue(&c.Projects.Options.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:  "The origins of web pages that may call the control API from a browser. Not set: none"},
-		{flag: "realtime-text-hook", secret: true, value: hookURL(&c.Realtime.TextHook),
+		{flag: "realtime-text-hook", secret: true, value: hookURLValue(&c.Realtime.TextHook),
 			help: "The URL of a service that checks what players say, such as https://user:password@filter.example/check. " +
 				"It gets each message of the type `say`, and answers `{\"allow\": true}` within a second. Not set: " +
 				"nothing is checked"},
@@ -103,16 +103,16 @@ func secondsValue(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// hookURL is masked as a whole: it may have a password.
-func hookURL(p *string) value {
+// hookURLValue is masked as a whole: it may have a password.
+func hookURLValue(p *string) value {
 	v := checkedText(p, "secret", "a URL of http or https", isWebURL)
-	v.showText = hiddenText(p).showText
+	v.showText = hiddenTextValue(p).showText
 	return v
 }
 
-// roomTypes are parsed here only to refuse mistakes; (*Config).roomTypes parses them for use, with the built-in types
+// roomTypesValue are parsed here only to refuse mistakes; (*Config).roomTypes parses them for use, with the built-in types
 // of the settings.
-func roomTypes(p *string) value {
+func roomTypesValue(p *string) value {
 	v := textValue(p, "a JSON object of room types")
 	v.setText = func(text string) error {
 		*p = text

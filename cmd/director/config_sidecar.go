@@ -19,7 +19,7 @@ func (c *Config) sidecarSettings() []setting {
 			value: listValue(&c.SidecarDirectors, "URLs such as https://director.example"),
 			help:  "The URLs of the director's replicas"},
 		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, secret: true,
-			value: oneSecret(&c.GameServer.FleetToken),
+			value: secretValue(&c.GameServer.FleetToken),
 			help: "The token of an enrolment, with which the game server gets a credential of its own, or the secret that " +
 				"game servers share. Give it in the environment: all users of the machine can read a command line"},
 		{flag: "sidecar-addr", value: addressValue(&c.SidecarAddr),
@@ -32,7 +32,7 @@ func (c *Config) sidecarSettings() []setting {
 				"in Kubernetes"},
 		{flag: "sidecar-endpoint", value: dialledValue(&c.GameServer.Endpoint),
 			help: "The address at which players connect to the game server"},
-		{flag: "sidecar-region", value: gameRegion(&c.GameServer.Region), help: "The region of the game server"},
+		{flag: "sidecar-region", value: gameRegionValue(&c.GameServer.Region), help: "The region of the game server"},
 		{flag: "sidecar-modes", value: listValue(&c.GameServer.Modes, "names of modes"),
 			help: "The modes that the game server offers"},
 		{flag: "sidecar-capacity", value: integerValue(&c.GameServer.Capacity, 0, 1_000_000),

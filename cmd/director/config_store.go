@@ -17,7 +17,7 @@ func (c *Config) store() db.Config {
 }
 
 // keepsNoHistory reports whether matches and the tickets that left the queue are not recorded.
-// The setting has 0 for none, and the option a negative time: see durationOrNone.
+// The setting has 0 for none, and the option a negative time: see durationOrNoneValue.
 func (c *Config) keepsNoHistory() bool { return c.Worker.MatchRetention < 0 }
 
 // describeTicket returns what history keeps of a ticket. A body that cannot be read has no attributes.

@@ -82,9 +82,9 @@ func integerValue[T ~int | ~int32](p *T, least, most T) value {
 	return v
 }
 
-// perSecond is the average of a rate, whose burst grows with it: a rate of twice the default has twice the burst. 0 is
+// rateValue is the average of a rate, whose burst grows with it: a rate of twice the default has twice the burst. 0 is
 // no limit.
-func perSecond(p *rest.Rate) value {
+func rateValue(p *rest.Rate) value {
 	var n int
 	// Read now: the option still has its default.
 	burst := p.Burst / int(p.PerSecond)
@@ -116,8 +116,8 @@ func durationValue(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// durationOrNone is a duration of an option whose zero value is the default: 0 makes it negative, which is none.
-func durationOrNone(p *time.Duration, most time.Duration) value {
+// durationOrNoneValue is a duration of an option whose zero value is the default: 0 makes it negative, which is none.
+func durationOrNoneValue(p *time.Duration, most time.Duration) value {
 	v := durationValue(p, 0, most)
 	v.showText = func() string { return briefDuration(max(0, *p)) } // -1 was given as 0
 	set := v.setText
@@ -258,14 +258,14 @@ func dialledValue(p *string) value {
 	return checkedText(p, "text", rest.Endpoint.Description, rest.Endpoint.Valid)
 }
 
-// gameRegion is a region, with the rules of the API: ids of sessions contain it, and are split at a dot.
-func gameRegion(p *string) value {
+// gameRegionValue is a region, with the rules of the API: ids of sessions contain it, and are split at a dot.
+func gameRegionValue(p *string) value {
 	return checkedText(p, "text", rest.Region.Description, rest.Region.Valid)
 }
 
-// evaluatorURL is only a host and a port, as Open Match's own configuration has them: a path or a password would have
+// evaluatorURLValue is only a host and a port, as Open Match's own configuration has them: a path or a password would have
 // no effect.
-func evaluatorURL(p *string) value {
+func evaluatorURLValue(p *string) value {
 	return checkedText(p, "text", "grpc://host:port or http://host:port, or grpcs or https", func(text string) bool {
 		u, err := url.Parse(text)
 		return err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&

@@ -24,8 +24,8 @@ func secretsValue(p *[]string) value {
 	return v.checkedItems(p, func(secret string) bool { return len(secret) >= shortestSecret }).notEmpty(p)
 }
 
-// agentKeys are secrets that agents send as a subprotocol of a WebSocket, which must be an HTTP token.
-func agentKeys(p *[]string) value {
+// agentKeysValue are secrets that agents send as a subprotocol of a WebSocket, which must be an HTTP token.
+func agentKeysValue(p *[]string) value {
 	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
 		"several comma-separated", shortestSecret)
@@ -57,9 +57,9 @@ func keksValue(p *[][]byte) value {
 	return v
 }
 
-// databaseURL is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced, because
+// databaseURLValue is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced, because
 // it repeats the URL.
-func databaseURL(p *string) value {
+func databaseURLValue(p *string) value {
 	v := checkedText(p, "url", "postgres://user:password@host:port/database, or key=value", func(text string) bool {
 		_, err := pgx.ParseConfig(text)
 		return err == nil
@@ -76,8 +76,8 @@ func withoutPassword(text string) string {
 	return passwordWord.ReplaceAllString(redactURL(text), "${1}xxxxx")
 }
 
-// keySet shows JSON only by its size: it is long, and may contain private keys by mistake.
-func keySet(p *string) value {
+// keySetValue shows JSON only by its size: it is long, and may contain private keys by mistake.
+func keySetValue(p *string) value {
 	v := textValue(p, "a JWKS as JSON, a file, or an https URL")
 	v.showText = func() string {
 		if strings.HasPrefix(strings.TrimSpace(*p), "{") {
@@ -88,8 +88,8 @@ func keySet(p *string) value {
 	return v
 }
 
-// hiddenText is a secret that another system made, of any length.
-func hiddenText(p *string) value {
+// hiddenTextValue is a secret that another system made, of any length.
+func hiddenTextValue(p *string) value {
 	v := textValue(p, "text")
 	v.kindName, v.showText = "secret", func() string { return maskedSecrets(min(1, len(*p))) }
 	return v
@@ -102,8 +102,8 @@ var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
 // operatorRoles are the roles of tokens; one without a role is an operator.
 var operatorRoles = []string{"viewer", "operator"}
 
-// operatorTokens are secrets that may have a name and a role.
-func operatorTokens(p *[]string) value {
+// operatorTokensValue are secrets that may have a name and a role.
+func operatorTokensValue(p *[]string) value {
 	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
 		"characters or more and names of a-z, 0-9 and -; several comma-separated", shortestSecret)
@@ -124,8 +124,8 @@ func operatorTokens(p *[]string) value {
 	return v
 }
 
-// backendTokens are secrets with names and scopes.
-func backendTokens(p *[]string) value {
+// backendTokensValue are secrets with names and scopes.
+func backendTokensValue(p *[]string) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("NAME=SECRET or NAME:SCOPES=SECRET, with the scopes players, "+
 		"tickets or players+tickets, secrets of %d characters or more and names of a-z, 0-9 and -; several "+
 		"comma-separated", shortestSecret)}
@@ -138,18 +138,18 @@ func backendTokens(p *[]string) value {
 	return v
 }
 
-// oneSecret is a secret of this side, of which there is only one at a time.
-func oneSecret(p *string) value {
+// secretValue is a secret of this side, of which there is only one at a time.
+func secretValue(p *string) value {
 	v := checkedText(p, "secret", fmt.Sprintf("%d characters or more", shortestSecret),
 		func(text string) bool { return len(text) >= shortestSecret })
 	v.showText = func() string { return maskedSecrets(min(1, len(*p))) }
 	return v
 }
 
-// signingSecret is a secret with which other programs sign as well. White space around it is refused: those programs
+// signingSecretValue is a secret with which other programs sign as well. White space around it is refused: those programs
 // may have read the same file with its line break as a part of the secret, and without it no token would verify.
-func signingSecret(p *string) value {
-	v := oneSecret(p)
+func signingSecretValue(p *string) value {
+	v := secretValue(p)
 	v.keepsSpace = true
 	set := v.setText
 	v.setText = func(text string) error {
@@ -165,8 +165,8 @@ func signingSecret(p *string) value {
 var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it " +
 	"there, and wherever else the secret is used")
 
-// projectSecrets is JSON, as NEXIS_PROJECT_SECRETS is.
-func projectSecrets(p *map[string]string) value {
+// projectSecretsValue is JSON, as NEXIS_PROJECT_SECRETS is.
+func projectSecretsValue(p *map[string]string) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
 		"or more", shortestSecret)}
 	v.showText = func() string { return maskedSecrets(len(*p)) }
@@ -187,8 +187,8 @@ func projectSecrets(p *map[string]string) value {
 	return v
 }
 
-// apiKey is a single secret of another system, which is sent in a header: it must be printable.
-func apiKey(p *provider.Secret) value {
+// apiKeyValue is a single secret of another system, which is sent in a header: it must be printable.
+func apiKeyValue(p *provider.Secret) value {
 	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d printable characters or more", shortestSecret)}
 	v.showText = func() string { return maskedSecrets(min(len(*p), 1)) }
 	v.setText = func(text string) error {
