@@ -67,17 +67,17 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
-		// Not the value decides: nil lets any name connect, and "" only an agent without a name.
+		// Changed decides, and not the value: nil lets any name connect, and "" only an agent without a name.
 		if cmd.Flags().Changed("agent-name") {
 			n.BoundName = agentName
 		}
-		var err error
-		// A key is of one fleet, which is the region of the orchestrator's settings.
-		n.Region = l.conf.config.Orchestrator.Options.Region
 		// Keys are written by the director itself and not by a function of schema ops, which would know the login.
-		if n.Actor, err = l.store.Login(ctx); err != nil {
+		actor, err := l.store.Login(ctx)
+		if err != nil {
 			return err
 		}
+		// A key is of one fleet, which is the region of the orchestrator's settings.
+		n.Actor, n.Region = actor, l.conf.config.Orchestrator.Options.Region
 		key, made, err := l.store.CreateAgentKey(ctx, n)
 		if err != nil {
 			return err
@@ -132,10 +132,10 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(agentKeyWords),
 	}, byAgentKey, func(ctx context.Context, l operator, args []string) error {
 		actor, err := l.store.Login(ctx)
-		if err == nil {
-			err = l.store.RevokeAgentKey(ctx, l.conf.config.Orchestrator.Options.Region, args[0], actor)
-		}
 		if err != nil {
+			return err
+		}
+		if err := l.store.RevokeAgentKey(ctx, l.conf.config.Orchestrator.Options.Region, args[0], actor); err != nil {
 			return err
 		}
 		return writeChanges(l.out, "key", []changeLine{{args[0], true}})

@@ -28,10 +28,11 @@ func (p *program) applyCommand() *cobra.Command {
 			"  director apply -f deploy/ --prune --author \"$CI_COMMIT_AUTHOR\" --reason \"$CI_COMMIT_SHA\"\n" +
 			"  director apply -f deploy/ --dry-run -o json | jq -r '.[] | select(.change != \"unchanged\") | .diff'",
 		Args: func(cmd *cobra.Command, args []string) error {
+			// Arguments are allowed beside -f, because a shell expands -f *.yaml to one flag and arguments.
 			if len(args) > 0 && !cmd.Flags().Changed("file") {
 				return cli.Usage(errors.New("name the directory with -f"))
 			}
-			return nil // the shell expands -f *.yaml to one flag and arguments
+			return nil
 		},
 	}
 	files := cmd.Flags().StringArrayP("file", "f", nil,
@@ -53,7 +54,7 @@ func (p *program) applyCommand() *cobra.Command {
 		d := set.Declaration()
 		// The region is that of the settings: files of profiles name none.
 		d.Universe, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
-		// Only of the kinds that the files declare: a directory of profiles alone must not delete every pool.
+		// Pruned are only the kinds that the files declare: a directory of profiles alone must not delete every pool.
 		if *prune {
 			d.Prune = set.Prune()
 		}
@@ -63,8 +64,8 @@ func (p *program) applyCommand() *cobra.Command {
 
 // readDeclaration reads and checks files. It writes warnings to stderr.
 func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declaration.Set, error) {
-	// Read once more than by onDatabase, which does so after all checks: the region of projects and the rules for
-	// attributes decide whether a file is valid.
+	// The settings are read here already, although onDatabase reads them after all checks: the region of projects and
+	// the rules for attributes decide whether a file is valid.
 	conf, err := loadSettings(cmd.Flags(), p.environ, byProfile|byApply)
 	if err != nil {
 		return nil, err

@@ -22,12 +22,14 @@ type declaredLine struct {
 	Diff    string   `json:"diff"`              // in the unified format; "" where nothing changes
 }
 
-// declaredLines are those of all kinds: first what files declare, in their order, then what none does.
+// declaredLines returns the lines of all kinds. Of each kind, what files declare comes first, in the order of the
+// files.
 func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []declaredLine) {
 	for i, p := range done.Profiles {
 		line := declaredLine{Kind: "profile", Name: p.Declared.Name, Change: p.Change, Version: p.Declared.Version, Reason: p.Reason}
 		to, text := "nothing", ""
-		// The outcome lists what the files declare first, in their order; what follows was pruned or kept.
+		// Of each kind, the outcome lists first what the files declare, in their order; what follows was pruned or
+		// kept.
 		if i < len(set.Profiles) {
 			line.File, to, text = set.Profiles[i].Source.File, set.Profiles[i].Source.File, string(set.Profiles[i].Source.Text)
 		}
@@ -36,7 +38,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 	}
 	declared := set.Declaration()
 	for i, c := range done.Provisioned.AppChanges {
-		line := poolLine("app", c.App+"/"+c.Version, c)
+		line := provisionedLine("app", c.App+"/"+c.Version, c)
 		if i < len(declared.AppVersions) {
 			line.File = set.FileOf("apps", i)
 		}
@@ -45,7 +47,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 		lines = append(lines, line.withDiff(was, now))
 	}
 	for i, c := range done.Provisioned.PoolChanges {
-		line := poolLine("pool", c.Region+"/"+c.App+"/"+c.Version, c)
+		line := provisionedLine("pool", c.Region+"/"+c.App+"/"+c.Version, c)
 		if i < len(declared.Pools) {
 			line.File = set.FileOf("pools", i)
 		}
@@ -58,7 +60,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 		if i < len(declared.Projects) {
 			line.File = set.FileOf("projects", i)
 		}
-		// Always with a text, since no project is ever removed.
+		// now is never "", since no project is ever removed.
 		was, now := "", projectText(p.Name, p.Region)
 		if p.FormerName != "" {
 			was = projectText(p.FormerName, p.Region)
@@ -72,8 +74,8 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 	return lines
 }
 
-// poolLine is the line of an app or a pool, as yet without its file and its diff.
-func poolLine(kind, name string, c provision.PoolChange) declaredLine {
+// provisionedLine is the line of an app or a pool, without its file and its diff, which the caller adds.
+func provisionedLine(kind, name string, c provision.PoolChange) declaredLine {
 	return declaredLine{Kind: kind, Name: name, Change: c.Change, Fields: c.ChangedFields, Reason: c.Reason}
 }
 
@@ -93,7 +95,7 @@ func projectText(name, region string) string {
 	return fmt.Sprintf("name: %s\nregion: %s\n", name, region)
 }
 
-// withDiff adds what changes.
+// withDiff returns the line with the diff between two texts; "" is the text of what does not exist.
 func (l declaredLine) withDiff(was, now string) declaredLine {
 	from, to := l.Kind+" "+l.Name, l.File
 	if was == "" {

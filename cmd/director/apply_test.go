@@ -29,8 +29,8 @@ func gitops(t *testing.T) (dir string, write func(name, text string)) {
 	return dir, write
 }
 
-// Pins a repository that is applied twice with another result, and a dry run that a pipeline cannot tell from one without
-// differences.
+// Pins a repository that is applied twice with another result, and a dry run that a pipeline cannot tell from one
+// without differences.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_REALTIME_REGION=eu")

@@ -55,7 +55,7 @@ func (p *program) atCommand() *cobra.Command {
 // pastWriter prints the rows that were true at a time.
 type pastWriter func(ctx context.Context, l operator, a db.AsOf) error
 
-// pastWriters are those of the second argument of `at`.
+// pastWriters has the writer of each value of the second argument of `at`.
 var pastWriters = map[string]pastWriter{
 	"fleet": pastOf((*db.Store).FleetAt, table[db.InstanceAt]{
 		titles: []string{"region", "instance", "status", "sessions", "players", "reserved", "capacity", "modes",

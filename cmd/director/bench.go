@@ -17,7 +17,7 @@ func (p *program) benchCommand() *cobra.Command {
 		Long:               "The benchmark is a separate program, director-bench, so that this binary contains no load generator and no plots.",
 		Example:            "  director-bench matchmake --callers 64",
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // flags of the old command
-		// Always an error: a script that still calls it must notice.
+		// Always an error: a script that still calls `director bench` must notice.
 		RunE: func(*cobra.Command, []string) error {
 			return cli.Usage(errors.New("the benchmark is a separate program, director-bench: 'make build' builds it beside this one, and each release has it"))
 		},

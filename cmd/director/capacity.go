@@ -68,7 +68,7 @@ func (p *program) capacityCommand() *cobra.Command {
 	})
 }
 
-// readCapacity reads all pages.
+// readCapacity reads all pages of the capacity, and judges the request in each mode.
 func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
 	lines, page := []capacityLine{}, opsview.Page{Limit: opsview.MaxPage}
 	for {

@@ -96,19 +96,19 @@ func (p *program) cellsRemove() *cobra.Command {
 	reason, yes := requireReason(cmd, "", "Why, for the event"), addYes(cmd)
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		// There are few cells, so that all are read.
+		// All cells are read, since there are few.
 		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
 		// Before the question: an unknown name has no regions to ask about.
-		at := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
-		if at < 0 {
+		i := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
+		if i < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])
 		}
-		// With the regions, which the caller did not name: what they have in the other cell is not here.
+		// The question names the regions, which the caller did not: what they have in the other cell is not here.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This cell then serves %s.",
-			strings.Join(found[at].Regions, ", "))); err != nil {
+			strings.Join(found[i].Regions, ", "))); err != nil {
 			return err
 		}
 		return l.changeEach("cell", args, func(name string) (bool, error) {

@@ -23,9 +23,9 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 	var lines []changeLine
 	var refused []error
 	for _, id := range ids {
-		did, err := change(id)
+		changed, err := change(id)
 		if err == nil {
-			lines = append(lines, changeLine{id, did})
+			lines = append(lines, changeLine{id, changed})
 			continue
 		}
 		refused = append(refused, explainDatabaseError(err))
@@ -41,13 +41,14 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 	return errors.Join(refused...)
 }
 
-// writeChanges prints for each id whether something changed: false is a success as well, so that a script may repeat
-// it.
+// writeChanges prints for each id whether something changed. false is a success as well, so that a script may repeat a
+// command.
 func writeChanges(out cli.Output, what string, lines []changeLine) error {
 	return cli.Write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
 }
 
-// changeRows calls a function of schema ops for each row that the arguments name. Completion offers the words.
+// changeRows completes a command that calls a function of schema ops for each row that the arguments name. Completion
+// offers the words.
 func (p *program) changeRows(
 	cmd *cobra.Command, noun string, w words, change func(by db.Act, ctx context.Context, id string) (bool, error),
 ) *cobra.Command {

@@ -41,8 +41,8 @@ func parseFirst[T any](cmd *cobra.Command, parse func(arg string) (T, error)) *T
 // addReason adds --reason to a command. The command gets it trimmed, with at most db.MaxReason characters, as the
 // database requires.
 func addReason(cmd *cobra.Command, help string) *string {
-	// Judged here as well: a reason that is too long must not cost a connection.
 	reason := cmd.Flags().String("reason", "", help)
+	// Checked here and by the database: a reason that is too long must not cost a connection.
 	checkFirst(cmd, func([]string) error {
 		*reason = strings.TrimSpace(*reason)
 		if utf8.RuneCountInString(*reason) > db.MaxReason {
@@ -53,11 +53,11 @@ func addReason(cmd *cobra.Command, help string) *string {
 	return reason
 }
 
-// requireReason is addReason for a command that must have a reason. "" is no default: the flag is required.
+// requireReason is addReason for a command that must have a reason. Without a default (""), the flag is required.
 func requireReason(cmd *cobra.Command, defaultReason, help string) *string {
 	reason := addReason(cmd, help)
 	flag := cmd.Flags().Lookup("reason")
-	// Also DefValue, which --help shows.
+	// --help shows DefValue.
 	*reason, flag.DefValue = defaultReason, defaultReason
 	checkFirst(cmd, func([]string) error {
 		switch {
@@ -106,12 +106,12 @@ func addYes(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
 }
 
-// errNotConfirmed is exit code 1: a script that forgot --yes must not take the command for done.
+// errNotConfirmed gives exit code 1: a script that forgot --yes must not take the command for done.
 var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
 
-// askConfirmation tells a person the consequence of a command, and asks for a yes. With yes it does nothing.
-func (p *program) askConfirmation(yes bool, consequence string) error {
-	if yes {
+// askConfirmation tells a person the consequence of a command, and asks for a yes. With --yes it asks nothing.
+func (p *program) askConfirmation(isConfirmed bool, consequence string) error {
+	if isConfirmed {
 		return nil
 	}
 	// On stderr, since stdout may go into a file or a pipe, where nobody would see the question.

@@ -21,7 +21,7 @@ const completionTimeout = 2 * time.Second
 // maxWords bounds the words that a completion offers.
 const maxWords = 100
 
-// words finds the words that begin with a text, for a completion. Those that were given already are left out.
+// words finds the words that begin with begun, for a completion. Those in given are left out.
 type words func(ctx context.Context, l operator, begun string, given []string) ([]string, error)
 
 // The completions of flags that several commands have.
@@ -33,14 +33,14 @@ var (
 	sessionWords  = wordsOf(opsview.Sessions, opsview.SessionFilter{}, "session")
 )
 
-// wordsOf are the values of a column of a view, in the rows that a filter selects.
+// wordsOf returns the words that are values of a column of a view, in the rows that a filter selects.
 func wordsOf[T any, F opsview.Filter](v opsview.View[T, F], f F, column string) words {
 	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
 		return v.Words(ctx, l.store.Pool(), f, column, begun, given)
 	}
 }
 
-// firstOnly completes the first argument alone.
+// firstOnly returns words for the first argument alone.
 func firstOnly(w words) words {
 	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
 		if len(given) > 0 {
@@ -50,9 +50,9 @@ func firstOnly(w words) words {
 	}
 }
 
-// matchingWords returns those of all words that begin with a text and were not given.
+// matchingWords returns those of all words that begin with begun and are not in given.
 func matchingWords(all []string, begun string, given []string) []string {
-	// A copy: both functions below change their argument, which may be a list of the package.
+	// Cloned, because DeleteFunc and Sort change their argument, which may be a list of the package.
 	found := slices.DeleteFunc(slices.Clone(all), func(word string) bool {
 		return !strings.HasPrefix(word, begun) || slices.Contains(given, word)
 	})
@@ -60,16 +60,19 @@ func matchingWords(all []string, begun string, given []string) []string {
 	return found[:min(len(found), maxWords)] // a shell asks before it lists more
 }
 
-// wordsFrom are the words of what a function reads, for what no view has in the form of the arguments.
+// wordsFrom returns the words of what a function reads, for arguments whose form is not that of a column.
 func wordsFrom[T any](read func(ctx context.Context, l operator) ([]T, error), word func(T) string) words {
 	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
 		// All items: the form of the arguments is made here, so that no query can look for its beginning.
 		found, err := read(ctx, l)
+		if err != nil {
+			return nil, err
+		}
 		all := make([]string, len(found))
 		for i, item := range found {
 			all[i] = word(item)
 		}
-		return matchingWords(all, begun, given), err
+		return matchingWords(all, begun, given), nil
 	}
 }
 
@@ -95,24 +98,26 @@ var projectWords = wordsFrom(func(ctx context.Context, l operator) ([]query.Proj
 
 // projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
 func projectKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	switch len(given) {
-	case 0:
+	if len(given) == 0 {
 		return projectWords(ctx, l, begun, given)
-	case 1:
-	default:
+	}
+	if len(given) > 1 {
 		return nil, nil
 	}
 	keys, err := l.store.ProjectKeys(ctx, given[0], "", db.MaxProjectPage)
+	if err != nil {
+		return nil, err
+	}
 	var all []string
 	for _, k := range keys {
 		if k.RevokedAt == nil {
 			all = append(all, k.ID)
 		}
 	}
-	return matchingWords(all, begun, nil), err
+	return matchingWords(all, begun, nil), nil
 }
 
-// ticketWords completes the id of a ticket that waits.
+// ticketWords completes the id of a queued ticket.
 func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
 	return l.store.TicketsBeginning(ctx, begun)
 }
@@ -133,8 +138,8 @@ func (p *program) addFilters(cmd *cobra.Command, filters ...filterFlag) {
 	}
 }
 
-// addChoice adds a flag that has one of a few values, or the value that it has now, which is the default. Another one is
-// a usage error: with a filter that matches nothing, the list would look empty.
+// addChoice adds a flag that has one of a few values, or the value that it has now, which is the default. Another one
+// is a usage error: with a filter that matches nothing, the list would look empty.
 func addChoice(cmd *cobra.Command, value *string, flag, help string, choices ...string) {
 	defaultValue := *value
 	cmd.Flags().StringVar(value, flag, defaultValue, help)
@@ -171,13 +176,13 @@ const byCompletion = byOperator | byAgents | byProfiles | byRooms
 // because a shell would print the error into the command line.
 func (p *program) completeArgs(w words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		// An unreachable database would otherwise block the shell after each Tab.
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		conf, err := loadSettings(cmd.Flags(), p.environ, byCompletion)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		// With the timeout: an unreachable database would hold the shell after each Tab.
 		store, err := p.openStore(ctx, conf)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

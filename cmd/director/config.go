@@ -67,7 +67,7 @@ type Config struct {
 	// "": game servers use the address of the API on this machine; see replicasURL.
 	PublicURL     string
 	NATSURL       string
-	isDevelopment bool // of dev; see needsPublicURL, and makeWorker for its servers
+	isDevelopment bool // set by `dev`, see needsPublicURL and makeWorker
 
 	// The replicas that the sidecar calls, and its own listeners. SidecarLinesAddr "": HTTP alone.
 	SidecarDirectors              []string
@@ -78,9 +78,9 @@ type Config struct {
 	// "": no traces.
 	OTLPEndpoint string
 
-	// Both are of development. "": the usual directory, and issuer.jwk in it.
+	// The fields below are of development. "": the usual directory, and issuer.jwk in it.
 	DataDir, IssuerKey string
-	PoolsFile          string
+	PoolsFile          string // "": no pools are applied at the start of `dev`
 }
 
 // defaultConfig returns the defaults of all settings.

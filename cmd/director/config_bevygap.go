@@ -40,20 +40,20 @@ func (c *Config) bevygapSettings() []setting {
 	})
 }
 
-// natsURLValue is where game servers with bevygap's plugin connect.
+// natsURLValue is the URL at which game servers with bevygap's plugin connect.
 func natsURLValue(p *string) value {
 	allowed := "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"
 	return checkedText(p, "url", allowed, func(text string) bool {
-		_, at, _ := strings.Cut(text, "://")
-		host, port, err := net.SplitHostPort(at)
-		number, errPort := strconv.ParseUint(port, 10, 16)
+		_, addr, _ := strings.Cut(text, "://")
+		host, port, err := net.SplitHostPort(addr)
+		portNumber, errPort := strconv.ParseUint(port, 10, 16)
 		isURL := strings.HasPrefix(text, serverenv.PlainNATS) || strings.HasPrefix(text, serverenv.SecureNATS)
 		// Neither a user nor a list of servers: clients of NATS take both, and here they have no effect.
-		return isURL && err == nil && errPort == nil && number > 0 && host != "" && !strings.ContainsAny(host, "/@ ,")
+		return isURL && err == nil && errPort == nil && portNumber > 0 && host != "" && !strings.ContainsAny(host, "/@ ,")
 	})
 }
 
-// natsOptions returns the options of the listener for bevygap's plugin; nil: it is not served.
+// natsOptions returns the options of the listener for bevygap's plugin, or nil if the plugin is not served.
 func (c *Config) natsOptions() *nats.Options {
 	if c.NATS.Addr == "" {
 		return nil
@@ -83,7 +83,7 @@ func gameVersionValue(game, version *string) value {
 	return v
 }
 
-// bevygapRequestBytes is about the memory that a waiting request takes in a replica.
+// bevygapRequestBytes is the approximate memory of a waiting request in a replica.
 const bevygapRequestBytes = 75 << 10
 
 // bevygapOptions returns nil if bevygap's clients are not served.

@@ -27,11 +27,12 @@ func unmetNeeds(needs ...need) error {
 // read alone, and are no part of loadSettings: `serve --print-config` shows what is set also where it would not start.
 func (c *Config) checkCommon() error {
 	_, badURL := pgx.ParseConfig(c.Database.URL)
+	// pgx takes an empty URL for the defaults of libpq; here it is a setting that was forgotten.
 	if c.Database.URL == "" {
 		badURL = errors.New("there is no database: set DATABASE_URL, such as " +
 			"postgres://director@db.internal/director ('director dev' starts its own)")
 	}
-	// Made and dropped: only its error counts here, together with the others.
+	// The sealer is dropped: only its error counts here.
 	_, badKeys := c.makeSealer()
 	return errors.Join(badURL, badKeys, c.checkProvision())
 }

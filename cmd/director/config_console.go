@@ -49,9 +49,9 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	o := c.Console
 	// Cookies are sealed with a key of the key-encryption keys, so that every replica reads those of the others.
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
-	// true: a button of the console does not wait until a key is due.
-	// The console has no key-encryption key of its own: making a key is given to it as a function.
+	// A function, since the console has no key-encryption key with which it could seal a new key.
 	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+		// true: a button of the console does not wait until a key is due.
 		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
 	// nil: the login page has only the field for a token.
@@ -78,10 +78,10 @@ func (c *Config) checkConsole() error {
 	}
 	// The path of the redirect is the director's own: issuers compare the whole address with the registered one.
 	u, err := url.Parse(c.Console.Options.URL)
-	noURL := err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/"
+	badURL := err != nil || c.Console.Options.URL == "" || u.Path != "" && u.Path != "/"
 	return unmetNeeds(
 		need{c.OIDC.ClientID == "", "logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"},
-		need{noURL, "logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, such " +
+		need{badURL, "logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, such " +
 			"as https://console.example, without a path"},
 		need{len(c.OIDC.Operators)+len(c.OIDC.Viewers) == 0, "nobody could do anything in the console: set " +
 			"DIRECTOR_CONSOLE_OIDC_OPERATORS or DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim " + c.OIDC.RoleClaim},

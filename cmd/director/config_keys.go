@@ -17,8 +17,9 @@ func (c *Config) makeSealer() (*token.Sealer, error) {
 	return token.NewSealer(c.KEKs...)
 }
 
-// useKEKsOf puts the key of a data directory before those of the settings: what `dev` keeps in its Postgres is sealed
-// with one key, whichever settings a run of it, or a command beside it, has. Those of the settings still open.
+// useKEKsOf puts the key of a data directory, which the first call creates, before those of the settings: what `dev`
+// keeps in its Postgres is sealed with one key, whichever settings a run of `dev` or another command has. The keys of
+// the settings still open what they sealed.
 func (c *Config) useKEKsOf(data dataDir) error {
 	own, err := data.ensureKEKs()
 	c.KEKs = append(own, c.KEKs...)

@@ -44,7 +44,7 @@ func (c *Config) provisionSettings() []setting {
 		{flag: "provision-timeout", section: sectionProvision, unlisted: true, commands: byCallers,
 			value: durationValue(&c.ProvisionTimeout, time.Second, 2*time.Minute),
 			help:  "How long a call of a provider may take"},
-	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
+	}, c.edgegapSettings(), c.dockerSettings(), c.processProviderSettings(), c.agonesSettings())
 }
 
 func (c *Config) edgegapSettings() []setting {
@@ -90,8 +90,8 @@ func (c *Config) agonesSettings() []setting {
 	}
 }
 
-// dockerSettings returns the settings of one Docker engine. Its images are a list of this side: a declaration in the
-// database must not choose what runs.
+// dockerSettings returns the settings of one Docker engine. Its images are a setting: a declaration in the database
+// must not choose what runs.
 func (c *Config) dockerSettings() []setting {
 	return []setting{
 		{flag: "docker-host", section: sectionProvision, commands: byCallers, value: dockerHostValue(&c.Docker.Host),
@@ -106,9 +106,9 @@ func (c *Config) dockerSettings() []setting {
 	}
 }
 
-// processSettingsOfServers returns the settings of servers that are processes of this machine. As with images, the
-// commands and the names of variables are lists of this side.
-func (c *Config) processSettingsOfServers() []setting {
+// processProviderSettings returns the settings of servers that are processes of this machine. As the images of docker,
+// the commands and the names of variables are settings, and not declared in the database.
+func (c *Config) processProviderSettings() []setting {
 	return []setting{
 		{flag: "process-commands", section: sectionProvision, commands: byCallers,
 			value: commandsValue(&c.Processes.Commands),
@@ -157,7 +157,8 @@ func providersValue(p *[]string) value {
 	return v
 }
 
-// ownerValue is short, because the owner is a part of the names that providers bound; see provider.OwnerOf.
+// ownerValue is the name of the installation. It is short, because the owner is a part of the names that providers
+// bound; see provider.OwnerOf.
 func ownerValue(p *string) value {
 	return checkedText(p, "text", "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end",
 		func(text string) bool {
@@ -170,8 +171,8 @@ func dockerHostValue(p *string) value {
 	return checkedText(p, "text", "unix:///path or tcp://host:port", docker.ValidHost)
 }
 
-// ipAddressValue is an address that players can dial: not 0.0.0.0, and none of a zone, which means something on one machine
-// only.
+// ipAddressValue is an address that players can dial: neither 0.0.0.0, nor one with a zone, which means something on
+// one machine only.
 func ipAddressValue(p *netip.Addr) value {
 	v := value{kindName: "address", allowedText: "an IP address", showText: func() string { return addrText(*p) }}
 	v.setText = func(text string) (err error) {
@@ -181,12 +182,12 @@ func ipAddressValue(p *netip.Addr) value {
 	return v
 }
 
-// advertisedAddressValue is one address for the servers of both providers.
+// advertisedAddressValue is one address for the servers of docker and of process.
 func advertisedAddressValue(docker, process *netip.Addr) value {
 	v := ipAddressValue(process)
-	set := v.setText
+	setProcess := v.setText
 	v.setText = func(text string) error {
-		err := set(text)
+		err := setProcess(text)
 		*docker = *process
 		return err
 	}
@@ -235,7 +236,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
 // userNameValue is a user of this machine. UID:GID need not be listed on the machine. root is refused.
 func userNameValue(p **processes.User) value {
-	given := "" // as it was written, for --print-config
+	given := "" // the text of the setting, for --print-config
 	v := value{kindName: "user", allowedText: "the name of a user of this machine, or UID:GID",
 		showText: func() string { return given }}
 	v.setText = func(text string) error {
@@ -248,7 +249,7 @@ func userNameValue(p **processes.User) value {
 			}
 			uid, gid = found.Uid, found.Gid
 		}
-		// user.Lookup has numbers as texts as well: both ways are judged alike.
+		// user.Lookup returns the numbers as texts, too.
 		u, notUser := strconv.ParseUint(uid, 10, 32)
 		g, notGroup := strconv.ParseUint(gid, 10, 32)
 		*p = &processes.User{UID: uint32(u), GID: uint32(g)}

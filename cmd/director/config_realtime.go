@@ -103,15 +103,15 @@ func secondsValue(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// hookURLValue is masked as a whole: it may have a password.
+// hookURLValue is the URL of a hook, masked as a whole, since it may have a password.
 func hookURLValue(p *string) value {
 	v := checkedText(p, "secret", "a URL of http or https", isWebURL)
 	v.showText = hiddenTextValue(p).showText
 	return v
 }
 
-// roomTypesValue are parsed here only to refuse mistakes; (*Config).roomTypes parses them for use, with the built-in types
-// of the settings.
+// roomTypesValue is the JSON of room types, which setText parses only to refuse mistakes; (*Config).roomTypes parses it
+// for use, with the built-in types of the settings.
 func roomTypesValue(p *string) value {
 	v := textValue(p, "a JSON object of room types")
 	v.setText = func(text string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// localOwner is the owner without a setting: checkProvision accepts that only for the providers process and manual,
-// whose servers no other installation can list.
+// localOwner is the owner if the setting is missing. checkProvision accepts that only for the providers process and
+// manual, whose servers no other installation can list.
 const localOwner = "local"
 
 // deploymentOwner returns the owner of the deployments of this installation.
@@ -82,7 +82,7 @@ func (c *Config) needsPublicURL() bool {
 
 // checkProvision refuses settings with which the providers could not work.
 func (c *Config) checkProvision() error {
-	// Of these providers, installations may share an account or an engine, and each stops servers that it does not
+	// Installations may share an account or an engine of a remote provider, and each stops servers that it does not
 	// know.
 	remote := slices.ContainsFunc(c.ProviderNames,
 		func(name string) bool { return name != providerProcess && name != providerManual })

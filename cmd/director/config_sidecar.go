@@ -11,8 +11,7 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// sidecarSettings returns the settings of the sidecar. What describes the game server may also be said by the game
-// server.
+// sidecarSettings returns the settings of the sidecar. The game server itself may also say what describes it.
 func (c *Config) sidecarSettings() []setting {
 	return inSection(sectionSidecar, bySidecar, []setting{
 		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"},

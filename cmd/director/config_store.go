@@ -23,8 +23,8 @@ func (c *Config) keepsNoHistory() bool { return c.Worker.MatchRetention < 0 }
 // describeTicket returns what history keeps of a ticket. A body that cannot be read has no attributes.
 func (c *Config) describeTicket(body []byte, party []string) db.TicketFacts {
 	facts := db.TicketFacts{Party: c.HistoryPrivacy.Party(party)}
-	// Without an id and a time: only the players and their attributes are looked at. A body that this release cannot
-	// read is no reason to refuse the ticket's history.
+	// The id and the time are left out, since only the players and their attributes are read. A body that this release
+	// cannot read is no reason to refuse the ticket's history.
 	if t, err := ticketbody.Decode("", time.Time{}, body, c.Server.PlayerArg); err == nil {
 		facts.Attributes, facts.Latencies = c.HistoryPrivacy.Facts(t)
 	}

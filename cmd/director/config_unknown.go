@@ -24,7 +24,7 @@ func (e environment) unknownVariables() []unknownVariable {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		// Only with our prefix: other programs of the machine have the other variables.
 		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) &&
-			!ofOthers(name) {
+			!isReadByOthers(name) {
 			all = append(all, unknownVariable{name, closestName(name, known)})
 		}
 	}
@@ -40,10 +40,10 @@ func knownVariables() []string {
 	return names
 }
 
-// ofOthers returns whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of
+// isReadByOthers reports whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of
 // pglocal, dbtest or the examples, or one that Kubernetes sets in the pods of a namespace with a Service named
 // "director".
-func ofOthers(name string) bool {
+func isReadByOthers(name string) bool {
 	return strings.HasPrefix(name, modePrefix) && name != modePrefix ||
 		name == "DIRECTOR_PG_BINDIR" || name == "DIRECTOR_TEST_PG" || name == "DIRECTOR_URL" ||
 		strings.HasPrefix(name, "DIRECTOR_SERVICE_") || strings.HasPrefix(name, "DIRECTOR_PORT")
@@ -53,7 +53,7 @@ func ofOthers(name string) bool {
 func closestName(name string, known []string) string {
 	short := strings.TrimPrefix(name, "DIRECTOR_")
 	for _, k := range known {
-		// Shorter ends, such as URL, are those of many settings.
+		// Shorter ends, such as URL, belong to many settings.
 		if len(short) >= 4 && strings.HasSuffix(k, "_"+short) {
 			return k // a part of the name was left out
 		}
@@ -61,8 +61,8 @@ func closestName(name string, known []string) string {
 	return cli.Nearest(name, known)
 }
 
-// withoutEffect returns the variables with a prefix that no setting reads, sorted.
-func (e environment) withoutEffect(prefix string) []string {
+// variablesWithoutEffect returns the variables with a prefix that no setting reads, sorted.
+func (e environment) variablesWithoutEffect(prefix string) []string {
 	known := map[string]bool{}
 	for _, s := range allSettings() {
 		for _, name := range slices.Concat(s.aliases, s.upstream.variableNames) {

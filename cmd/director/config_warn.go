@@ -47,7 +47,7 @@ func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
 
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
 func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
-	// A secret without an address: somebody has forgotten the address.
+	// With a secret and no address, somebody has probably forgotten the address.
 	if l.config.Realtime.Addr == "" && l.config.Projects.Addr == "" && l.config.Realtime.MasterSecret != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
 			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
@@ -56,9 +56,9 @@ func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens",
 			slog.String("auth", string(l.config.Realtime.AuthMode)))
 	}
-	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
+	if ignored := l.environ.variablesWithoutEffect("NEXIS_"); len(ignored) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here",
-			slog.String("variables", strings.Join(without, ",")))
+			slog.String("variables", strings.Join(ignored, ",")))
 	}
 }
 

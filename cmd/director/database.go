@@ -37,7 +37,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 	if err != nil {
 		return err
 	}
-	// Before the database is needed: an unreachable one would hide it.
+	// Warned of before the database is opened: the error of an unreachable one would hide the warning.
 	conf.warnFormer(cmd.Context(), p.newLog(conf))
 	store, err := p.openStore(cmd.Context(), conf)
 	if err != nil {
@@ -62,16 +62,17 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		if err := conf.config.useKEKsOf(data); err != nil {
 			return nil, err
 		}
-		// Those of `dev`, whose replica signs with them where nothing else is set.
+		// The replica of `dev` signs with these secrets where nothing else is set.
 		conf.config.useNexisSecrets()
 	}
-	// Of every command: an erasure changes rooms as well, and what that does depends on their types.
+	// Every command opens the store with the room types: an erasure changes rooms as well, and what that does depends
+	// on their types.
 	types, err := conf.config.roomTypes()
 	if err != nil {
 		return nil, err
 	}
 	cfg := conf.config.store()
-	// A command needs no more, and Postgres may have few connections left when operators look for the reason.
+	// A command needs no more than two connections, and Postgres may have few left when operators look for the reason.
 	cfg.MaxConns, cfg.RoomTypes = 2, types
 	return db.Open(ctx, cfg)
 }

@@ -35,7 +35,7 @@ func explainDatabaseError(err error) error {
 	// Postgres has answered: it is reachable, but refuses.
 	case dbcause.IsPostgres(err) && known:
 		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
-	case fault.Is(err, fault.Unavailable), isUnreachable(err):
+	case isUnavailable(err):
 		return fmt.Errorf("the database cannot be reached: %s: %w", cause.Do, err)
 	}
 	return err
@@ -48,10 +48,16 @@ func isRefusal(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 
-// concernsOne reports whether an error is about one thing, so that others may be changed.
+// concernsOne reports whether an error is about one of the things that a command changes, so that it goes on with the
+// others.
 func concernsOne(err error) bool {
 	return isRefusal(err) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) ||
 		fault.Is(err, fault.Invalid)
+}
+
+// isUnavailable reports whether the database did not answer, as opposed to an answer with an error.
+func isUnavailable(err error) bool {
+	return err != nil && (fault.Is(err, fault.Unavailable) || isUnreachable(err))
 }
 
 // isUnreachable reports whether the database gave no answer: it could not be dialled, or the connection broke.

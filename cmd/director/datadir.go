@@ -132,12 +132,12 @@ const (
 	providersFile = "providers.json"
 )
 
-// publishDatabase writes the database's URL for other commands on this machine. The returned function removes it.
+// publishDatabase writes the database's URL for other commands on this machine. The returned function removes the file.
 func (d dataDir) publishDatabase(url string) (retract func(), err error) {
 	return d.publishFile(urlFile, []byte(url+"\n"))
 }
 
-// publishHints writes what `director dev hints` prints. The returned function removes it.
+// publishHints writes what `director dev hints` prints. The returned function removes the file.
 func (d dataDir) publishHints(text string) (retract func(), err error) {
 	return d.publishFile(hintsFile, []byte(text))
 }
@@ -149,7 +149,7 @@ type devProviders struct {
 }
 
 // publishProviders writes the providers for commands in other terminals, which lack the settings of dev. The returned
-// function removes them.
+// function removes the file.
 func (d dataDir) publishProviders(p devProviders) (retract func(), err error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -159,7 +159,7 @@ func (d dataDir) publishProviders(p devProviders) (retract func(), err error) {
 }
 
 // publishFile writes a file that only its owner may read, since a database's URL lets anybody in. The returned function
-// removes it. A `director dev` that is killed leaves the file, and the next one replaces it.
+// removes the file. A `director dev` that is killed leaves the file, and the next one replaces it.
 func (d dataDir) publishFile(name string, content []byte) (retract func(), err error) {
 	if err := os.WriteFile(d.pathOf(name), content, 0o600); err != nil {
 		return func() {}, err
@@ -182,9 +182,10 @@ func (d dataDir) runningProviders() (p devProviders, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &p)
+	if err != nil {
+		return p, err
 	}
+	err = json.Unmarshal(text, &p)
 	return p, err
 }
 

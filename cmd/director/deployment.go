@@ -13,13 +13,13 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// deploymentWords completes the values of a column over all deployments that are left.
+// deploymentWords completes the values of a column over all deployments of the view.
 func deploymentWords(column string) words {
 	return wordsOf(opsview.Deployments, opsview.DeploymentFilter{}, column)
 }
 
-// happened is an event of a deployment's timeline.
-type happened struct {
+// timelineEvent is an event of a deployment.
+type timelineEvent struct {
 	At     time.Time       `json:"at"`
 	Kind   string          `json:"kind"`
 	Actor  string          `json:"actor"`
@@ -29,11 +29,11 @@ type happened struct {
 // deploymentDetails is the output of `deployments show`.
 type deploymentDetails struct {
 	Deployment *opsview.Deployment `json:"deployment"` // null: nothing of it is left
-	Events     []happened          `json:"events"`
+	Events     []timelineEvent     `json:"events"`
 }
 
-// parseDeployment returns a usage error: the id is mistyped, whatever the database has.
-func parseDeployment(arg string) (uuid.UUID, error) {
+// parseDeploymentID returns a usage error for what is no UUID: it is mistyped, whatever the database has.
+func parseDeploymentID(arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil {
 		return id, cli.Usage(fmt.Errorf("%q is not the id of a deployment: it must be a UUID, as in 'director deployments list'", arg))
@@ -55,7 +55,7 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 		return d, err
 	}
 	since := l.store.Now().Add(-2 * 24 * time.Hour)
-	// A deployment that is there has its events since it was wanted, however long ago.
+	// For a deployment in the view, the timeline begins when it was wanted, however long ago.
 	if len(found) > 0 {
 		d.Deployment, since = &found[0], found[0].CreatedAt
 	}
@@ -64,9 +64,9 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 	if err != nil {
 		return d, err
 	}
-	d.Events = make([]happened, len(events))
+	d.Events = make([]timelineEvent, len(events))
 	for i, e := range events {
-		d.Events[i] = happened{e.At, e.Kind, e.Actor, e.Detail}
+		d.Events[i] = timelineEvent{e.At, e.Kind, e.Actor, e.Detail}
 	}
 	if len(found) == 0 && len(d.Events) == 0 {
 		return d, fmt.Errorf("there is no deployment %s, and it had no events in the last two days", id)
@@ -83,7 +83,7 @@ func (d deploymentDetails) writeText(out cli.Output) error {
 	}
 	fmt.Fprintln(out.Writer)
 	var before *time.Time // of the row above: the table is written from top to bottom
-	return cli.Write(out, d.Events, []string{"at", "after", "event", "by", "detail"}, func(e happened) []any {
+	return cli.Write(out, d.Events, []string{"at", "after", "event", "by", "detail"}, func(e timelineEvent) []any {
 		after := ""
 		if before != nil {
 			after = "+" + briefDuration(e.At.Sub(*before).Round(100*time.Millisecond))

@@ -70,7 +70,7 @@ func (p *program) deploymentsShow() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(firstOnly(deploymentWords("deployment"))),
 	}
 	// A malformed id is a usage error, and needs no database.
-	id := parseFirst(cmd, parseDeployment)
+	id := parseFirst(cmd, parseDeploymentID)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		d, err := l.readDeployment(ctx, *id)
 		if err != nil {

@@ -38,23 +38,24 @@ func (p *program) deploymentsStart() *cobra.Command {
 		Example: "  director deployments start eu/arena/v7\n  director deployments start eu/arena/v7 --address 192.0.2.7",
 		Args:    cli.Exactly(1),
 	}
-	// Of a player and not a region of the provider: which location is near, the provider knows best.
+	// The address is that of a player: the provider knows best which of its locations is near.
 	address := cmd.Flags().String("address", "",
 		"The IP address of a player; the provider starts the server near it if it can")
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
 	var near netip.Addr
 	checkFirst(cmd, func([]string) (err error) {
-		if *address != "" {
-			if near, err = netip.ParseAddr(*address); err != nil {
-				return cli.Usage(fmt.Errorf("--address %q must be an IP address", *address))
-			}
+		if *address == "" {
+			return nil
+		}
+		if near, err = netip.ParseAddr(*address); err != nil {
+			return cli.Usage(fmt.Errorf("--address %q must be an IP address", *address))
 		}
 		return nil
 	})
 	// byDeploy: the key-encryption key, which seals the key of a version with connect tokens.
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
-		// Of any provider: a worker that has the version's one starts the server.
+		// "": the version may be of any provider, since a worker with that provider starts the server.
 		n, _, err := l.newDeployment(ctx, *of, near, "")
 		if err != nil {
 			return refusalText(err)
@@ -70,16 +71,16 @@ func (p *program) deploymentsStart() *cobra.Command {
 	})
 }
 
-// newDeployment returns a deployment by an operator, which is not yet inserted. The app version must be one of that
-// provider, if that is not "".
+// newDeployment returns a deployment by an operator, which is not yet inserted. The app version must be of the required
+// provider; "" requires none.
 func (l operator) newDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
-	by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
+	requiredProvider string) (n provision.NewDeployment, v provision.AppVersion, err error) {
 	if v, err = l.store.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
 	// A worker would start a server of another provider itself.
-	if by != "" && v.Provider != by {
-		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
+	if requiredProvider != "" && v.Provider != requiredProvider {
+		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, requiredProvider)
 	}
 	n = provision.NewDeployment{
 		// The id is made here, since the key is sealed for it.
@@ -110,10 +111,10 @@ func (p *program) deploymentsStop() *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"},
 		"deployment"))
 	reason := requireReason(cmd, "operator", "The reason, for the event and other operators")
-	// All of them before the first is stopped.
+	// All ids are parsed before the first deployment is stopped.
 	checkFirst(cmd, func(args []string) error {
 		for _, arg := range args {
-			if _, err := parseDeployment(arg); err != nil {
+			if _, err := parseDeploymentID(arg); err != nil {
 				return err
 			}
 		}
@@ -121,7 +122,7 @@ func (p *program) deploymentsStop() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("deployment", args, func(id string) (bool, error) {
-			// The check above has parsed the id. The function requires a reason, so that the flag has a default.
+			// The check above has parsed the id. The database requires a reason, so that --reason has a default.
 			return l.store.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 		})
 	})
@@ -140,8 +141,8 @@ func (p *program) deploymentsEnv() *cobra.Command {
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
-		// Here also for a version without connect tokens: the credential of the server is made with the key-encryption
-		// key.
+		// Also a version without connect tokens needs the key-encryption key: the credential of the server is made with
+		// it.
 		sealer, err := l.conf.config.makeSealer()
 		if err != nil {
 			return err
@@ -158,7 +159,8 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Last: a deployment whose environment nobody has got would wait for its server until register_within ends.
+		// Inserted last: a deployment whose environment nobody has would wait for its server until register_within
+		// ends.
 		if err := l.store.StartDeployment(ctx, of.Region, n); err != nil {
 			return refusalText(err)
 		}

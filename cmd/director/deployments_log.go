@@ -28,15 +28,15 @@ func (p *program) deploymentsLog() *cobra.Command {
 				"deployment"))),
 	}
 	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
-	id := parseFirst(cmd, parseDeployment)
+	id := parseFirst(cmd, parseDeploymentID)
 	requireBetween(cmd, "lines", lines, 1, 100_000)
 	// byProviders: the settings of the worker that runs the server.
 	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
 		text, err := l.readLog(ctx, *id, *lines)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case l.out.JSON:
+		}
+		if l.out.JSON {
 			return cli.WriteJSON(l.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
 		}
 		_, err = l.out.Writer.Write(text)
@@ -44,7 +44,7 @@ func (p *program) deploymentsLog() *cobra.Command {
 	})
 }
 
-// readLog reads the log where the provider has it, which is on this machine: nothing is fetched from the worker.
+// readLog reads the log through the provider on this machine: nothing is fetched from the worker.
 func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {
 	name, ref, err := l.serverOf(ctx, id)
 	if err != nil {
@@ -65,7 +65,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 		// The provider is not among those of the settings.
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
-	// As every call of a provider: an engine that hangs must not hang the command.
+	// The timeout of every call of a provider: an engine that hangs must not hang the command.
 	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
 	defer cancel()
 	return reader.ReadLog(ctx, ref, lines)
@@ -75,16 +75,17 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 // lately.
 func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
 	d, err := l.readDeployment(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", "", err
-	case d.Deployment != nil && d.Deployment.Ref == nil:
-		return "", "", errors.New("the deployment has no server yet")
-	case d.Deployment != nil:
+	}
+	if d.Deployment != nil {
+		if d.Deployment.Ref == nil {
+			return "", "", errors.New("the deployment has no server yet")
+		}
 		return d.Deployment.Provider, provider.Ref(*d.Deployment.Ref), nil
 	}
-	// It has ended: its last event says what its server was.
-	// Of its detail, which docs/reference/events.md describes.
+	// The deployment has ended: the detail of its last event, which docs/reference/events.md describes, says what its
+	// server was.
 	var end struct {
 		App      string        `json:"app"`
 		Version  string        `json:"version"`
@@ -101,7 +102,8 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	if end.Ref == nil {
 		return "", "", errors.New("the deployment had no server")
 	}
-	// The server may have started at the fallback of its app version. Events that older versions wrote do not say where.
+	// The server may have started at the fallback of its app version. Events that older versions wrote do not say
+	// where.
 	if end.Provider != "" {
 		return end.Provider, *end.Ref, nil
 	}

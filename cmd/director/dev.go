@@ -29,7 +29,7 @@ func (p *program) devCommand() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	p.onSettings(cmd, byDev, func(ctx context.Context, conf *loaded, _ []string) error {
-		if err := conf.config.checkOpenFleet(); err != nil {
+		if err := conf.config.allowOpenFleet(); err != nil {
 			return cli.Usage(err)
 		}
 		return p.runDevelopment(ctx, conf, (*devRun).printWelcome)
@@ -51,15 +51,17 @@ func (p *program) devHints() *cobra.Command {
 			return err
 		}
 		hints, err := data.runningHints()
-		if err == nil {
-			_, err = io.WriteString(p.stdout, hints)
+		if err != nil {
+			return err
 		}
+		_, err = io.WriteString(p.stdout, hints)
 		return err
 	})
 }
 
-// checkOpenFleet allows a missing fleet token on loopback only.
-func (c *Config) checkOpenFleet() error {
+// allowOpenFleet lets game servers register without a fleet token. It refuses to do so beyond loopback, unless the
+// settings allow it.
+func (c *Config) allowOpenFleet() error {
 	host, _, err := net.SplitHostPort(c.Server.Addr)
 	if err != nil {
 		return err
@@ -69,7 +71,7 @@ func (c *Config) checkOpenFleet() error {
 		return fmt.Errorf("%s can be reached from elsewhere, where anybody could register game servers: "+
 			"set DIRECTOR_FLEET_TOKEN, or allow it with --allow-open-fleet", c.Server.Addr)
 	}
-	// Allowed: on loopback, or by the setting. Without this, the server would refuse game servers without a credential.
+	// Without it, the server refuses game servers without a credential.
 	c.Server.OpenFleet = true
 	return nil
 }
@@ -77,7 +79,7 @@ func (c *Config) checkOpenFleet() error {
 // runDevelopment runs everything until ctx ends, and calls started once the replica is ready.
 func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	if conf.sourceOf("log-level") == fromDefault {
-		conf.config.LogLevel = "warn" // what it serves is printed, and a caller sees the answer
+		conf.config.LogLevel = "warn" // info would repeat what `dev` prints and what callers get
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.config.PoolsFile != "" {
@@ -117,8 +119,8 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 	return d.serveAll(ctx, started)
 }
 
-// stopTimeout is how long Postgres may wait for busy connections. A later kill loses no data.
-const stopTimeout = 20 * time.Second
+// postgresStopTimeout is how long Postgres may wait for busy connections. The kill after it loses no data.
+const postgresStopTimeout = 20 * time.Second
 
 // startPostgres runs the private cluster. The returned context also ends when the cluster does.
 func (d *devRun) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
@@ -132,21 +134,21 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 		return nil, nil, err
 	}
 	d.conf.config.Database.URL = d.privateCluster.URL("postgres")
-	// Over a DATABASE_URL_DIRECT of the environment, which is of another database.
+	// A DATABASE_URL_DIRECT of the environment is replaced: it is of another database.
 	d.conf.config.Database.DirectURL = d.conf.config.Database.URL
 	retract, err := d.dataDir.publishDatabase(d.conf.config.Database.URL)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.privateCluster.StopImmediate())
 	}
-	// With the cause, so that the end of everything names what Postgres said.
+	// The context has a cause, so that the error of the command names what Postgres said.
 	running, end := context.WithCancelCause(ctx)
 	died := d.privateCluster.Done()
-	// Without its database everything else would only log errors: the replica and the worker end as well.
+	// The replica and the worker end with Postgres: without a database they would only log errors.
 	go func() { <-died; end(d.privateCluster.Err()) }()
 	return running, func() error {
 		// First: commands in other terminals would connect to a server that stops.
 		retract()
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), postgresStopTimeout)
 		defer cancel()
 		return errors.Join(d.privateCluster.Err(), d.privateCluster.Stop(ctx))
 	}, nil
@@ -165,7 +167,7 @@ func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Ser
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
-	// Replaced when the hints are published: an earlier failure has nothing to remove.
+	// Does nothing until the hints are published: an earlier failure has nothing to remove.
 	retract := func() {}
 	defer func() { retract() }()
 	return proc.serveReplica(ctx, true, func(s *server.Server) {

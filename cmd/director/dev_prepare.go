@@ -17,7 +17,7 @@ import (
 // prepare migrates the schema, and fills in the settings that an operator and a login would provide.
 func (d *devRun) prepare(ctx context.Context) (err error) {
 	began := time.Now()
-	// Past a pooler: the lock that serializes migrations needs a session.
+	// The direct URL bypasses a pooler: the lock that serializes migrations needs a session.
 	applied, err := migrations.Up(ctx, d.conf.config.directURL(), d.log)
 	if err != nil {
 		return err
@@ -30,13 +30,13 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if err := d.applyPools(ctx); err != nil {
 		return err
 	}
-	// Of a DATABASE_URL the settings have the key, which other processes of that database share.
+	// For a DATABASE_URL the settings have the key, which other processes of that database share.
 	if d.privateCluster != nil || d.conf.config.KEKs == nil {
 		if err := d.conf.config.useKEKsOf(d.dataDir); err != nil {
 			return err
 		}
 	}
-	// Made also where another key set verifies players: `token mint` signs with it.
+	// The issuer is made also where another key set verifies players: `token mint` signs with its key.
 	issuer, err := d.dataDir.ensureIssuer()
 	if err != nil {
 		return err
@@ -44,9 +44,9 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.config.JWKS == "" {
 		d.conf.config.JWKS = issuer.JWKS()
 	}
-	// On, unlike for serve: on loopback nobody else reads them.
+	// Metrics are on, unlike for serve: on loopback no other machine reads them.
 	if d.conf.config.Server.MetricsAddr == "" {
-		d.conf.config.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
+		d.conf.config.Server.MetricsAddr = pickFreeAddr(ctx, "127.0.0.1:9090")
 	}
 	if err := d.prepareOrchestrator(ctx); err != nil {
 		return err
@@ -56,16 +56,20 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	d.prepareProviders()
-	// By the source, so that an operator can allow no origin with an own value.
+	// Players name their party: development has no backend that permits it.
+	if d.conf.sourceOf("open-parties") == fromDefault {
+		d.conf.config.Server.OpenParties = true
+	}
+	// The source decides, so that an operator can allow no origin with a value of their own.
 	if d.conf.sourceOf("cors-origins") == fromDefault {
 		d.conf.config.Server.CORSOrigins = pageOrigins
 	}
-	// By the source and not the value, so that --bevygap off stays off.
+	// The source decides and not the value, so that --bevygap off stays off.
 	if d.conf.sourceOf("bevygap") == fromDefault {
 		d.conf.config.BevygapPlayers = bevygapGuests
 	}
 	if d.conf.config.NATS.Addr == "" {
-		d.conf.config.NATS.Addr = freeOr(ctx, "127.0.0.1:4222")
+		d.conf.config.NATS.Addr = pickFreeAddr(ctx, "127.0.0.1:4222")
 	}
 	// Last: dev's defaults are filled in, and what is missing now only the operator can add.
 	return d.conf.config.checkServe()
@@ -91,7 +95,7 @@ func (d *devRun) applyPools(ctx context.Context) error {
 // kept.
 func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 	if d.conf.config.Orchestrator.Options.Addr == "" {
-		d.conf.config.Orchestrator.Options.Addr = freeOr(ctx, "127.0.0.1:7350")
+		d.conf.config.Orchestrator.Options.Addr = pickFreeAddr(ctx, "127.0.0.1:7350")
 	}
 	if d.conf.config.Orchestrator.Options.AgentKeys == nil {
 		if d.conf.config.Orchestrator.Options.AgentKeys, err = d.dataDir.ensureSecret("agent-key"); err != nil {
@@ -104,8 +108,7 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 	return err
 }
 
-// prepareProviders lets servers run as processes of this machine, and players name their party: development has no
-// backend that permits it.
+// prepareProviders lets servers run as processes of this machine, and people start others by hand.
 func (d *devRun) prepareProviders() {
 	if d.conf.sourceOf("providers") == fromDefault {
 		d.conf.config.ProviderNames = []string{providerManual, providerProcess}
@@ -113,21 +116,18 @@ func (d *devRun) prepareProviders() {
 	if d.conf.config.Processes.Commands == nil {
 		d.conf.config.Processes.Commands = arenaCommand()
 	}
-	// For the servers that people start by hand: they run on this machine and need no public URL.
+	// Servers that people start by hand run on this machine, and need no public URL.
 	d.conf.config.isDevelopment = true
-	if d.conf.sourceOf("open-parties") == fromDefault {
-		d.conf.config.Server.OpenParties = true
-	}
 }
 
-// freeOr returns the address if it is free, or else one with any free port: several `director dev` may run on a
+// pickFreeAddr returns the address if it is free, or else one with any free port: several `director dev` may run on a
 // machine, and Rivalis, Nexis or NATS itself may have its usual port.
-func freeOr(ctx context.Context, addr string) string {
+func pickFreeAddr(ctx context.Context, addr string) string {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "127.0.0.1:0"
 	}
-	// Another program may take it before we listen again: then the start fails, and says which flag to set.
+	// Another program may take the port before we listen again: then the start fails, and says which flag to set.
 	_ = listener.Close()
 	return addr
 }
@@ -136,13 +136,13 @@ func freeOr(ctx context.Context, addr string) string {
 // kept.
 func (d *devRun) prepareConsole(ctx context.Context) error {
 	if d.conf.config.Console.Addr == "" {
-		d.conf.config.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
+		d.conf.config.Console.Addr = pickFreeAddr(ctx, "127.0.0.1:8090")
 	}
 	if len(d.conf.config.Server.OpsTokens) > 0 {
-		return nil // one of them logs in; the printed link has none
+		return nil // people log in with one of these; the printed link contains no token
 	}
-	made, err := d.dataDir.ensureSecret("console-token")
-	for _, secret := range made {
+	secrets, err := d.dataDir.ensureSecret("console-token")
+	for _, secret := range secrets {
 		d.conf.config.Server.OpsTokens = append(d.conf.config.Server.OpsTokens, "dev="+secret)
 	}
 	return err
@@ -151,13 +151,13 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 // prepareRealtime fills in the addresses of the realtime lobby and the values of Nexis.
 func (d *devRun) prepareRealtime(ctx context.Context) {
 	if d.conf.config.Realtime.Addr == "" {
-		d.conf.config.Realtime.Addr = freeOr(ctx, "127.0.0.1:4000")
+		d.conf.config.Realtime.Addr = pickFreeAddr(ctx, "127.0.0.1:4000")
 	}
 	if d.conf.config.Projects.Addr == "" {
-		d.conf.config.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
+		d.conf.config.Projects.Addr = pickFreeAddr(ctx, "127.0.0.1:3000")
 	}
 	if len(d.conf.config.Projects.Options.Tokens) == 0 {
-		// Everybody knows it, but the control API listens on loopback only, unless its address is set.
+		// Everybody knows this token, but the control API listens on loopback only, unless its address is set.
 		d.conf.config.Projects.Options.Tokens = []string{nexisInternalToken}
 	}
 	if d.conf.sourceOf("realtime-conformance") == fromDefault {
@@ -188,7 +188,7 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 func arenaCommand() map[string][]string {
 	found := map[string][]string{}
 	if self, err := os.Executable(); err == nil {
-		// Beside first: that one is of the same release.
+		// Looked up first beside this program: that command is of the same release.
 		beside := filepath.Join(filepath.Dir(self), "arena")
 		if path, err := exec.LookPath(beside); err == nil {
 			found["arena"] = []string{path, "server"}

@@ -27,22 +27,18 @@ func (p *program) doctorCommand() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
 		checks := l.conf.config.doctorOptions()
-		// The other options are settings: what a check says depends on how the installation is set up.
 		checks.Store = l.store
 		// Every check has its own answer: an unreachable database is a finding, and no error of the command.
 		d := diagnosis(checks.Examine(ctx))
-		if err := d.writeText(l.out); err != nil {
+		if err := writeDetails(l.out, d, diagnosis.writeText); err != nil {
 			return err
 		}
 		return d.exitError()
 	})
 }
 
-// writeText prints the worst finding first, as they are sorted, each with what to do below it.
+// writeText prints the findings in their order, the worst first, each with what to do below it.
 func (d diagnosis) writeText(out cli.Output) error {
-	if out.JSON {
-		return cli.WriteJSON(out.Writer, d)
-	}
 	for _, f := range d.Checks {
 		fmt.Fprintf(out.Writer, "%-4s  %-13s  %s\n", f.State, f.Check, f.Says)
 		for _, line := range detailLines(f) {
@@ -71,8 +67,8 @@ func detailLines(f doctor.Finding) (lines []string) {
 	return lines
 }
 
+// exitError returns nil for warnings alone, so that an alarm on the exit code means that something is broken.
 func (d diagnosis) exitError() error {
-	// Warnings alone are exit code 0, so that an alarm on the exit code means that something is broken.
 	if d.State != doctor.Fail {
 		return nil
 	}

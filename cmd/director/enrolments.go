@@ -36,7 +36,8 @@ func (p *program) enrolmentsList() *cobra.Command {
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		// Those that have ended and still have game servers remain in the list: 'revoke --servers' ends these.
+		// Enrolments that have ended and still have game servers stay in the list: 'revoke --servers' ends those
+		// servers.
 		f.Useful = !*all
 		return printView(ctx, l, opsview.Enrolments, f, opsview.Page{}, table[opsview.Enrolment]{
 			titles: []string{
@@ -53,7 +54,7 @@ func (p *program) enrolmentsList() *cobra.Command {
 	})
 }
 
-// allowedModes shows an empty list as what it means.
+// allowedModes shows an empty list as what it means: any mode.
 func allowedModes(modes []string) any {
 	if len(modes) == 0 {
 		return "any"

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// newEnrolmentLine is the output that contains the token.
+// newEnrolmentLine is the output of `enrolments create`, which contains the token.
 type newEnrolmentLine struct {
 	opsview.Enrolment
 
@@ -57,7 +57,7 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 	})
 }
 
-// createEnrolment prints the token, the only time that anybody sees it.
+// createEnrolment makes an enrolment and prints its token, which cannot be read again.
 func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
 	// The database makes the token and keeps the digest of its secret: no later reading can have it.
 	token, err := l.store.As("").CreateEnrolment(ctx, n)
@@ -91,10 +91,10 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 	}
 	servers := cmd.Flags().Bool("servers", false,
 		"Also revoke the credentials of its game servers, which ends their sessions")
-	// All of them before the first is revoked.
+	// All arguments are checked before the first enrolment is revoked.
 	checkFirst(cmd, func(args []string) error {
 		for _, arg := range args {
-			// Both parts are needed: an enrolment's name is unique within its region alone.
+			// Both parts are needed, since an enrolment's name is unique within its region alone.
 			if region, name, ok := strings.Cut(arg, "/"); !ok || region == "" || name == "" {
 				return cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
 			}
@@ -106,8 +106,8 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
 			// The check above has found the slash. A name has none, so that the first one separates.
 			region, name, _ := strings.Cut(arg, "/")
-			// false: it was revoked before. With --servers also true where only credentials of its game servers were
-			// left.
+			// false: the enrolment was revoked before. With --servers it is also true if only credentials of the game
+			// servers were left to revoke.
 			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
 	})

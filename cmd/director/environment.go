@@ -10,8 +10,8 @@ import (
 // unset variables as empty with ${NAME:-}.
 type environment map[string]string
 
-// newEnvironment takes pairs in the format of os.Environ. Of a name that stands twice the last text counts: an
-// empty one does not unset it.
+// newEnvironment takes pairs in the format of os.Environ. Of a name that occurs twice, the last text that is not empty
+// counts.
 func newEnvironment(environ []string) environment {
 	e := environment{}
 	for _, pair := range environ {
@@ -22,7 +22,7 @@ func newEnvironment(environ []string) environment {
 	return e
 }
 
-// lookup reports whether a variable is set. An empty one is not: see environment.
+// lookup returns the text of a variable, and whether it is set. An empty one is not: see environment.
 func (e environment) lookup(name string) (text string, ok bool) {
 	text, ok = e[name]
 	return text, ok

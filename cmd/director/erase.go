@@ -34,24 +34,24 @@ func (p *program) eraseCommand() *cobra.Command {
 		}
 		return nil
 	})
-	// The rooms as well: a player leaves them, and what that does depends on their types.
+	// byRooms: an erased player leaves rooms, and what that does depends on their types.
 	return p.takingBack(cmd, byProfile|byRooms,
 		func(ctx context.Context, l operator, args []string, reason string) error {
-			// All of them are read before the first erasure: an input that breaks off erases nobody.
-			players, err := p.playersOf(args)
+			// All players are read before the first erasure: an input that breaks off erases nobody.
+			players, err := p.readPlayers(args)
 			if err != nil {
 				return err
 			}
 			return l.changeEach("player", players, func(player string) (bool, error) {
 				erased, err := l.store.As("").ErasePlayer(ctx, player, reason)
-				// false: nothing was known of the player, or an earlier erasure has had it all.
+				// false: nothing was known of the player, or an earlier erasure has erased all of it.
 				return erased.ChangedRows > 0, err
 			})
 		})
 }
 
-// playersOf returns the arguments, or the lines of standard input for -.
-func (p *program) playersOf(args []string) (players []string, err error) {
+// readPlayers returns the arguments, or the lines of standard input for -.
+func (p *program) readPlayers(args []string) (players []string, err error) {
 	if !slices.Contains(args, "-") {
 		return args, nil
 	}
@@ -82,12 +82,14 @@ func (p *program) playersExport() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {
 			export, err := l.store.ExportPlayer(ctx, args[0])
-			// An empty export would look like an answer to the player; a mistyped id is more likely.
-			if err == nil && export.IsEmpty() {
-				err = l.unknownPlayer(ctx, args[0])
-			}
 			if err != nil {
 				return err
+			}
+			// An empty export would look like an answer to the player; a mistyped id is more likely.
+			if export.IsEmpty() {
+				if err := l.unknownPlayer(ctx, args[0]); err != nil {
+					return err
+				}
 			}
 			if len(export.Truncated) > 0 {
 				fmt.Fprintf(p.stderr, "director: only the latest rows of %s\n", strings.Join(export.Truncated, ", "))

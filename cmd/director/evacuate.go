@@ -108,14 +108,14 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 
 // beginEvacuation begins an evacuation, and with --wait waits for its end.
 func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
-	// Workers carry it out: an interruption of this command from here on does not stop the evacuation.
+	// Workers carry the evacuation out: an interruption of this command from here on does not stop the evacuation.
 	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
 	if err != nil {
 		return err
 	}
-	// The report below is then that of an evacuation that has ended, otherwise of one that has just begun.
+	// Without --wait, the report below is of an evacuation that has just begun.
 	if f.waitsForEnd {
-		if err := l.untilEvacuated(ctx, id, f); err != nil {
+		if err := l.waitForEvacuation(ctx, id, f); err != nil {
 			return err
 		}
 	}
@@ -126,13 +126,13 @@ func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error 
 	return writeDetails(l.out, e, writeEvacuation)
 }
 
-// evacuationEvery is how often 'evacuate --wait' looks how far the evacuation has come.
-const evacuationEvery = 500 * time.Millisecond
+// evacuationInterval is how often 'evacuate --wait' reads how far the evacuation has come.
+const evacuationInterval = 500 * time.Millisecond
 
-// untilEvacuated waits until workers have ended an evacuation.
-func (l operator) untilEvacuated(ctx context.Context, id uuid.UUID, f evacuationFlags) error {
+// waitForEvacuation waits until workers have ended an evacuation.
+func (l operator) waitForEvacuation(ctx context.Context, id uuid.UUID, f evacuationFlags) error {
 	wait := operatorWait{
-		progress: progressLine{stderr: f.progressOut}, interval: evacuationEvery, timeout: f.waitTimeout,
+		progress: progressLine{stderr: f.progressOut}, interval: evacuationInterval, timeout: f.waitTimeout,
 		whatStays: fmt.Sprintf("workers continue it: 'director evacuations show %s' says how far it is", id),
 		look: func(ctx context.Context) (string, bool, error) {
 			e, err := opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: &id})

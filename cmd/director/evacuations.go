@@ -68,13 +68,13 @@ func (p *program) evacuationsShow() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Evacuations, opsview.EvacuationFilter{},
 			"evacuation"))),
 	}
-	f := opsview.EvacuatedPlayerFilter{Evacuation: parseFirst(cmd, parseEvacuation)}
+	f := opsview.EvacuatedPlayerFilter{Evacuation: parseFirst(cmd, parseEvacuationID)}
 	addChoice(cmd, &f.Outcome, "outcome", "Only players with this outcome: waiting, queued, seated or nothing",
 		"waiting", "queued", "seated", "nothing")
 	cmd.Flags().StringVar(&f.Player, "player", "", "Only this player")
 	limit := addLimit(cmd, "The most players to show")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		report, err := l.evacuationReport(ctx, f, *limit)
+		report, err := l.readEvacuation(ctx, f, *limit)
 		if err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func (p *program) evacuationsShow() *cobra.Command {
 	})
 }
 
-// parseEvacuation returns a usage error: the id is mistyped, whatever the database has.
-func parseEvacuation(arg string) (uuid.UUID, error) {
+// parseEvacuationID returns a usage error for what is no UUID: it is mistyped, whatever the database has.
+func parseEvacuationID(arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil {
 		return id, cli.Usage(fmt.Errorf("%q is no evacuation: 'director evacuations list' lists them", arg))
@@ -91,23 +91,24 @@ func parseEvacuation(arg string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// evacuationReport reads an evacuation, and up to limit of its players.
-func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlayerFilter,
+// readEvacuation reads an evacuation, and up to limit of its players.
+func (l operator) readEvacuation(ctx context.Context, f opsview.EvacuatedPlayerFilter,
 	limit int) (r evacuationReport, err error) {
 	r.Evacuation, err = opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
-	// It may have existed: reports are kept for a week.
+	// The evacuation may have existed: reports are kept for a week.
 	if errors.Is(err, opsview.ErrNoRow) {
 		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
 	}
-	if err == nil {
-		// Not in one snapshot with the counts, which may be older while it runs.
-		r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: limit})
+	if err != nil {
+		return r, err
 	}
+	// Not in one snapshot with the counts, which may be older while the evacuation runs.
+	r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: limit})
 	return r, err
 }
 
 func writeEvacuationReport(r evacuationReport, out cli.Output) error {
-	// Without players there is no table: the counts above say so.
+	// Without players there is no table: the counts of the evacuation say so.
 	if err := writeEvacuation(r.Evacuation, out); err != nil || len(r.Movements) == 0 {
 		return err
 	}
@@ -119,7 +120,7 @@ func writeEvacuationReport(r evacuationReport, out cli.Output) error {
 	})
 }
 
-// waitedText is how long a player waited, in whole seconds; "" for nil, which did not wait.
+// waitedText is how long a player waited, in whole seconds; "" for nil: the player did not wait.
 func waitedText(d *time.Duration) string {
 	if d == nil {
 		return ""

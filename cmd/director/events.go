@@ -12,15 +12,14 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 )
 
 const (
 	// eventBatch bounds the events of one query.
 	eventBatch = 1000
-	// followEvery is how often --follow reads new events, and retries while the database is unreachable.
-	followEvery = time.Second
+	// followInterval is how often --follow reads new events, and retries while the database is unreachable.
+	followInterval = time.Second
 )
 
 // eventReader reads the feed after a cursor.
@@ -60,7 +59,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	checkFirst(cmd, func([]string) (err error) {
 		cursor, err = parseCursor(*after)
 		// All mistakes at once.
-		if err := errors.Join(err, checkKinds(f)); err != nil {
+		err = errors.Join(err, checkKinds(f))
+		if err != nil {
 			return cli.Usage(err)
 		}
 		return nil
@@ -73,7 +73,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		if *follow {
 			return r.followFeed(ctx, cmd)
 		}
-		return r.toEnd(ctx)
+		return r.printToEnd(ctx)
 	})
 }
 
@@ -116,8 +116,8 @@ func (r *eventReader) setStart(ctx context.Context, bySince bool, since time.Dur
 	return nil
 }
 
-// toEnd prints all events after the cursor, in batches.
-func (r *eventReader) toEnd(ctx context.Context) error {
+// printToEnd prints all events after the cursor, in batches.
+func (r *eventReader) printToEnd(ctx context.Context) error {
 	for {
 		page, err := opsview.ReadFeed(ctx, r.operator.store.Pool(), r.afterCursor, r.sinceTime, r.selection, eventBatch)
 		if err != nil {
@@ -128,8 +128,8 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 				return err
 			}
 		}
-		// Behind all events that were read, also those that the filters left out: else a page without any would be read
-		// for ever.
+		// The cursor passes all events that were read, also those that the filters left out: otherwise a page of which
+		// the filters leave nothing would be read for ever.
 		r.afterCursor = page.Next
 		if !page.IsFull {
 			return nil
@@ -140,15 +140,15 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 // followFeed prints new events until ctx ends. It retries while the database is unreachable, and then continues at its
 // cursor.
 func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error {
-	// A poll and no notification: it also works through a pooler, and with a role that may only read the views.
-	next := time.NewTicker(followEvery)
-	defer next.Stop()
+	// A poll and no notification: a poll also works through a pooler, and with a role that may only read the views.
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
 	waiting := false
 	for {
-		err := r.toEnd(ctx)
+		err := r.printToEnd(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil // Ctrl-C is how it is meant to end: exit code 0
+			return nil // Ctrl-C is the usual end of --follow: exit code 0
 		// Printed once for each outage.
 		case isUnavailable(err) && !waiting:
 			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is unreachable: waiting)")
@@ -157,7 +157,7 @@ func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error 
 		}
 		waiting = err != nil
 		select {
-		case <-next.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return nil
 		}
@@ -166,7 +166,7 @@ func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error 
 
 // printEvent prints an event as a line: as JSON with its cursor, or for people.
 func printEvent(out cli.Output, e opsview.Event) error {
-	// A line each and no array, which would have no end with --follow.
+	// An object per line and no array, which would have no end with --follow.
 	if out.JSON {
 		line, err := json.Marshal(e.Line())
 		if err != nil {
@@ -190,9 +190,4 @@ func printEvent(out cli.Output, e opsview.Event) error {
 	}
 	_, err := fmt.Fprintln(out.Writer, strings.TrimRight(strings.Join(words, "  "), " "))
 	return err
-}
-
-// isUnavailable reports whether the database did not answer, as opposed to an answer with an error.
-func isUnavailable(err error) bool {
-	return err != nil && (fault.Is(err, fault.Unavailable) || isUnreachable(err))
 }

@@ -24,7 +24,8 @@ func (p *program) eventsRecord() *cobra.Command {
 		Example:   "  director events record\n  director events record seat ticket\n  director events record seat --off",
 		ValidArgs: recordedNouns,
 	}
-	// It ends what an operator has asked for. What a webhook asks for ends with the webhook, or when its kinds change.
+	// --off ends only what operators have asked for. What a webhook asks for ends with the webhook, or when its kinds
+	// change.
 	off := cmd.Flags().Bool("off", false, "Record them no longer")
 	checkFirst(cmd, func(nouns []string) error {
 		for _, noun := range nouns {

@@ -26,8 +26,8 @@ func (p *program) explainCommand() *cobra.Command {
 // byExplained are the settings of commands that explain.
 const byExplained = byProfile | byExplain
 
-// explained is a document for --output json, which can also be printed as text.
-type explained interface{ Text() string }
+// explanation is a document for --output json, which can also be printed as text.
+type explanation interface{ Text() string }
 
 func (p *program) explainTicket() *cobra.Command {
 	return p.explainWith(&cobra.Command{
@@ -42,7 +42,9 @@ func (p *program) explainTicket() *cobra.Command {
 			"  director explain ticket d4k0q2v8e5s0c1p6f3a0 -o json | jq '.profiles[].would_match'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(ticketWords)),
-	}, func(ctx context.Context, r *explainer.Reader, id string) (explained, error) { return r.Ticket(ctx, id) })
+	}, func(ctx context.Context, r *explainer.Reader, id string) (explanation, error) {
+		return r.Ticket(ctx, id)
+	})
 }
 
 func (p *program) explainMatch() *cobra.Command {
@@ -57,7 +59,7 @@ func (p *program) explainMatch() *cobra.Command {
 			"  director explain match 0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10 -o json | jq '.passed_over'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Matches, opsview.MatchFilter{}, "match"))),
-	}, func(ctx context.Context, r *explainer.Reader, arg string) (explained, error) {
+	}, func(ctx context.Context, r *explainer.Reader, arg string) (explanation, error) {
 		id, err := uuid.Parse(arg)
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("%q is no id of a match: it must be a UUID", arg))
@@ -68,19 +70,19 @@ func (p *program) explainMatch() *cobra.Command {
 
 // explainWith completes a command that prints an explanation: as text, or as the document.
 func (p *program) explainWith(cmd *cobra.Command,
-	explain func(ctx context.Context, r *explainer.Reader, id string) (explained, error)) *cobra.Command {
+	explain func(ctx context.Context, r *explainer.Reader, id string) (explanation, error)) *cobra.Command {
 	return p.onDatabase(cmd, byExplained, func(ctx context.Context, l operator, args []string) error {
 		// The name of the player argument, as the workers have it: with another one, the tickets would have other
 		// players.
-		found, err := explain(ctx, explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
+		answer, err := explain(ctx, explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
 			PlayerArg: l.conf.config.Server.PlayerArg}), args[0])
 		if err != nil {
 			return refusalText(err)
 		}
 		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, found)
+			return cli.WriteJSON(l.out.Writer, answer)
 		}
-		_, err = fmt.Fprint(l.out.Writer, found.Text())
+		_, err = fmt.Fprint(l.out.Writer, answer.Text())
 		return err
 	})
 }

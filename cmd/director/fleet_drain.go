@@ -47,9 +47,9 @@ type drainChange struct {
 	canWait         bool   // the command has --wait: after the end of a drain there is nothing to wait for
 }
 
-// drainTarget is what one drain is of, and how it is begun or ended.
+// drainTarget is what a drain concerns, and the call that begins or ends it.
 type drainTarget struct {
-	name    string // in the output, unique
+	name    string // in the output; unique among the targets
 	servers opsview.FleetFilter
 	change  func(by db.Act, ctx context.Context) (bool, error)
 }
@@ -99,13 +99,12 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
-		// All targets are known before the first is drained.
 		targets := calls.targets(ids, *hosts, *labels, *region)
 		// By name, because changeEach prints and passes names.
 		byName, names, drained := map[string]drainTarget{}, []string{}, []opsview.FleetFilter{}
 		for _, t := range targets {
 			byName[t.name], names = t, append(names, t.name)
-			// Only those that run: there may be thousands that have ended, and they have no players.
+			// Only servers that run are read: there may be thousands that have ended, and they have no players.
 			t.servers.Running = true
 			drained = append(drained, t.servers)
 		}
@@ -115,11 +114,11 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		if err != nil || !*wait {
 			return err
 		}
-		return l.untilEmpty(ctx, cmd.ErrOrStderr(), drained, *timeout)
+		return l.waitUntilEmpty(ctx, cmd.ErrOrStderr(), drained, *timeout)
 	})
 }
 
-// checkDrainTargets checks that something is named, and that a region is not of servers that are named themselves.
+// checkDrainTargets checks that something is named, and that --region does not narrow servers that are named.
 func checkDrainTargets(ids, others int, region string) error {
 	switch {
 	case ids+others == 0 && region == "":

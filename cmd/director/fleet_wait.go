@@ -11,9 +11,8 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// emptyEvery is how often 'fleet drain --wait' looks whether players have left. Each look reads the rows of all
-// targets.
-const emptyEvery = 2 * time.Second
+// playersInterval is how often 'fleet drain --wait' counts the players, for which it reads the rows of all targets.
+const playersInterval = 2 * time.Second
 
 // addWaitFlags adds the flags of a wait for the last player.
 func addWaitFlags(cmd *cobra.Command) (wait *bool, timeout *time.Duration) {
@@ -31,11 +30,11 @@ type playersLeft struct {
 	playerCount                  int64
 }
 
-// untilEmpty waits until nobody has a seat on the game servers; one that ends loses its players.
-func (l operator) untilEmpty(ctx context.Context, stderr io.Writer, targets []opsview.FleetFilter,
+// waitUntilEmpty waits until nobody has a seat on the game servers; one that ends loses its players.
+func (l operator) waitUntilEmpty(ctx context.Context, stderr io.Writer, targets []opsview.FleetFilter,
 	timeout time.Duration) error {
 	wait := operatorWait{
-		progress: progressLine{stderr: stderr}, interval: emptyEvery, timeout: timeout,
+		progress: progressLine{stderr: stderr}, interval: playersInterval, timeout: timeout,
 		whatStays: "the drains hold, and the same command waits again",
 		look: func(ctx context.Context) (string, bool, error) {
 			left, err := l.countPlayers(ctx, targets)
@@ -52,7 +51,7 @@ func (l operator) untilEmpty(ctx context.Context, stderr io.Writer, targets []op
 	return wait.untilDone(ctx)
 }
 
-// countPlayers reads the targets; a game server that two of them name counts once.
+// countPlayers counts the players of all targets. A game server of two targets counts once.
 func (l operator) countPlayers(ctx context.Context, targets []opsview.FleetFilter) (left playersLeft, err error) {
 	seen := map[string]bool{}
 	for _, target := range targets {

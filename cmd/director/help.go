@@ -23,14 +23,14 @@ const (
 	wordsAnnotation   = "words"   // the allowed values, for completion
 )
 
-// fewSettings is the number of settings up to which --help shows all. Only commands with more, such as serve, have
+// maxHelpSettings is the number of settings up to which --help shows all. Only commands with more, such as serve, have
 // --help-all.
-const fewSettings = 24
+const maxHelpSettings = 24
 
 // helpAll is the flag --help-all, which is --help with every setting.
 type helpAll struct{ flags *pflag.FlagSet }
 
-// pflag shows a default that is not the zero value of the type; "false" is none.
+// String returns the default, for which pflag shows nothing: "false" is the zero value of a bool.
 func (h helpAll) String() string { return "false" }
 
 // Set sets --help as well, which makes cobra print the help; shownFlags then sees that --help-all was given.
@@ -41,7 +41,7 @@ func (h helpAll) Type() string     { return kindBool }
 func addHelpAll(flags *pflag.FlagSet) {
 	settings := 0
 	flags.VisitAll(func(f *pflag.Flag) { settings += len(f.Annotations[sectionAnnotation]) })
-	if settings > fewSettings {
+	if settings > maxHelpSettings {
 		flags.VarPF(helpAll{flags}, "help-all", "", "Show every setting").NoOptDefVal = "true"
 	}
 }
@@ -52,14 +52,15 @@ func shownFlags(flags *pflag.FlagSet) (shown *pflag.FlagSet, hidden int) {
 	shown = pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = false // in the order of the table of settings
 	flags.VisitAll(func(f *pflag.Flag) {
-		_, start := f.Annotations[startAnnotation]
-		switch {
-		// Removed and unlisted settings, which are accepted and not shown.
-		case f.Hidden:
-		// Flags of the command that are no settings are always shown.
-		case all == nil, all.Changed, start, f.Annotations[sectionAnnotation] == nil:
+		// Removed and unlisted settings are accepted and never shown.
+		if f.Hidden {
+			return
+		}
+		_, isStart := f.Annotations[startAnnotation]
+		// Flags of the command that are no settings have no section, and are always shown.
+		if all == nil || all.Changed || isStart || f.Annotations[sectionAnnotation] == nil {
 			shown.AddFlag(f)
-		default:
+		} else {
 			hidden++
 		}
 	})
@@ -112,7 +113,6 @@ func writeFlags(to io.Writer, flags *pflag.FlagSet) {
 		if groups[section] == nil {
 			groups[section] = pflag.NewFlagSet(section, pflag.ContinueOnError)
 			groups[section].SortFlags = false
-			// In the order of the flags, which the sort below changes to that of the table.
 			sections = append(sections, section)
 		}
 		groups[section].AddFlag(f)
@@ -138,13 +138,13 @@ func sectionOrder(section string) int {
 	return slices.IndexFunc(allSettings(), func(s setting) bool { return s.section == section })
 }
 
-// numberWords say what a numeric flag takes, by its type.
+// numberWords has the allowed numbers of a flag in words, by the flag's type.
 var numberWords = map[string]string{
 	"int": "a whole number", "int32": "a whole number of at most 2147483647", "uint64": "a whole number, 0 or more",
 	"float64": "a number such as 0.5", "duration": "a time such as 90s, 5m or 2h",
 }
 
-// explainFlag says what a numeric flag takes, and adds the most similar flag to cobra's error.
+// explainFlag returns a usage error that says what a numeric flag takes, or which known flag is the most similar one.
 func explainFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && numberWords[invalid.GetFlag().Value.Type()] != "" {

@@ -44,7 +44,7 @@ func (p *program) invariantsCommand() *cobra.Command {
 	})
 }
 
-// checkInvariants reads all hot tables, so that it is for people and not for a timer.
+// checkInvariants counts the violations. It reads all hot tables, and so is for people and not for a timer.
 func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
 	counts, err := opsview.Invariants.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 		if c.Violations == 0 {
 			continue
 		}
-		// Only of violated ones, and not in one snapshot with the count: a violation may be gone by now.
+		// Not in one snapshot with the count: a violation may be gone by now.
 		if all[i].Rows, err = opsview.ReadViolations(ctx, l.store.Pool(), c.Name, violationRows); err != nil {
 			return nil, err
 		}

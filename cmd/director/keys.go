@@ -35,7 +35,7 @@ func (p *program) keysList() *cobra.Command {
 	all := cmd.Flags().Bool("all", false,
 		"Also those that are expired, and those that were tainted more than a day ago")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		// By turn: the next key is the last row.
+		// In the order in which they sign: the next key is the last row.
 		return printView(ctx, l, opsview.Keys, opsview.KeyFilter{Useful: !*all},
 			opsview.Page{Order: opsview.ByTurn}, table[opsview.Key]{
 				titles: []string{
@@ -49,8 +49,8 @@ func (p *program) keysList() *cobra.Command {
 	})
 }
 
-// madeLine is a new key.
-type madeLine struct {
+// newKeyLine is the output of `keys rotate` for a new key.
+type newKeyLine struct {
 	KID       string    `json:"kid"`
 	Alg       string    `json:"alg"`
 	SignFrom  time.Time `json:"sign_from"`
@@ -86,30 +86,34 @@ func (p *program) keysRotate() *cobra.Command {
 		}
 		// As JSON also an empty list, for scripts.
 		if len(made) > 0 || l.out.JSON {
-			return writeMade(l.out, made)
+			return writeNewKeys(l.out, made)
 		}
 		if *force {
 			// No key was made, since the next one is there. It may sign earlier than before.
-			return l.printNext(ctx)
+			return l.printNextKey(ctx)
 		}
 		fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
 		return nil
 	})
 }
 
-// keyPolicy is that of the settings, with the greatest lead and overlap of the published keys at least: where an operator
-// lacks the workers' settings, a key would sign before verifiers know it, or leave the JWKS before its tokens expire.
+// keyPolicy is that of the settings, with the greatest lead and overlap of the published keys at least: where an
+// operator lacks the workers' settings, a key would sign before verifiers know it, or leave the JWKS before its tokens
+// expire.
 func (l operator) keyPolicy(ctx context.Context) (db.KeyPolicy, error) {
 	policy := l.conf.config.keySchedule().Policy()
 	keys, _, err := l.store.Keys(ctx)
+	if err != nil {
+		return policy, err
+	}
 	for _, k := range keys {
 		policy.Lead, policy.Overlap = max(policy.Lead, k.Lead), max(policy.Overlap, k.Overlap)
 	}
-	return policy, err
+	return policy, nil
 }
 
-// printNext prints from when the next key signs.
-func (l operator) printNext(ctx context.Context) error {
+// printNextKey prints from when the next key signs.
+func (l operator) printNextKey(ctx context.Context) error {
 	// By the clock of the database, which decides when a key signs.
 	keys, now, err := l.store.Keys(ctx)
 	if err != nil {
@@ -124,13 +128,13 @@ func (l operator) printNext(ctx context.Context) error {
 	return nil
 }
 
-// writeMade prints new keys without their private parts, which no command shows.
-func writeMade(out cli.Output, made []db.SigningKey) error {
-	lines := make([]madeLine, len(made))
+// writeNewKeys prints new keys without their private parts, which no command shows.
+func writeNewKeys(out cli.Output, made []db.SigningKey) error {
+	lines := make([]newKeyLine, len(made))
 	for i, k := range made {
-		lines[i] = madeLine{k.Material.KID, k.Material.Alg, k.SignFrom, k.SignUntil}
+		lines[i] = newKeyLine{k.Material.KID, k.Material.Alg, k.SignFrom, k.SignUntil}
 	}
-	return cli.Write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m madeLine) []any {
+	return cli.Write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m newKeyLine) []any {
 		return []any{m.KID, m.Alg, m.SignFrom, m.SignUntil}
 	})
 }
@@ -147,10 +151,10 @@ func (p *program) keysTaint() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
 		// Without a confirmation: a leaked key is to go at once, and a replica or worker makes another.
-		did, err := l.store.As("").TaintKey(ctx, args[0])
+		changed, err := l.store.As("").TaintKey(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeChanges(l.out, "kid", []changeLine{{args[0], did}})
+		return writeChanges(l.out, "kid", []changeLine{{args[0], changed}})
 	})
 }

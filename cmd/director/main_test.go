@@ -187,7 +187,7 @@ func TestCompletion(t *testing.T) {
 	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	environ := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
-	made := clitest.Read[[]madeLine](t, director, environ, "keys", "rotate")
+	made := clitest.Read[[]newKeyLine](t, director, environ, "keys", "rotate")
 
 	offers := func(want string, args ...string) {
 		t.Helper()

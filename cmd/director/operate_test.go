@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 	require.Empty(t, clitest.Read[[]opsview.Key](t, director, environ, "keys", "list"))
 	require.Equal(t, "[]\n", director.OK(t, environ, "keys", "list", "-o", "json"), "never null")
 
-	require.Len(t, clitest.Read[[]madeLine](t, director, environ, "keys", "rotate"), 2)
+	require.Len(t, clitest.Read[[]newKeyLine](t, director, environ, "keys", "rotate"), 2)
 	keys := clitest.Read[[]opsview.Key](t, director, environ, "keys", "list")
 	require.Equal(t, "signing", keys[0].State)
 	require.Equal(t, "next", keys[1].State)
@@ -302,6 +302,6 @@ func TestKeysOfAnOperatorHaveTheTimesOfTheFleet(t *testing.T) {
 		s.Exec(`UPDATE signing_keys SET publish_at = publish_at - interval '2 hours', sign_from = sign_from - interval '2 hours',
 			sign_until = sign_until - interval '2 hours', verify_until = verify_until - interval '2 hours' WHERE sign_from ` + which + ` now()`)
 	}
-	require.Len(t, clitest.Read[[]madeLine](t, director, environ, "keys", "rotate"), 1)
+	require.Len(t, clitest.Read[[]newKeyLine](t, director, environ, "keys", "rotate"), 1)
 	require.Equal(t, 2, s.Count("SELECT count(*) FROM signing_keys WHERE lead >= '5 minutes' AND overlap >= '15 minutes'"))
 }

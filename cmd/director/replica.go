@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/worker"
 )
 
-// serveReplica runs a replica, optionally with a worker, until ctx ends. It calls started once the replica is ready, and
-// returns after that call has.
+// serveReplica runs a replica, optionally with a worker, until ctx ends. It calls started once the replica is ready,
+// and returns after that call has.
 func (p *process) serveReplica(ctx context.Context, withWorker bool, started func(*server.Server)) error {
 	s, w, err := p.makeReplica(ctx, withWorker)
 	if err != nil {

@@ -244,8 +244,8 @@ func addressesValue(p *[]string) value {
 	return listValue(p, "host:port").checkedItems(p, isListenAddress).notEmpty(p)
 }
 
-// isListenAddress accepts port 0, any free port, and an empty host, all interfaces. A port by name is refused: its number
-// depends on the machine.
+// isListenAddress accepts port 0, any free port, and an empty host, all interfaces. A port by name is refused: its
+// number depends on the machine.
 func isListenAddress(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	_, notPort := strconv.ParseUint(port, 10, 16)
@@ -263,8 +263,8 @@ func gameRegionValue(p *string) value {
 	return checkedText(p, "text", rest.Region.Description, rest.Region.Valid)
 }
 
-// evaluatorURLValue is only a host and a port, as Open Match's own configuration has them: a path or a password would have
-// no effect.
+// evaluatorURLValue is only a host and a port, as Open Match's own configuration has them: a path or a password would
+// have no effect.
 func evaluatorURLValue(p *string) value {
 	return checkedText(p, "text", "grpc://host:port or http://host:port, or grpcs or https", func(text string) bool {
 		u, err := url.Parse(text)

@@ -57,8 +57,8 @@ func keksValue(p *[][]byte) value {
 	return v
 }
 
-// databaseURLValue is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced, because
-// it repeats the URL.
+// databaseURLValue is parsed here, so that a mistake is found before anything starts. The error of pgx is replaced,
+// because it repeats the URL.
 func databaseURLValue(p *string) value {
 	v := checkedText(p, "url", "postgres://user:password@host:port/database, or key=value", func(text string) bool {
 		_, err := pgx.ParseConfig(text)
@@ -146,8 +146,9 @@ func secretValue(p *string) value {
 	return v
 }
 
-// signingSecretValue is a secret with which other programs sign as well. White space around it is refused: those programs
-// may have read the same file with its line break as a part of the secret, and without it no token would verify.
+// signingSecretValue is a secret with which other programs sign as well. White space around it is refused: those
+// programs may have read the same file with its line break as a part of the secret, and without it no token would
+// verify.
 func signingSecretValue(p *string) value {
 	v := secretValue(p)
 	v.keepsSpace = true

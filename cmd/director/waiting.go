@@ -35,8 +35,8 @@ type operatorWait struct {
 }
 
 // untilDone continues to look while the database is unreachable: an operator waits through the outage that made the
-// command necessary. Errors: that of a look; or that the timeout is over or ctx has ended, with the last line, which says
-// what was missing.
+// command necessary. Errors: that of a look; or that the timeout is over or ctx has ended, with the last line, which
+// says what was missing.
 func (w *operatorWait) untilDone(ctx context.Context) error {
 	if w.timeout > 0 {
 		var cancel context.CancelFunc

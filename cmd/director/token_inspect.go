@@ -21,9 +21,9 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// inspected is the output of `token inspect`. The session handle is truncated, because people paste the output into
-// tickets.
-type inspected struct {
+// inspectedToken is the output of `token inspect`. The session handle is truncated, because people paste the output
+// into tickets.
+type inspectedToken struct {
 	Valid   bool           `json:"valid"`
 	Reason  string         `json:"reason,omitempty"` // a word of package token: expired, unknown_key, …
 	Says    string         `json:"says"`
@@ -33,7 +33,7 @@ type inspected struct {
 	Claims  map[string]any `json:"claims"`
 }
 
-// errTokenRefused is exit code 1, so that a script can ask whether a token is good.
+// errTokenRefused gives exit code 1, so that a script can ask whether a token is good.
 var errTokenRefused = errors.New("a game server refuses this token")
 
 // tokenInspect adds its flags by itself, and not by onDatabase: with --jwks, and for a netcode token, it needs no
@@ -91,7 +91,7 @@ func (p *program) readToken(arg string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// inspectBySet needs no database, so that somebody who runs only a game server can ask.
+// inspectBySet verifies with a key set and needs no database, so that somebody who runs only a game server can ask.
 func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
@@ -122,13 +122,14 @@ func (l operator) inspectToken(ctx context.Context, raw string) error {
 	}
 	i := decodeToken(raw)
 	i.Against = "the keys of the database"
-	// Unless a row has its kid: also a tainted and an expired one, whose state is the reason of the refusal.
+	// Replaced by the state of the key, if the database has one with this kid. The state of a tainted or expired key is
+	// the reason of the refusal.
 	i.Key = "no key of this database"
 	if k := slices.IndexFunc(states, func(k opsview.Key) bool { return k.KID == i.Header["kid"] }); k >= 0 {
 		i.Key = states[k].State
 	}
-	// The same verifier as that of game servers, with the keys that replicas publish now. It is read once: MaxAge is
-	// longer than the command runs.
+	// The same verifier as that of game servers, with the keys that replicas publish now. The set is read once:
+	// MaxAge is longer than the command runs.
 	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
 		return token.Document{JSON: publicSet(published, now), MaxAge: time.Hour}, nil
 	}, token.SourceOptions{})
@@ -148,7 +149,7 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 }
 
 // decodeToken decodes header and claims as far as possible, without verification.
-func decodeToken(raw string) (i inspected) {
+func decodeToken(raw string) (i inspectedToken) {
 	parts := strings.Split(raw, ".")
 	// Without header and claims: the verdict is then that it is malformed.
 	if len(parts) != 3 {
@@ -169,8 +170,8 @@ func decodeToken(raw string) (i inspected) {
 }
 
 // judgeToken adds the verdict of a game server at a moment, and its reason in words.
-func (i inspected) judgeToken(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
-	// 0: the default tolerance for clocks, which game servers have as well.
+func (i inspectedToken) judgeToken(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspectedToken {
+	// 0 is the default tolerance for clocks, as in game servers.
 	claims, err := token.NewSessionVerifier(keys, 0).Verify(ctx, raw, now)
 	if err == nil {
 		i.Valid, i.Says = true, fmt.Sprintf("valid for %s more",
@@ -186,7 +187,7 @@ func (i inspected) judgeToken(ctx context.Context, raw string, keys *token.KeySo
 }
 
 // explainReason returns the reason in words.
-func (i inspected) explainReason(reason token.Invalid, now time.Time) string {
+func (i inspectedToken) explainReason(reason token.Invalid, now time.Time) string {
 	switch reason {
 	case token.Malformed, token.TooLarge:
 		return "this is no token: a token has three parts separated by dots, and begins with eyJ"
@@ -206,7 +207,7 @@ func (i inspected) explainReason(reason token.Invalid, now time.Time) string {
 }
 
 // explainOtherToken distinguishes a token of another kind from one whose key is not in the key set.
-func (i inspected) explainOtherToken(reason token.Invalid) string {
+func (i inspectedToken) explainOtherToken(reason token.Invalid) string {
 	switch {
 	case i.Claims["iss"] != token.Issuer:
 		return "it is no session token: a session token has iss " + token.Issuer + ". Is it a player's access token?"
@@ -221,14 +222,14 @@ func (i inspected) explainOtherToken(reason token.Invalid) string {
 	}
 }
 
-func (i inspected) claimTime(claim string) time.Time {
+func (i inspectedToken) claimTime(claim string) time.Time {
 	// A claim that is missing or no number is 1970: the text says so, and the verdict does not depend on it.
 	seconds, _ := i.Claims[claim].(float64)
 	return time.Unix(int64(seconds), 0)
 }
 
-// writeVerdict prints the token and the verdict. Its error is the verdict of an invalid token.
-func (i inspected) writeVerdict(out cli.Output) error {
+// writeVerdict prints the token and the verdict. It returns an error for an invalid token.
+func (i inspectedToken) writeVerdict(out cli.Output) error {
 	if out.JSON {
 		if err := cli.WriteJSON(out.Writer, i); err != nil {
 			return err
@@ -236,14 +237,14 @@ func (i inspected) writeVerdict(out cli.Output) error {
 	} else {
 		i.writeText(out.Writer)
 	}
-	// Exit code 1 after the output, which says more.
+	// After the output, which says more than this error.
 	if !i.Valid {
 		return fmt.Errorf("%w: %s", errTokenRefused, i.Says)
 	}
 	return nil
 }
 
-func (i inspected) writeText(to io.Writer) {
+func (i inspectedToken) writeText(to io.Writer) {
 	verdict := "valid"
 	if !i.Valid {
 		verdict = "NOT VALID"

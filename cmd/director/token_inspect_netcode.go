@@ -20,8 +20,8 @@ type inspectedNetcode struct {
 	Expires    *time.Time `json:"expires"` // null is never
 	Timeout    float64    `json:"timeout_s"`
 	Expired    bool       `json:"expired"`
-	// Dials is what a client of each dialect that can read the token dials. The two little-endian dialects look the same
-	// in a token.
+	// Dials is what a client of each dialect that can read the token dials. The two little-endian dialects look the
+	// same in a token.
 	Dials map[netcode.Dialect][]netip.AddrPort `json:"dials"`
 }
 
@@ -36,7 +36,7 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 		// Every dialect is tried: a token does not say which it is.
 		p, err := netcode.Parse(bytes, d)
 		if err != nil {
-			continue // of another dialect
+			continue // a token of another dialect
 		}
 		i.ProtocolID, i.Created, i.Timeout, i.Dials[d] = p.ProtocolID, p.Created.UTC(), p.Timeout.Seconds(), p.Addrs
 		if !p.Expires.IsZero() {
@@ -47,6 +47,7 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 	return i, len(i.Dials) > 0
 }
 
+// writeVerdict prints the token. It returns an error for an expired one.
 func (i inspectedNetcode) writeVerdict(out cli.Output, now time.Time) error {
 	if out.JSON {
 		if err := cli.WriteJSON(out.Writer, i); err != nil {

@@ -35,7 +35,7 @@ func TestTokenInspect(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, body)
 	raw := clitest.Field(t, body, "session_token")
 
-	inspect := func(token string, args ...string) (i inspected, r clitest.Result) {
+	inspect := func(token string, args ...string) (i inspectedToken, r clitest.Result) {
 		r = director.Run(t, environ, token+"\n", append([]string{"token", "inspect", "-", "-o", "json"}, args...)...)
 		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &i), r.Stderr)
 		for part := range strings.SplitSeq(raw, ".") {

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// hostedLine is an open session of an instance, with its players.
-type hostedLine struct {
+// hostedSession is an open session of an instance, with its players.
+type hostedSession struct {
 	Session    string   `json:"session"`
 	Mode       string   `json:"mode"`
 	Players    int32    `json:"players"`
@@ -28,7 +28,7 @@ type hostedLine struct {
 type instanceDetails struct {
 	opsview.Instance
 
-	Sessions []hostedLine `json:"sessions"`
+	Sessions []hostedSession `json:"sessions"`
 }
 
 func (p *program) fleetShow() *cobra.Command {
@@ -58,7 +58,7 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	if err != nil {
 		return i, err
 	}
-	// With the region, by which the keys of sessions and seats begin.
+	// The filters name the region, with which the primary keys of sessions and seats begin.
 	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
 	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.SessionsOldestFirst})
 	if err != nil {
@@ -74,10 +74,10 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	for _, s := range seats {
 		players[s.Session] = append(players[s.Session], s.Player)
 	}
-	i.Sessions = make([]hostedLine, len(open))
+	i.Sessions = make([]hostedSession, len(open))
 	for n, s := range open {
 		who := append([]string{}, players[s.Session]...) // [] and not null, for scripts
-		i.Sessions[n] = hostedLine{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, s.Age, who}
+		i.Sessions[n] = hostedSession{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, s.Age, who}
 	}
 	return i, nil
 }
@@ -90,7 +90,7 @@ func (i instanceDetails) writeText(out cli.Output) error {
 	fmt.Fprintln(out.Writer)
 	header := []string{"session", "mode", "players", "connected", "max", "opened", "who"}
 	return cli.Write(out.Sparing("connected", "mode", "max", "opened", "players"), i.Sessions, header,
-		func(s hostedLine) []any {
+		func(s hostedSession) []any {
 			return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, formatAgo(&s.Age), s.Who}
 		})
 }
@@ -99,7 +99,7 @@ func (i instanceDetails) writeText(out cli.Output) error {
 func (i instanceDetails) factPairs() [][2]string {
 	lease := "expired"
 	switch {
-	// First: a server that has ended has no lease, whatever its row says.
+	// Checked first: a server that has ended has no lease, whatever its row says.
 	case i.Status == "gone":
 		lease = "ended " + readableTime(i.EndedAt)
 	case i.Alive:
