@@ -87,9 +87,7 @@ func (p *program) playersExport() *cobra.Command {
 			}
 			// An empty export would look like an answer to the player; a mistyped id is more likely.
 			if export.IsEmpty() {
-				if err := l.unknownPlayer(ctx, args[0]); err != nil {
-					return err
-				}
+				return l.unknownPlayer(ctx, args[0])
 			}
 			if len(export.Truncated) > 0 {
 				fmt.Fprintf(p.stderr, "director: only the latest rows of %s\n", strings.Join(export.Truncated, ", "))
