@@ -10,7 +10,7 @@ import (
 // The check of Rivalis game servers, which are connected where a replica serves agents.
 
 // agentSums are sums over ops.replicas, ops.agents and ops.commands of a region. Renewed and Lease are seconds; a nil
-// Renewed means that it has no replica.
+// Renewed means that the region has no replica.
 type agentSums query.DoctorAgentsRow
 
 func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
@@ -24,15 +24,15 @@ func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
 
 // judgeAgents returns the Finding of the fleet in the worst state.
 func judgeAgents(fleets []agentSums) Finding {
-	return worstOf(fleets, goodFinding("no replica serves Rivalis game servers"), agentSums.judgeAgents)
+	return worstOf(fleets, goodFinding("no replica serves Rivalis game servers"), agentSums.judge)
 }
 
-// judgeAgents uses the age of leases and not the state of replicas: without any replica no lease expires.
-func (f agentSums) judgeAgents() Finding {
+// judge uses the age of leases and not the state of replicas: without any replica no lease expires.
+func (f agentSums) judge() Finding {
 	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region,
 		f.Connected, f.Agents, f.Draining)
 	served := f.Renewed != nil && *f.Renewed <= f.Lease
-	const gone = `docs/runbook.md, "Rivalis game servers vanish or do not answer"`
+	const section = `docs/runbook.md, "Rivalis game servers vanish or do not answer"`
 	switch {
 	case !served && f.Agents > 0:
 		return failureFinding("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log",
@@ -43,10 +43,10 @@ func (f agentSums) judgeAgents() Finding {
 		return goodFinding("region %s: none is connected", f.Region)
 	// More than half are not connected.
 	case f.Agents > 2*f.Connected:
-		return failureFinding(gone, "%s", says)
+		return failureFinding(section, "%s", says)
 	// More than a tenth are not connected: single game servers may be restarting.
 	case f.Agents*9 > f.Connected*10:
-		return warningFinding(gone, "%s", says)
+		return warningFinding(section, "%s", says)
 	case f.Connected == f.Draining:
 		return failureFinding("director agents undrain AGENT…", "%s: no room can be placed", says)
 	case f.TimedOut > 0:

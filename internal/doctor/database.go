@@ -9,8 +9,6 @@ import (
 	"github.com/lattice-director/director/internal/base/dbcause"
 )
 
-// Whether the database answers, and whether it takes writes.
-
 func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	begun := time.Now()
 	err := d.Store.Ping(ctx)
@@ -36,7 +34,7 @@ func (d Doctor) readWritability(ctx context.Context) (writability, error) {
 	return writability(w), err
 }
 
-// checkWrites writes, as a replica does, and asks for the reason only if that fails.
+// checkWrites tries a write, as a replica does, unless the role may not write.
 func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	w, err := d.readWritability(ctx)
 	if err != nil {
@@ -45,25 +43,26 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	if !w.Allowed {
 		return w.judgeUntried(), nil
 	}
-	// Half of the time: a commit that waits for a standby leaves the other half for the question why.
-	trying, cancel := context.WithTimeout(ctx, checkTimeout/2)
+	// Half of the time: if the commit waits for a standby, the other half is left to read the reason.
+	writeCtx, cancel := context.WithTimeout(ctx, checkTimeout/2)
 	defer cancel()
-	if failed := d.Store.TryWrite(trying); failed != nil {
+	if failure := d.Store.TryWrite(writeCtx); failure != nil {
 		// Read again: a commit that waits for a standby counts only once it has waited for two seconds.
 		if again, err := d.readWritability(ctx); err == nil {
 			w = again
 		}
-		return w.judgeWrites(failed), nil
+		return w.judgeFailure(failure), nil
 	}
 	return goodFinding("the database takes writes"), nil
 }
 
 const startStandby = "start the synchronous standby, or take it out of synchronous_standby_names and reload"
 
-func (w writability) judgeWrites(failed error) Finding {
-	c, _ := dbcause.FromError(failed)
+// judgeFailure returns the reason of a write that failed.
+func (w writability) judgeFailure(failure error) Finding {
+	c, _ := dbcause.FromError(failure)
 	switch {
-	// First: a standby refuses writes whatever its settings say.
+	// Judged first: a standby refuses writes whatever its settings say.
 	case w.Standby:
 		return failureFinding("", "the database takes no writes: this server is a standby").fromCause(c)
 	case w.ReadOnly:
@@ -78,7 +77,7 @@ func (w writability) judgeWrites(failed error) Finding {
 		f.Cause = c.Words
 		return f
 	case c.Words == "":
-		return failureFinding(c.Do, "the database takes no writes: %s", oneLine(failed))
+		return failureFinding(c.Do, "the database takes no writes: %s", oneLine(failure))
 	}
 	return failureFinding("", "the database takes no writes").fromCause(c)
 }

@@ -5,12 +5,14 @@
 //	examine.go    the order of the checks, and what they found together
 //	database.go   whether the database answers and takes writes
 //	postgres.go   what makes Postgres slow
-//	processes.go  replicas, workers, and what they report of themselves
+//	processes.go  replicas and workers
+//	keysets.go    key sets of logins that replicas cannot use
 //	fleet.go      game servers and their seats
 //	agents.go     the connections of Rivalis game servers, lobby.go those of the realtime lobby
 //	drains.go     drains that operators keep
 //	enrolments.go the credentials of game servers that register themselves
-//	players.go    players who are refused, and tickets that wait
+//	refusals.go   players who are refused
+//	tickets.go    tickets that wait
 //	pools.go      pools of servers, limits.go the limits over all of them
 //	valves.go     who limits how fast players enter
 //	webhooks.go   subscriptions to the event log
@@ -18,7 +20,9 @@
 //	moves.go      regions that move to another cell
 //	erasures.go   players that are being erased
 //	kek.go        key-encryption keys
-//	director.go   keys, invariants, history
+//	keys.go       signing keys
+//	invariants.go invariants of the data
+//	partitions.go partitions of the history
 //	finding.go    what a check found, in words
 package doctor
 
@@ -38,10 +42,10 @@ type Doctor struct {
 	PlayerArg string
 }
 
-// newQueries are the statements of queries/doctor.sql.
+// newQueries returns the statements of queries/doctor.sql.
 func (d Doctor) newQueries() *query.Queries { return query.New(d.Store.Pool()) }
 
-// convertRows gives rows the type that judges them.
+// convertRows converts rows of a query to the type whose methods judge them.
 func convertRows[To, From any](rows []From, one func(From) To) []To {
 	all := make([]To, len(rows))
 	for i, r := range rows {

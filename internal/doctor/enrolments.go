@@ -17,8 +17,9 @@ func (d Doctor) checkEnrolments(ctx context.Context) (Finding, error) {
 	return judgeEnrolments(enrolmentSums(s)), nil
 }
 
-// soonEnds is how long before its end an enrolment with game servers is a finding: long enough for a weekend.
-const soonEnds = 3 * 24 * 3600.0
+// endWarning is the time in seconds before its end from which on an enrolment with game servers is a finding: long
+// enough for a weekend.
+const endWarning = 3 * 24 * 3600.0
 
 // judgeEnrolments warns before game servers cannot come back after a restart, and while some still share a secret that
 // enrolments are to replace.
@@ -30,7 +31,7 @@ func judgeEnrolments(s enrolmentSums) Finding {
 		return warningFinding(renew, "the enrolment %s ended %s ago, and %d game servers registered by it: they "+
 			"cannot come back after a restart",
 			s.Ending, formatSeconds(-s.EndsIn), s.EndingServers)
-	case s.EndingServers > 0 && s.EndsIn < soonEnds:
+	case s.EndingServers > 0 && s.EndsIn < endWarning:
 		return warningFinding(renew, "the enrolment %s ends in %s, and %d game servers registered by it: then they "+
 			"cannot come back after a restart",
 			s.Ending, formatSeconds(s.EndsIn), s.EndingServers)

@@ -17,6 +17,7 @@ type checkup struct {
 // checkups have the order in which an operator would check: among findings of the same state, the first is the first to
 // fix.
 var checkups = []checkup{
+	// name, runbookSection, runFunc, isVital, isWatched
 	{"database", "Players get 503", Doctor.checkDatabase, true, false},
 	{"postgres", "Players get 503", Doctor.checkVersion, false, false},
 	{"pooler", "Players get 503", Doctor.checkPooler, false, false},
@@ -78,8 +79,8 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 			continue
 		}
 		if ctx.Err() != nil {
-			// A check that had no time is listed: one that is left out would look as if nothing were wrong.
-			found.Checks = append(found.Checks, c.inSection(outOfTime))
+			// A check that had no time is listed: if it were left out, nothing would seem wrong.
+			found.Checks = append(found.Checks, c.labelled(outOfTime))
 			continue
 		}
 		f := c.runCheck(ctx, d)
@@ -91,7 +92,7 @@ func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (foun
 	}
 	// Stable: among findings of one state, the first of checkups stays the first to fix.
 	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return severityOf(b.State) - severityOf(a.State) })
-	// There is one: the first of checkups is vital, and so always wanted.
+	// Never empty: the first of checkups is vital, and so always wanted.
 	worst := found.Checks[0]
 	found.State = worst.State
 	if worst.State != OK {
@@ -110,7 +111,7 @@ func (d Diagnosis) Problems() []Finding {
 	return d.Checks[:first]
 }
 
-// FigureOf returns the number of a check to look at first; nil: it has none.
+// FigureOf returns the figure of a check, or nil if it has none.
 func (d Diagnosis) FigureOf(check string) *Figure {
 	for _, f := range d.Checks {
 		if f.Check == check {
@@ -132,11 +133,11 @@ func (c checkup) runCheck(ctx context.Context, d Doctor) Finding {
 	if err != nil {
 		f = uncheckedFinding(err)
 	}
-	return c.inSection(f)
+	return c.labelled(f)
 }
 
-// inSection names the check of a finding, and the section of the runbook unless nothing is wrong.
-func (c checkup) inSection(f Finding) Finding {
+// labelled returns the finding with the name of the check, and with the section of the runbook unless nothing is wrong.
+func (c checkup) labelled(f Finding) Finding {
 	f.Check = c.name
 	switch {
 	case f.State == OK:

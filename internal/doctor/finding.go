@@ -21,7 +21,7 @@ const (
 type Finding struct {
 	Check string `json:"check"`
 	State string `json:"state"` // ok, warn or fail
-	// with the numbers that were seen; where nothing could be seen, it says so
+	// what was seen, with numbers, or that nothing could be seen
 	Says  string `json:"says"`
 	Cause string `json:"cause,omitempty"` // in the words of Postgres or of the network, where that is the cause
 	Do    string `json:"do,omitempty"`    // what to do; empty: nothing
@@ -34,8 +34,8 @@ type Finding struct {
 // Figure is the number of a check that a tile of the page of health shows.
 type Figure struct{ Value, Label string }
 
-// withMeasure adds a Figure to a Finding.
-func (f Finding) withMeasure(value, label string) Finding {
+// withFigure adds a Figure to a Finding.
+func (f Finding) withFigure(value, label string) Finding {
 	f.Figure = &Figure{value, label}
 	return f
 }
@@ -46,7 +46,8 @@ func (f Finding) fromCause(c dbcause.Cause) Finding {
 	return f
 }
 
-// inSection names the section of the runbook, where it is not that of the check. An empty one is that of the check.
+// inSection sets the section of the runbook if it is another one than that of the check; "" stands for that of the
+// check.
 func (f Finding) inSection(section string) Finding {
 	f.Section = section
 	return f
@@ -81,7 +82,7 @@ func failureFinding(do, says string, args ...any) Finding {
 	return Finding{State: Fail, Says: fmt.Sprintf(says, args...), Do: do}
 }
 
-// uncheckedFinding says that a check could not be made, and why.
+// uncheckedFinding is the failure of a check that could not run.
 func uncheckedFinding(err error) Finding {
 	f := failureFinding("see the error; the role needs the views of schema ops (ops/grants.sql)",
 		"not known: it could not be checked: %s", oneLine(err))
@@ -93,6 +94,7 @@ func uncheckedFinding(err error) Finding {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
+// reasonPhrase appends a reason to a sentence, if there is one.
 func reasonPhrase(reason string) string {
 	if reason == "" {
 		return ""

@@ -8,8 +8,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Game servers and their seats.
-
 // amnestyLine is ops.amnesty, in seconds.
 type amnestyLine struct {
 	Amnesty bool
@@ -50,8 +48,8 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	}
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	died := f.Expired + f.Lost
-	const silent = "Dead servers stay in the fleet"
-	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind " +
+	const deadSection = "Dead servers stay in the fleet"
+	const remedy = "look at the hosts and the logs of these game servers: director events --since 30m --kind " +
 		"instance.ended"
 	switch {
 	// Also without an amnesty: while all of three or more servers are silent, no pulse is recorded, and the horizon of
@@ -60,22 +58,22 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 		return failureFinding("check the network between the game servers and the replicas, and whether replicas "+
 			"run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
-			formatSeconds(*f.Heartbeat)).inSection(silent)
+			formatSeconds(*f.Heartbeat)).inSection(deadSection)
 	case a.Amnesty && a.EndsIn == nil:
 		return warningFinding("start a replica", "%s; no lease expires, because no replica receives heartbeats",
-			says).inSection(silent)
+			says).inSection(deadSection)
 	case f.Alive == 0:
 		return failureFinding("check the game servers, and whether their heartbeats reach a replica", "%s", says)
-	// Half of those that were there.
+	// Half of the game servers died.
 	case died*2 >= f.Alive+died:
-		return failureFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+		return failureFinding(remedy, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
-	// All are well, and none takes a session.
+	// All game servers are well, and none takes a session.
 	case f.Alive == f.Draining:
 		return failureFinding("director fleet undrain ID…", "%s: no player can be placed",
 			says).inSection("Players get 409 no_capacity")
 	case died*10 > f.Alive+died:
-		return warningFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+		return warningFinding(remedy, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
 	case a.Amnesty:
 		return goodFinding("%s; no lease expires for %s more, since heartbeats are received again", says,

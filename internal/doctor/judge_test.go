@@ -21,9 +21,9 @@ func TestDoctorJudges(t *testing.T) {
 	who := "pid 7"
 	const gib = 1 << 30
 	pulse := func(s float64) amnestyLine { return amnestyLine{Pulse: &s, Lease: 15} }
-	one := rollOf([]processLine{{"director serve a/1", 9, seconds(14), seconds(99)}}, "serve")
-	beside := func(p processLine) roll {
-		return rollOf([]processLine{{"director serve a/1", 9, seconds(1), seconds(1)}, p}, "serve")
+	one := groupOf([]processLine{{"director serve a/1", 9, seconds(14), seconds(99)}}, "serve")
+	beside := func(p processLine) processGroup {
+		return groupOf([]processLine{{"director serve a/1", 9, seconds(1), seconds(1)}, p}, "serve")
 	}
 	for state, findings := range map[string][]Finding{
 		OK: {
@@ -39,12 +39,12 @@ func TestDoctorJudges(t *testing.T) {
 			judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
 			judgeSnapshots([]opsview.Snapshot{{Kind: "transaction", Age: 60 * time.Second, Transactions: 9_000_000,
 				Oldest: who}, {Kind: "replication slot", Transactions: 1_000_000, Oldest: who}}),
-			judgeReplicas(one, pulse(999)), judgeReplicas(roll{}, pulse(14)),
+			judgeReplicas(one, pulse(999)), judgeReplicas(processGroup{}, pulse(14)),
 			judgeReplicas(beside(processLine{"director serve a/2", 0, nil, seconds(60)}), pulse(1)),
 			judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(601)}), pulse(1)),
 			judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(15)}), pulse(1)),
 			judgeWorkers([]opsview.WorkerLoop{{Loop: "history", Age: 1500 * time.Second, Late: false},
-				{Loop: "reap", Age: 3 * time.Second, Late: false}}, roll{}),
+				{Loop: "reap", Age: 3 * time.Second, Late: false}}, processGroup{}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 9, 99}}),
 			judgeFleet(fleetSums{Alive: 2, Draining: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Agents: 2}, amnestyLine{}),
@@ -84,7 +84,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeReplicas(beside(processLine{"director serve a/2", 9, seconds(16), seconds(3)}), pulse(1)),
 			judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(16)}), pulse(1)),
 			judgeWorkers([]opsview.WorkerLoop{{Loop: "reap", Age: 3 * time.Second, Late: false}},
-				rollOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
+				groupOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
 			judgeFleet(fleetSums{Alive: 79, Lost: 10}, amnestyLine{}), judgeRefusals([]denialLine{{Everyone: 3}}),
 			judgeRefusals([]denialLine{{Everyone: 50, Seated: 950}}),
 			judgeTickets(queueLine{Tickets: 9, Oldest: 301}, explainer.Survey{}),
@@ -110,13 +110,13 @@ func TestDoctorJudges(t *testing.T) {
 				Oldest: who}}), judgeSnapshots([]opsview.Snapshot{{Kind: "prepared transaction", Age: 61 * time.Second,
 				Transactions: 1, Oldest: who}}),
 			judgeSnapshots([]opsview.Snapshot{{Kind: "replication slot", Transactions: 1_000_001, Oldest: who}}),
-			judgeReplicas(roll{}, amnestyLine{}),
-			judgeReplicas(roll{}, pulse(16)),
-			judgeReplicas(rollOf([]processLine{{"director serve a/2", 9, seconds(16), nil}}, "serve"), pulse(1)),
-			judgeWorkers(nil, roll{}), judgeWorkers([]opsview.WorkerLoop{{Loop: "history", Age: 61 * time.Second,
-				Late: false}, {Loop: "reap", Age: 61 * time.Second, Late: true}}, roll{}),
+			judgeReplicas(processGroup{}, amnestyLine{}),
+			judgeReplicas(processGroup{}, pulse(16)),
+			judgeReplicas(groupOf([]processLine{{"director serve a/2", 9, seconds(16), nil}}, "serve"), pulse(1)),
+			judgeWorkers(nil, processGroup{}), judgeWorkers([]opsview.WorkerLoop{{Loop: "history", Age: 61 * time.Second,
+				Late: false}, {Loop: "reap", Age: 61 * time.Second, Late: true}}, processGroup{}),
 			judgeWorkers([]opsview.WorkerLoop{{Loop: "rotate", Age: 61 * time.Second, Late: true},
-				{Loop: "reap", Age: 3 * time.Second, Late: false}}, roll{}),
+				{Loop: "reap", Age: 3 * time.Second, Late: false}}, processGroup{}),
 			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}),
 			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Lease: 15}),
 			judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),

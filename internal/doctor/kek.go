@@ -26,7 +26,7 @@ func judgeKEKs(uses []kekUse) Finding {
 	if len(uses) == 0 || uses[0].Processes == 0 {
 		return goodFinding("nothing is known of the keys that processes have, or nothing needs one")
 	}
-	// First: what a process cannot open now fails calls now.
+	// Judged first: what a process cannot open now fails calls now.
 	for _, u := range uses {
 		if len(u.Lacking) > 0 {
 			return failureFinding("put it back as the last of DIRECTOR_KEY_ENCRYPTION_KEY, everywhere",

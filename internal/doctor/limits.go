@@ -18,11 +18,12 @@ func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
 // judgeLimits warns from nine tenths of a limit on, so that somebody decides before players have to wait.
 func judgeLimits(l opsview.PoolLimit) Finding {
 	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers,
-		ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
+		limitPhrase(l.MaxServers), l.Starts, limitPhrase(l.MaxStarts))
 	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; " +
 		"then director pools limit"
 	// The limit that is used up first stops all pools.
-	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
+	share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts))
+	switch {
 	case share >= 1:
 		return failureFinding(do, "%s: no more start", says)
 	case share >= 0.9:
@@ -31,7 +32,8 @@ func judgeLimits(l opsview.PoolLimit) Finding {
 	return goodFinding("%s", says)
 }
 
-func ofLimit(limit *int32) string {
+// limitPhrase appends a limit to a number, if there is one.
+func limitPhrase(limit *int32) string {
 	if limit == nil {
 		return ""
 	}

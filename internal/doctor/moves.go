@@ -16,7 +16,10 @@ const (
 
 func (d Doctor) checkMoves(ctx context.Context) (Finding, error) {
 	moves, err := d.newQueries().DoctorMoves(ctx)
-	return judgeMoves(moves), err
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeMoves(moves), nil
 }
 
 // judgeMoves warns of moves on which no command works. The worst is one that stopped behind the fence: neither cell
@@ -25,7 +28,8 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	var running []string
 	var idle *query.DoctorMovesRow
 	for i, m := range moves {
-		// The command has to be given the terms of the move again: the row does not have the target's connection string.
+		// The command has to be given the terms of the move again: the row does not have the target's connection
+		// string.
 		remedy := fmt.Sprintf("director regions move %s --to …, as it was begun, continues it; with --undo, this cell "+
 			"serves the region again", m.Region)
 		switch {

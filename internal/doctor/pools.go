@@ -20,7 +20,7 @@ func (d Doctor) checkPools(ctx context.Context) (Finding, error) {
 		func(r query.DoctorPoolsRow) poolCheck { return poolCheck(r) })), nil
 }
 
-// planLate is the age of a plan, in seconds, beyond which no worker makes plans: it makes one each second.
+// planLate is the age of a plan, in seconds, beyond which no worker makes plans: a worker makes one each second.
 const planLate = 60
 
 // poolTrouble is what keeps the players of a pool waiting.
@@ -28,7 +28,7 @@ type poolTrouble struct {
 	newFinding     func(remedy, format string, args ...any) Finding
 	remedy         string
 	sentenceFormat string // with %s for the pools
-	separator      string // the pools
+	separator      string // between the pools
 	describe       func(p *poolCheck) string
 }
 
@@ -96,8 +96,8 @@ func judgePools(pools []poolCheck) Finding {
 		}
 	}
 	for _, t := range poolTroubles {
-		if of := troubled[t]; of != nil {
-			return t.newFinding(t.remedy, t.sentenceFormat, strings.Join(of, t.separator))
+		if names := troubled[t]; names != nil {
+			return t.newFinding(t.remedy, t.sentenceFormat, strings.Join(names, t.separator))
 		}
 	}
 	if len(pools) == 0 {

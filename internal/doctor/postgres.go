@@ -25,16 +25,17 @@ func (d Doctor) checkVersion(ctx context.Context) (Finding, error) {
 
 func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 	version, err := d.Store.SchemaVersion(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
 	latest := migrations.Latest()
 	switch {
-	case err != nil:
-		return Finding{}, err
 	case version == 0:
 		return failureFinding("run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 			"the director's tables are not there; this build needs version %d", latest), nil
 	case version < latest:
 		return failureFinding("director migrate up", "at version %d, and this build needs %d", version, latest), nil
-	// As during an upgrade: the release before runs on the schema of the next.
+	// During an upgrade, the release before runs on the schema of the next.
 	case version > latest:
 		return warningFinding("use the director of the newer release",
 			"at version %d, newer than this build's %d: supported for one release", version, latest), nil
@@ -44,11 +45,12 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 
 // checkPooler detects a pooler, and tests whether it loses prepared statements.
 func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
-	// With that setting no statement is prepared, so that no pooler can lose one.
+	// With DIRECTOR_POOLER=pgbouncer no statement is prepared, so that no pooler can lose one.
 	p, err := d.Store.ProbePooler(ctx, d.Pooler != "pgbouncer")
-	switch {
-	case err != nil:
+	if err != nil {
 		return Finding{}, err
+	}
+	switch {
 	// The setting turns prepared statements off, so that Postgres plans each statement anew.
 	case !p.HasPooler && d.Pooler == "pgbouncer":
 		return warningFinding("unset DIRECTOR_POOLER: it makes statements slower",
@@ -158,7 +160,7 @@ func judgeWriters(oldest float64, owner string, seesOthers bool) Finding {
 		return failureFinding("SELECT pg_terminate_backend(pid)", "%s", says)
 	case oldest > 10:
 		return warningFinding("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
-	// Only now: a role that sees nothing but its own transactions may still have found an old one among them.
+	// Judged last: a role that sees nothing but its own transactions may still have found an old one among them.
 	case !seesOthers:
 		return warningFinding("GRANT pg_read_all_stats to this role and to the owner of schema ops",
 			"other roles' transactions cannot be seen")
@@ -192,7 +194,7 @@ func judgeSlots(slots []slotLine) Finding {
 	for _, s := range slots {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
 		switch {
-		// Only a warning: such a slot keeps no WAL, so that the disk does not fill.
+		// Only a warning: a lost slot keeps no WAL, so that the disk does not fill.
 		case s.Status == "lost":
 			return warningFinding("drop the slot and rebuild its standby",
 				"slot %s has lost WAL that its standby needs",
@@ -201,7 +203,7 @@ func judgeSlots(slots []slotLine) Finding {
 			return failureFinding("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up",
 				"%s",
 				says)
-		// One that is read may be behind for a moment; one that is not does not catch up.
+		// A slot with a reader may be behind for a moment; one without a reader does not catch up.
 		case s.Bytes > gib && !s.Active:
 			return warningFinding("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		}

@@ -11,28 +11,26 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Replicas and workers: which of them run, and what they report of themselves.
-
 // processLine is a process of the director, from its connections and its report. Idle is the time in seconds since its
 // last statement (nil: it has no connection, or that may not be seen), Silent that since its last report (nil: it is of
 // an older release, or has not reported yet).
 type processLine query.DoctorProcessesRow
 
-// frozenAfter is for how long a process that runs is silent at most, in seconds, with much to spare: it sends a
-// statement about every second and a report every five.
+// frozenAfter is the time in seconds that a running process is silent at most, with much to spare: it sends a statement
+// about every second and a report every five.
 const frozenAfter = 15
 
-// vanishedFor is for how long a process that ended without shutting down is news, in seconds.
+// vanishedFor is the time in seconds for which a process that ended without shutting down is reported.
 const vanishedFor = 600
 
-// roll is the processes of one kind, by what has become of them.
-type roll struct {
+// processGroup is the processes of one kind, by what has become of them.
+type processGroup struct {
 	runningOnes, frozenOnes, vanishedOnes []processLine
 }
 
-// rollOf sorts processes. What a process does is the second word of its name; director dev is both a replica and a
-// worker.
-func rollOf(all []processLine, kinds ...string) (r roll) {
+// groupOf returns the processes of some kinds. What a process does is the second word of its name; director dev is both
+// a replica and a worker.
+func groupOf(all []processLine, kinds ...string) (g processGroup) {
 	for _, p := range all {
 		words := strings.Fields(p.Process)
 		if len(words) < 2 || !slices.Contains(kinds, words[1]) {
@@ -40,15 +38,15 @@ func rollOf(all []processLine, kinds ...string) (r roll) {
 		}
 		switch {
 		case p.Connections > 0 && !p.isFrozen(), p.Connections == 0 && p.Silent != nil && *p.Silent <= frozenAfter:
-			r.runningOnes = append(r.runningOnes, p)
+			g.runningOnes = append(g.runningOnes, p)
 		case p.Connections > 0:
-			r.frozenOnes = append(r.frozenOnes, p)
+			g.frozenOnes = append(g.frozenOnes, p)
 		// A process without a connection is known from its report alone, so Silent is not nil.
 		case *p.Silent <= vanishedFor:
-			r.vanishedOnes = append(r.vanishedOnes, p)
+			g.vanishedOnes = append(g.vanishedOnes, p)
 		}
 	}
-	return r
+	return g
 }
 
 // isFrozen reports whether a connected process sends nothing. A process whose reports alone are old runs, and cannot
@@ -62,14 +60,14 @@ func (p processLine) isFrozen() bool {
 
 // hostName is the part of the name before the process id.
 func (p processLine) hostName() string {
-	at := strings.LastIndexByte(p.Process, '/')
-	return p.Process[:max(at, 0)]
+	slash := strings.LastIndexByte(p.Process, '/')
+	return p.Process[:max(slash, 0)]
 }
 
 // lostProcesses returns those that vanished and were not started again on the same host.
-func (r roll) lostProcesses() (all []processLine) {
-	for _, p := range r.vanishedOnes {
-		if !slices.ContainsFunc(r.runningOnes, func(o processLine) bool { return o.hostName() == p.hostName() }) {
+func (g processGroup) lostProcesses() (all []processLine) {
+	for _, p := range g.vanishedOnes {
+		if !slices.ContainsFunc(g.runningOnes, func(o processLine) bool { return o.hostName() == p.hostName() }) {
 			all = append(all, p)
 		}
 	}
@@ -90,17 +88,17 @@ func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeReplicas(rollOf(all, "serve", "dev"), a), nil
+	return judgeReplicas(groupOf(all, "serve", "dev"), a), nil
 }
 
-const thaw = "restart it, or give its machine CPU and network back"
+const restartFrozen = "restart it, or give its machine CPU and network back"
 
 const frozenSection = "A replica or a worker is frozen or cut off"
 
 // judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names
 // their connections.
-func judgeReplicas(r roll, a amnestyLine) Finding {
-	running, frozen, lost := len(r.runningOnes), len(r.frozenOnes), r.lostProcesses()
+func judgeReplicas(g processGroup, a amnestyLine) Finding {
+	running, frozen, lost := len(g.runningOnes), len(g.frozenOnes), g.lostProcesses()
 	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))
 	switch {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
@@ -112,24 +110,25 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 			"no replica has ever served this database")
 	case running+frozen == 0:
 		return failureFinding("start 'director serve', or check its log and /readyz", "no replica is running%s",
-			lastOf(lost)).withMeasure("0", "replicas are running")
+			lostPhrase(lost)).withFigure("0", "replicas are running")
 	case running == 0:
-		return failureFinding(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
-			silenceTexts(r.frozenOnes)).
-			inSection(frozenSection).withMeasure(figure, "replicas are running")
+		return failureFinding(restartFrozen, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
+			silenceTexts(g.frozenOnes)).
+			inSection(frozenSection).withFigure(figure, "replicas are running")
 	case frozen > 0:
-		return warningFinding(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
-			silenceTexts(r.frozenOnes)).
-			inSection(frozenSection).withMeasure(figure, "replicas are running")
+		return warningFinding(restartFrozen, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
+			silenceTexts(g.frozenOnes)).
+			inSection(frozenSection).withFigure(figure, "replicas are running")
 	case len(lost) > 0:
 		return warningFinding("start it again, and look for the reason in its log",
 			"%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silenceTexts(lost)).
-			withMeasure(figure, "replicas are running")
+			withFigure(figure, "replicas are running")
 	}
-	return goodFinding("%d running", running).withMeasure(fmt.Sprint(running), "replicas are running")
+	return goodFinding("%d running", running).withFigure(fmt.Sprint(running), "replicas are running")
 }
 
-func lastOf(lost []processLine) string {
+// lostPhrase names the processes that ended without shutting down, if there are any.
+func lostPhrase(lost []processLine) string {
 	if len(lost) == 0 {
 		return ""
 	}
@@ -138,18 +137,18 @@ func lastOf(lost []processLine) string {
 
 // silenceTexts names processes, and for how long nothing came from each.
 func silenceTexts(all []processLine) string {
-	const most = 5
+	const maxNames = 5
 	var names []string
-	for _, p := range all[:min(len(all), most)] {
-		// One of the two is there: a process is known by its connection or by its report.
+	for _, p := range all[:min(len(all), maxNames)] {
+		// Idle or Silent is there: a process is known by its connection or by its report.
 		quiet := p.Idle
 		if quiet == nil {
 			quiet = p.Silent
 		}
 		names = append(names, fmt.Sprintf("%s (silent for %s)", p.Process, formatSeconds(*quiet)))
 	}
-	if len(all) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(all)-most))
+	if len(all) > maxNames {
+		names = append(names, fmt.Sprintf("and %d more", len(all)-maxNames))
 	}
 	return strings.Join(names, ", ")
 }
@@ -164,10 +163,10 @@ func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeWorkers(loops, rollOf(all, "work")), nil
+	return judgeWorkers(loops, groupOf(all, "work")), nil
 }
 
-func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
+func judgeWorkers(loops []opsview.WorkerLoop, g processGroup) Finding {
 	const start = "start 'director work', or 'director serve --work'"
 	if len(loops) == 0 {
 		return failureFinding(start, "no worker has run on this database")
@@ -181,51 +180,22 @@ func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 		}
 	}
 	switch {
-	// By the successes that loops record, and not by processes: a replica may run a worker as well.
+	// Judged by the successes that loops record, and not by processes: a replica may run a worker as well.
 	case youngest > time.Minute:
 		return failureFinding(start, "no worker is running: the last successful run of any loop was %s ago",
 			briefDuration(youngest))
 	case late != nil:
 		return failureFinding("look for \"failing\" in the worker's log", "loops that fail: %s",
 			strings.Join(late, ", "))
-	case len(r.frozenOnes) > 0:
-		return warningFinding(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.runningOnes),
-			len(r.runningOnes)+len(r.frozenOnes),
-			silenceTexts(r.frozenOnes)).inSection(frozenSection)
+	case len(g.frozenOnes) > 0:
+		return warningFinding(restartFrozen, "%d of %d workers run; frozen or cut off: %s", len(g.runningOnes),
+			len(g.runningOnes)+len(g.frozenOnes),
+			silenceTexts(g.frozenOnes)).inSection(frozenSection)
 	// Only a warning: the other workers take its loops over.
-	case len(r.lostProcesses()) > 0:
+	case len(g.lostProcesses()) > 0:
 		return warningFinding("start it again, and look for the reason in its log",
-			"%d of %d workers run; ended without shutting down: %s", len(r.runningOnes),
-			len(r.runningOnes)+len(r.lostProcesses()), silenceTexts(r.lostProcesses()))
+			"%d of %d workers run; ended without shutting down: %s", len(g.runningOnes),
+			len(g.runningOnes)+len(g.lostProcesses()), silenceTexts(g.lostProcesses()))
 	}
 	return goodFinding("all %d loops succeeded recently", len(loops))
-}
-
-// reportedTrouble is what processes report of themselves, the same of all that report it.
-type reportedTrouble query.DoctorTroublesRow
-
-func (d Doctor) checkKeySets(ctx context.Context) (Finding, error) {
-	found, err := d.newQueries().DoctorTroubles(ctx)
-	if err != nil {
-		return Finding{}, err
-	}
-	return judgeKeySets(convertRows[reportedTrouble](found,
-		func(r query.DoctorTroublesRow) reportedTrouble { return reportedTrouble(r) })), nil
-}
-
-// judgeKeySets returns the worst of what replicas report; among equals, what most of them do.
-func judgeKeySets(found []reportedTrouble) Finding {
-	worst := goodFinding("no replica reports a key set that it cannot use")
-	for _, t := range found {
-		says := fmt.Sprintf("%s: %s", t.Subject, t.Says)
-		if t.Processes > 1 {
-			says += fmt.Sprintf(" (%d replicas report it)", t.Processes)
-		}
-		f := Finding{State: t.State, Says: says, Do: t.Remedy, Section: t.Section}
-		// The rows begin with what most replicas report: among equals the first one stays.
-		if severityOf(f.State) > severityOf(worst.State) {
-			worst = f
-		}
-	}
-	return worst
 }

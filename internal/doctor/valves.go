@@ -33,7 +33,8 @@ func judgeValve(v opsview.Valve, now time.Time) Finding {
 	says := fmt.Sprintf("%s is %s%s: %d players are in, %d wait", v.Name, v.Mode, reasonPhrase(v.Reason), v.Players,
 		v.Waiting)
 	stands := v.FirstSince != nil && now.Sub(*v.FirstSince) > standsFor
-	// A rate of less than one player within standsFor is slow, and no fault.
+	// At less than a twentieth of its rate, a valve admits nobody. A rate of less than one player within standsFor is
+	// slow, and no fault.
 	isStill := stands && v.RateNow < v.Rate/20 && v.Rate*standsFor.Seconds() > 1
 	isFull := v.MaxPlayers != nil && float64(v.Players)+1 > float64(*v.MaxPlayers)*(1-v.StaffShare)
 	switch {

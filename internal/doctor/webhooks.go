@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// webhookFails is how long a webhook may fail before it is a finding: longer than its endpoint takes to restart.
-	webhookFails = 5 * time.Minute
-	// webhookLags is how long an event may wait for a webhook that does not fail.
-	webhookLags = 15 * time.Minute
+	// maxFailing is how long a webhook may fail before it is a finding: longer than its endpoint takes to restart.
+	maxFailing = 5 * time.Minute
+	// maxLag is how long an event may wait for a webhook that does not fail.
+	maxLag = 15 * time.Minute
 )
 
 func (d Doctor) checkWebhooks(ctx context.Context) (Finding, error) {
@@ -33,7 +33,7 @@ func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
 		w.Delivered,
 		w.Waiting, w.DeadLetters)
 	switch {
-	case w.State == "failing" && w.FailingSince != nil && now.Sub(*w.FailingSince) > webhookFails:
+	case w.State == "failing" && w.FailingSince != nil && now.Sub(*w.FailingSince) > maxFailing:
 		return failureFinding(fmt.Sprintf("mend its endpoint; director webhooks test %s tries it at once", w.Name),
 			"%s; nothing could be delivered for %s: %s", says, now.Sub(*w.FailingSince).Round(time.Minute), w.LastError)
 	case w.State == "paused":
@@ -42,8 +42,8 @@ func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
 		return warningFinding(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director "+
 			"webhooks replay %s", w.Name, w.Name),
 			"%s", says)
-	// Only of an active one: a failing one is judged by how long it has failed.
-	case w.Lag > webhookLags && w.State == "active":
+	// Only for an active webhook: a failing one is judged by how long it has failed.
+	case w.Lag > maxLag && w.State == "active":
 		return warningFinding("see whether a worker delivers, and director webhooks deliveries "+w.Name,
 			"%s; the oldest event waits for %s", says,
 			w.Lag.Round(time.Minute))
