@@ -20,7 +20,7 @@ const (
 )
 
 // answerFrame queues the one rpc.response of a frame with a rid.
-func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
+func (c *conn) answerFrame(e wire.Envelope, a rpcAnswer, err error) {
 	switch {
 	case fault.Is(err, fault.Superseded):
 		// Another connection has the session. The answer is queued before the close frame, which ends the outbox.
@@ -58,7 +58,7 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
 		return
 	}
-	if c.takeReport(why, time.Now()) {
+	if c.takeErrorEvent(why, time.Now()) {
 		c.sendFrame(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
 	}
 }
@@ -78,15 +78,15 @@ func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 		Detail: why.Text})
 }
 
-// takeReport reports whether an error event may be sent now, and counts it. What is never served here is reported once
+// takeErrorEvent reports whether an error event may be sent now, and counts it. What is never served here is reported once
 // a minute.
-func (c *conn) takeReport(why *wire.Failure, now time.Time) bool {
+func (c *conn) takeErrorEvent(why *wire.Failure, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Clients of Nexis go on sending positions whether they are served or not: once a minute says enough.
-	last, every := &c.lastError, errorEvery
+	last, every := &c.lastErrorAt, errorEvery
 	if why.Code == wire.CodeRefused {
-		last, every = &c.lastRefused, refusedEvery
+		last, every = &c.lastRefusedAt, refusedEvery
 	}
 	if now.Sub(*last) < every {
 		return false

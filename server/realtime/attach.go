@@ -38,7 +38,7 @@ func (h *handshake) attachSession(ctx context.Context, who identity, chosen wire
 	if !r.conns.Add(c, c) { // others have ended this id, or the server stops
 		// The store has recorded this replica as the owner of the session. Nobody else would notice that its client is
 		// gone, so it is suspended here.
-		h.server.playerRates.leave(c.playerName())
+		h.server.playerRates.leave(c.rateKey())
 		r.suspendSession(c.sessionEpoch, 0)
 		return nil, refuseUnavailable
 	}
@@ -95,7 +95,7 @@ func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime)
 func (c *conn) serveSession() {
 	// Deferred, also for a panic: a replica that stops waits until the set is empty.
 	defer c.replica.conns.Remove(c)
-	defer c.server.playerRates.leave(c.playerName())
+	defer c.server.playerRates.leave(c.rateKey())
 	stopPings := c.socket.KeepAlive(c.pingOptions(), c.onSilence)
 	c.endReading(c.server.guard.Do("realtime reader", c.readFrames))
 	stopPings()
@@ -121,25 +121,6 @@ func (c *conn) silenceAtEnd() time.Duration {
 		return c.server.options.timing.silenceLimit()
 	}
 	return 0
-}
-
-// isDisowned reports whether another connection or another replica has the session: it must not be suspended then.
-func (c *conn) isDisowned() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sessionTaken
-}
-
-func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
-	c := &conn{
-		server: h.server, replica: r, hub: r.region.hub, socket: h.socket, codec: chosen, region: r.region.name,
-		project: who.project, player: opened.PlayerSub, clientAddress: h.clientAddress,
-		sessionEpoch: db.SessionEpoch{ID: opened.SessionID, Epoch: opened.OwnerEpoch}, holdsPushes: true,
-		actionSlots: make(chan struct{}, maxActions),
-	}
-	c.spaceFreed.L = &c.mu
-	c.frameRates = h.server.playerRates.enter(c.playerName())
-	return c
 }
 
 // openRequest returns what the store is asked for.

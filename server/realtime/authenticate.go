@@ -112,7 +112,7 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 	switch {
 	// Not charged, like the two below: the client has guessed nothing.
 	case e.Cell != nil:
-		return &refusal{closeCode: closeHandshake, code: e.Code, reason: e.Detail, otherCell: e.Cell}
+		return &refusal{closeCode: closeBadRequest, code: e.Code, reason: e.Detail, otherCell: e.Cell}
 	case e.Code == "too_many_sessions":
 		return &refusal{closeCode: closeTryLater, code: e.Code, reason: "too many sessions: " + e.Detail}
 	case e.Kind == fault.TooMany:

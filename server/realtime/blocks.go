@@ -21,21 +21,21 @@ func blockRPCs() map[string]rpc {
 
 // changeBlock blocks or unblocks another player. A player without a name would forget it with its session.
 func changeBlock(change func(*db.Store, context.Context, db.PlayerBlock) error) func(context.Context, *conn,
-	wire.Envelope) (sendable, error) {
-	return func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	wire.Envelope) (rpcAnswer, error) {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 		other, is := e.PayloadFields()["player"].(string)
 		if !is || other == "" || len(other) > maxPlayerName {
-			return sendable{}, wire.InvalidField("player", "has to be the name of a player")
+			return rpcAnswer{}, wire.InvalidField("player", "has to be the name of a player")
 		}
 		if c.player == c.sessionEpoch.ID {
-			return sendable{}, wire.FailNameless
+			return rpcAnswer{}, wire.FailNameless
 		}
-		return sendable{}, change(c.server.store, ctx, db.PlayerBlock{Region: c.region, Project: c.project,
+		return rpcAnswer{}, change(c.server.store, ctx, db.PlayerBlock{Region: c.region, Project: c.project,
 			Player: c.player, Blocked: other})
 	}
 }
 
-func listBlocked(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+func listBlocked(ctx context.Context, c *conn, _ wire.Envelope) (rpcAnswer, error) {
 	blocked, err := c.server.store.BlockedPlayers(ctx, c.region, c.project, c.player)
-	return sendable{P: map[string]any{"players": blocked}, EventType: "player.blocked"}, err
+	return rpcAnswer{P: map[string]any{"players": blocked}, EventType: "player.blocked"}, err
 }

@@ -36,7 +36,7 @@ func TestTheRateOutlivesConnections(t *testing.T) {
 
 func TestRatesAreForgotten(t *testing.T) {
 	t.Parallel()
-	p, name := newPlayerRates(), playerName{"p", "ada"}
+	p, name := newPlayerRates(), playerKey{"p", "ada"}
 	first, second := p.enter(name), p.enter(name)
 	require.Same(t, first, second)
 	p.leave(name)

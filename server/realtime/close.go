@@ -6,7 +6,7 @@ import "github.com/coder/websocket"
 const (
 	closeRestart    = websocket.StatusServiceRestart // 1012
 	closeTryLater   = websocket.StatusTryAgainLater  // 1013
-	closeHandshake  = websocket.StatusCode(4400)
+	closeBadRequest = websocket.StatusCode(4400)
 	closeToken      = websocket.StatusCode(4401)
 	closeTimeout    = websocket.StatusCode(4408)
 	closeRateLimits = websocket.StatusCode(4429)

@@ -31,29 +31,41 @@ type conn struct {
 
 	// Of the goroutine that reads.
 	garbageFrames int           // frames in a row that could not be decoded
-	lastSerial    chan struct{} // closed when the last serial action has ended; nil: there was none
+	lastInOrder   chan struct{} // closed when the last serial action has ended; nil: there was none
 
 	frameRates  *sharedRates  // of the player
 	actionSlots chan struct{} // of actions under way
 	running     sync.WaitGroup
 
-	mu           sync.Mutex
-	spaceFreed   sync.Cond            // signaled when half of the outbox is free, and when the connection ends
-	outbox       outbox               // guarded by mu, like the fields below
-	onFree       func()               // called when half of the outbox is free; may be nil
-	holdsPushes  bool                 // pushes wait until the client reads them
-	isWriting    bool                 // a goroutine writes
-	isPaused     bool                 // reading waits for actions
-	isClosing    bool                 // nothing is queued any more
-	closeCode    websocket.StatusCode // to send after the outbox; 0: the connection was cut
-	closeReason  string
-	wasSilent    bool // the client did not answer a ping
-	sessionTaken bool // somebody else has the session: it is not suspended
+	mu              sync.Mutex
+	spaceFreed      sync.Cond            // signaled when half of the outbox is free, and when the connection ends
+	outbox          outbox               // guarded by mu, like the fields below
+	onFree          func()               // called when half of the outbox is free; may be nil
+	holdsPushes     bool                 // pushes wait until the client reads them
+	isWriting       bool                 // a goroutine writes
+	isPaused        bool                 // reading waits for actions
+	isClosing       bool                 // nothing is queued any more
+	closeCode       websocket.StatusCode // to send after the outbox; 0: the connection was cut
+	closeReason     string
+	wasSilent       bool // the client did not answer a ping
+	sessionDisowned bool // somebody else has the session: it is not suspended
 
-	lastError, lastRefused time.Time // when error events were sent
+	lastErrorAt, lastRefusedAt time.Time // when error events were sent
 }
 
-func (c *conn) playerName() playerName { return playerName{c.project, c.player} }
+func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
+	c := &conn{
+		server: h.server, replica: r, hub: r.region.hub, socket: h.socket, codec: chosen, region: r.region.name,
+		project: who.project, player: opened.PlayerSub, clientAddress: h.clientAddress,
+		sessionEpoch: db.SessionEpoch{ID: opened.SessionID, Epoch: opened.OwnerEpoch}, holdsPushes: true,
+		actionSlots: make(chan struct{}, maxActions),
+	}
+	c.spaceFreed.L = &c.mu
+	c.frameRates = h.server.playerRates.enter(c.rateKey())
+	return c
+}
+
+func (c *conn) rateKey() playerKey { return playerKey{c.project, c.player} }
 
 // Ref implements delivery.Receiver.
 func (c *conn) Ref() db.SessionEpoch { return c.sessionEpoch }
@@ -99,7 +111,7 @@ func (c *conn) queueParcel(p parcel) {
 // WhenFree implements delivery.Receiver.
 func (c *conn) WhenFree(fn func()) {
 	c.mu.Lock()
-	free := c.outbox.halfFree()
+	free := c.outbox.isHalfFree()
 	if !free {
 		c.onFree = fn
 	}
@@ -135,7 +147,7 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 	}
 	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
 	// The session is another connection's, so the end of this one must not suspend it.
-	c.sessionTaken = c.sessionTaken || code == delivery.CloseSuperseded
+	c.sessionDisowned = c.sessionDisowned || code == delivery.CloseSuperseded
 	c.spaceFreed.Broadcast()
 	// From here on nothing extends the time that is left, whatever the client sends.
 	c.socket.EndWithin(c.server.options.timing.closeTimeout)
@@ -155,7 +167,14 @@ func (c *conn) cutOff() {
 func (c *conn) disownSession() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessionTaken = true
+	c.sessionDisowned = true
+}
+
+// isDisowned reports whether another connection or another replica has the session: it must not be suspended then.
+func (c *conn) isDisowned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sessionDisowned
 }
 
 // cutOnPanic cuts the connection if fn panics.

@@ -16,7 +16,7 @@ func (c *conn) receiveFrame(frame []byte) {
 	// frame is held in memory.
 	c.waitForSpace()
 	e, err := c.codec.Decode(frame)
-	refused := c.refuseSpam(e, err)
+	refused := c.refuseExcess(e, err)
 	if refused {
 		return
 	}
@@ -38,8 +38,8 @@ func (c *conn) receiveFrame(frame []byte) {
 	c.beginAction(e, begin)
 }
 
-// refuseSpam counts a frame, and answers one that is above the rate of its player, or closes the connection.
-func (c *conn) refuseSpam(e wire.Envelope, err error) (refused bool) {
+// refuseExcess counts a frame, and answers one that is above the rate of its player, or closes the connection.
+func (c *conn) refuseExcess(e wire.Envelope, err error) (refused bool) {
 	if broken, is := errors.AsType[*wire.FrameError](err); is {
 		// A frame that cannot be decoded has its answer, too, if its rid can be read.
 		e.RID = broken.RID
@@ -70,7 +70,7 @@ func (c *conn) answerGarbage(err error) {
 	c.answerFailure(e, err)
 	// A client that speaks another protocol would never stop.
 	if c.garbageFrames >= maxGarbage {
-		c.Close(closeHandshake, reasonGarbage)
+		c.Close(closeBadRequest, reasonGarbage)
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	// Not bound to the connection: an action that has begun is completed although the client has gone, as it would be
 	// if its answer were lost on the way.
 	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.callTimeout)
-	var finish func() (sendable, error)
+	var finish func() (rpcAnswer, error)
 	// begin runs in the goroutine that reads, which keeps the order of frames; only the wait for its end has a
 	// goroutine.
 	err := c.server.guard.Do("realtime action", func() (err error) {
@@ -91,13 +91,13 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	if err != nil || finish == nil {
 		cancel()
 		<-c.actionSlots
-		c.answerFrame(e, sendable{}, err)
+		c.answerFrame(e, rpcAnswer{}, err)
 		return
 	}
 	c.running.Go(func() {
 		defer func() { <-c.actionSlots }()
 		defer cancel()
-		var a sendable
+		var a rpcAnswer
 		err := c.server.guard.Do("realtime action", func() (err error) {
 			a, err = finish()
 			return err
@@ -131,7 +131,7 @@ func (c *conn) setPaused(paused bool) {
 func (c *conn) waitForSpace() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.outbox.halfFree() && !c.isClosing {
+	for !c.outbox.isHalfFree() && !c.isClosing {
 		c.isPaused = true
 		c.spaceFreed.Wait()
 	}

@@ -117,7 +117,7 @@ func TestGarbageIsReportedOnceASecondAndThenClosed(t *testing.T) {
 		r.text("garbage")
 	}
 	frames, code := r.closed()
-	require.Equal(t, closeHandshake, code)
+	require.Equal(t, closeBadRequest, code)
 	counts := map[string]int{}
 	for _, e := range frames {
 		counts[e.Type]++
@@ -167,13 +167,13 @@ func TestRatesAreAnswered(t *testing.T) {
 func TestAPanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
-	boom := func() (sendable, error) { panic("boom") }
+	boom := func() (rpcAnswer, error) { panic("boom") }
 	v.rpcs["begin.boom"] = func(context.Context, *conn,
-		wire.Envelope) (func() (sendable, error), error) {
+		wire.Envelope) (func() (rpcAnswer, error), error) {
 		panic("boom")
 	}
 	v.rpcs["finish.boom"] = func(context.Context, *conn,
-		wire.Envelope) (func() (sendable, error), error) {
+		wire.Envelope) (func() (rpcAnswer, error), error) {
 		return boom, nil
 	}
 	c := v.client()
@@ -189,9 +189,9 @@ func TestReadingPausesForActions(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.timing.pongWithin = 20 * time.Millisecond })
 	begun, goOn := make(chan string, 100), make(chan struct{})
-	v.rpcs["wait"] = func(_ context.Context, _ *conn, e wire.Envelope) (func() (sendable, error), error) {
+	v.rpcs["wait"] = func(_ context.Context, _ *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 		begun <- e.RID
-		return func() (sendable, error) { <-goOn; return sendable{}, nil }, nil
+		return func() (rpcAnswer, error) { <-goOn; return rpcAnswer{}, nil }, nil
 	}
 	r := v.shaken()
 	for i := range maxActions + 1 {
@@ -216,9 +216,9 @@ func TestSerialActionsRunInTheOrderOfFrames(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	var order []string // guarded by being serial
-	v.rpcs["serial"] = runInOrder(func(_ context.Context, _ *conn, e wire.Envelope) (sendable, error) {
+	v.rpcs["serial"] = runInOrder(func(_ context.Context, _ *conn, e wire.Envelope) (rpcAnswer, error) {
 		order = append(order, e.RID)
-		return sendable{}, nil
+		return rpcAnswer{}, nil
 	})
 	c := v.client()
 	var waits []func() (realtimetest.Response, error)

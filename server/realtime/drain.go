@@ -36,7 +36,7 @@ func (s *Server) IsReady() bool {
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
 	// Before the first connection closes: from here on, sessions are suspended without an entry in their rooms at once.
-	s.isRestarting.Store(true)
+	s.isStopping.Store(true)
 	s.closeEvenly(ctx)
 	// After the connections have begun to close: the replica ends when its set of connections is empty, and the set is
 	// closed to new ones by this.

@@ -31,7 +31,7 @@ func TestParseHandshake(t *testing.T) {
 		_, refused := parseHandshake([]byte(text))
 		require.NotNil(t, refused, text)
 		require.Equal(t, code, refused.code, text)
-		require.Equal(t, closeHandshake, refused.closeCode)
+		require.Equal(t, closeBadRequest, refused.closeCode)
 	}
 }
 

@@ -11,7 +11,7 @@ func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFu
 		return nil
 	}
 	ctx, stop := context.WithCancel(s.runContext)
-	s.regionLoops.Go(func() {
+	s.runningLoops.Go(func() {
 		defer stop()
 		run(ctx)
 	})

@@ -26,10 +26,10 @@ func matchmakingRPCs() map[string]rpc {
 }
 
 // enqueueSession puts the session into the queue.
-func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	roomType, failed := e.RoomType(defaultMatchType)
 	if failed != nil {
-		return sendable{}, failed
+		return rpcAnswer{}, failed
 	}
 	q := lobby.Queue{RoomType: roomType,
 		// Clamped and not refused, as Nexis does it.
@@ -39,7 +39,7 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, er
 	}
 	if v := e.PayloadFields()["latencies"]; v != nil {
 		if q.Latencies, failed = latenciesOf(wire.RawJSON(v)); failed != nil {
-			return sendable{}, failed
+			return rpcAnswer{}, failed
 		}
 	}
 	// Before and after: what the hub began to read before either is about the ticket before, and is ignored.
@@ -49,35 +49,35 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, er
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player, Queue: q,
 	})
 	if err != nil {
-		return sendable{}, err
+		return rpcAnswer{}, err
 	}
-	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.MatchSize,
+	return rpcAnswer{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.MatchSize,
 		"position": queued.QueuePosition}}, nil
 }
 
 // dequeueSession takes the session, and the members of the room that queued with it, out of the queue.
-func dequeueSession(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+func dequeueSession(ctx context.Context, c *conn, _ wire.Envelope) (rpcAnswer, error) {
 	removed, err := c.server.store.DequeueRealtime(ctx, db.DequeueRealtime{
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player,
 	})
-	return sendable{P: map[string]any{"removed": removed}}, err
+	return rpcAnswer{P: map[string]any{"removed": removed}}, err
 }
 
 // answerCheck answers the ready check of the match in which the session's ticket is.
-func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (sendable, error) {
-	return func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (rpcAnswer, error) {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 		asked, failed := e.MatchID()
 		if failed != nil {
-			return sendable{}, failed
+			return rpcAnswer{}, failed
 		}
 		// By the ticket's name of the player, which is not always the player of this connection.
 		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.sessionEpoch.ID)
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, db.ReadyCheckAnswer{
 			TicketID: waiting.TicketID, PlayerSub: waiting.PlayerSub, MatchID: asked, Accept: accept,
 		})
-		return sendable{P: map[string]any{"done": check.IsDone}}, err
+		return rpcAnswer{P: map[string]any{"done": check.IsDone}}, err
 	}
 }

@@ -10,21 +10,21 @@ import (
 )
 
 // resolveMatchSeat exchanges the seat of a member of a match's room for the way to its game server.
-func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
-		return sendable{}, failed
+		return rpcAnswer{}, failed
 	}
 	// No game server would accept the player without a signed token.
 	if c.server.options.Signer == nil {
-		return sendable{}, wire.FailRefused
+		return rpcAnswer{}, wire.FailRefused
 	}
 	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, RoomID: room,
 		Act: c.server.options.RoomTypes.ServerOf(c.sessionEpoch.ID),
 	})
 	if err != nil {
-		return sendable{}, err
+		return rpcAnswer{}, err
 	}
 	server, _ := did.ActionAnswer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
@@ -42,12 +42,12 @@ func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (sendable, 
 }
 
 // resolveSeat returns the way to the seat that the game server keeps for a player of a ticket.
-func (c *conn) resolveSeat(ctx context.Context, handle, sub string) (sendable, error) {
+func (c *conn) resolveSeat(ctx context.Context, handle, sub string) (rpcAnswer, error) {
 	found, err := c.server.store.Resolve(ctx, handle, sub)
 	if err != nil {
-		return sendable{}, err
+		return rpcAnswer{}, err
 	}
 	signed, err := c.server.options.Signer.Sign(keyring.ClaimsFor(found, sub))
-	return sendable{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed,
+	return rpcAnswer{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed,
 		"session_id": found.SessionID}}, err
 }

@@ -19,62 +19,62 @@ const maxDirectData = 4 << 10
 func messageRPCs() map[string]rpc {
 	return map[string]rpc{
 		"player.message": runInOrder(messagePlayer),
-		"player.history": runInOrder(playerHistory),
-		"player.read":    runInOrder(readMessages),
+		"player.history": runInOrder(listPlayerMessages),
+		"player.read":    runInOrder(markMessagesRead),
 		"presence.watch": runInOrder(watchPresence),
 	}
 }
 
 // messagePlayer sends a message to another player.
-func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	p := e.PayloadFields()
 	to, is := p["player"].(string)
 	if !is || !token.ValidSubject(to) {
-		return sendable{}, wire.InvalidField("player", "has to be the name of a player")
+		return rpcAnswer{}, wire.InvalidField("player", "has to be the name of a player")
 	}
 	kind, failed := messageType(e)
 	if failed != nil {
-		return sendable{}, failed
+		return rpcAnswer{}, failed
 	}
 	// The type is stored as text, and PostgreSQL refuses U+0000 in text.
 	if strings.ContainsRune(kind, 0) {
-		return sendable{}, wire.InvalidField("type", "has to be without U+0000")
+		return rpcAnswer{}, wire.InvalidField("type", "has to be without U+0000")
 	}
 	data := wire.RawJSON(p["data"])
 	if len(data) > maxDirectData {
-		return sendable{}, lobby.ErrTooLarge
+		return rpcAnswer{}, lobby.ErrTooLarge
 	}
 	// Only what people read is checked; other types carry data of the game.
 	if kind == lobby.MessageSay && c.server.textHook != nil {
 		checked, err := c.checkText(ctx, texts.Message{To: to, Data: data})
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		data = checked
 	}
 	reached, err := c.server.store.SendToPlayer(ctx,
 		db.NewPlayerMessage{Region: c.region, ProjectID: c.project, Recipient: to,
 			FromSession: c.sessionEpoch.ID, FromPlayer: c.player, Type: kind, Data: data})
-	return sendable{P: map[string]any{"reached": reached}}, err
+	return rpcAnswer{P: map[string]any{"reached": reached}}, err
 }
 
-// playerHistory answers with the last messages to the player, also those that it has read.
-func playerHistory(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+// listPlayerMessages answers with the last messages to the player, also those that it has read.
+func listPlayerMessages(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
 	found, err := c.server.store.PlayerMessages(ctx, c.region, c.sessionEpoch.ID, int64(after), false)
 	messages := make([]any, len(found))
 	for i, m := range found {
-		messages[i] = delivery.PlayerMessage(m)
+		messages[i] = delivery.PlayerMessagePayload(m)
 	}
-	return sendable{P: map[string]any{"messages": messages}, EventType: "player.history"}, err
+	return rpcAnswer{P: map[string]any{"messages": messages}, EventType: "player.history"}, err
 }
 
-// readMessages notes what the player has read, so that its next sessions are not sent it again.
-func readMessages(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+// markMessagesRead notes what the player has read, so that its next sessions are not sent it again.
+func markMessagesRead(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	number, is := e.PayloadFields()["number"].(float64)
 	// Numbers of messages begin with 1, and JavaScript has whole numbers up to 2^53.
 	if !is || number < 1 || number > 1<<53 {
-		return sendable{}, wire.InvalidField("number", "has to be that of a message")
+		return rpcAnswer{}, wire.InvalidField("number", "has to be that of a message")
 	}
-	return sendable{}, c.server.store.ReadPlayerMessages(ctx, c.region, c.project, c.player, int64(number))
+	return rpcAnswer{}, c.server.store.ReadPlayerMessages(ctx, c.region, c.project, c.player, int64(number))
 }

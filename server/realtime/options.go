@@ -111,7 +111,7 @@ func (t timing) withDefaults() timing {
 		callTimeout:      cmp.Or(t.callTimeout, 10*time.Second),
 		writeTimeout:     cmp.Or(t.writeTimeout, 10*time.Second), closeTimeout: cmp.Or(t.closeTimeout, 5*time.Second),
 		pingEvery: cmp.Or(t.pingEvery, 20*time.Second), pongWithin: cmp.Or(t.pongWithin, 10*time.Second),
-		lookEvery: cmp.Or(t.lookEvery, 15*time.Second), presenceEvery: cmp.Or(t.presenceEvery, presenceEvery),
+		lookEvery: cmp.Or(t.lookEvery, 15*time.Second), presenceEvery: cmp.Or(t.presenceEvery, defaultPresenceEvery),
 	}
 }
 

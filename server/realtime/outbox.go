@@ -46,7 +46,7 @@ func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
 		// A patch needs the state before it, which this client did not get: it is of no use before the next snapshot.
 		return 1, true
 	case p.pushClass == delivery.PushSnapshot:
-		o.dropRoom(p.roomID) // what the snapshot replaces
+		o.dropStateOf(p.roomID) // what the snapshot replaces
 		delete(o.starvingRooms, p.roomID)
 	}
 	for !o.hasSpaceFor(p) {
@@ -77,10 +77,10 @@ func (o *outbox) starveRoom(room string) int {
 		o.starvingRooms = map[string]bool{}
 	}
 	o.starvingRooms[room] = false
-	return o.dropRoom(room)
+	return o.dropStateOf(room)
 }
 
-func (o *outbox) dropRoom(room string) (dropped int) {
+func (o *outbox) dropStateOf(room string) (dropped int) {
 	kept := o.queue[:0]
 	for _, p := range o.queue {
 		if p.isDroppable() && p.roomID == room {
@@ -125,13 +125,13 @@ func (o *outbox) takeOldest() (p parcel, ok bool) {
 	return p, true
 }
 
-func (o *outbox) halfFree() bool {
+func (o *outbox) isHalfFree() bool {
 	return len(o.queue) <= maxParcels/2 && o.queuedBytes <= maxOutboxBytes/2
 }
 
 // takeStarving returns the rooms that need a snapshot, each once, as soon as half of the outbox is free.
 func (o *outbox) takeStarving() (rooms []string) {
-	if len(o.starvingRooms) == 0 || !o.halfFree() {
+	if len(o.starvingRooms) == 0 || !o.isHalfFree() {
 		return nil
 	}
 	for room, reported := range o.starvingRooms {

@@ -12,11 +12,11 @@ const ratesKept = 10 * time.Second
 // client gets nothing by connecting again. Safe for concurrent use.
 type playerRates struct {
 	mu       sync.Mutex
-	byPlayer map[playerName]*sharedRates
+	byPlayer map[playerKey]*sharedRates
 }
 
-// playerName names a player; without a name, it is the session.
-type playerName struct{ project, player string }
+// playerKey names a player; without a name, it is the session.
+type playerKey struct{ project, player string }
 
 // sharedRates judge the frames of all connections of a player. Safe for concurrent use.
 type sharedRates struct {
@@ -27,10 +27,10 @@ type sharedRates struct {
 	rates rates
 }
 
-func newPlayerRates() *playerRates { return &playerRates{byPlayer: map[playerName]*sharedRates{}} }
+func newPlayerRates() *playerRates { return &playerRates{byPlayer: map[playerKey]*sharedRates{}} }
 
 // enter returns the rates of a player that connects. Call leave when the connection is closed.
-func (p *playerRates) enter(name playerName) *sharedRates {
+func (p *playerRates) enter(name playerKey) *sharedRates {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shared := p.byPlayer[name]
@@ -42,7 +42,7 @@ func (p *playerRates) enter(name playerName) *sharedRates {
 	return shared
 }
 
-func (p *playerRates) leave(name playerName) {
+func (p *playerRates) leave(name playerKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shared := p.byPlayer[name]
@@ -55,7 +55,7 @@ func (p *playerRates) leave(name playerName) {
 }
 
 // forget forgets a player that has not connected again.
-func (p *playerRates) forget(name playerName) {
+func (p *playerRates) forget(name playerKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// The player may have come and gone again since the timer was set: then a later timer forgets it.

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// presenceEvery is how often the presence of watched players is read: one statement for 1,000 of them, whoever
+	// defaultPresenceEvery is how often the presence of watched players is read: one statement for 1,000 of them, whoever
 	// watches them.
-	presenceEvery = 5 * time.Second
-	maxFriends    = 100    // that a connection watches
-	maxWatched    = 20_000 // players of a project, on a replica
+	defaultPresenceEvery = 5 * time.Second
+	maxFriends           = 100    // that a connection watches
+	maxWatched           = 20_000 // players of a project, on a replica
 )
 
 // projectName names a project.
@@ -45,7 +45,7 @@ type watchedPlayers struct {
 type friendList struct {
 	watchedPlayers *watchedPlayers
 	friendNames    []string
-	toldPresence   map[string]db.PlayerPresence
+	sentPresence   map[string]db.PlayerPresence
 }
 
 func newPresences(s *Server) *presences {
@@ -53,31 +53,31 @@ func newPresences(s *Server) *presences {
 }
 
 // watchPresence lets a connection watch players. It replaces those that it watched before.
-func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	players, failed := friendsOf(e)
 	if failed != nil {
-		return sendable{}, failed
+		return rpcAnswer{}, failed
 	}
 	if len(players) == 0 {
 		c.server.presences.forgetConn(c)
-		return sendable{P: map[string]any{"players": []any{}}}, nil
+		return rpcAnswer{P: map[string]any{"players": []any{}}}, nil
 	}
 	found, err := c.server.store.PlayerPresence(ctx, c.region, c.project, players)
 	if err != nil {
-		return sendable{}, err
+		return rpcAnswer{}, err
 	}
 	told := make(map[string]db.PlayerPresence, len(found))
 	list := make([]any, len(found))
 	for i, p := range found {
 		// A player that has blocked this one is offline to it, as in every later change.
 		p = p.SeenBy(c.player)
-		told[p.Player], list[i] = p, presenceMessage(p)
+		told[p.Player], list[i] = p, presencePayload(p)
 	}
 	if !c.server.presences.watchPlayers(c, players, told) {
-		return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many players are watched",
+		return rpcAnswer{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many players are watched",
 			RetryAfter: time.Minute}
 	}
-	return sendable{P: map[string]any{"players": list}, EventType: "presence.changed"}, nil
+	return rpcAnswer{P: map[string]any{"players": list}, EventType: "presence.changed"}, nil
 }
 
 // friendsOf reads the players of a request, each once.
@@ -98,7 +98,7 @@ func friendsOf(e wire.Envelope) ([]string, *wire.Failure) {
 	return slices.Compact(players), nil
 }
 
-func presenceMessage(p db.PlayerPresence) map[string]any {
+func presencePayload(p db.PlayerPresence) map[string]any {
 	rooms := make([]any, len(p.Rooms))
 	for i, r := range p.Rooms {
 		rooms[i] = map[string]any{"id": r.ID, "room_type": r.Type}
@@ -120,7 +120,7 @@ func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.P
 	if w == nil {
 		w = &watchedPlayers{projectName: name, watchersByPlayer: map[string]map[*conn]bool{}}
 	}
-	l.byProject[name], l.friendsByConn[c] = w, &friendList{watchedPlayers: w, friendNames: players, toldPresence: told}
+	l.byProject[name], l.friendsByConn[c] = w, &friendList{watchedPlayers: w, friendNames: players, sentPresence: told}
 	for _, player := range players {
 		if w.watchersByPlayer[player] == nil {
 			w.watchersByPlayer[player] = map[*conn]bool{}
@@ -188,7 +188,7 @@ func (l *presences) forgetLocked(c *conn) {
 // followPlayers sends what changes.
 func (l *presences) followPlayers(ctx context.Context, w *watchedPlayers) {
 	follow.Loop{
-		Name: "presence", Every: l.server.options.timing.presenceEvery, Timeout: listTimeout, Guard: l.server.guard,
+		Name: "presence", Every: l.server.options.timing.presenceEvery, Timeout: watchTimeout, Guard: l.server.guard,
 		Report: l.server.outageLog.Call("presence").Report,
 		Do: func(ctx context.Context, _ bool) error {
 			// A copy of the names: the lock is not held while the database is asked.
@@ -219,10 +219,10 @@ func (l *presences) sendChanges(w *watchedPlayers, found []db.PlayerPresence) {
 	for _, p := range found {
 		// Only connections that still watch it: some may have left since the names were copied.
 		for c := range w.watchersByPlayer[p.Player] {
-			seen, told := p.SeenBy(c.player), l.friendsByConn[c].toldPresence
+			seen, told := p.SeenBy(c.player), l.friendsByConn[c].sentPresence
 			if !told[p.Player].Equal(seen) {
 				told[p.Player] = seen
-				changed[c] = append(changed[c], presenceMessage(seen))
+				changed[c] = append(changed[c], presencePayload(seen))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/realtime/wire"
@@ -103,4 +105,22 @@ func latenciesOf(raw json.RawMessage) (map[string]float64, *wire.Failure) {
 		byRegion[region] = *ms
 	}
 	return byRegion, nil
+}
+
+// ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
+func (s *Server) ensureProfiles(ctx context.Context) {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	follow.Loop{
+		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.callTimeout, Guard: s.guard,
+		Do: func(ctx context.Context, _ bool) error {
+			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
+			s.outageLog.Report(ctx, "make the built-in profiles", err)
+			// One success is enough: the profiles stay in the database.
+			if err == nil {
+				done()
+			}
+			return err
+		},
+	}.Run(ctx)
 }

@@ -61,18 +61,18 @@ func (s *Server) Run(ctx context.Context) {
 	s.mu.Lock()
 	s.runContext = ctx
 	s.mu.Unlock()
-	s.regionLoops.Go(func() { s.ensureProfiles(ctx) })
+	s.runningLoops.Go(func() { s.ensureProfiles(ctx) })
 	// The region of the cell is begun at once, since IsReady needs it; others begin with their first client.
 	s.ensureRegion(s.options.Region)
 	select {
 	case <-s.connsClosed:
 	case <-ctx.Done():
 	}
-	// The list is complete: regionOf begins no region while the server drains, or after ctx has ended.
+	// The list is complete: ensureRegion begins no region while the server drains, or after ctx has ended.
 	for _, r := range s.allRegions() {
 		<-r.hasEnded
 	}
 	// The loops that watch lists and players, which nobody stops if their connections were cut.
 	cancel()
-	s.regionLoops.Wait()
+	s.runningLoops.Wait()
 }

@@ -22,9 +22,9 @@ type refusal struct {
 
 var (
 	refuseSilence = &refusal{closeCode: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
-	refuseVersion = &refusal{closeCode: closeHandshake, code: wire.CodeVersion,
+	refuseVersion = &refusal{closeCode: closeBadRequest, code: wire.CodeVersion,
 		reason: "unsupported handshake protocol version"}
-	refuseCodec     = &refusal{closeCode: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
+	refuseCodec     = &refusal{closeCode: closeBadRequest, code: "unsupported_codec", reason: "codec negotiation failed"}
 	refuseTakeovers = &refusal{closeCode: delivery.CloseSuperseded, code: wire.CodeRateLimited,
 		reason: "the session was taken over too often"}
 	refuseUnavailable = &refusal{closeCode: closeTryLater, code: wire.CodeUnavailable,
@@ -32,7 +32,7 @@ var (
 )
 
 func refuseFrame(why string) *refusal {
-	return &refusal{closeCode: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
+	return &refusal{closeCode: closeBadRequest, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
 func refuseToken(why string) *refusal {

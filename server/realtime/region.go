@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
@@ -52,21 +51,3 @@ func (r *region) awaitReplica(ctx context.Context) *replica {
 }
 
 const retryEvery = time.Second
-
-// ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
-func (s *Server) ensureProfiles(ctx context.Context) {
-	ctx, done := context.WithCancel(ctx)
-	defer done()
-	follow.Loop{
-		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.callTimeout, Guard: s.guard,
-		Do: func(ctx context.Context, _ bool) error {
-			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
-			s.outageLog.Report(ctx, "make the built-in profiles", err)
-			// One success is enough: the profiles stay in the database.
-			if err == nil {
-				done()
-			}
-			return err
-		},
-	}.Run(ctx)
-}

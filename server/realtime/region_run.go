@@ -28,8 +28,8 @@ func (s *Server) ensureRegion(name string) *region {
 	s.regionsByName[name] = r
 	// The hub outlives the replicas: what members are sent while their connections are being closed comes from it.
 	hub, stop := context.WithCancel(s.runContext)
-	s.regionLoops.Go(func() { r.hub.Run(hub) })
-	s.regionLoops.Go(func() {
+	s.runningLoops.Go(func() { r.hub.Run(hub) })
+	s.runningLoops.Go(func() {
 		defer stop()
 		defer close(r.hasEnded)
 		r.serveReplicas(s.runContext)
@@ -41,7 +41,7 @@ func (s *Server) ensureRegion(name string) *region {
 func (r *region) serveReplicas(ctx context.Context) {
 	tenure.Series[*replica]{
 		Begin: r.beginReplica, Hold: func(ctx context.Context, current *replica) bool { return current.holdLease(ctx) },
-		Fence: (*replica).closeFenced, End: func(ctx context.Context, current *replica) { current.recordEnd(ctx) },
+		Fence: (*replica).closeFenced, End: func(ctx context.Context, current *replica) { current.endReplica(ctx) },
 		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.connsClosed,
 		Report: r.server.outageLog.Call("begin replica").Report,
 	}.Run(ctx)

@@ -18,7 +18,7 @@ func (s *Server) relayRPCs() map[string]rpc {
 }
 
 // echoFrame sends a message back. With the conformance switch, the members of the room on this replica get it, too.
-func echoFrame(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func echoFrame(_ context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.RoomID()
 	if failed != nil {
 		return nil, failed
@@ -32,7 +32,7 @@ func echoFrame(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, e
 }
 
 // relayPosition relays a message to the members of a room on this replica, the sender too, as far as that is possible.
-func relayPosition(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func relayPosition(_ context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
@@ -42,6 +42,6 @@ func relayPosition(_ context.Context, c *conn, e wire.Envelope) (func() (sendabl
 }
 
 // refuseMessage refuses what a game server does.
-func refuseMessage(context.Context, *conn, wire.Envelope) (func() (sendable, error), error) {
+func refuseMessage(context.Context, *conn, wire.Envelope) (func() (rpcAnswer, error), error) {
 	return nil, wire.FailRefused
 }

@@ -14,7 +14,7 @@ import (
 const (
 	renewEvery   = time.Second
 	leaseTimeout = 3 * time.Second // of a call that is repeated each second
-	lateBatch    = 1000            // sessions that are suspended in one call
+	maxLateBatch = 1000            // sessions that are suspended in one call
 )
 
 // replica is one id of this replica in a region, from BeginRealtimeReplica until the server stops or others end the id,
@@ -26,15 +26,15 @@ type replica struct {
 	conns    *ws.Set[*conn, *conn]
 	hasEnded chan struct{} // closed when the id has ended
 
-	mu        sync.Mutex
-	toSuspend map[string]db.SessionEpoch // sessions without a connection, which the next renewal suspends; by id
+	mu           sync.Mutex
+	lateSessions map[string]db.SessionEpoch // sessions without a connection, which the next renewal suspends; by id
 
 	unattended unattendedSearch
 }
 
 func newReplica(r *region, id uuid.UUID) *replica {
 	return &replica{region: r, id: id, conns: ws.NewSet[*conn, *conn](), hasEnded: make(chan struct{}),
-		toSuspend: map[string]db.SessionEpoch{}}
+		lateSessions: map[string]db.SessionEpoch{}}
 }
 
 // suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded
@@ -45,14 +45,14 @@ func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration)
 	if r.suspendAll(ctx, []db.SessionEpoch{session}, silence) != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.toSuspend[session.ID] = session
+		r.lateSessions[session.ID] = session
 	}
 }
 
 func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, silence time.Duration) error {
 	// Clients of a replica that restarts reconnect to another one at once: their rooms would be sent twice as many
 	// changes in the seconds in which all of them do.
-	announce := !r.region.server.isRestarting.Load()
+	announce := !r.region.server.isStopping.Load()
 	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions,
 		r.region.server.options.RoomTypes.MarkAway, announce, silence)
 }
@@ -60,7 +60,7 @@ func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, si
 // suspendLate suspends the sessions that were not suspended when their connections ended.
 func (r *replica) suspendLate(ctx context.Context) error {
 	for {
-		batch := r.someLate()
+		batch := r.nextLateBatch()
 		if len(batch) == 0 {
 			return nil
 		}
@@ -75,14 +75,14 @@ func (r *replica) suspendLate(ctx context.Context) error {
 	}
 }
 
-// someLate returns a batch of the sessions that are late, not all of them: after an outage there may be tens of
+// nextLateBatch returns a batch of the sessions that are late, not all of them: after an outage there may be tens of
 // thousands, and the lease has to be renewed in between.
-func (r *replica) someLate() (batch []db.SessionEpoch) {
+func (r *replica) nextLateBatch() (batch []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, session := range r.toSuspend {
+	for _, session := range r.lateSessions {
 		batch = append(batch, session)
-		if len(batch) == lateBatch {
+		if len(batch) == maxLateBatch {
 			break
 		}
 	}
@@ -94,8 +94,8 @@ func (r *replica) forgetLate(suspended []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, session := range suspended {
-		if r.toSuspend[session.ID] == session {
-			delete(r.toSuspend, session.ID)
+		if r.lateSessions[session.ID] == session {
+			delete(r.lateSessions, session.ID)
 		}
 	}
 }

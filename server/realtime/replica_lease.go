@@ -15,7 +15,7 @@ import (
 func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.region.server.regionLoops.Go(func() {
+	r.region.server.runningLoops.Go(func() {
 		r.awaitEmpty()
 		cancel()
 	})
@@ -81,8 +81,8 @@ func (r *replica) cutConns() {
 	}
 }
 
-// recordEnd records that the server has stopped.
-func (r *replica) recordEnd(ctx context.Context) {
+// endReplica records that the server has stopped.
+func (r *replica) endReplica(ctx context.Context) {
 	// Run ended without Stop: nobody else closes these connections, and the goroutines would stay.
 	if ctx.Err() != nil {
 		r.cutConns()

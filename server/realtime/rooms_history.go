@@ -8,28 +8,28 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// roomHistory answers with what the room remembers of what its members have said.
-func roomHistory(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+// listRoomMessages answers with what the room remembers of what its members have said.
+func listRoomMessages(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
 	}
 	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
-	return func() (sendable, error) {
+	return func() (rpcAnswer, error) {
 		said, err := c.server.store.LobbySayings(ctx, c.region, c.project, room, c.sessionEpoch.ID, int64(after))
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		messages := make([]any, len(said))
 		for i, one := range said {
-			messages[i] = sayingOf(one)
+			messages[i] = sayingPayload(one)
 		}
-		return sendable{P: map[string]any{"messages": messages}, Room: room, EventType: "room.history"}, nil
+		return rpcAnswer{P: map[string]any{"messages": messages}, Room: room, EventType: "room.history"}, nil
 	}, nil
 }
 
-// sayingOf returns the payload of the room.message that a message was.
-func sayingOf(s db.LobbySaying) map[string]any {
+// sayingPayload returns the payload of the room.message that a message was.
+func sayingPayload(s db.LobbySaying) map[string]any {
 	p := map[string]any{"type": "say", "data": s.Data}
 	wire.AddText(p, "from", s.SessionID)
 	delivery.AddSaying(p, s.Number, s.SaidAt.UnixMilli(), s.SessionID, s.Player)

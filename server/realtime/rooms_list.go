@@ -11,7 +11,7 @@ import (
 const maxListed = 1000 // rooms of a page
 
 // listRooms lists rooms: all of them in pages, or those that a search selects, which a client may watch.
-func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	roomType, failed := e.RoomType("")
 	if failed != nil {
 		return nil, failed
@@ -26,21 +26,21 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 		Region: c.region, ProjectID: c.project, RoomType: roomType, AfterRoom: after,
 		Limit: wire.ClampInteger(p["limit"], maxListed, 1, maxListed),
 	}
-	return func() (sendable, error) {
+	return func() (rpcAnswer, error) {
 		page, err := c.server.store.ListLobbies(ctx, q)
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		answer := map[string]any{"rooms": listedRooms(page.Rooms)}
 		if page.NextRoom != "" {
 			answer["next"] = page.NextRoom
 		}
-		return sendable{P: answer, EventType: "room.list"}, nil
+		return rpcAnswer{P: answer, EventType: "room.list"}, nil
 	}, nil
 }
 
 // searchRooms lists the newest rooms of a type that a search selects.
-func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (sendable, error), error) {
+func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (rpcAnswer, error), error) {
 	// Otherwise every text that a client makes up would be a list that is kept and read.
 	if _, known := c.server.options.RoomTypes.LookupType(roomType); !known {
 		return nil, wire.InvalidField("room_type", "must be that of the rooms to search")
@@ -55,17 +55,17 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 		return nil, wire.InvalidField("subscribe", "must be true or false")
 	}
 	list := listName{c.region, c.project, roomType}
-	return func() (sendable, error) {
+	return func() (rpcAnswer, error) {
 		rooms, err := c.server.roomLists.readList(ctx, list)
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		found := search.SelectRooms(rooms)
-		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, EventType: "room.list"}
+		a := rpcAnswer{P: map[string]any{"rooms": listedRooms(found)}, EventType: "room.list"}
 		if subscribe {
 			watched, err := c.server.roomLists.addWatcher(c, list, search, found)
 			if err != nil {
-				return sendable{}, err
+				return rpcAnswer{}, err
 			}
 			// After the answer is queued, so that no change of the list arrives before the list.
 			a.AfterQueued = func() { c.server.roomLists.startWatcher(c, watched, found) }
@@ -75,7 +75,20 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 }
 
 // unlistRooms ends the subscription to a list.
-func unlistRooms(_ context.Context, c *conn, _ wire.Envelope) (func() (sendable, error), error) {
+func unlistRooms(_ context.Context, c *conn, _ wire.Envelope) (func() (rpcAnswer, error), error) {
 	c.server.roomLists.forgetConn(c)
 	return nil, nil //nolint:nilnil // there is nothing to wait for
+}
+
+func listedRooms(rooms []lobby.Listed) []any {
+	all := make([]any, 0, len(rooms))
+	for _, r := range rooms {
+		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.MemberCount, "max_members": r.MaxMembers,
+			"locked": r.IsLocked}
+		if r.Metadata != nil {
+			one["metadata"] = r.Metadata
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // sendMessage sends a message to a room; a line of chat passes the hook of the operator first, if there is one.
-func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
@@ -46,7 +46,7 @@ func messageType(e wire.Envelope) (string, *wire.Failure) {
 }
 
 // sendRoomBytes sends bytes to a room, as base64.
-func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed

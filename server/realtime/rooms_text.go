@@ -12,10 +12,10 @@ import (
 
 // sayChecked says in a room what the hook of the operator allows. What a connection says stays in its order.
 func sayChecked(room string, m lobby.Message) rpc {
-	return runInOrder(func(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+	return runInOrder(func(ctx context.Context, c *conn, _ wire.Envelope) (rpcAnswer, error) {
 		data, err := c.checkText(ctx, texts.Message{Room: room, Data: m.Data})
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		m.Data = data
 		return c.sayInRoom(ctx, room, m)()

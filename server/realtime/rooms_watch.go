@@ -13,8 +13,8 @@ import (
 
 const (
 	// listEvery is how old the rooms of a search may be: whoever searches, one statement a second reads a list.
-	listEvery   = time.Second
-	listTimeout = 3 * time.Second
+	listEvery    = time.Second
+	watchTimeout = 3 * time.Second
 	// maxSearches bounds the different searches of a list that clients of this replica watch: each is repeated when the
 	// list changes. The same search of many clients is one.
 	maxSearches = 256
@@ -62,17 +62,17 @@ func newRoomLists(s *Server) *roomLists {
 
 // readList returns the rooms of a list as they were up to a second ago.
 func (l *roomLists) readList(ctx context.Context, name listName) ([]lobby.Listed, error) {
-	return l.listNamed(name).readNewerThan(ctx, l.server, listEvery)
+	return l.ensureList(name).readNewerThan(ctx, l.server, listEvery)
 }
 
-// listNamed returns a list, which may not have been read.
-func (l *roomLists) listNamed(name listName) *roomList {
+// ensureList returns a list, which may not have been read.
+func (l *roomLists) ensureList(name listName) *roomList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.listLocked(name)
+	return l.ensureListLocked(name)
 }
 
-func (l *roomLists) listLocked(name listName) *roomList {
+func (l *roomLists) ensureListLocked(name listName) *roomList {
 	now := time.Now()
 	found := l.byName[name]
 	if found == nil {
@@ -124,7 +124,7 @@ func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search,
 	found []lobby.Listed) (*watchedSearch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := l.listLocked(name)
+	list := l.ensureListLocked(name)
 	// The second is a list beyond maxLists.
 	if list.searchesByKey[search.Key] == nil && l.searchesBeside(c, list) >= maxSearches || l.byName[name] != list {
 		return nil, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched",
@@ -191,7 +191,7 @@ func (l *roomLists) forgetLocked(c *conn) {
 // followList sends the clients that watch a list what changes in it.
 func (l *roomLists) followList(ctx context.Context, list *roomList) {
 	follow.Loop{
-		Name: "room list", Every: listEvery, Timeout: listTimeout, Guard: l.server.guard,
+		Name: "room list", Every: listEvery, Timeout: watchTimeout, Guard: l.server.guard,
 		Report: l.server.outageLog.Call("room list").Report,
 		Do: func(ctx context.Context, _ bool) error {
 			rooms, err := list.readNewerThan(ctx, l.server, listEvery/2)
@@ -242,17 +242,4 @@ func listChange(roomType string, known, now []lobby.Listed) *wire.SharedFrame {
 	return wire.NewSharedFrame(wire.Outgoing{Type: "room.list.changed", P: map[string]any{
 		"room_type": roomType, "rooms": listedRooms(changed), "removed": append([]string{}, removed...),
 	}})
-}
-
-func listedRooms(rooms []lobby.Listed) []any {
-	all := make([]any, 0, len(rooms))
-	for _, r := range rooms {
-		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.MemberCount, "max_members": r.MaxMembers,
-			"locked": r.IsLocked}
-		if r.Metadata != nil {
-			one["metadata"] = r.Metadata
-		}
-		all = append(all, one)
-	}
-	return all
 }

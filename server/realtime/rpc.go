@@ -10,10 +10,10 @@ import (
 // rpc begins the action of a frame. It is called in the order of frames, and must not block. finish waits for the
 // action's end, in a goroutine of its own; it is nil if there is nothing to wait for. ctx ends when the action may take
 // no longer.
-type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (sendable, error), err error)
+type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (rpcAnswer, error), err error)
 
-// sendable is what a client gets for a frame that had an effect.
-type sendable struct {
+// rpcAnswer is what a client gets for a frame that had an effect.
+type rpcAnswer struct {
 	P           map[string]any // of the rpc.response, beside ok
 	Room        string         // of the rpc.response, also of a failure; "": as asked
 	EventType   string         // the type of the event with the same P that a client gets that sent no rid; "": none
@@ -21,20 +21,20 @@ type sendable struct {
 }
 
 // runInOrder returns an RPC whose calls run one after the other within a connection, in the order of frames.
-func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
-	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error)) rpc {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 		// A chain: each call waits for the one before, so no queue and no goroutine of a queue is needed. begin alone
-		// touches lastSerial, and runs in the goroutine that reads.
-		before, ended := c.lastSerial, make(chan struct{})
-		c.lastSerial = ended
-		return func() (sendable, error) {
+		// touches lastInOrder, and runs in the goroutine that reads.
+		before, ended := c.lastInOrder, make(chan struct{})
+		c.lastInOrder = ended
+		return func() (rpcAnswer, error) {
 			defer close(ended)
 			if before != nil {
 				select {
 				case <-before:
 				// It has had no effect. ended is closed all the same: the next call does not wait for one that gave up.
 				case <-ctx.Done():
-					return sendable{}, wire.FailUnavailable
+					return rpcAnswer{}, wire.FailUnavailable
 				}
 			}
 			return call(ctx, c, e)

@@ -21,7 +21,7 @@ func (s *Server) roomRPCs() map[string]rpc {
 		"room.update":         updateRoom,
 		"room.list":           listRooms,
 		"room.unlist":         unlistRooms,
-		"room.history":        roomHistory,
+		"room.history":        listRoomMessages,
 		"room.message":        sendMessage,
 		"room.plugin.call":    sendMessage,
 		"room.message.bytes":  sendRoomBytes,

@@ -8,7 +8,7 @@ import (
 
 // serveClient runs a connection from its first frame to its end.
 func (h *handshake) serveClient() error {
-	c, refused := h.judgeClient()
+	c, refused := h.admitClient()
 	if refused != nil {
 		h.server.metrics.handshakes.WithLabelValues(refused.code).Inc()
 		h.refuseClient(refused)
@@ -24,9 +24,9 @@ func (h *handshake) serveClient() error {
 	return nil
 }
 
-// judgeClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
+// admitClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
 // codec, session. It returns neither if the client is gone.
-func (h *handshake) judgeClient() (*conn, *refusal) {
+func (h *handshake) admitClient() (*conn, *refusal) {
 	frame, refused, err := h.readFirst()
 	if refused != nil || err != nil {
 		return nil, refused

@@ -37,11 +37,11 @@ type Server struct {
 	regionsByName map[string]*region
 	runContext    context.Context //nolint:containedctx // of the loops; set by Run, nil before
 	isDraining    bool
-	regionLoops   sync.WaitGroup // of regions
+	runningLoops  sync.WaitGroup // of regions
 	connsServed   sync.WaitGroup // of connections
 
 	http             *rest.HTTPServer
-	isRestarting     atomic.Bool     // Stop was called
+	isStopping       atomic.Bool     // Stop was called
 	handshakeContext context.Context //nolint:containedctx // ends when clients without a session are to leave
 	endHandshakes    context.CancelFunc
 	connsClosed      chan struct{} // closed when Stop has closed the connections

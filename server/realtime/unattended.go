@@ -53,7 +53,7 @@ func (r *replica) markUnattended(ctx context.Context, now time.Time) error {
 	if u.candidates == nil || now.Before(u.lookAt) {
 		return nil
 	}
-	found, err := r.withoutConnection(ctx)
+	found, err := r.findUnattended(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (r *replica) markUnattended(ctx context.Context, now time.Time) error {
 	for id, session := range found {
 		// With the same epoch: one that was opened again since the last look is a handshake that is under way.
 		if u.candidates[id] == session {
-			r.toSuspend[id] = session
+			r.lateSessions[id] = session
 		}
 	}
 	u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.lookEvery)
@@ -73,8 +73,8 @@ func (r *replica) markUnattended(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// withoutConnection returns the sessions that this replica owns and that have no connection, by id.
-func (r *replica) withoutConnection(ctx context.Context) (map[string]db.SessionEpoch, error) {
+// findUnattended returns the sessions that this replica owns and that have no connection, by id.
+func (r *replica) findUnattended(ctx context.Context) (map[string]db.SessionEpoch, error) {
 	found := map[string]db.SessionEpoch{}
 	for after := ""; ; {
 		page, err := r.ownedPage(ctx, after)

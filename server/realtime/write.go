@@ -67,7 +67,7 @@ func (c *conn) takeParcel() (p parcel, ok bool) {
 	c.mu.Lock()
 	p, ok = c.outbox.takeOldest()
 	var onFree func()
-	if c.outbox.halfFree() {
+	if c.outbox.isHalfFree() {
 		c.spaceFreed.Broadcast()
 		onFree, c.onFree = c.onFree, nil
 	}

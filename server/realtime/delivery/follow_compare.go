@@ -23,7 +23,7 @@ func (f *logReader) comparePositions(ctx context.Context) error {
 		}
 		isReplaced := !f.serverStartedAt.IsZero() && !server.Equal(f.serverStartedAt)
 		for _, uid := range page {
-			f.judgePosition(uid, positions.ByRoom, isReplaced)
+			f.requestMissing(uid, positions.ByRoom, isReplaced)
 		}
 	}
 	f.serverStartedAt = server
@@ -36,8 +36,8 @@ func (f *logReader) readPositions(ctx context.Context, page []uuid.UUID) (db.Lob
 	return f.options.Store.LobbyPositions(ctx, f.options.Region, page)
 }
 
-// judgePosition asks to read what a room lacks by the positions of the database.
-func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64, isServerReplaced bool) {
+// requestMissing asks to read what a room lacks by the positions of the database.
+func (f *logReader) requestMissing(uid uuid.UUID, positions map[uuid.UUID]int64, isServerReplaced bool) {
 	r := f.rooms.roomOf(uid)
 	if r == nil { // its last member left while the positions were read
 		return

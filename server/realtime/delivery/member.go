@@ -94,7 +94,7 @@ func (m *member) flushHeld(b *batch) {
 		m.lacksPatch, m.snapshotDue = true, true
 		m.room.metrics.countSnapshot("held")
 	}
-	open, opens := m.snapshotPolicy.mayOpen(b.now)
+	open, opens := m.snapshotPolicy.isOpen(b.now)
 	if m.snapshotDue {
 		m.sendSnapshotAt(b, opens)
 		return
@@ -177,16 +177,6 @@ func (m *member) dropPatches() {
 func (m *member) lookAgainAt(until time.Time) {
 	if at, waits := m.room.lookAgain[m]; !waits || until.Before(at) {
 		m.room.lookAgain[m] = until
-	}
-}
-
-// wakeMembers looks at the members whose time has come.
-func (r *hubRoom) wakeMembers(b *batch) {
-	for m, at := range r.lookAgain {
-		if !at.After(b.now) {
-			delete(r.lookAgain, m)
-			m.flushHeld(b)
-		}
 	}
 }
 

@@ -31,9 +31,9 @@ type newsReader struct {
 	sessions *attachedSessions
 	wake     chan struct{}
 
-	mu         sync.Mutex
-	askedIDs   map[string]bool // of the sessions to read
-	asksForAll bool
+	mu       sync.Mutex
+	askedIDs map[string]bool // of the sessions to read
+	allAsked bool
 }
 
 func newNewsReader(o HubOptions, outages *outage.Log, sessions *attachedSessions) *newsReader {
@@ -54,7 +54,7 @@ func (n *newsReader) askFor(id string) {
 func (n *newsReader) askAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asksForAll = true
+	n.allAsked = true
 	wait.Wake(n.wake)
 }
 
@@ -67,14 +67,14 @@ func (n *newsReader) askWaiting() {
 
 // followNews reads until ctx ends.
 func (n *newsReader) followNews(ctx context.Context) {
-	var readAll time.Time // when the news of all sessions was read last
+	var allReadAt time.Time // when the news of all sessions was read last
 	follow.Loop{
 		Name: "session news", Every: waitingEvery, Retry: newsRetry, Wakes: follow.Wakes{n.wake},
 		Guard:  n.options.Guard,
 		Report: n.outages.Call("session news").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			switch { // asking wakes the loop once more, so not on a wake-up
-			case inFull && time.Since(readAll) >= newsEvery:
+			case inFull && time.Since(allReadAt) >= newsEvery:
 				n.askAll()
 			case inFull:
 				n.askWaiting()
@@ -82,9 +82,9 @@ func (n *newsReader) followNews(ctx context.Context) {
 			all, err := n.readOnce(ctx)
 			switch {
 			case err != nil:
-				readAll = time.Time{} // what was asked for is lost
+				allReadAt = time.Time{} // what was asked for is lost
 			case all:
-				readAll = time.Now()
+				allReadAt = time.Now()
 			}
 			return err
 		},
@@ -110,8 +110,8 @@ func (n *newsReader) readOnce(ctx context.Context) (all bool, err error) {
 // takeAsked returns the sessions that were asked for and have their connection here.
 func (n *newsReader) takeAsked() (asked []db.SessionEpoch, all bool) {
 	n.mu.Lock()
-	ids, all := n.askedIDs, n.asksForAll
-	n.askedIDs, n.asksForAll = map[string]bool{}, false
+	ids, all := n.askedIDs, n.allAsked
+	n.askedIDs, n.allAsked = map[string]bool{}, false
 	n.mu.Unlock()
 	if all {
 		return n.sessions.allRefs(), true

@@ -19,13 +19,13 @@ func (s *session) sendMessages(messages []db.PlayerMessage) {
 	for _, m := range messages {
 		if m.Number > s.lastMessage {
 			s.lastMessage = m.Number
-			s.conn.Push(PushEvent, "", wire.NewSharedFrame(wire.Outgoing{Type: "player.message", P: PlayerMessage(m)}))
+			s.conn.Push(PushEvent, "", wire.NewSharedFrame(wire.Outgoing{Type: "player.message", P: PlayerMessagePayload(m)}))
 		}
 	}
 }
 
-// PlayerMessage returns the payload of player.message. A message of a backend has no sender.
-func PlayerMessage(m db.PlayerMessage) map[string]any {
+// PlayerMessagePayload returns the payload of player.message. A message of a backend has no sender.
+func PlayerMessagePayload(m db.PlayerMessage) map[string]any {
 	p := map[string]any{"type": m.Type, "data": m.Data}
 	wire.AddText(p, "from", m.FromSession)
 	AddSaying(p, m.Number, m.SentAt.UnixMilli(), m.FromSession, m.FromPlayer)

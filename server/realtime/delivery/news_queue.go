@@ -41,3 +41,32 @@ func (q *queueNews) takeNews(news db.RealtimeNews, enqueued int) (messages []wir
 	}
 	return messages
 }
+
+// noteEnqueue counts a call of matchmaking.enqueue.
+func (s *session) noteEnqueue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queueNews.noteEnqueue()
+}
+
+func (s *session) enqueueCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queueNews.enqueueCalls
+}
+
+func (s *session) isWaiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queueNews.isWaiting
+}
+
+// takeQueueNews sends what is new about the session's place in the queue. enqueued is its enqueueCount from before the
+// news were read.
+func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, message := range s.queueNews.takeNews(news, enqueued) {
+		s.conn.Push(PushEvent, "", wire.NewSharedFrame(message))
+	}
+}

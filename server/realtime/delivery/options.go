@@ -14,8 +14,8 @@ import (
 // hubTimeout bounds a call of the database, each of which is repeated.
 const hubTimeout = 3 * time.Second
 
-// delivered is the part of db.Store from which a hub reads what its members are sent.
-type delivered interface {
+// storeReader is the part of db.Store from which a hub reads what its members are sent.
+type storeReader interface {
 	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
 	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
@@ -24,8 +24,8 @@ type delivered interface {
 	PlayerMessages(ctx context.Context, region, session string, after int64, unread bool) ([]db.PlayerMessage, error)
 }
 
-// notices is a db.RealtimeFeed. A key that is watched twice is unwatched once.
-type notices interface {
+// noticeFeed is a db.RealtimeFeed. A key that is watched twice is unwatched once.
+type noticeFeed interface {
 	Watch(key string)
 	Unwatch(key string)
 	Wake() <-chan struct{}
@@ -35,8 +35,8 @@ type notices interface {
 
 // HubOptions configure a hub. Only Metrics may be absent.
 type HubOptions struct {
-	Store   delivered
-	Feed    notices // The hub stops it.
+	Store   storeReader
+	Feed    noticeFeed // The hub stops it.
 	Region  string
 	Replica func() uuid.UUID // the current id of this replica in the region; uuid.Nil while it has none
 	Log     *slog.Logger

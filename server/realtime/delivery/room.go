@@ -17,7 +17,7 @@ type hubRoom struct {
 	feedKey  string // of notifications
 	id       string
 	inbox    roomInbox
-	log      *logRequests // where it asks for the rows that it lacks
+	requests *logRequests // where it asks for the rows that it lacks
 	metrics  *HubMetrics  // nil: none
 
 	pos          int64 // of the last row that was applied

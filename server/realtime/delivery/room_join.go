@@ -14,7 +14,7 @@ func (r *hubRoom) receiveJoin(b *batch, j *joining) {
 	r.extendTail(j.laterRows)
 	// Once: rows that the log does not have either are gone, and the session would wait for ever.
 	if !j.logWasRead && !r.hasRowsFrom(j.answer.RoomSnapshot.LogPosition) {
-		r.log.requestJoinRows(j)
+		r.requests.requestJoinRows(j)
 		return
 	}
 	defer j.whenSent()
@@ -32,7 +32,7 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	if a.LogRow != nil {
 		row = r.framesOf(*a.LogRow)
 	}
-	presence, messages := row.welcome(r.id, m.sessionID, kind)
+	presence, messages := row.welcomeFrames(r.id, m.sessionID, kind)
 	state, list := r.stateOf(a.RoomSnapshot), r.membersFrameOf(a.RoomSnapshot)
 	// Rows behind the join were applied before the job ran: the session enters at the position of the room instead, and
 	// is sent the messages in between.

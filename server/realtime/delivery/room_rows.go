@@ -64,7 +64,7 @@ func (r *hubRoom) applyRow(b *batch, o rowOffer) {
 		}
 	}
 	for _, e := range o.row.Entries {
-		r.countMember(b, e)
+		r.applyEntry(b, e)
 	}
 	r.tailRows = append(r.tailRows, frames)
 	if len(r.tailRows) > maxTail {
@@ -72,8 +72,8 @@ func (r *hubRoom) applyRow(b *batch, o rowOffer) {
 	}
 }
 
-// countMember keeps the members by the entries of a row, and forgets those that left with it.
-func (r *hubRoom) countMember(b *batch, e lobby.Entry) {
+// applyEntry keeps the members by the entries of a row, and forgets those that left with it.
+func (r *hubRoom) applyEntry(b *batch, e lobby.Entry) {
 	switch e.Kind {
 	case lobby.EntryJoined:
 		r.memberIDs[e.Session] = true

@@ -7,9 +7,9 @@ import (
 )
 
 // newHubRoom returns a room as it is after an answer. forget takes it out of the hub, once it has no members.
-func newHubRoom(o HubOptions, log *logRequests, a db.LobbyAnswer, forget func(*hubRoom)) *hubRoom {
+func newHubRoom(o HubOptions, requests *logRequests, a db.LobbyAnswer, forget func(*hubRoom)) *hubRoom {
 	r := &hubRoom{
-		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID, log: log, metrics: o.Metrics,
+		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID, requests: requests, metrics: o.Metrics,
 		localMembers: map[string]*member{}, pendingRows: map[int64]rowOffer{}, lookAgain: map[*member]time.Time{},
 	}
 	r.adoptSnapshot(*a.RoomSnapshot)
@@ -22,7 +22,7 @@ func newHubRoom(o HubOptions, log *logRequests, a db.LobbyAnswer, forget func(*h
 	r.inbox = roomInbox{
 		runBatch: func(jobs []func(*batch)) {
 			if o.Guard.Do("room", func() error { r.runBatch(jobs); return nil }) != nil {
-				log.requestSnapshot(r) // what the room knows may be wrong
+				requests.requestSnapshot(r) // what the room knows may be wrong
 			}
 		},
 		isUnused: func() bool { return len(r.localMembers) == 0 },
@@ -52,7 +52,17 @@ func (r *hubRoom) runBatch(jobs []func(*batch)) {
 		target = max(target, pos)
 	}
 	if target > r.pos {
-		r.log.requestGap(r, target)
+		r.requests.requestGap(r, target)
+	}
+}
+
+// wakeMembers looks at the members whose time has come.
+func (r *hubRoom) wakeMembers(b *batch) {
+	for m, at := range r.lookAgain {
+		if !at.After(b.now) {
+			delete(r.lookAgain, m)
+			m.flushHeld(b)
+		}
 	}
 }
 

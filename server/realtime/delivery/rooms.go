@@ -12,15 +12,15 @@ import (
 
 // openRooms are the rooms with members here. It watches the notices about them. Safe for concurrent use.
 type openRooms struct {
-	options HubOptions
-	log     *logRequests
+	options  HubOptions
+	requests *logRequests
 
 	mu    sync.RWMutex
 	byUID map[uuid.UUID]*hubRoom
 }
 
-func newOpenRooms(o HubOptions, log *logRequests) *openRooms {
-	return &openRooms{options: o, log: log, byUID: map[uuid.UUID]*hubRoom{}}
+func newOpenRooms(o HubOptions, requests *logRequests) *openRooms {
+	return &openRooms{options: o, requests: requests, byUID: map[uuid.UUID]*hubRoom{}}
 }
 
 // roomOf returns a room with members here, or nil.
@@ -44,7 +44,7 @@ func (o *openRooms) openRoom(a db.LobbyAnswer) (r *hubRoom, isNew bool) {
 	if r != nil {
 		return r, false
 	}
-	r = newHubRoom(o.options, o.log, a, o.forgetRoom)
+	r = newHubRoom(o.options, o.requests, a, o.forgetRoom)
 	o.byUID[a.LobbyUID] = r
 	o.options.Feed.Watch(r.feedKey)
 	return r, true
@@ -77,7 +77,7 @@ func (o *openRooms) queueJoin(j *joining) {
 		r, isNew := o.openRoom(j.answer)
 		queued := r.inbox.runSoon(func(b *batch) { r.receiveJoin(b, j) })
 		if queued && isNew {
-			o.log.requestRead(r) // for what happened before Watch
+			o.requests.requestRead(r) // for what happened before Watch
 		}
 		if queued {
 			return

@@ -45,9 +45,9 @@ func (f *rowFrames) findLeaver(session string) (left bool, reason *wire.SharedFr
 	return left, reason
 }
 
-// welcome returns the frames of the row for a session that joined or came back with it: its own entry and the presence
+// welcomeFrames returns the frames of the row for a session that joined or came back with it: its own entry and the presence
 // of others after it, and then the messages. Without an entry of the session, which was a member already, it makes one.
-func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*wire.SharedFrame) {
+func (f *rowFrames) welcomeFrames(room, session, kind string) (presence, messages []*wire.SharedFrame) {
 	first := -1
 	for i, e := range f.entries {
 		if e.Session == session && e.Kind == kind {
@@ -66,4 +66,10 @@ func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*w
 		}
 	}
 	return presence, messages
+}
+
+// rowOffer is a row, and the room after it where that is known.
+type rowOffer struct {
+	row      db.LobbyRow
+	snapshot *lobby.Snapshot
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 // session is a session whose connection is here.
@@ -72,34 +71,5 @@ func (s *session) leaveRooms() {
 	s.mu.Unlock()
 	for _, m := range members {
 		m.room.inbox.runSoon(func(*batch) { m.room.forgetMember(m) })
-	}
-}
-
-// noteEnqueue counts a call of matchmaking.enqueue.
-func (s *session) noteEnqueue() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queueNews.noteEnqueue()
-}
-
-func (s *session) enqueueCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queueNews.enqueueCalls
-}
-
-func (s *session) isWaiting() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queueNews.isWaiting
-}
-
-// takeQueueNews sends what is new about the session's place in the queue. enqueued is its enqueueCount from before the
-// news were read.
-func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, message := range s.queueNews.takeNews(news, enqueued) {
-		s.conn.Push(PushEvent, "", wire.NewSharedFrame(message))
 	}
 }

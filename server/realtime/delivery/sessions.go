@@ -9,13 +9,13 @@ import (
 // attachedSessions are the sessions whose connections are here. It watches the notices about them. Safe for concurrent
 // use.
 type attachedSessions struct {
-	feed notices
+	feed noticeFeed
 
 	mu   sync.RWMutex
 	byID map[string]*session
 }
 
-func newAttachedSessions(feed notices) *attachedSessions {
+func newAttachedSessions(feed noticeFeed) *attachedSessions {
 	return &attachedSessions{feed: feed, byID: map[string]*session{}}
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/wire"
 )
@@ -24,12 +23,6 @@ type stateFrames struct {
 
 func newStateFrames(room string, seq int64, state lobby.State) *stateFrames {
 	return &stateFrames{room: room, seq: seq, state: state}
-}
-
-// rowOffer is a row, and the room after it where that is known.
-type rowOffer struct {
-	row      db.LobbyRow
-	snapshot *lobby.Snapshot
 }
 
 // stateAfter returns the state after a row with a patch.

@@ -36,21 +36,6 @@ func (JSONCodec) Encode(out Outgoing) []byte {
 	return esjson.Append(nil, out.fieldMap())
 }
 
-// fieldMap returns the message as a map.
-func (o Outgoing) fieldMap() map[string]any {
-	m := map[string]any{"v": ProtocolVersion, "t": o.Type}
-	if o.RID != "" {
-		m["rid"] = o.RID
-	}
-	if o.Room != "" {
-		m["room"] = o.Room
-	}
-	if o.P != nil {
-		m["p"] = o.P
-	}
-	return m
-}
-
 // ridBefore looks for the rid in the part of a frame that is JSON, before the error.
 func ridBefore(frame []byte) string {
 	in := json.NewDecoder(bytes.NewReader(frame))

@@ -40,87 +40,87 @@ type snapshotPolicy struct {
 }
 
 // noteSnapshot reports whether a snapshot that goes out now carries its checksum. It closes the gate.
-func (f *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
-	checksum = f.usesChecksum(now, kind)
-	if f.owesSnapshot {
-		copy(f.forcedAt[:], f.forcedAt[1:])
-		f.forcedAt[maxForced-1] = now
-		f.owesSnapshot = false
+func (p *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
+	checksum = p.usesChecksum(now, kind)
+	if p.owesSnapshot {
+		copy(p.forcedAt[:], p.forcedAt[1:])
+		p.forcedAt[maxForced-1] = now
+		p.owesSnapshot = false
 	}
-	neverAcks := f.seq > 0 && f.ackedSeq == 0 && !now.Before(f.opensAt)
-	f.seq, f.opensAt = seq, now.Add(maxGate)
+	neverAcks := p.seq > 0 && p.ackedSeq == 0 && !now.Before(p.opensAt)
+	p.seq, p.opensAt = seq, now.Add(maxGate)
 	if neverAcks {
-		f.opensAt = now // it would get nothing but snapshots of a room that changes often
+		p.opensAt = now // it would get nothing but snapshots of a room that changes often
 	}
-	f.isUnsure = checksum && kind == lobby.ChecksumLocal
+	p.isUnsure = checksum && kind == lobby.ChecksumLocal
 	return checksum
 }
 
-// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It
+// isOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It
 // is zero before the first snapshot.
-func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
+func (p *snapshotPolicy) isOpen(now time.Time) (open bool, opens time.Time) {
 	// A patch that the client gets before the snapshot would make it ask for one more.
-	if f.owesSnapshot {
-		return false, now.Add(f.dueIn(now))
+	if p.owesSnapshot {
+		return false, now.Add(p.dueIn(now))
 	}
-	return f.seq > 0 && !now.Before(f.opensAt), f.opensAt
+	return p.seq > 0 && !now.Before(p.opensAt), p.opensAt
 }
 
 // takeAck notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq
 // of what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a
 // snapshot.
-func (f *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at int64,
+func (p *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at int64,
 	sum func() (string, lobby.ChecksumKind)) (again bool) {
-	if seq >= float64(f.seq) {
+	if seq >= float64(p.seq) {
 		// The ack opens the gate before its time.
-		f.opensAt = earlierTime(f.opensAt, now)
-		f.isUnsure = false
+		p.opensAt = earlierTime(p.opensAt, now)
+		p.isUnsure = false
 	}
 	// A seq that was never sent, one that goes back, or another state: the client is not where it believes to be.
-	again = seq > float64(at) || seq < f.ackedSeq ||
-		(seq == float64(at) && checksum != "" && f.checksumDiffers(now, checksum, sum))
-	f.ackedSeq = seq
-	f.owesSnapshot = f.owesSnapshot || again
+	again = seq > float64(at) || seq < p.ackedSeq ||
+		(seq == float64(at) && checksum != "" && p.checksumDiffers(now, checksum, sum))
+	p.ackedSeq = seq
+	p.owesSnapshot = p.owesSnapshot || again
 	return again
 }
 
 // noteResync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found
 // the checksum wrong.
-func (f *snapshotPolicy) noteResync() {
-	f.hasForeignLocale = f.hasForeignLocale || f.isUnsure
-	f.isUnsure = false
-	f.owesSnapshot = true
+func (p *snapshotPolicy) noteResync() {
+	p.hasForeignLocale = p.hasForeignLocale || p.isUnsure
+	p.isUnsure = false
+	p.owesSnapshot = true
 }
 
 // dueIn returns how long a forced snapshot has to wait.
-func (f *snapshotPolicy) dueIn(now time.Time) time.Duration {
-	if !f.isStorm(now) {
+func (p *snapshotPolicy) dueIn(now time.Time) time.Duration {
+	if !p.isStorm(now) {
 		return 0
 	}
-	return max(0, f.forcedAt[maxForced-1].Add(forcedPause).Sub(now))
+	return max(0, p.forcedAt[maxForced-1].Add(forcedPause).Sub(now))
 }
 
 // isStorm reports whether the client forces too many snapshots.
-func (f *snapshotPolicy) isStorm(now time.Time) bool {
-	return !f.forcedAt[0].IsZero() && now.Before(f.forcedAt[0].Add(forcedWindow))
+func (p *snapshotPolicy) isStorm(now time.Time) bool {
+	return !p.forcedAt[0].IsZero() && now.Before(p.forcedAt[0].Add(forcedWindow))
 }
 
 // usesChecksum reports whether a checksum of that kind is sent and compared.
-func (f *snapshotPolicy) usesChecksum(now time.Time, kind lobby.ChecksumKind) bool {
+func (p *snapshotPolicy) usesChecksum(now time.Time, kind lobby.ChecksumKind) bool {
 	switch {
 	// Whatever is wrong with this client, checksums do not mend it, and each costs another snapshot.
-	case f.isStorm(now):
+	case p.isStorm(now):
 		return false
 	// The client orders keys as its locale does. Where that is not ours, every checksum would force a snapshot.
 	case kind == lobby.ChecksumLocal:
-		return !f.hasForeignLocale
+		return !p.hasForeignLocale
 	}
 	return kind == lobby.ChecksumSafe
 }
 
-func (f *snapshotPolicy) checksumDiffers(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
+func (p *snapshotPolicy) checksumDiffers(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
 	ours, kind := sum()
-	return f.usesChecksum(now, kind) && checksum != ours
+	return p.usesChecksum(now, kind) && checksum != ours
 }
 
 func earlierTime(a, b time.Time) time.Time {

@@ -20,26 +20,26 @@ var codeRate = rest.Rate{PerSecond: 0.5, Burst: 60}
 const maxCodeTries = 3
 
 // joinByCode joins the room that has a code. It makes none.
-func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	typed, _ := e.PayloadFields()["code"].(string)
 	code, ok := lobby.ParseCode(typed)
 	if !ok {
 		return nil, wire.InvalidField("code", "must be the code of a room, such as KX7-4ZM")
 	}
 	options, size := rawFields(e.PayloadOptions())
-	return func() (sendable, error) {
+	return func() (rpcAnswer, error) {
 		// Before the look-up, and for codes that exist, too: otherwise a client could try all of them.
 		if wait := c.server.codeLimiter.Take(c.clientAddress); wait > 0 {
-			return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many codes", RetryAfter: wait}
+			return rpcAnswer{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many codes", RetryAfter: wait}
 		}
 		room, roomType, err := c.server.store.LobbyOfCode(ctx, c.region, c.project, code)
 		if err != nil {
-			return sendable{}, err
+			return rpcAnswer{}, err
 		}
 		act := c.server.options.RoomTypes.JoinRoom(lobby.Join{RoomType: roomType, Session: c.sessionEpoch.ID,
 			Player:  c.player,
 			Options: options, RoomCode: code, AskedAt: c.server.store.Now()})
-		a, err := c.inRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room,
+		a, err := c.beginInRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room,
 			func(did db.LobbyAnswer) { c.hub.JoinRoom(c, did) })()
 		a.P = addField(addField(a.P, "room", room), "room_type", roomType)
 		return a, err
@@ -47,7 +47,7 @@ func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable
 }
 
 // shareCode answers with the code of a room, and makes or removes it.
-func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
@@ -59,12 +59,12 @@ func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	if remove, _ := e.PayloadFields()["remove"].(bool); remove {
 		wish = lobby.CodeRemove
 	}
-	return func() (a sendable, err error) {
+	return func() (a rpcAnswer, err error) {
 		for range maxCodeTries {
 			// A number is drawn for each try, also if the action only reads: what is drawn is used if the room has no
 			// code.
 			act := c.server.options.RoomTypes.ShareCode(c.sessionEpoch.ID, lobby.CodeOf(randomNumber()), wish)
-			a, err = c.inRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.DeliverAnswer)()
+			a, err = c.beginInRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.DeliverAnswer)()
 			if !errors.Is(err, lobby.ErrCodeTaken) {
 				break
 			}
@@ -78,19 +78,4 @@ func randomNumber() uint64 {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return binary.LittleEndian.Uint64(random[:])
-}
-
-// updateRoom changes a room after it was made.
-func updateRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
-	room, failed := e.NeededRoom()
-	if failed != nil {
-		return nil, failed
-	}
-	fields, size := rawFields(e.PayloadFields())
-	change, err := lobby.ParseChange(fields)
-	if err != nil {
-		return nil, err
-	}
-	act := c.server.options.RoomTypes.UpdateRoom(c.sessionEpoch.ID, change)
-	return c.inRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room, c.hub.DeliverAnswer), nil
 }

@@ -121,21 +121,21 @@ func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 	now := time.Unix(0, 0)
 	safe := func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }
 	var f snapshotPolicy
-	open, opens := f.mayOpen(now)
+	open, opens := f.isOpen(now)
 	require.False(t, open, "before the first snapshot")
 	require.Zero(t, opens)
 	require.True(t, f.noteSnapshot(now, 7, lobby.ChecksumSafe))
-	open, opens = f.mayOpen(now)
+	open, opens = f.isOpen(now)
 	require.False(t, open)
 	require.Equal(t, now.Add(2*time.Second), opens)
 	require.False(t, f.takeAck(now, 6, "", 7, safe), "of what came before the snapshot")
-	open, _ = f.mayOpen(now)
+	open, _ = f.isOpen(now)
 	require.False(t, open)
 	require.False(t, f.takeAck(now, 7, "sum", 7, safe))
-	open, _ = f.mayOpen(now)
+	open, _ = f.isOpen(now)
 	require.True(t, open)
 	f.noteSnapshot(now, 8, lobby.ChecksumSafe)
-	open, _ = f.mayOpen(now.Add(2 * time.Second))
+	open, _ = f.isOpen(now.Add(2 * time.Second))
 	require.True(t, open, "not every client acks")
 }
 
@@ -165,7 +165,7 @@ func TestAcksThatForceASnapshot(t *testing.T) {
 		f.noteSnapshot(now, 5, c.kind)
 		f.takeAck(now, 5, "", 5, sum(c.kind))
 		require.Equal(t, c.again, f.takeAck(now, c.seq, c.checksum, 7, sum(c.kind)), c.why)
-		open, _ := f.mayOpen(now)
+		open, _ := f.isOpen(now)
 		require.Equal(t, !c.again, open, c.why)
 	}
 }

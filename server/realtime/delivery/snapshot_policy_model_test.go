@@ -88,7 +88,7 @@ func (l *line) work() {
 	if len(l.held) > maxHeld {
 		l.held, l.due, l.broken = nil, true, true
 	}
-	open, opens := l.policy.mayOpen(l.now)
+	open, opens := l.policy.isOpen(l.now)
 	if l.due && !opens.After(l.now) {
 		l.show()
 		return
