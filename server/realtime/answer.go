@@ -13,25 +13,26 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// Between two error events for frames without a rid, and between two for messages that are never served here.
 const (
-	errorEvery   = time.Second
-	refusedEvery = time.Minute
+	errorEvery   = time.Second // between two error events for frames without a rid
+	refusedEvery = time.Minute // between two of them for messages that are never served here
 )
 
-// answerFrame queues the one rpc.response of a frame with a rid.
+// answerFrame answers a frame: one with a rid by an rpc.response, any other by an event if it asked for data or failed.
 func (c *conn) answerFrame(e wire.Envelope, a rpcAnswer, err error) {
-	switch {
-	case fault.Is(err, fault.Superseded):
+	if fault.Is(err, fault.Superseded) {
 		// Another connection has the session. The answer is queued before the close frame, which ends the outbox.
 		c.answerFailure(e, wire.FailUnavailable)
 		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
 		return
-	case err != nil:
+	}
+	if err != nil {
 		// The room that the action found, such as by a code: the frame names none then.
 		e.Room = cmp.Or(a.Room, e.Room)
 		c.answerFailure(e, err)
 		return
+	}
+	switch {
 	// By rid a client finds the request; without one it wants no answer, unless it asked for data.
 	case e.RID != "":
 		c.sendFrame(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
@@ -78,8 +79,8 @@ func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 		Detail: why.Text})
 }
 
-// takeErrorEvent reports whether an error event may be sent now, and counts it. What is never served here is reported once
-// a minute.
+// takeErrorEvent reports whether an error event may be sent now, and counts it. What is never served here is reported
+// once a minute.
 func (c *conn) takeErrorEvent(why *wire.Failure, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ func (h *handshake) attachSession(ctx context.Context, who identity, chosen wire
 	if refused != nil {
 		return nil, refused
 	}
-	// It cannot name a session, so the client gets a new one, as with an id that has expired.
+	// Such an id cannot name a session, so the client gets a new one, as with an id that has expired.
 	if len(resume) > maxSessionID {
 		resume = ""
 	}
@@ -57,11 +57,11 @@ func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *ref
 	if err != nil {
 		return nil, h.refusalOf(ctx, who, err)
 	}
-	in := h.server.ensureRegion(name)
-	if in == nil { // the server stops
+	projectRegion := h.server.ensureRegion(name)
+	if projectRegion == nil { // the server stops
 		return nil, refuseUnavailable
 	}
-	r := in.awaitReplica(ctx)
+	r := projectRegion.awaitReplica(ctx)
 	if r == nil { // the database could not be reached in the time of a call
 		return nil, refuseUnavailable
 	}
@@ -82,7 +82,7 @@ func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime)
 		c.cutOff()
 		return
 	}
-	// The session that the client had is over: it must not go on with what it knows of its rooms.
+	// The client's former session is over, so what the client knows of its rooms does not hold any more.
 	if !opened.IsResumed && opened.PreviousSession != "" {
 		c.sendFrame(delivery.PushEvent, wire.Outgoing{Type: "session.replaced",
 			P: map[string]any{"session_id": opened.SessionID, "previous": opened.PreviousSession}})
@@ -116,7 +116,7 @@ func (c *conn) serveSession() {
 func (c *conn) silenceAtEnd() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// It may have been gone for as long as a ping waits for its answer, and its time to live began then.
+	// The client may have been gone since its last sign of life, and the session's time to live counts from then.
 	if c.wasSilent {
 		return c.server.options.timing.silenceLimit()
 	}

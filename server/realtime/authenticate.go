@@ -15,8 +15,8 @@ import (
 
 const (
 	anonymousProject = "anonymous" // of a client that names none
-	// resumableFor is how long an expired token still resumes its session: a client cannot change its token. The store
-	// judges it.
+	// resumableFor is how long after its expiry a token still resumes the session that it opened: a client cannot
+	// change its token. The store checks that the token opened that session.
 	resumableFor = 24 * time.Hour
 )
 
@@ -83,7 +83,7 @@ func digestText(text string) []byte {
 
 // keyRefusal returns what a client gets for an error with which the store refuses a session, or nil for any other
 // error.
-func (h *handshake) keyRefusal(code, key string) *refusal {
+func keyRefusal(code, key string) *refusal {
 	switch code {
 	case "token_expired":
 		return refuseToken(string(token.ProjectTokenExpired))
@@ -106,7 +106,7 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 		h.logUnexpected(ctx, "a session was not opened", err)
 		return refuseUnavailable
 	}
-	if refused := h.keyRefusal(e.Code, who.keyID); refused != nil {
+	if refused := keyRefusal(e.Code, who.keyID); refused != nil {
 		return refused
 	}
 	switch {
@@ -129,18 +129,18 @@ func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 	case !who.isAuthenticated || who.keyID == "" && !h.server.options.RequireKey:
 		return nil
 	case who.keyID == "":
-		return h.keyRefusal("key_required", who.keyID)
+		return keyRefusal("key_required", who.keyID)
 	}
 	key, retired, err := h.server.store.ProjectKey(ctx, who.project, who.keyID)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return h.keyRefusal("key_unknown", who.keyID)
+		return keyRefusal("key_unknown", who.keyID)
 	case err != nil:
 		return refuseUnavailable
 	case retired:
-		return h.keyRefusal("key_revoked", who.keyID)
+		return keyRefusal("key_revoked", who.keyID)
 	case !slices.Contains(key.Scopes, db.ScopeMint):
-		return h.keyRefusal("key_scope", who.keyID)
+		return keyRefusal("key_scope", who.keyID)
 	}
 	return nil
 }

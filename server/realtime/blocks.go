@@ -19,7 +19,8 @@ func blockRPCs() map[string]rpc {
 	}
 }
 
-// changeBlock blocks or unblocks another player. A player without a name would forget it with its session.
+// changeBlock blocks or unblocks another player. It refuses a player without a name, whose blocks would end with its
+// session.
 func changeBlock(change func(*db.Store, context.Context, db.PlayerBlock) error) func(context.Context, *conn,
 	wire.Envelope) (rpcAnswer, error) {
 	return func(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {

@@ -24,33 +24,33 @@ type conn struct {
 	socket  *ws.Conn
 	codec   wire.Codec
 
-	// They never change.
+	// These and the fields above never change.
 	region, project, player string
-	clientAddress           string // under which what it may try is counted
+	clientAddress           string // the key under which its tries and failures are counted
 	sessionEpoch            db.SessionEpoch
 
-	// Of the goroutine that reads.
+	// Used only by the goroutine that reads.
 	garbageFrames int           // frames in a row that could not be decoded
-	lastInOrder   chan struct{} // closed when the last serial action has ended; nil: there was none
+	lastInOrder   chan struct{} // closed when the last action of runInOrder has ended; nil: there was none
 
-	frameRates  *sharedRates  // of the player
-	actionSlots chan struct{} // of actions under way
-	running     sync.WaitGroup
+	frameRates  *sharedRates   // of the player
+	actionSlots chan struct{}  // one value for each action under way
+	running     sync.WaitGroup // the writer, and actions under way
 
-	mu              sync.Mutex
+	mu              sync.Mutex           // guards the fields below
 	spaceFreed      sync.Cond            // signaled when half of the outbox is free, and when the connection ends
-	outbox          outbox               // guarded by mu, like the fields below
+	outbox          outbox               // what waits to be written
 	onFree          func()               // called when half of the outbox is free; may be nil
-	holdsPushes     bool                 // pushes wait until the client reads them
+	holdsPushes     bool                 // nothing is written until the client can read pushes: see greetClient
 	isWriting       bool                 // a goroutine writes
-	isPaused        bool                 // reading waits for actions
+	isPaused        bool                 // reading waits for an action to end, or for space in the outbox
 	isClosing       bool                 // nothing is queued any more
 	closeCode       websocket.StatusCode // to send after the outbox; 0: the connection was cut
 	closeReason     string
 	wasSilent       bool // the client did not answer a ping
-	sessionDisowned bool // somebody else has the session: it is not suspended
+	sessionDisowned bool // another connection or replica has the session: it is not suspended
 
-	lastErrorAt, lastRefusedAt time.Time // when error events were sent
+	lastErrorAt, lastRefusedAt time.Time // when error events were sent last; lastRefusedAt is for CodeRefused
 }
 
 func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
@@ -65,6 +65,7 @@ func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened d
 	return c
 }
 
+// rateKey returns the key of the rates that bound this connection.
 func (c *conn) rateKey() playerKey { return playerKey{c.project, c.player} }
 
 // Ref implements delivery.Receiver.
@@ -137,13 +138,14 @@ func (c *conn) Close(code websocket.StatusCode, reason string) {
 	c.closeLocked(code, reason)
 }
 
-// closeLocked bounds the time in which the outbox and the close frame are written and the client closes, too.
+// closeLocked begins to close the connection, and bounds the time in which the outbox and the close frame are written
+// and the client closes its side. mu is locked.
 func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 	if c.isClosing {
 		return
 	}
 	if c.holdsPushes {
-		c.outbox = outbox{} // the client may not read it yet: see holdsPushes
+		c.outbox = outbox{} // the client may not be able to read it yet: see holdsPushes
 	}
 	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
 	// The session is another connection's, so the end of this one must not suspend it.

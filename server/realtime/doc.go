@@ -18,8 +18,8 @@
 //   - rooms*.go: the RPCs of rooms and of their lists; relay.go: echo, and what is refused; match*.go, queueing.go:
 //     those of matchmaking; messages.go, presence.go, blocks.go: those of players in no room together
 //   - region.go, region_run.go: what this replica does for a region; replica.go, replica_lease.go: its lease, by which
-//     others notice that it died; unattended.go: sessions that lost their connection; loop.go: what runs while a
-//     connection watches something
+//     others notice that it died; unattended.go: sessions that this replica owns without a connection;
+//     loop.go: what runs while a connection watches something
 //
 // A session outlives its connection, and a client may resume it on any replica:
 //

@@ -31,8 +31,8 @@ func (s *Server) IsReady() bool {
 }
 
 // Stop calls [Server.Drain] and closes the connections, evenly spaced over half of the time until ctx ends and at most
-// ten seconds, with 1012. Then it waits until they are closed and their sessions are suspended, which other replicas do
-// not announce for five seconds. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
+// ten seconds, with 1012. Then it waits until they are closed and their sessions are suspended; workers announce that
+// to the rooms only five seconds later. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
 	// Before the first connection closes: from here on, sessions are suspended without an entry in their rooms at once.
@@ -43,7 +43,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.connsClosed) })
 	// Clients that have no session yet are refused now, and ask another replica.
 	s.endHandshakes()
-	// Those whose handshake was under way: they were not in the list that closeEvenly took.
+	// Connections whose handshake was under way were not in the list that closeEvenly took.
 	for _, c := range s.openConns() {
 		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
@@ -72,7 +72,8 @@ func (s *Server) openConns() (all []*conn) {
 	return all
 }
 
-// waitForRun waits until Run and the goroutines of connections have ended.
+// waitForRun waits until Run and the goroutines of connections have ended. When ctx ends before, it cuts the
+// connections that are left, and returns an error.
 func (s *Server) waitForRun(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxHandshake = 16 << 10 // bytes of the first frame
-	// refusalClose is how long a refused client may take to close, too: it holds a slot.
+	// refusalClose is how long a refused client may take to close its side: until then it holds a slot.
 	refusalClose = time.Second
 )
 
@@ -31,8 +31,8 @@ type handshake struct {
 	clientAddress string // under which failures are counted
 }
 
-// refuseClient sends the reason as text, which every client reads, and a close frame: scripts count only a close as
-// refused. An address with too many failures gets neither.
+// refuseClient sends the reason as an error event in text, which every client can read, and then a close frame. A
+// client from an address with too many failures gets neither: its connection is cut.
 func (h *handshake) refuseClient(r *refusal) {
 	if r.isCharged && h.server.failureLimiter.Take(h.clientAddress) > 0 {
 		h.socket.Cut()
@@ -93,7 +93,7 @@ func parseHandshake(frame []byte) (requestedSession, *refusal) {
 		return a, refuseFrame("the handshake is not a JSON object with v")
 	}
 	body := json.RawMessage(frame)
-	// Without t it is the bare object.
+	// A frame without t is the bare object.
 	if envelope.T != "" {
 		body = envelope.P
 		if envelope.T != "handshake" || !isObject(body) {

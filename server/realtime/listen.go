@@ -43,8 +43,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.upgradeConn(w, r)
 }
 
-// admitUpgrade takes a slot for a connection, which upgradeConn gives back. Otherwise it returns the status that the
-// client gets; 0 for none.
+// admitUpgrade takes a slot for a connection, which upgradeConn gives back, and returns 0. For a request that is
+// refused it returns the status, and the outcome for the metric.
 func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
 	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.AllowedOrigins) > 0 &&
 		!slices.Contains(s.options.AllowedOrigins, origin) {
@@ -60,10 +60,9 @@ func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
 	return 0, ""
 }
 
-// upgradeConn upgrades a connection. The handler returns at once: the goroutine of the HTTP server, its stack and its
-// buffers are not kept.
+// upgradeConn upgrades a connection, and serves it in a goroutine of its own. The handler returns at once: the
+// goroutine of the HTTP server, its stack and its buffers are not kept.
 func (s *Server) upgradeConn(w http.ResponseWriter, r *http.Request) {
-	// admitUpgrade has judged the Origin.
 	isServed := false
 	// Deferred, so that a handshake that panics gives the slot back as well.
 	defer func() {
@@ -71,6 +70,7 @@ func (s *Server) upgradeConn(w http.ResponseWriter, r *http.Request) {
 			s.connSlots.Release()
 		}
 	}()
+	// Accept does not look at the Origin: admitUpgrade has judged it.
 	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.writeTimeout})
 	if err != nil { // The client has its answer. The error quotes headers, so it is not logged.
 		s.metrics.handshakes.WithLabelValues("http").Inc()

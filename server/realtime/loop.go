@@ -1,6 +1,12 @@
 package realtime
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// watchTimeout bounds one reading of what connections watch, which is repeated after seconds.
+const watchTimeout = 3 * time.Second
 
 // startLoop runs a loop until the server stops, or stop is called. It returns nil while the server does not run.
 func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
@@ -20,18 +26,19 @@ func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFu
 
 // watchLoop is a loop that runs while connections of this replica watch something: the first one starts it, the last
 // one stops it. The lock of what they watch guards it.
-type watchLoop struct{ stop context.CancelFunc } // nil: it does not run
+type watchLoop struct{ cancel context.CancelFunc } // nil: it does not run
 
 // start runs the loop, unless it runs or the server does not.
 func (l *watchLoop) start(s *Server, run func(ctx context.Context)) {
-	if l.stop == nil {
-		l.stop = s.startLoop(run)
+	if l.cancel == nil {
+		l.cancel = s.startLoop(run)
 	}
 }
 
-func (l *watchLoop) end() {
-	if l.stop != nil {
-		l.stop()
-		l.stop = nil
+// stop stops the loop if it runs.
+func (l *watchLoop) stop() {
+	if l.cancel != nil {
+		l.cancel()
+		l.cancel = nil
 	}
 }

@@ -42,7 +42,8 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, e
 			return rpcAnswer{}, failed
 		}
 	}
-	// Before and after: what the hub began to read before either is about the ticket before, and is ignored.
+	// Counted before and after the call: news that the hub began to read before either are about the former ticket, and
+	// are ignored.
 	c.hub.CountEnqueue(c)
 	defer c.hub.CountEnqueue(c)
 	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
@@ -70,7 +71,7 @@ func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (rpcAn
 		if failed != nil {
 			return rpcAnswer{}, failed
 		}
-		// By the ticket's name of the player, which is not always the player of this connection.
+		// The answer has to name the player as the ticket does, which is not always the player of this connection.
 		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.sessionEpoch.ID)
 		if err != nil {
 			return rpcAnswer{}, err

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// resolveMatchSeat exchanges the seat of a member of a match's room for the way to its game server.
+// resolveMatchSeat answers a member of a match's room with the endpoint of its game server and a session token.
 func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
@@ -29,19 +29,19 @@ func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer,
 	server, _ := did.ActionAnswer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
 	sub, _ := server["seat"].(string)
-	// The name under which the ticket counts this player, which is not always the player of this connection.
+	// The room knows the player's name in the ticket, which is not always the player of this connection.
 	if sub != "" {
 		return c.resolveSeat(ctx, handle, sub)
 	}
-	// The room of an earlier release does not know the seat: in a match of a bucket, players are sessions.
-	way, err := c.resolveSeat(ctx, handle, c.player)
+	// A room that an earlier release made does not know the seat: in a match of a bucket, players are sessions.
+	answer, err := c.resolveSeat(ctx, handle, c.player)
 	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && c.player != c.sessionEpoch.ID {
 		return c.resolveSeat(ctx, handle, c.sessionEpoch.ID)
 	}
-	return way, err
+	return answer, err
 }
 
-// resolveSeat returns the way to the seat that the game server keeps for a player of a ticket.
+// resolveSeat returns the endpoint and a session token for the seat that a game server keeps for a player of a ticket.
 func (c *conn) resolveSeat(ctx context.Context, handle, sub string) (rpcAnswer, error) {
 	found, err := c.server.store.Resolve(ctx, handle, sub)
 	if err != nil {

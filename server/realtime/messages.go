@@ -12,8 +12,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// maxDirectData is how many bytes the data of a message to a player may have.
-const maxDirectData = 4 << 10
+const (
+	// maxDirectData is how many bytes the data of a message to a player may have.
+	maxDirectData = 4 << 10
+	// maxMessageNumber bounds the numbers of messages, which begin with 1: JavaScript has whole numbers up to 2^53.
+	maxMessageNumber = 1 << 53
+)
 
 // messageRPCs returns the RPCs of players who are in no room together: messages and presence.
 func messageRPCs() map[string]rpc {
@@ -60,20 +64,22 @@ func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, er
 
 // listPlayerMessages answers with the last messages to the player, also those that it has read.
 func listPlayerMessages(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
-	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
+	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, maxMessageNumber)
 	found, err := c.server.store.PlayerMessages(ctx, c.region, c.sessionEpoch.ID, int64(after), false)
+	if err != nil {
+		return rpcAnswer{}, err
+	}
 	messages := make([]any, len(found))
 	for i, m := range found {
 		messages[i] = delivery.PlayerMessagePayload(m)
 	}
-	return rpcAnswer{P: map[string]any{"messages": messages}, EventType: "player.history"}, err
+	return rpcAnswer{P: map[string]any{"messages": messages}, EventType: "player.history"}, nil
 }
 
-// markMessagesRead notes what the player has read, so that its next sessions are not sent it again.
+// markMessagesRead notes up to which message the player has read, so that its next sessions are not sent those again.
 func markMessagesRead(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	number, is := e.PayloadFields()["number"].(float64)
-	// Numbers of messages begin with 1, and JavaScript has whole numbers up to 2^53.
-	if !is || number < 1 || number > 1<<53 {
+	if !is || number < 1 || number > maxMessageNumber {
 		return rpcAnswer{}, wire.InvalidField("number", "has to be that of a message")
 	}
 	return rpcAnswer{}, c.server.store.ReadPlayerMessages(ctx, c.region, c.project, c.player, int64(number))

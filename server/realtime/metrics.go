@@ -21,7 +21,7 @@ type metrics struct {
 	silentClients  prometheus.Counter
 	panics         *prometheus.CounterVec
 
-	receivedFrames, sentFrames prometheus.Counter // of frames, by direction
+	receivedFrames, sentFrames prometheus.Counter // frames, by direction
 	hub                        *delivery.HubMetrics
 }
 
@@ -70,8 +70,7 @@ func newMetrics(connections func() float64) *metrics {
 
 func (m *metrics) register(r prometheus.Registerer) error {
 	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closedConns, m.takeovers,
-		m.droppedPatches,
-		m.silentClients, m.panics}
+		m.droppedPatches, m.silentClients, m.panics}
 	for _, c := range append(own, m.hub.Collectors()...) {
 		if err := r.Register(c); err != nil {
 			return err

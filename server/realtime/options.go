@@ -23,7 +23,8 @@ type Options struct {
 	Listener       net.Listener
 	TLS            *tls.Config // nil: plain text
 	TrustedProxies []string    // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
-	// limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
+	// FailureRate is how many refused tokens an address may send; zero means rest.DefaultFailureRate, below zero no
+	// limit.
 	FailureRate rest.Rate
 
 	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the
@@ -35,13 +36,14 @@ type Options struct {
 	MasterSecret   string
 	ProjectSecrets map[string]string
 	RequireKey     bool          // refuse tokens that name no key
-	KeySecretsOnly bool          // believe only tokens that are signed with the secret of their key
+	KeySecretsOnly bool          // accept only tokens that are signed with the secret of their key
 	Sealer         *token.Sealer // opens the secrets of keys; nil: they sign nothing
 	SessionTTL     time.Duration // for which a suspended session can be resumed; 0 means 30 s
 	TicketTTL      time.Duration // after which a ticket that is not matched expires; 0: when its session ends
 	ResumeByKey    bool          // any token of the same key resumes a session
 
-	// Universe is the region that is the queue for matches; "" means global. Store has its settings: see [Queueing].
+	// Universe is the region in whose queue sessions wait for matches; "" means global. The store must be made with
+	// [Queueing] of the same one.
 	Universe string
 	Signer   Signer // of session tokens; nil: match.resolve is refused
 
@@ -67,13 +69,14 @@ type Options struct {
 type timing struct {
 	handshakeTimeout time.Duration // until the first frame
 	pushDelay        time.Duration // before the first push: the SDK loses frames that arrive right behind handshake.ok
-	callTimeout      time.Duration // of an action
+	callTimeout      time.Duration // of an action, and of a handshake's call of the store
 	writeTimeout     time.Duration // of a frame
-	closeTimeout     time.Duration // until the client has closed, too
+	closeTimeout     time.Duration // until the outbox is written and the client has closed its side
 	pingEvery        time.Duration // between pings
 	pongWithin       time.Duration // until the answer
-	lookEvery        time.Duration // between two looks at sessions without a connection; longer than callTimeout
-	presenceEvery    time.Duration // between two looks at watched players
+	// between two looks at sessions without a connection; longer than callTimeout, which bounds a handshake's call
+	lookEvery     time.Duration
+	presenceEvery time.Duration // between two looks at watched players
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -115,13 +118,13 @@ func (t timing) withDefaults() timing {
 	}
 }
 
+// silenceLimit is after how long a connection whose client is not heard is closed.
+func (t timing) silenceLimit() time.Duration { return t.pingEvery + t.pongWithin }
+
 // Signer signs session tokens; keyring.Keeper implements it.
 type Signer interface {
 	Sign(c token.SessionClaims) (string, error)
 }
-
-// silenceLimit is after how long a connection whose client is not heard is closed.
-func (t timing) silenceLimit() time.Duration { return t.pingEvery + t.pongWithin }
 
 // Mode says which clients need a token.
 type Mode string
@@ -133,7 +136,7 @@ const (
 	AuthDisabled Mode = "disabled" // tokens are not read: every client is anonymous
 )
 
-// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
+// Defaults returns the defaults of the options that operators set. [New] uses them for fields that are zero, except
 // RequireKey.
 func Defaults() Options {
 	return Options{Region: "global", AuthMode: AuthRequired, RequireKey: true,

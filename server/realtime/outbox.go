@@ -9,7 +9,7 @@ import (
 // Bounds of what waits to be written on a connection.
 const (
 	maxParcels     = 256
-	maxOutboxBytes = 1 << 20
+	maxOutboxBytes = 1 << 20 // of encoded frames
 )
 
 // parcel is one entry of an outbox: frames that belong together.
@@ -50,7 +50,7 @@ func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
 		delete(o.starvingRooms, p.roomID)
 	}
 	for !o.hasSpaceFor(p) {
-		// The new patch itself does not fit: its own room starves, and other rooms keep what they have.
+		// A patch or snapshot that does not fit: its own room starves, and other rooms keep what they have.
 		if p.isDroppable() {
 			return o.starveRoom(p.roomID) + 1, true
 		}
@@ -71,7 +71,8 @@ func (o *outbox) hasSpaceFor(p parcel) bool {
 	return len(o.queue) == 0 || len(o.queue) < maxParcels && o.queuedBytes+p.byteCount <= maxOutboxBytes
 }
 
-// starveRoom drops the patches and the snapshot of a room, and returns how many.
+// starveRoom drops the patches and the snapshot of a room, which gets no patch until its next snapshot. It returns how
+// many it has dropped.
 func (o *outbox) starveRoom(room string) int {
 	if o.starvingRooms == nil {
 		o.starvingRooms = map[string]bool{}
@@ -80,6 +81,7 @@ func (o *outbox) starveRoom(room string) int {
 	return o.dropStateOf(room)
 }
 
+// dropStateOf drops the queued patches and the snapshot of a room.
 func (o *outbox) dropStateOf(room string) (dropped int) {
 	kept := o.queue[:0]
 	for _, p := range o.queue {
@@ -125,6 +127,7 @@ func (o *outbox) takeOldest() (p parcel, ok bool) {
 	return p, true
 }
 
+// isHalfFree reports whether half of the outbox is free, by parcels and by bytes.
 func (o *outbox) isHalfFree() bool {
 	return len(o.queue) <= maxParcels/2 && o.queuedBytes <= maxOutboxBytes/2
 }
@@ -135,7 +138,7 @@ func (o *outbox) takeStarving() (rooms []string) {
 		return nil
 	}
 	for room, reported := range o.starvingRooms {
-		// A snapshot is on its way since then: it is asked for once, whatever is written meanwhile.
+		// Once: a snapshot that was asked for is on its way, whatever is written meanwhile.
 		if !reported {
 			rooms = append(rooms, room)
 			o.starvingRooms[room] = true

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// ratesKept is how long what a player has sent is remembered after its last connection: its buckets are full then.
+// ratesKept is how long the rates of a player are kept after its last connection: after that its buckets are full.
 const ratesKept = 10 * time.Second
 
-// playerRates are the rates of the players of this process. A player has one, over all its connections, so that a
-// client gets nothing by connecting again. Safe for concurrent use.
+// playerRates are the rates of the players of this process. All connections of a player share one sharedRates, so that
+// a client gets nothing by connecting again. Safe for concurrent use.
 type playerRates struct {
 	mu       sync.Mutex
 	byPlayer map[playerKey]*sharedRates
 }
 
-// playerKey names a player; without a name, it is the session.
+// playerKey is a player of a project. For one without a name, player is the id of its session.
 type playerKey struct{ project, player string }
 
 // sharedRates judge the frames of all connections of a player. Safe for concurrent use.
@@ -42,6 +42,7 @@ func (p *playerRates) enter(name playerKey) *sharedRates {
 	return shared
 }
 
+// leave records that a connection of a player is closed.
 func (p *playerRates) leave(name playerKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,9 +65,9 @@ func (p *playerRates) forget(name playerKey) {
 	}
 }
 
-// judgeFrame counts a frame.
-func (s *sharedRates) judgeFrame(now time.Time, ack bool) verdict {
+// judgeFrame counts a frame of any connection of the player.
+func (s *sharedRates) judgeFrame(now time.Time, isAck bool) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rates.judgeFrame(now, ack)
+	return s.rates.judgeFrame(now, isAck)
 }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// defaultPresenceEvery is how often the presence of watched players is read: one statement for 1,000 of them, whoever
-	// watches them.
+	// defaultPresenceEvery is how often the presence of watched players is read: one statement for 1,000 of them,
+	// whoever watches them.
 	defaultPresenceEvery = 5 * time.Second
 	maxFriends           = 100    // that a connection watches
 	maxWatched           = 20_000 // players of a project, on a replica
 )
 
-// projectName names a project.
+// projectName is a project, with the region that its players are in.
 type projectName struct{ region, project string }
 
 // presences are the players that clients of this replica watch. Safe for concurrent use.
@@ -34,18 +34,18 @@ type presences struct {
 	friendsByConn map[*conn]*friendList
 }
 
-// watchedPlayers are those of a project.
+// watchedPlayers are the players of one project that clients of this replica watch.
 type watchedPlayers struct {
 	projectName      projectName
-	watchersByPlayer map[string]map[*conn]bool // by player
+	watchersByPlayer map[string]map[*conn]bool
 	readLoop         watchLoop
 }
 
-// friendList is what a connection watches, and what it was sent of each: nothing yet if it is absent.
+// friendList is the players that a connection watches, which are called its friends.
 type friendList struct {
 	watchedPlayers *watchedPlayers
 	friendNames    []string
-	sentPresence   map[string]db.PlayerPresence
+	sentPresence   map[string]db.PlayerPresence // as it was sent last, by player; absent: nothing was sent yet
 }
 
 func newPresences(s *Server) *presences {
@@ -66,14 +66,14 @@ func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, er
 	if err != nil {
 		return rpcAnswer{}, err
 	}
-	told := make(map[string]db.PlayerPresence, len(found))
+	sent := make(map[string]db.PlayerPresence, len(found))
 	list := make([]any, len(found))
 	for i, p := range found {
 		// A player that has blocked this one is offline to it, as in every later change.
 		p = p.SeenBy(c.player)
-		told[p.Player], list[i] = p, presencePayload(p)
+		sent[p.Player], list[i] = p, presencePayload(p)
 	}
-	if !c.server.presences.watchPlayers(c, players, told) {
+	if !c.server.presences.watchPlayers(c, players, sent) {
 		return rpcAnswer{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many players are watched",
 			RetryAfter: time.Minute}
 	}
@@ -106,9 +106,9 @@ func presencePayload(p db.PlayerPresence) map[string]any {
 	return map[string]any{"player": p.Player, "online": p.IsOnline, "rooms": rooms}
 }
 
-// watchPlayers lets a connection watch players, sorted, in place of those that it watched. It reports false, and changes
-// nothing, if too many players of the project would be watched.
-func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.PlayerPresence) bool {
+// watchPlayers lets a connection watch players, sorted, in place of those that it watched. It reports false, and
+// changes nothing, if too many players of the project would be watched.
+func (l *presences) watchPlayers(c *conn, players []string, sent map[string]db.PlayerPresence) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.countWatched(c, players) > maxWatched {
@@ -120,7 +120,8 @@ func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.P
 	if w == nil {
 		w = &watchedPlayers{projectName: name, watchersByPlayer: map[string]map[*conn]bool{}}
 	}
-	l.byProject[name], l.friendsByConn[c] = w, &friendList{watchedPlayers: w, friendNames: players, sentPresence: told}
+	l.byProject[name] = w
+	l.friendsByConn[c] = &friendList{watchedPlayers: w, friendNames: players, sentPresence: sent}
 	for _, player := range players {
 		if w.watchersByPlayer[player] == nil {
 			w.watchersByPlayer[player] = map[*conn]bool{}
@@ -150,7 +151,7 @@ func (l *presences) countWatched(c *conn, players []string) int {
 	}
 	for _, player := range former.friendNames {
 		_, stays := slices.BinarySearch(players, player)
-		if isLast := len(w.watchersByPlayer[player]) == 1; isLast && !stays {
+		if !stays && len(w.watchersByPlayer[player]) == 1 { // nobody else watches it
 			count--
 		}
 	}
@@ -177,15 +178,15 @@ func (l *presences) forgetLocked(c *conn) {
 			delete(w.watchersByPlayer, player)
 		}
 	}
-	// The last one: the loop would read nobody's presence until the replica stops.
 	if len(w.watchersByPlayer) > 0 {
 		return
 	}
+	// Nobody of the project is watched any more: the loop would read nothing until the replica stops.
 	delete(l.byProject, w.projectName)
-	w.readLoop.end()
+	w.readLoop.stop()
 }
 
-// followPlayers sends what changes.
+// followPlayers reads the presence of the watched players of a project, and sends what changes.
 func (l *presences) followPlayers(ctx context.Context, w *watchedPlayers) {
 	follow.Loop{
 		Name: "presence", Every: l.server.options.timing.presenceEvery, Timeout: watchTimeout, Guard: l.server.guard,
@@ -219,9 +220,9 @@ func (l *presences) sendChanges(w *watchedPlayers, found []db.PlayerPresence) {
 	for _, p := range found {
 		// Only connections that still watch it: some may have left since the names were copied.
 		for c := range w.watchersByPlayer[p.Player] {
-			seen, told := p.SeenBy(c.player), l.friendsByConn[c].sentPresence
-			if !told[p.Player].Equal(seen) {
-				told[p.Player] = seen
+			seen, sent := p.SeenBy(c.player), l.friendsByConn[c].sentPresence
+			if !sent[p.Player].Equal(seen) {
+				sent[p.Player] = seen
 				changed[c] = append(changed[c], presencePayload(seen))
 			}
 		}

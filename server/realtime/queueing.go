@@ -24,7 +24,7 @@ func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
 	return &db.Queueing{Universe: universe, TicketTTL: ticketTTL, EncodeDraft: encodeTicket}
 }
 
-// encodeTicket makes the body of a ticket, as package play makes that of a player's: both wait in the same queue.
+// encodeTicket makes the body of a ticket, in the same way as package play: tickets of both wait in one queue.
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 	draft := ticketbody.Draft{Profiles: []string{d.ProfileName}, Latencies: map[string]uint16{},
 		ClaimedLatencies: d.ClaimedLatencies}

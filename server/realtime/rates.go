@@ -9,7 +9,7 @@ const (
 	acksPerSecond   = 2_000
 	acksBurst       = 20_000
 
-	// A client that is above the rate for so long, or by so many frames, is closed.
+	// A connection is closed if its player is above the rate for so long, or by so many frames.
 	maxRefusedFor = 10 * time.Second
 	maxRefused    = 10_000
 	// refusedPause ends a series of refused frames.
@@ -51,10 +51,10 @@ const (
 	frameFatal // the connection is closed
 )
 
-// judgeFrame counts a frame.
-func (r *rates) judgeFrame(now time.Time, ack bool) verdict {
+// judgeFrame counts a frame, and decides what happens to it.
+func (r *rates) judgeFrame(now time.Time, isAck bool) verdict {
 	var allowed bool
-	if ack {
+	if isAck {
 		allowed = r.ackBucket.takeToken(now, acksPerSecond, acksBurst)
 	} else {
 		allowed = r.frameBucket.takeToken(now, framesPerSecond, framesBurst)
@@ -62,7 +62,7 @@ func (r *rates) judgeFrame(now time.Time, ack bool) verdict {
 	if allowed {
 		return frameAllowed
 	}
-	// A client is closed for what it sends in one series: one that bursts now and then only loses frames.
+	// A connection is closed for one long series: a client that bursts now and then only loses frames.
 	if r.refusedFrames == 0 || now.Sub(r.lastRefusal) > refusedPause {
 		r.refusedFrames, r.seriesBegan = 0, now
 	}

@@ -72,7 +72,7 @@ func (s *Server) Run(ctx context.Context) {
 	for _, r := range s.allRegions() {
 		<-r.hasEnded
 	}
-	// The loops that watch lists and players, which nobody stops if their connections were cut.
+	// Ends the loops that follow lists and players: connections that were cut may not have ended them.
 	cancel()
 	s.runningLoops.Wait()
 }

@@ -13,18 +13,19 @@ import (
 type refusal struct {
 	closeCode websocket.StatusCode
 	code      string
-	reason    string // with which connect of the SDK rejects
-	hint      string // "": that of the code
+	reason    string // the error of connect in the SDK
+	hint      string // for the author of the client; "": the hint of the code
 
 	otherCell *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
-	isCharged bool        // to the client's address
+	isCharged bool        // counts as a failure of the client's address
 }
 
 var (
 	refuseSilence = &refusal{closeCode: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
 	refuseVersion = &refusal{closeCode: closeBadRequest, code: wire.CodeVersion,
 		reason: "unsupported handshake protocol version"}
-	refuseCodec     = &refusal{closeCode: closeBadRequest, code: "unsupported_codec", reason: "codec negotiation failed"}
+	refuseCodec = &refusal{closeCode: closeBadRequest, code: "unsupported_codec",
+		reason: "codec negotiation failed"}
 	refuseTakeovers = &refusal{closeCode: delivery.CloseSuperseded, code: wire.CodeRateLimited,
 		reason: "the session was taken over too often"}
 	refuseUnavailable = &refusal{closeCode: closeTryLater, code: wire.CodeUnavailable,

@@ -50,4 +50,4 @@ func (r *region) awaitReplica(ctx context.Context) *replica {
 	}
 }
 
-const retryEvery = time.Second
+const retryEvery = time.Second // after a call that makes a replica or the profiles has failed

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
-// ensureRegion returns a region, which it begins with the first call. It returns nil while the server does not run.
+// ensureRegion returns a region, which its first call begins. It returns nil while the server does not run.
 func (s *Server) ensureRegion(name string) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +27,8 @@ func (s *Server) ensureRegion(name string) *region {
 	})
 	s.regionsByName[name] = r
 	// The hub outlives the replicas: what members are sent while their connections are being closed comes from it.
-	hub, stop := context.WithCancel(s.runContext)
-	s.runningLoops.Go(func() { r.hub.Run(hub) })
+	hubContext, stop := context.WithCancel(s.runContext)
+	s.runningLoops.Go(func() { r.hub.Run(hubContext) })
 	s.runningLoops.Go(func() {
 		defer stop()
 		defer close(r.hasEnded)

@@ -41,7 +41,7 @@ func relayPosition(_ context.Context, c *conn, e wire.Envelope) (func() (rpcAnsw
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
-// refuseMessage refuses what a game server does.
+// refuseMessage refuses a message that belongs on the game server.
 func refuseMessage(context.Context, *conn, wire.Envelope) (func() (rpcAnswer, error), error) {
 	return nil, wire.FailRefused
 }

@@ -27,7 +27,7 @@ type replica struct {
 	hasEnded chan struct{} // closed when the id has ended
 
 	mu           sync.Mutex
-	lateSessions map[string]db.SessionEpoch // sessions without a connection, which the next renewal suspends; by id
+	lateSessions map[string]db.SessionEpoch // by id, without a connection: the next renewal suspends them
 
 	unattended unattendedSearch
 }
@@ -37,8 +37,8 @@ func newReplica(r *region, id uuid.UUID) *replica {
 		lateSessions: map[string]db.SessionEpoch{}}
 }
 
-// suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded
-// with the next renewal: nobody else does that while this replica lives.
+// suspendSession suspends a session whose connection is closed. If that fails, the next renewal suspends it: nobody
+// else does while this replica lives.
 func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.callTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, si
 		r.region.server.options.RoomTypes.MarkAway, announce, silence)
 }
 
-// suspendLate suspends the sessions that were not suspended when their connections ended.
+// suspendLate suspends the late sessions: those that were not suspended when their connections ended.
 func (r *replica) suspendLate(ctx context.Context) error {
 	for {
 		batch := r.nextLateBatch()
@@ -75,8 +75,8 @@ func (r *replica) suspendLate(ctx context.Context) error {
 	}
 }
 
-// nextLateBatch returns a batch of the sessions that are late, not all of them: after an outage there may be tens of
-// thousands, and the lease has to be renewed in between.
+// nextLateBatch returns some of the late sessions. They are suspended in batches, since there may be tens of thousands
+// after an outage.
 func (r *replica) nextLateBatch() (batch []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +89,7 @@ func (r *replica) nextLateBatch() (batch []db.SessionEpoch) {
 	return batch
 }
 
-// forgetLate leaves out sessions that became late again, with a later epoch.
+// forgetLate forgets sessions that were suspended, unless they became late again with a later epoch.
 func (r *replica) forgetLate(suspended []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -47,7 +47,7 @@ func (r *replica) renewAndSuspend(ctx context.Context) error {
 	if fault.Is(err, fault.Superseded) {
 		return err
 	}
-	// Also when the lease could not be renewed: each of them has a time limit of its own, and the next tick repeats it.
+	// Also if the renewal failed: each call below has a time limit of its own, and the next renewal repeats it.
 	s.outageLog.Report(ctx, "find sessions without a connection", r.markUnattended(ctx, time.Now()))
 	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx))
 	return err
@@ -81,7 +81,7 @@ func (r *replica) cutConns() {
 	}
 }
 
-// endReplica records that the server has stopped.
+// endReplica ends the id after the server has stopped: it suspends the late sessions and gives up the lease.
 func (r *replica) endReplica(ctx context.Context) {
 	// Run ended without Stop: nobody else closes these connections, and the goroutines would stay.
 	if ctx.Err() != nil {

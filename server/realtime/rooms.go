@@ -10,7 +10,7 @@ import (
 
 const defaultRoomType = "echo_room" // of a join that names no type, as in Nexis
 
-// beginInRoom begins an action of the session in a room. after gets the answer when it is queued.
+// beginInRoom begins an action of the session in a room. after is called with the answer when that is queued.
 func (c *conn) beginInRoom(ctx context.Context, a db.LobbyAction, room string,
 	after func(db.LobbyAnswer)) func() (rpcAnswer, error) {
 	a.Region, a.ProjectID, a.Session, a.RoomID = c.region, c.project, c.sessionEpoch, room
@@ -39,8 +39,7 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer,
 	}
 	options, size := rawFields(e.PayloadOptions())
 	act := c.server.options.RoomTypes.JoinRoom(lobby.Join{RoomType: roomType, Session: c.sessionEpoch.ID,
-		Player:  c.player,
-		Options: options, AskedAt: c.server.store.Now()})
+		Player: c.player, Options: options, AskedAt: c.server.store.Now()})
 	finish := c.beginInRoom(ctx, db.LobbyAction{MakesRoom: true, Act: act, RequestBytes: size}, room,
 		func(did db.LobbyAnswer) { c.hub.JoinRoom(c, did) })
 	return func() (rpcAnswer, error) {
@@ -71,10 +70,11 @@ func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func
 // resyncRoom asks for a snapshot. Without a rid it is ignored in a room that the session has left.
 func resyncRoom(_ context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer, error), error) {
 	room, failed := e.NeededRoom()
-	switch {
-	case failed != nil:
+	if failed != nil {
 		return nil, failed
-	case !c.hub.RequestSnapshot(c, room) && e.RID != "":
+	}
+	isMember := c.hub.RequestSnapshot(c, room)
+	if !isMember && e.RID != "" {
 		return nil, lobby.ErrNotMember
 	}
 	return nil, nil //nolint:nilnil // there is nothing to wait for
@@ -90,7 +90,7 @@ func (c *conn) receiveAck(e wire.Envelope) {
 	}
 	checksum, _ := e.PayloadFields()["checksum"].(string)
 	c.hub.TakeAck(c, room, seq, checksum)
-	// SDKs send acks without a rid; whoever asks for an answer gets one.
+	// SDKs send acks without a rid; a client that sends one gets an answer.
 	if e.RID != "" {
 		c.answerFrame(e, rpcAnswer{}, nil)
 	}

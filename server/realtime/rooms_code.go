@@ -37,8 +37,7 @@ func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswe
 			return rpcAnswer{}, err
 		}
 		act := c.server.options.RoomTypes.JoinRoom(lobby.Join{RoomType: roomType, Session: c.sessionEpoch.ID,
-			Player:  c.player,
-			Options: options, RoomCode: code, AskedAt: c.server.store.Now()})
+			Player: c.player, Options: options, RoomCode: code, AskedAt: c.server.store.Now()})
 		a, err := c.beginInRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room,
 			func(did db.LobbyAnswer) { c.hub.JoinRoom(c, did) })()
 		a.P = addField(addField(a.P, "room", room), "room_type", roomType)
@@ -61,8 +60,7 @@ func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer
 	}
 	return func() (a rpcAnswer, err error) {
 		for range maxCodeTries {
-			// A number is drawn for each try, also if the action only reads: what is drawn is used if the room has no
-			// code.
+			// A code is drawn for each try, even if the action only reads: a room without a code gets it.
 			act := c.server.options.RoomTypes.ShareCode(c.sessionEpoch.ID, lobby.CodeOf(randomNumber()), wish)
 			a, err = c.beginInRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.DeliverAnswer)()
 			if !errors.Is(err, lobby.ErrCodeTaken) {

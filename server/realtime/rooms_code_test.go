@@ -85,7 +85,7 @@ func TestAListIsWatched(t *testing.T) {
 	require.Empty(t, here.roomLists.searchByConn)
 	for _, list := range here.roomLists.byName {
 		require.Empty(t, list.searchesByKey)
-		require.Nil(t, list.followLoop.stop, "nobody watches the list")
+		require.Nil(t, list.followLoop.cancel, "nobody watches the list")
 	}
 }
 

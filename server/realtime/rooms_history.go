@@ -14,7 +14,7 @@ func listRoomMessages(ctx context.Context, c *conn, e wire.Envelope) (func() (rp
 	if failed != nil {
 		return nil, failed
 	}
-	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
+	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, maxMessageNumber)
 	return func() (rpcAnswer, error) {
 		said, err := c.server.store.LobbySayings(ctx, c.region, c.project, room, c.sessionEpoch.ID, int64(after))
 		if err != nil {
@@ -28,7 +28,7 @@ func listRoomMessages(ctx context.Context, c *conn, e wire.Envelope) (func() (rp
 	}, nil
 }
 
-// sayingPayload returns the payload of the room.message that a message was.
+// sayingPayload returns the payload of a remembered message, as in its room.message.
 func sayingPayload(s db.LobbySaying) map[string]any {
 	p := map[string]any{"type": "say", "data": s.Data}
 	wire.AddText(p, "from", s.SessionID)

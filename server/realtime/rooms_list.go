@@ -17,7 +17,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer
 		return nil, failed
 	}
 	p := e.PayloadFields()
-	// With none of them it is the request of Nexis, which lists in pages and has no search.
+	// A request with none of these fields is that of Nexis, which lists in pages and has no search.
 	if p["filter"] != nil || p["joinable"] != nil || p["order"] != nil || p["subscribe"] != nil {
 		return searchRooms(ctx, c, roomType, p)
 	}
@@ -41,7 +41,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer
 
 // searchRooms lists the newest rooms of a type that a search selects.
 func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (rpcAnswer, error), error) {
-	// Otherwise every text that a client makes up would be a list that is kept and read.
+	// A type that is not known is refused: every text that a client makes up would be a list that is kept and read.
 	if _, known := c.server.options.RoomTypes.LookupType(roomType); !known {
 		return nil, wire.InvalidField("room_type", "must be that of the rooms to search")
 	}

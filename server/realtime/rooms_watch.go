@@ -13,8 +13,7 @@ import (
 
 const (
 	// listEvery is how old the rooms of a search may be: whoever searches, one statement a second reads a list.
-	listEvery    = time.Second
-	watchTimeout = 3 * time.Second
+	listEvery = time.Second
 	// maxSearches bounds the different searches of a list that clients of this replica watch: each is repeated when the
 	// list changes. The same search of many clients is one.
 	maxSearches = 256
@@ -23,7 +22,7 @@ const (
 	maxLists = 1000
 )
 
-// listName names a list: the rooms of a type in a project that are not private.
+// listName identifies a list: the rooms of a type in a project that are not private.
 type listName struct{ region, project, roomType string }
 
 // roomLists are the lists that clients of this replica search and watch. Safe for concurrent use.
@@ -38,13 +37,13 @@ type roomLists struct {
 // roomList is a list as it was read last.
 type roomList struct {
 	name      listName
-	readSlot  chan struct{} // holds a value while the list is read
+	readSlot  chan struct{} // holds a value while somebody uses the two fields below
 	lastRooms []lobby.Listed
 	readAt    time.Time
 
 	// Guarded by the mutex of roomLists.
 	usedAt        time.Time
-	searchesByKey map[string]*watchedSearch // by their keys
+	searchesByKey map[string]*watchedSearch
 	followLoop    watchLoop
 }
 
@@ -65,7 +64,7 @@ func (l *roomLists) readList(ctx context.Context, name listName) ([]lobby.Listed
 	return l.ensureList(name).readNewerThan(ctx, l.server, listEvery)
 }
 
-// ensureList returns a list, which may not have been read.
+// ensureList returns a list, which is made if there is none. It may not have been read yet.
 func (l *roomLists) ensureList(name listName) *roomList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +97,7 @@ func (l *roomLists) dropUnused(now time.Time) {
 }
 
 // readNewerThan returns the rooms, and reads them if the last reading is too old.
-func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Duration) ([]lobby.Listed, error) {
+func (l *roomList) readNewerThan(ctx context.Context, s *Server, maxAge time.Duration) ([]lobby.Listed, error) {
 	select {
 	// A lock that can be given up: callers wait here for one statement, at most until their own time is over.
 	case l.readSlot <- struct{}{}:
@@ -106,8 +105,8 @@ func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Durati
 		return nil, wire.FailUnavailable
 	}
 	defer func() { <-l.readSlot }()
-	// Whoever waited finds what the caller before it has read.
-	if time.Since(l.readAt) < age {
+	// A caller that waited finds what the one before it has read.
+	if time.Since(l.readAt) < maxAge {
 		return l.lastRooms, nil
 	}
 	rooms, err := s.store.NewestLobbies(ctx, l.name.region, l.name.project, l.name.roomType)
@@ -125,8 +124,9 @@ func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.ensureListLocked(name)
-	// The second is a list beyond maxLists.
-	if list.searchesByKey[search.Key] == nil && l.searchesBeside(c, list) >= maxSearches || l.byName[name] != list {
+	hasTooMany := list.searchesByKey[search.Key] == nil && l.searchesBeside(c, list) >= maxSearches
+	isBeyondBound := l.byName[name] != list // of maxLists: it was read for its caller alone
+	if hasTooMany || isBeyondBound {
 		return nil, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched",
 			RetryAfter: listKept}
 	}
@@ -154,7 +154,7 @@ func (l *roomLists) searchesBeside(c *conn, list *roomList) int {
 func (l *roomLists) startWatcher(c *conn, w *watchedSearch, found []lobby.Listed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// It has ended the subscription, or watches another search by now.
+	// The connection has ended the subscription, or watches another search by now.
 	if l.searchByConn[c] != w {
 		return
 	}
@@ -184,7 +184,7 @@ func (l *roomLists) forgetLocked(c *conn) {
 	}
 	delete(w.list.searchesByKey, w.search.Key)
 	if len(w.list.searchesByKey) == 0 {
-		w.list.followLoop.end()
+		w.list.followLoop.stop()
 	}
 }
 
@@ -226,10 +226,9 @@ func (l *roomLists) sendChanges(w *watchedSearch, found []lobby.Listed) {
 		return
 	}
 	for c, hasStarted := range w.watchingConns {
-		if !hasStarted {
-			continue
+		if hasStarted {
+			c.Push(delivery.PushEvent, "", frame)
 		}
-		c.Push(delivery.PushEvent, "", frame)
 	}
 }
 

@@ -32,7 +32,8 @@ func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (rpcAns
 			if before != nil {
 				select {
 				case <-before:
-				// It has had no effect. ended is closed all the same: the next call does not wait for one that gave up.
+				// The call has had no effect. ended is closed all the same: the next call does not wait for one that
+				// gave up.
 				case <-ctx.Done():
 					return rpcAnswer{}, wire.FailUnavailable
 				}

@@ -5,8 +5,8 @@ import "maps"
 // allRPCs returns the RPCs by message type.
 func (s *Server) allRPCs() map[string]rpc {
 	all := map[string]rpc{}
-	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs(), blockRPCs(), messageRPCs()} {
-		maps.Copy(all, some)
+	for _, group := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs(), blockRPCs(), messageRPCs()} {
+		maps.Copy(all, group)
 	}
 	return all
 }

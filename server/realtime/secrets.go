@@ -32,7 +32,7 @@ func (s *secrets) forRequest(ctx context.Context) func(project, key string) ([]s
 	}
 }
 
-// sealedSecret returns the sealed secret of a key, or nil if there is no such key. The store caches both.
+// sealedSecret returns the sealed secret of a key, or nil if there is no such key. The store caches either answer.
 func (s *secrets) sealedSecret(ctx context.Context, project, key string) ([]byte, error) {
 	if key == "" { // signed with the secret of the project
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// serveClient runs a connection from its first frame to its end.
+// serveClient runs a connection from its first frame to its end. Its error, which is always nil, is for the guard.
 func (h *handshake) serveClient() error {
 	c, refused := h.admitClient()
 	if refused != nil {
@@ -24,8 +24,8 @@ func (h *handshake) serveClient() error {
 	return nil
 }
 
-// admitClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
-// codec, session. It returns neither if the client is gone.
+// admitClient reads the handshake and attaches the client to a session. The order of refusals is: version, token, key,
+// codec, session. It returns neither a connection nor a refusal if the client is gone.
 func (h *handshake) admitClient() (*conn, *refusal) {
 	frame, refused, err := h.readFirst()
 	if refused != nil || err != nil {
@@ -43,8 +43,8 @@ func (h *handshake) admitClient() (*conn, *refusal) {
 	}
 	chosen := wire.NegotiateCodec(asked.Codecs)
 	if chosen == nil {
-		// The key comes before the codec in the order of refusals, and the statement that would judge it is not going
-		// to run.
+		// The key comes before the codec in the order of refusals. The statement that opens the session, which judges
+		// the key of all other clients, does not run.
 		if refused := h.judgeKey(ctx, who); refused != nil {
 			return nil, refused
 		}

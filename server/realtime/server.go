@@ -22,7 +22,7 @@ type Server struct {
 	secrets        *secrets
 	trustedProxies rest.Proxies
 	failureLimiter *rest.Limiter
-	codeLimiter    *rest.Limiter // of rooms, that clients try
+	codeLimiter    *rest.Limiter // of the codes of rooms that an address tries
 	roomLists      *roomLists
 	presences      *presences
 	textHook       *texts.Hook // nil: texts are not checked
@@ -30,21 +30,21 @@ type Server struct {
 	metrics        *metrics
 	outageLog      *outage.Log
 	playerRates    *playerRates
-	connSlots      *ws.Slots // of connections, also those before their handshake
+	connSlots      *ws.Slots // also of connections before their handshake
 	messageReader  *ws.Reader
 
 	mu            sync.Mutex
 	regionsByName map[string]*region
 	runContext    context.Context //nolint:containedctx // of the loops; set by Run, nil before
 	isDraining    bool
-	runningLoops  sync.WaitGroup // of regions
-	connsServed   sync.WaitGroup // of connections
+	runningLoops  sync.WaitGroup // goroutines for which Run waits
+	connsServed   sync.WaitGroup // goroutines of connections
 
 	http             *rest.HTTPServer
-	isStopping       atomic.Bool     // Stop was called
+	isStopping       atomic.Bool     // Stop was called: clients reconnect to other replicas
 	handshakeContext context.Context //nolint:containedctx // ends when clients without a session are to leave
 	endHandshakes    context.CancelFunc
-	connsClosed      chan struct{} // closed when Stop has closed the connections
+	connsClosed      chan struct{} // closed when Stop has begun to close the connections
 	stopOnce         sync.Once
 	runEnded         chan struct{} // closed when Run has returned
 }

@@ -17,7 +17,7 @@ type unattendedSearch struct {
 
 	// Of the goroutine that renews the lease.
 	candidates map[string]db.SessionEpoch // without a connection at the last look, by id; nil: no search is under way
-	lookAt     time.Time                  // when to look
+	lookAt     time.Time                  // when to look next
 }
 
 // noteFailedCall takes the error of a call that opens a session: it may have opened one although it failed.

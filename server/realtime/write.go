@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/server/ws"
 )
 
-// startWriter is called with mu locked.
+// startWriter starts the goroutine that writes, unless it runs. mu is locked.
 func (c *conn) startWriter() {
 	// There is nothing to do for a writer if nothing is queued and no close frame is due.
 	if c.isWriting || c.holdsPushes || len(c.outbox.queue) == 0 && (!c.isClosing || c.closeCode == 0) {
@@ -62,7 +62,7 @@ func (c *conn) observeDelivery(p parcel) {
 	}
 }
 
-// takeParcel takes a parcel.
+// takeParcel takes the oldest parcel, and wakes what waits until half of the outbox is free.
 func (c *conn) takeParcel() (p parcel, ok bool) {
 	c.mu.Lock()
 	p, ok = c.outbox.takeOldest()

@@ -11,6 +11,7 @@
 //   - room.go: a room; room_inbox.go: its work, one batch after the other; room_run.go: a batch; room_rows.go: rows are
 //     applied in order; room_join.go: a session enters; room_list.go: the list of members; room_reset.go: rows that
 //     cannot be read any more, and the room's end
-//   - member.go: what a member was sent; snapshot_policy.go: when it gets a snapshot instead of patches; session.go: a session
+//   - member.go: what a member was sent; snapshot_policy.go: when it gets a snapshot instead of patches;
+//     session.go: a session
 //   - row.go, snapshot.go, payload.go: the frames; push.go: a connection, and what its outbox may do with a frame
 package delivery

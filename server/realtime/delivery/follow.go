@@ -46,10 +46,11 @@ func (f *logReader) followLog(ctx context.Context) {
 	}.Run(ctx)
 }
 
-// takeNotices sorts the keys of notices by what they are about. It returns whether notices may have been lost.
-func (f *logReader) takeNotices() (all bool) {
-	keys, all := f.options.Feed.Take()
-	if all {
+// takeNotices asks to read the rooms and sessions that notices are about. It returns whether notices may have been
+// lost.
+func (f *logReader) takeNotices() (mayHaveLost bool) {
+	keys, mayHaveLost := f.options.Feed.Take()
+	if mayHaveLost {
 		// A lost notice may have been about a session as well as about a room.
 		f.news.askAll()
 	}
@@ -64,7 +65,7 @@ func (f *logReader) takeNotices() (all bool) {
 			f.requests.requestRead(r)
 		}
 	}
-	return all
+	return mayHaveLost
 }
 
 // readOnce reads what the rooms have asked for, after a comparison of all positions if that is due. What could not be
@@ -111,7 +112,7 @@ func (f *logReader) readGaps(ctx context.Context, reads logReads) error {
 	return nil
 }
 
-// readJoins reads the rows behind joins and lets them enter their rooms.
+// readJoins reads the rows after joins and lets them enter their rooms.
 func (f *logReader) readJoins(ctx context.Context, joins []*joining) {
 	first := map[uuid.UUID]int64{}
 	for _, j := range joins {

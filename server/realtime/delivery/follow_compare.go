@@ -9,8 +9,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// comparePositions asks to read the log of each room that is behind, and ends the rooms that have ended. After a
-// failover it asks to read all rooms: some may have been ahead of what the new server has.
+// comparePositions asks to read the log of each room that is behind the database, and the snapshots of rooms that have
+// ended, which ends them here. After a failover it asks to read all rooms: some may have been ahead of what the new
+// server has.
 func (f *logReader) comparePositions(ctx context.Context) error {
 	server := f.serverStartedAt
 	for page := range slices.Chunk(f.rooms.allUIDs(), positionsPage) {

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// readLog reads the rows of rooms behind their positions. It returns the rooms that have no rows although there should
+// readLog reads the rows of rooms after their positions. It returns the rooms that have no rows although there should
 // be some.
 func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 	targets map[*hubRoom]int64) (gone []*hubRoom, err error) {
@@ -44,7 +44,7 @@ func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[u
 	}
 	advanced := false
 	for _, row := range rows {
-		// A row may be missing because it was deleted; what lies behind it cannot be applied.
+		// A row may be missing because it was deleted; what comes after it cannot be applied.
 		if row.LogPos == reached[row.LobbyUID]+1 {
 			reached[row.LobbyUID] = row.LogPos
 			advanced = true
@@ -58,8 +58,8 @@ func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[u
 }
 
 // readSnapshots reads rooms whose log cannot be read, and sends them to their members.
-func (f *logReader) readSnapshots(ctx context.Context, lost []*hubRoom) error {
-	for page := range slices.Chunk(lost, db.MaxLobbySnapshots) {
+func (f *logReader) readSnapshots(ctx context.Context, unreadable []*hubRoom) error {
+	for page := range slices.Chunk(unreadable, db.MaxLobbySnapshots) {
 		uids := make([]uuid.UUID, len(page))
 		for i, r := range page {
 			uids[i] = r.lobbyUID

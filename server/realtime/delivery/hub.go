@@ -59,13 +59,13 @@ func (h *Hub) AttachConn(c Receiver, opened db.OpenedRealtime) {
 		old.leaveRooms()
 		old.conn.Close(CloseSuperseded, ReasonSuperseded)
 	}
-	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch, and messages to the player
+	h.newsReader.askFor(c.Ref().ID) // for what happened before its notices were watched, and for messages to the player
 	invite := func() { s.addInvitations(opened.Invitations) }
 	if !opened.IsResumed {
 		invite()
 		return
 	}
-	// Invitations come behind all rooms that the session already has.
+	// Invitations come after all rooms that the session already has.
 	h.enterInTurn(s, opened.RoomAnswers, invite)
 }
 
@@ -127,7 +127,7 @@ func (h *Hub) LeaveRoom(c Receiver, a db.LobbyAnswer) {
 		s.forgetInvitation(a.LobbyUID)
 	}
 	if a.RoomSnapshot != nil {
-		// The client must get nothing of the room behind the answer, so this does not wait for the row of its leaving.
+		// The client must get nothing of the room after the answer, so this does not wait for the row of its leaving.
 		// Another room may have the id by now, and the session may be in that one.
 		if m := h.memberIn(c, a.RoomSnapshot.ID); m != nil && m.room.lobbyUID == a.LobbyUID {
 			m.room.inbox.runSoon(func(*batch) {
@@ -151,7 +151,7 @@ func (h *Hub) TakeAck(c Receiver, room string, seq float64, checksum string) {
 func (h *Hub) RequestSnapshot(c Receiver, room string) bool {
 	m := h.memberIn(c, room)
 	if m != nil {
-		m.requestSnapshot(true)
+		m.requestResync()
 	}
 	return m != nil
 }
@@ -160,7 +160,7 @@ func (h *Hub) RequestSnapshot(c Receiver, room string) bool {
 // again.
 func (h *Hub) SendDropped(c Receiver, room string) {
 	if m := h.memberIn(c, room); m != nil {
-		m.requestSnapshot(false)
+		m.replaceDropped()
 	}
 }
 

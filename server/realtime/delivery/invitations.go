@@ -7,15 +7,16 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// addInvitations sends invitations that the session was not sent before. Later ones may have been sent already, so
-// that those it was sent and that are not among open are not over.
+// addInvitations sends invitations that the session was not sent before. Those that it was sent and that are not in
+// open are not over: they may be later than open.
 func (s *session) addInvitations(open []db.RealtimeInvitation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sendInvitations(open, s.sentInvitations)
 }
 
-// replaceInvitations sends the invitations that the session was not sent before. The others that it was sent are over.
+// replaceInvitations sends the invitations that the session was not sent before. Those that it was sent and that are
+// not in open are over.
 func (s *session) replaceInvitations(open []db.RealtimeInvitation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +25,8 @@ func (s *session) replaceInvitations(open []db.RealtimeInvitation) {
 	s.sendInvitations(open, before)
 }
 
-// sendInvitations sends the open invitations that are not among sentBefore, and notes that all of them were sent.
+// sendInvitations sends the open invitations that are not in sentBefore, and notes that all of them were sent. mu is
+// locked.
 func (s *session) sendInvitations(open []db.RealtimeInvitation, sentBefore map[uuid.UUID]bool) {
 	for _, i := range open {
 		if !sentBefore[i.LobbyUID] {

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// gapPause is how long a row behind a gap waits before the gap is read from the log: answers may overtake each other in
+// gapPause is how long a row after a gap waits before the gap is read from the log: answers may overtake each other in
 // this process.
 const gapPause = 5 * time.Millisecond
 
@@ -16,8 +16,8 @@ const gapPause = 5 * time.Millisecond
 type logReads struct {
 	noticedRooms    map[*hubRoom]bool  // something may have happened
 	gapTargets      map[*hubRoom]int64 // positions that exist, and that the room has not reached
-	unreadableRooms map[*hubRoom]bool  // the log cannot help
-	overtakenJoins  []*joining         // whose rooms have applied rows behind their answers
+	unreadableRooms map[*hubRoom]bool  // to be read as snapshots, since their rows may be gone
+	overtakenJoins  []*joining         // whose rooms have applied rows after their answers
 }
 
 func newLogReads() logReads {
@@ -76,7 +76,7 @@ func (q *logRequests) requestSnapshot(r *hubRoom) {
 	wait.Wake(q.wake)
 }
 
-// requestJoinRows asks to read the rows behind a join.
+// requestJoinRows asks to read the rows after a join.
 func (q *logRequests) requestJoinRows(j *joining) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

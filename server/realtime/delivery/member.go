@@ -16,8 +16,8 @@ const behindPause = 50 * time.Millisecond
 // maxAcks bounds the acks of a member that its room has not looked at.
 const maxAcks = 16
 
-// member is a session with its connection here, in a room. What has no lock beside it is used by the room's goroutine
-// only.
+// member is a session with its connection here, in a room. Fields that are neither atomic nor guarded by mu are used
+// by the room's goroutine only.
 type member struct {
 	room           *hubRoom
 	session        *session
@@ -39,9 +39,9 @@ type member struct {
 
 	resyncAsked    atomic.Bool // the client asked for a snapshot
 	patchesDropped atomic.Bool // its outbox dropped patches
-	answerQueued   atomic.Bool // a job looks at them
+	answerQueued   atomic.Bool // a job that looks at both is queued
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the field below
 	queuedAcks []clientAck
 }
 
@@ -65,7 +65,7 @@ func (m *member) deliverRow(b *batch, row *rowFrames) {
 		}
 		return
 	}
-	// A patch behind one that is missing cannot be applied: a snapshot follows in its place.
+	// A patch after one that is missing cannot be applied: a snapshot follows in its place.
 	if row.patch != nil && row.seq > m.sentSeq && !m.lacksPatch {
 		m.heldFrames = append(m.heldFrames, heldFrame{row.seq, row.patch})
 		m.heldPatches++
@@ -73,7 +73,7 @@ func (m *member) deliverRow(b *batch, row *rowFrames) {
 	m.queueFrames(b, row.entryFrames...)
 }
 
-// queueFrames sends frames, behind those that are held.
+// queueFrames sends frames, after those that are held.
 func (m *member) queueFrames(b *batch, frames ...*wire.SharedFrame) {
 	// Nothing waits, so the frames of a row go out as one entry of the outbox.
 	if len(m.heldFrames) == 0 && len(frames) > 0 {
@@ -174,13 +174,13 @@ func (m *member) dropPatches() {
 }
 
 // lookAgainAt has the room look at the member again at a time.
-func (m *member) lookAgainAt(until time.Time) {
-	if at, waits := m.room.lookAgain[m]; !waits || until.Before(at) {
-		m.room.lookAgain[m] = until
+func (m *member) lookAgainAt(due time.Time) {
+	if at, waits := m.room.lookAgain[m]; !waits || due.Before(at) {
+		m.room.lookAgain[m] = due
 	}
 }
 
-// sendSnapshot sends a state. What is held goes out behind it, without the patches.
+// sendSnapshot sends a state. What is held goes out after it, without the patches.
 func (m *member) sendSnapshot(b *batch, s *stateFrames) {
 	sum, kind := s.checksum()
 	frame := s.snapshotFrame(m.snapshotPolicy.noteSnapshot(b.now, s.seq, kind))
@@ -194,13 +194,20 @@ func (m *member) sendSnapshot(b *batch, s *stateFrames) {
 	}
 }
 
-// requestSnapshot asks for a snapshot. resync: the client wants it, otherwise its outbox.
-func (m *member) requestSnapshot(resync bool) {
-	if resync {
-		m.resyncAsked.Store(true)
-	} else {
-		m.patchesDropped.Store(true)
-	}
+// requestResync asks for a snapshot on behalf of the client.
+func (m *member) requestResync() {
+	m.resyncAsked.Store(true)
+	m.queueAnswer()
+}
+
+// replaceDropped asks for a snapshot in place of the patches that the outbox has dropped.
+func (m *member) replaceDropped() {
+	m.patchesDropped.Store(true)
+	m.queueAnswer()
+}
+
+// queueAnswer queues the job that answers requests for snapshots.
+func (m *member) queueAnswer() {
 	// One job at a time: a client that asks without end queues no more of them.
 	if m.answerQueued.CompareAndSwap(false, true) {
 		m.room.inbox.runSoon(m.answerRequests)
@@ -219,7 +226,7 @@ func (m *member) answerRequests(b *batch) {
 		m.snapshotPolicy.noteResync()
 		m.room.metrics.countSnapshot("resync")
 	}
-	// It may have left while the job was queued.
+	// The member may have left while the job was queued.
 	if m.isInRoom() {
 		m.snapshotDue = true
 		m.flushHeld(b)

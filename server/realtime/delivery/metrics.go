@@ -2,11 +2,11 @@ package delivery
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// HubMetrics are the metrics of delivery. Its methods may be called on nil.
+// HubMetrics are the metrics of delivery. The methods that count may be called on nil.
 type HubMetrics struct {
 	rows      *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
-	Delivery  prometheus.Histogram
+	Delivery  prometheus.Histogram // observed by the connection that writes the frame
 }
 
 // NewHubMetrics returns metrics that the caller registers.

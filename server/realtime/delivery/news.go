@@ -24,7 +24,7 @@ const (
 )
 
 // newsReader reads what a connection has to know about its session: that it has another connection, that its key was
-// revoked, and invitations.
+// revoked, its invitations, its place in the queue, and messages to its player.
 type newsReader struct {
 	options  HubOptions
 	outages  *outage.Log
@@ -33,7 +33,7 @@ type newsReader struct {
 
 	mu       sync.Mutex
 	askedIDs map[string]bool // of the sessions to read
-	allAsked bool
+	allAsked bool            // the news of all sessions are asked for
 }
 
 func newNewsReader(o HubOptions, outages *outage.Log, sessions *attachedSessions) *newsReader {
@@ -139,10 +139,10 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 		bySession[item.SessionID] = item
 	}
 	for _, ref := range page {
+		// Looked up again: the connection may have been replaced while the database was asked.
 		if s := n.sessions.currentSession(ref); s != nil {
-			// Looked up again: the connection may have been replaced while the database was asked.
 			s.takeNews(bySession[ref.ID], enqueued[ref.ID])
-			if err := n.sendMessages(ctx, s, bySession[ref.ID]); err != nil {
+			if err := n.deliverMessages(ctx, s, bySession[ref.ID]); err != nil {
 				return err
 			}
 		}
@@ -150,8 +150,9 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	return nil
 }
 
-// sendMessages sends a session the messages to its player that it has neither read nor been sent.
-func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.RealtimeNews) error {
+// deliverMessages reads the messages to a session's player that it has not read, and sends those that the session was
+// not sent.
+func (n *newsReader) deliverMessages(ctx context.Context, s *session, news db.RealtimeNews) error {
 	after := s.sentMessage()
 	// A session whose connection was closed for its news gets the messages with its next connection.
 	if news.IsSuperseded || news.IsRevoked || news.LastMessage <= after {
@@ -165,8 +166,8 @@ func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.Realt
 	return nil
 }
 
-// takeNews acts on the news of a session, which were read when it had called for a place in the queue so many times.
-// Without news it has no invitations.
+// takeNews acts on the news of a session; the zero value says that it has none, and no invitations. enqueued is its
+// enqueueCount from before the news were read.
 func (s *session) takeNews(news db.RealtimeNews, enqueued int) {
 	switch {
 	// First: what else the news say is for the connection that has the session now.

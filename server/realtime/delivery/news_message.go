@@ -19,7 +19,8 @@ func (s *session) sendMessages(messages []db.PlayerMessage) {
 	for _, m := range messages {
 		if m.Number > s.lastMessage {
 			s.lastMessage = m.Number
-			s.conn.Push(PushEvent, "", wire.NewSharedFrame(wire.Outgoing{Type: "player.message", P: PlayerMessagePayload(m)}))
+			out := wire.Outgoing{Type: "player.message", P: PlayerMessagePayload(m)}
+			s.conn.Push(PushEvent, "", wire.NewSharedFrame(out))
 		}
 	}
 }

@@ -18,7 +18,7 @@ type queueNews struct {
 func (q *queueNews) noteEnqueue() {
 	q.enqueueCalls++
 	q.isWaiting = true
-	q.expiredTicket = "" // it may get the same one again, from another session of its player
+	q.expiredTicket = "" // the session may get the same ticket again, from another session of its player
 }
 
 // takeNews notes news, and returns the messages about them: match.pending for a ready check, and matchmaking.expired
@@ -49,6 +49,7 @@ func (s *session) noteEnqueue() {
 	s.queueNews.noteEnqueue()
 }
 
+// enqueueCount returns how often noteEnqueue was called.
 func (s *session) enqueueCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

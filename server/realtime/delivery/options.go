@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// hubTimeout bounds a call of the database, each of which is repeated.
+// hubTimeout bounds a call of the database. Calls that fail are repeated later.
 const hubTimeout = 3 * time.Second
 
 // storeReader is the part of db.Store from which a hub reads what its members are sent.
@@ -24,7 +24,7 @@ type storeReader interface {
 	PlayerMessages(ctx context.Context, region, session string, after int64, unread bool) ([]db.PlayerMessage, error)
 }
 
-// noticeFeed is a db.RealtimeFeed. A key that is watched twice is unwatched once.
+// noticeFeed is a db.RealtimeFeed. One Unwatch ends any number of calls of Watch with the key.
 type noticeFeed interface {
 	Watch(key string)
 	Unwatch(key string)

@@ -44,7 +44,8 @@ func entryPayload(e lobby.Entry) map[string]any {
 	return p
 }
 
-// AddSaying adds to a message what it has because its room remembers it.
+// AddSaying adds the fields of a message that is stored: its number, when it was sent, and its player, if that has a
+// name.
 func AddSaying(p map[string]any, number, saidAt int64, session, player string) {
 	p["number"], p["at"] = number, saidAt
 	if player != session {

@@ -22,17 +22,17 @@ type hubRoom struct {
 
 	pos          int64 // of the last row that was applied
 	state        *stateFrames
-	aheadState   *stateFrames // the state of an answer from behind pos
+	aheadState   *stateFrames // the state of an answer from after pos; nil: none
 	memberIDs    map[string]bool
 	lastList     listFrame
-	listSentAt   time.Time // when the members were last sent to all
-	listDue      bool
-	localMembers map[string]*member // by session
-	pendingRows  map[int64]rowOffer // rows behind a gap
-	tailRows     []*rowFrames       // the last rows up to pos
-	lookAgain    map[*member]time.Time
-	wakeTimer    *time.Timer
-	timerDue     time.Time
+	listSentAt   time.Time             // when the members were last sent to all
+	listDue      bool                  // a change of the members was not sent to all yet
+	localMembers map[string]*member    // by session
+	pendingRows  map[int64]rowOffer    // rows after a gap, by position
+	tailRows     []*rowFrames          // the last rows up to pos
+	lookAgain    map[*member]time.Time // when to look at a member that waits
+	wakeTimer    *time.Timer           // runs an empty batch, for what waits
+	timerDue     time.Time             // for when wakeTimer was set last
 	// Another server answers since a failover. It may lack rows that were applied, and have others at their positions:
 	// the next snapshot replaces them, whatever its position is.
 	mayHaveLostRows bool
@@ -54,7 +54,7 @@ func (r *hubRoom) adoptSnapshot(s lobby.Snapshot) {
 	maps.DeleteFunc(r.pendingRows, func(pos int64, _ rowOffer) bool { return pos <= r.pos })
 }
 
-// forgetMember takes a member out.
+// forgetMember takes a member out of the room and out of its session.
 func (r *hubRoom) forgetMember(m *member) {
 	if r.localMembers[m.sessionID] == m {
 		delete(r.localMembers, m.sessionID)

@@ -8,7 +8,7 @@ import (
 // maxQueuedRows bounds the rows that a room has not applied; the others are read from the log later.
 const maxQueuedRows = 512
 
-// batch is what a room does at once.
+// batch is one run of a room's queued jobs.
 type batch struct {
 	now             time.Time
 	presenceChanged bool // the list of members changed
@@ -54,16 +54,16 @@ func (q *roomInbox) queueJob(job func(*batch)) {
 func (q *roomInbox) offerRow(pos int64, apply func(*batch)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case q.isRetired:
-	// Each row comes twice, by the answer and from the log, and of each log page again after a comparison.
-	case pos <= q.appliedPos || q.queuedRows[pos]:
-	case len(q.queuedRows) >= maxQueuedRows:
-		q.droppedPos = max(q.droppedPos, pos)
-	default:
-		q.queuedRows[pos] = true
-		q.queueJob(apply)
+	// Each row comes twice, with the answer and from the log, and pages of the log are read again after a comparison.
+	if q.isRetired || pos <= q.appliedPos || q.queuedRows[pos] {
+		return
 	}
+	if len(q.queuedRows) >= maxQueuedRows {
+		q.droppedPos = max(q.droppedPos, pos)
+		return
+	}
+	q.queuedRows[pos] = true
+	q.queueJob(apply)
 }
 
 // appliedPosition returns the position of the last row that was applied.

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// receiveJoin lets a session enter. If rows behind its join were applied already, and the room does not remember them,
+// receiveJoin lets a session enter. If rows after its join were applied already, and the room does not remember them,
 // the log is read first; the session misses the messages of rows that are not there.
 func (r *hubRoom) receiveJoin(b *batch, j *joining) {
 	r.extendTail(j.laterRows)
@@ -26,7 +26,7 @@ func (r *hubRoom) receiveJoin(b *batch, j *joining) {
 func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind string) {
 	m := &member{room: r, session: s, sessionID: s.conn.Ref().ID, joinPos: a.RoomSnapshot.LogPosition}
 	if !containsSession(a.RoomSnapshot.Members, m.sessionID) {
-		return // it left within the same transaction
+		return // the session left within the same transaction
 	}
 	row := &rowFrames{}
 	if a.LogRow != nil {
@@ -34,11 +34,11 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	}
 	presence, messages := row.welcomeFrames(r.id, m.sessionID, kind)
 	state, list := r.stateOf(a.RoomSnapshot), r.membersFrameOf(a.RoomSnapshot)
-	// Rows behind the join were applied before the job ran: the session enters at the position of the room instead, and
+	// Rows after the join were applied before the job ran: the session enters at the position of the room instead, and
 	// is sent the messages in between.
 	if m.joinPos < r.pos {
 		if !r.memberIDs[m.sessionID] {
-			return // it has left since
+			return // the session has left since
 		}
 		messages = append(messages, r.messagesAfter(m.joinPos)...)
 		state, list, m.joinPos = r.state, r.membersFrame(), r.pos
@@ -56,7 +56,7 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	}
 }
 
-// repeatedFrames returns the messages of rows that a session may not have been sent, marked.
+// repeatedFrames returns the messages of rows that a session may or may not have been sent, marked as repeated.
 func repeatedFrames(room string, rows []db.LobbyRow) (frames []*wire.SharedFrame) {
 	for _, row := range rows {
 		for i, e := range row.Entries {
@@ -70,13 +70,13 @@ func repeatedFrames(room string, rows []db.LobbyRow) (frames []*wire.SharedFrame
 	return frames
 }
 
-// hasRowsFrom reports whether all rows behind a position, up to the room's, are in the tail.
+// hasRowsFrom reports whether all rows after a position, up to the room's, are in the tail.
 func (r *hubRoom) hasRowsFrom(pos int64) bool { return r.pos-pos <= int64(len(r.tailRows)) }
 
 // extendTail extends the tail to the front by rows of the log.
 func (r *hubRoom) extendTail(rows []db.LobbyRow) {
 	for _, row := range slices.Backward(rows) {
-		// The tail has no gaps: what lies before one is of no use.
+		// The tail has no gaps: rows before a gap are of no use.
 		if row.LogPos == r.pos-int64(len(r.tailRows)) {
 			r.tailRows = slices.Insert(r.tailRows, 0, newRowFrames(r.id, row))
 		}
@@ -118,7 +118,8 @@ func (r *hubRoom) framesOf(row db.LobbyRow) *rowFrames {
 	return newRowFrames(r.id, row)
 }
 
-// stateOf returns the state of a snapshot that is not before the room's own.
+// stateOf returns the state of a snapshot, or the room's own if that is later. It keeps a later state of a snapshot, so
+// that sessions that join with it share its frames.
 func (r *hubRoom) stateOf(s *lobby.Snapshot) *stateFrames {
 	switch {
 	case s.StateSeq <= r.state.seq:
@@ -129,7 +130,7 @@ func (r *hubRoom) stateOf(s *lobby.Snapshot) *stateFrames {
 	return r.aheadState
 }
 
-// messagesAfter returns the messages of the rows behind a position that are still known.
+// messagesAfter returns the messages of the rows after a position that are still known.
 func (r *hubRoom) messagesAfter(pos int64) (messages []*wire.SharedFrame) {
 	for _, f := range r.tailRows {
 		for i, e := range f.entries {

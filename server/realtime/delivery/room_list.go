@@ -30,7 +30,8 @@ func (r *hubRoom) membersFrame() *wire.SharedFrame {
 	return r.lastList.frame
 }
 
-// membersFrameOf returns the frame of the members of a snapshot, which may be behind the last row that was applied.
+// membersFrameOf returns the frame of the members of a snapshot, whose position may differ from that of the last row
+// applied.
 func (r *hubRoom) membersFrameOf(s *lobby.Snapshot) *wire.SharedFrame {
 	if r.lastList.frame == nil || r.lastList.pos != s.LogPosition {
 		ids := make([]string, len(s.Members))

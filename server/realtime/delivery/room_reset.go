@@ -16,10 +16,12 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 	}
 	r.adoptSnapshot(s)
 	for _, m := range r.localMembers {
+		// The member's join was answered from a later state than the one that was read.
+		if m.joinPos > r.pos {
+			continue
+		}
 		switch {
-		// Its join was answered from a later state than the one that was read.
-		case m.joinPos > r.pos:
-		// It left with a row that is gone, and would otherwise believe that it is a member.
+		// The member left with a row that is gone, and would otherwise believe that it is a member.
 		case !r.memberIDs[m.sessionID]:
 			m.session.conn.Push(PushEvent, r.id,
 				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID}, 0, 0)))
@@ -31,11 +33,11 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 			r.metrics.countSnapshot("gap")
 		}
 	}
-	// Rows behind the snapshot may have arrived before it was read.
+	// Rows after the snapshot may have arrived before it was read.
 	r.applyPending(b)
 }
 
-// forgetLostRows forgets what depends on rows behind a position.
+// forgetLostRows forgets what depends on rows after a position.
 func (r *hubRoom) forgetLostRows(pos int64) {
 	r.mayHaveLostRows, r.aheadState, r.lastList = false, nil, listFrame{}
 	clear(r.pendingRows)

@@ -56,9 +56,9 @@ func (r *hubRoom) applyRow(b *batch, o rowOffer) {
 		r.state = r.state.stateAfter(o)
 	}
 	frames := newRowFrames(r.id, o.row)
-	// Members first, the count of members afterwards: a session that leaves with the row is still sent why.
+	// Before the entries are applied: a session that leaves with the row is still sent why.
 	for _, m := range r.localMembers {
-		// A member that joined behind this row has its effect in its snapshot already.
+		// A member that joined after this row has its effect in its snapshot already.
 		if m.joinPos < r.pos {
 			m.deliverRow(b, frames)
 		}
@@ -72,7 +72,7 @@ func (r *hubRoom) applyRow(b *batch, o rowOffer) {
 	}
 }
 
-// applyEntry keeps the members by the entries of a row, and forgets those that left with it.
+// applyEntry adds the member that an entry says has joined, or removes the one that has left.
 func (r *hubRoom) applyEntry(b *batch, e lobby.Entry) {
 	switch e.Kind {
 	case lobby.EntryJoined:

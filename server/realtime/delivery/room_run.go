@@ -9,7 +9,8 @@ import (
 // newHubRoom returns a room as it is after an answer. forget takes it out of the hub, once it has no members.
 func newHubRoom(o HubOptions, requests *logRequests, a db.LobbyAnswer, forget func(*hubRoom)) *hubRoom {
 	r := &hubRoom{
-		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID, requests: requests, metrics: o.Metrics,
+		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID,
+		requests: requests, metrics: o.Metrics,
 		localMembers: map[string]*member{}, pendingRows: map[int64]rowOffer{}, lookAgain: map[*member]time.Time{},
 	}
 	r.adoptSnapshot(*a.RoomSnapshot)
@@ -43,10 +44,10 @@ func (r *hubRoom) runBatch(jobs []func(*batch)) {
 		job(b)
 	}
 	r.wakeMembers(b)
-	// After the members: what they are sent of the list stands behind what they waited for.
+	// After the members: what they are sent of the list comes after what they waited for.
 	r.sendList(b)
 	r.setTimer(b)
-	// Rows that were dropped or that wait behind a gap exist in the log, and are read from there.
+	// Rows that were dropped or that wait after a gap exist in the log, and are read from there.
 	target := r.inbox.publishPosition(r.pos)
 	for pos := range r.pendingRows {
 		target = max(target, pos)
@@ -66,7 +67,7 @@ func (r *hubRoom) wakeMembers(b *batch) {
 	}
 }
 
-// setTimer has the room work again when the first of its waiting members may go on.
+// setTimer has the room run a batch when the first of its waiting members may go on, or the list is due.
 func (r *hubRoom) setTimer(b *batch) {
 	first := time.Time{}
 	for _, at := range r.lookAgain {

@@ -76,14 +76,15 @@ func (o *openRooms) queueJoin(j *joining) {
 	for {
 		r, isNew := o.openRoom(j.answer)
 		queued := r.inbox.runSoon(func(b *batch) { r.receiveJoin(b, j) })
-		if queued && isNew {
-			o.requests.requestRead(r) // for what happened before Watch
+		if !queued {
+			// The room has retired, and its goroutine is about to do the same.
+			o.forgetRoom(r)
+			continue
 		}
-		if queued {
-			return
+		if isNew {
+			o.requests.requestRead(r) // for what happened before its notices were watched
 		}
-		// Its last member left just now, and its goroutine is about to do the same.
-		o.forgetRoom(r)
+		return
 	}
 }
 

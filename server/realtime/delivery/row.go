@@ -45,8 +45,9 @@ func (f *rowFrames) findLeaver(session string) (left bool, reason *wire.SharedFr
 	return left, reason
 }
 
-// welcomeFrames returns the frames of the row for a session that joined or came back with it: its own entry and the presence
-// of others after it, and then the messages. Without an entry of the session, which was a member already, it makes one.
+// welcomeFrames returns the frames of the row for a session that joined or came back with it: its own entry and the
+// presence of others after it, and then the messages. Without an entry of the session, which was a member already, it
+// makes one.
 func (f *rowFrames) welcomeFrames(room, session, kind string) (presence, messages []*wire.SharedFrame) {
 	first := -1
 	for i, e := range f.entries {

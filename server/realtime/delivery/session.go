@@ -30,7 +30,7 @@ type joining struct {
 	entryKind string // of its entry
 	whenSent  func() // called when the session was sent the room, or is found not to be in it
 
-	laterRows  []db.LobbyRow // behind the answer, from the log
+	laterRows  []db.LobbyRow // after the answer, from the log
 	logWasRead bool          // laterRows are all that the log has
 }
 
@@ -53,7 +53,7 @@ func (s *session) dropMember(room string, m *member) {
 	if s.membersByRoom[room] == m {
 		delete(s.membersByRoom, room)
 	}
-	delete(s.sentInvitations, m.room.lobbyUID) // the next one is another
+	delete(s.sentInvitations, m.room.lobbyUID) // the next invitation to the room is another one
 }
 
 // memberIn returns the member that the session is in a room, or nil.

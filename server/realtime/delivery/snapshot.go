@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// stateFrames is a state of a room, which does not change, with its checksum and its frames, which are made once. Not
-// safe for concurrent use.
+// stateFrames is a state of a room, which does not change, with its checksum and its frames, each made when first used.
+// Not safe for concurrent use.
 type stateFrames struct {
 	room  string
 	seq   int64

@@ -6,9 +6,9 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// Limits of the policy.
+// Limits of snapshotPolicy.
 const (
-	// maxHeld is how many patches are held behind a snapshot. If there are more, they are dropped, and once the gate
+	// maxHeld is how many patches are held after a snapshot. If there are more, they are dropped, and once the gate
 	// opens a snapshot follows.
 	maxHeld = 64
 	// maxGate is how long patches wait for the ack of a snapshot. Not every client acks.
@@ -22,11 +22,11 @@ const (
 
 // snapshotPolicy decides what one session gets of the state of one room, and when. The clients of Nexis ask for a
 // snapshot after each gap in the sequence of patches and after each checksum that differs from theirs, at once and
-// without end; and may apply a snapshot and the patch right behind it in the wrong order.
+// without end; and may apply a snapshot and the patch right after it in the wrong order.
 //
-// The caller sends nothing but what the policy allows: patches while open, a snapshot first of all, and again once
-// one is due. It drops the patches that a snapshot covers. Until the first snapshot, the zero value is closed. Times
-// come from the caller and never go back. Not safe for concurrent use.
+// The caller sends only what the policy allows: first a snapshot, then patches while the gate is open, and another
+// snapshot once one is due. The caller drops the patches that a snapshot covers. The zero value is closed. Times come
+// from the caller and never go back. Not safe for concurrent use.
 type snapshotPolicy struct {
 	seq      int64     // of the last snapshot; 0: none was sent
 	opensAt  time.Time // when patches may follow it without an ack
@@ -50,7 +50,7 @@ func (p *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.Check
 	neverAcks := p.seq > 0 && p.ackedSeq == 0 && !now.Before(p.opensAt)
 	p.seq, p.opensAt = seq, now.Add(maxGate)
 	if neverAcks {
-		p.opensAt = now // it would get nothing but snapshots of a room that changes often
+		p.opensAt = now // otherwise the client would get nothing but snapshots of a room that changes often
 	}
 	p.isUnsure = checksum && kind == lobby.ChecksumLocal
 	return checksum
@@ -66,22 +66,22 @@ func (p *snapshotPolicy) isOpen(now time.Time) (open bool, opens time.Time) {
 	return p.seq > 0 && !now.Before(p.opensAt), p.opensAt
 }
 
-// takeAck notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq
-// of what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a
+// takeAck notes that the client has applied seq and computed a checksum, which is empty if it did not. sentSeq is the
+// seq of what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a
 // snapshot.
-func (p *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at int64,
-	sum func() (string, lobby.ChecksumKind)) (again bool) {
+func (p *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, sentSeq int64,
+	sum func() (string, lobby.ChecksumKind)) (snapshotDue bool) {
 	if seq >= float64(p.seq) {
 		// The ack opens the gate before its time.
 		p.opensAt = earlierTime(p.opensAt, now)
 		p.isUnsure = false
 	}
-	// A seq that was never sent, one that goes back, or another state: the client is not where it believes to be.
-	again = seq > float64(at) || seq < p.ackedSeq ||
-		(seq == float64(at) && checksum != "" && p.checksumDiffers(now, checksum, sum))
+	// A seq that was never sent, one that goes back, or another state: the client has another state than it was sent.
+	snapshotDue = seq > float64(sentSeq) || seq < p.ackedSeq ||
+		(seq == float64(sentSeq) && checksum != "" && p.checksumDiffers(now, checksum, sum))
 	p.ackedSeq = seq
-	p.owesSnapshot = p.owesSnapshot || again
-	return again
+	p.owesSnapshot = p.owesSnapshot || snapshotDue
+	return snapshotDue
 }
 
 // noteResync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found

@@ -1,9 +1,10 @@
 package wire
 
-// Codec turns frames into envelopes and back. Both are stateless and safe for concurrent use.
+// Codec decodes the frames of clients and encodes those for them. There are two, JSON and MessagePack; both are
+// stateless and safe for concurrent use.
 type Codec interface {
 	Name() string // as handshake.ok names it
-	Binary() bool // whether frames out are binary messages
+	Binary() bool // whether encoded frames are binary messages
 
 	// Decode reads a frame of a client. An error is a *FrameError.
 	Decode(frame []byte) (Envelope, error)

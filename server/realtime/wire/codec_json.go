@@ -16,7 +16,7 @@ func (JSONCodec) Name() string { return "json" }
 // Binary implements Codec.
 func (JSONCodec) Binary() bool { return false }
 
-// Decode implements Codec. Its errors are of bad frames, with the rid if it can be read.
+// Decode implements Codec. Its error has the rid if that can be read.
 func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 	root, err := esjson.ParseText(frame)
 	if err != nil {
@@ -52,8 +52,8 @@ func ridBefore(frame []byte) string {
 			return ""
 		}
 		if key == "rid" {
-			text, _ := esjson.ParseText(v) // Decode has found it valid
-			return ridOf(map[string]any{"rid": text})
+			rid, _ := esjson.ParseText(v) // Decode has found it valid
+			return ridOf(map[string]any{"rid": rid})
 		}
 	}
 	return ""

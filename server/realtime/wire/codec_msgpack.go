@@ -56,7 +56,7 @@ func newUnpacker(frame []byte) *unpacker {
 // undefined is what msgpackr writes for the value of the same name: ext 0 with one byte.
 type undefined struct{}
 
-// extUndefined is the type of that extension.
+// extUndefined is the type of the extension that msgpackr writes for undefined.
 const extUndefined = 0
 
 var (
@@ -65,7 +65,7 @@ var (
 	errTruncated = errors.New("the frame ends too early")
 )
 
-// unpackValue decodes one element. If there is an error, it returns what it has decoded of an object before it.
+// unpackValue decodes one element. With an error it returns what was decoded of an object before the error.
 func (u *unpacker) unpackValue() (value, error) {
 	code, err := u.decoder.PeekCode()
 	if err != nil {

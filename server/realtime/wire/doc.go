@@ -3,7 +3,8 @@
 //
 //   - value.go: what a payload may contain, and how much of it; codec.go, codec_json.go, codec_msgpack.go: the codecs;
 //     negotiate.go: which of them a connection uses
-//   - envelope.go: a frame of a client, and the fields that several messages have; outgoing.go: one of the director's
+//   - envelope.go: a frame of a client, and the fields that several messages have; outgoing.go: a
+//     message of the director, and the answers to requests
 //   - codes.go, errors.go, hints.go: why a message had no effect, and what the author of a client can do about it
 //   - shared.go: a frame for several clients
 package wire

@@ -21,33 +21,33 @@ const maxRID = 256
 type Envelope struct {
 	Type string
 	RID  string // empty: the client wants no answer
-	Room string // empty if HasRoom is false, or if the client sent that
+	Room string // empty if HasRoom is false, or if the client sent ""
 	P    value  // as sent; nil: none
 
-	HasRoom bool
+	HasRoom bool // the frame has a room, which may be ""
 }
 
-// newEnvelope reads a decoded frame of that many bytes.
-func newEnvelope(root value, frame int) (Envelope, error) {
+// newEnvelope reads a decoded frame.
+func newEnvelope(root value, frameBytes int) (Envelope, error) {
 	object, is := root.(map[string]any)
 	if !is {
 		return Envelope{}, badFrame("", errors.New("not an object"))
 	}
 	e := Envelope{RID: ridOf(root), P: object["p"]}
 	// First of all checks, so that the answers to the others have a rid that the client sent.
-	if rid, is := optionalText(object["rid"]); !is || rid != e.RID {
+	if rid, isText := optionalText(object["rid"]); !isText || rid != e.RID {
 		return Envelope{}, badFrame(e.RID, fmt.Errorf("rid is not a string of up to %d bytes", maxRID))
 	}
-	var isType, isRoom bool
-	e.Type, isType = optionalText(object["t"])
-	e.Room, isRoom = optionalText(object["room"])
+	var isTypeText, isRoomText bool
+	e.Type, isTypeText = optionalText(object["t"])
+	e.Room, isRoomText = optionalText(object["room"])
 	// Also for "": an empty name is refused, and must not fall back to the fields of p.
 	e.HasRoom = object["room"] != nil
 	version, isNumber := object["v"].(float64)
 	switch {
-	case !isType:
+	case !isTypeText:
 		return Envelope{}, badFrame(e.RID, errors.New("t is not a string"))
-	case !isRoom:
+	case !isRoomText:
 		return Envelope{}, badFrame(e.RID, errors.New("room is not a string"))
 	case !isNumber:
 		return Envelope{}, badFrame(e.RID, errors.New("v is not a number"))
@@ -57,7 +57,7 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 	case strings.TrimSpace(e.Type) == "":
 		return Envelope{}, &FrameError{Code: codeTypeRequired, Text: "message type is required", RID: e.RID}
 	// Last, since it may encode the payload.
-	case !fitsPayload(e.P, frame):
+	case !fitsPayload(e.P, frameBytes):
 		return Envelope{}, &FrameError{Code: CodeTooLarge, Text: "payload exceeds maximum size", RID: e.RID}
 	}
 	return e, nil
@@ -109,11 +109,11 @@ func firstField(fields map[string]any, names ...string) (value, bool) {
 	return nil, false
 }
 
-// RoomType returns the room type that is asked for; otherwise what it is if the client does not say.
-func (e Envelope) RoomType(otherwise string) (string, *Failure) {
+// RoomType returns the room type that is asked for, or the fallback if the frame names none.
+func (e Envelope) RoomType(fallback string) (string, *Failure) {
 	v, there := firstField(e.PayloadFields(), "roomType", "room_type")
 	if !there {
-		return otherwise, nil
+		return fallback, nil
 	}
 	name, is := v.(string)
 	if !is || !lobby.ValidType(name) {
@@ -187,11 +187,11 @@ func checkRoom(v value) (string, *Failure) {
 	return room, nil
 }
 
-// ClampInteger returns a number without its fraction, clamped to the limits; otherwise what it is if v is no number.
-func ClampInteger(v value, otherwise, least, most int) int {
+// ClampInteger returns a number without its fraction, clamped to the limits, or the fallback if v is no number.
+func ClampInteger(v value, fallback, least, most int) int {
 	n, is := v.(float64)
 	if !is || math.IsNaN(n) {
-		return otherwise
+		return fallback
 	}
 	return int(math.Trunc(max(float64(least), min(float64(most), n))))
 }

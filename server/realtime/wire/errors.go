@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// The failures that are the same everywhere. Texts are those that clients of Nexis know, where it has them.
+// The failures that say the same for every message. Texts are those that clients of Nexis know, where it has them.
 var (
 	FailUnknownType = &Failure{Code: CodeUnknownType, Text: "unknown message type"}
 	FailRefused     = &Failure{Code: CodeRefused, Text: "not served here"}
@@ -21,7 +21,7 @@ var (
 type Failure struct {
 	Code       string
 	Text       string
-	Field      string        // of p, for CodeInvalid
+	Field      string        // the field of p that is at fault; "": none
 	RetryAfter time.Duration // 0: another try makes no sense
 }
 
@@ -42,8 +42,8 @@ func badFrame(rid string, err error) error {
 	return &FrameError{CodeBadFrame, "decode failed: " + err.Error(), rid}
 }
 
-// kindFailures is by kind of an error of the store. Kinds that are not listed are internal, and so unavailable to
-// clients.
+// kindFailures are the failures for errors of the store, by kind. Errors of other kinds are internal: clients get
+// FailUnavailable.
 var kindFailures = map[fault.Kind]Failure{
 	fault.NotFound:    {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},
 	fault.Gone:        {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},

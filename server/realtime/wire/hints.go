@@ -9,8 +9,8 @@ var Hints = map[string]string{
 	codeTypeRequired: `"t" names the message, such as room.join_or_create`,
 	CodeUnknownType: "there are room.join_or_create, room.leave, room.list, room.message, room.message.bytes, " +
 		"state.ack, state.resync, room.join, room.code, room.update, room.unlist, room.history, player.message, " +
-		"player.history, player.read, presence.watch, matchmaking.enqueue, matchmaking.dequeue, match.accept, match.decline, match.resolve, player.block, " +
-		"player.unblock, player.blocked and echo",
+		"player.history, player.read, presence.watch, matchmaking.enqueue, matchmaking.dequeue, match.accept, " +
+		"match.decline, match.resolve, player.block, player.unblock, player.blocked and echo",
 	codeRoomRequired: `the field "room" names the room`,
 
 	"room_not_found":        "room.join_or_create makes a room; the director makes those of matches",

@@ -5,7 +5,7 @@ func NegotiateCodec(offered []string) Codec {
 	var chosen Codec
 	for _, name := range offered {
 		switch name {
-		// Smaller, and cheaper to decode: preferred whatever the client's order is.
+		// MessagePack is smaller and cheaper to decode, so it is chosen whatever the client's order is.
 		case msgpackCodec{}.Name():
 			return msgpackCodec{}
 		case JSONCodec{}.Name():

@@ -8,7 +8,7 @@ type Outgoing struct {
 	P               any
 }
 
-// fieldMap returns the message as a map.
+// fieldMap returns the message as both codecs encode it.
 func (o Outgoing) fieldMap() map[string]any {
 	m := map[string]any{"v": ProtocolVersion, "t": o.Type}
 	if o.RID != "" {

@@ -29,10 +29,9 @@ const MaxPayload = 65_536
 // of either codec.
 const mostBytesOfJSON = 6
 
-// fitsPayload reports whether p of a frame of that many bytes is within MaxPayload. Most frames are too short to need a
-// look.
-func fitsPayload(p value, frame int) bool {
-	return frame <= MaxPayload/mostBytesOfJSON || len(RawJSON(p)) <= MaxPayload
+// fitsPayload reports whether the p of a frame is within MaxPayload. Most frames are too short for p to be encoded.
+func fitsPayload(p value, frameBytes int) bool {
+	return frameBytes <= MaxPayload/mostBytesOfJSON || len(RawJSON(p)) <= MaxPayload
 }
 
 // RawJSON returns a value as compact JSON.
@@ -45,7 +44,7 @@ type budget struct{ depthLeft, elementsLeft int }
 
 func newBudget() budget { return budget{maxDepth, maxElements} }
 
-// enterValue takes the elements of an object or array; leaveValue follows them.
+// enterValue counts an object or array with that many elements. Call leaveValue after the elements.
 func (b *budget) enterValue(elements int) error {
 	b.depthLeft--
 	b.elementsLeft -= elements
@@ -62,7 +61,7 @@ func (b *budget) enterValue(elements int) error {
 // along one path.
 func (b *budget) leaveValue() { b.depthLeft++ }
 
-// takeValue takes a whole value.
+// takeValue counts a value with all that is in it.
 func (b *budget) takeValue(v value) error {
 	switch v := v.(type) {
 	case map[string]any:
