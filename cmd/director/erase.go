@@ -35,7 +35,7 @@ func (p *program) eraseCommand() *cobra.Command {
 		return nil
 	})
 	// byRooms: an erased player leaves rooms, and what that does depends on their types.
-	return p.takingBack(cmd, byProfile|byRooms,
+	return p.takeFromPlayers(cmd, byProfile|byRooms,
 		func(ctx context.Context, l operator, args []string, reason string) error {
 			// All players are read before the first erasure: an input that breaks off erases nobody.
 			players, err := p.readPlayers(args)

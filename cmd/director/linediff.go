@@ -127,7 +127,8 @@ func changedLines(a, b []string) (lines []diffLine) {
 		}
 		return lines
 	}
-	longest := make([]int32, (len(a)+1)*width) // of the rests from i and j on
+	// longest[i*width+j] is the length of the longest common subsequence of a[i:] and b[j:].
+	longest := make([]int32, (len(a)+1)*width)
 	for i, left := range slices.Backward(a) {
 		for j, right := range slices.Backward(b) {
 			if left == right {

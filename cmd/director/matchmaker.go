@@ -21,8 +21,9 @@ func (p *process) makeMatchmaker() (*functions.Matchmaker, error) {
 	})
 }
 
-// loopOptions returns nil if this process runs no director loop.
-func (p *process) loopOptions() (o *loop.Options, err error) {
+// makeLoopOptions makes the matchmaker of the process and the options of its director loop, or nil if the process runs
+// none.
+func (p *process) makeLoopOptions() (o *loop.Options, err error) {
 	c := p.conf
 	if !c.config.RunsLoop {
 		return nil, nil //nolint:nilnil // worker.Options: nil is none

@@ -57,7 +57,7 @@ var errPooled = errors.New("migrations use a session lock, which does not work t
 // migrationURL returns the database of the sub-commands of migrate: that of the settings, or else that of a running
 // `director dev`.
 func (c *Config) migrationURL() (string, error) {
-	// Before it connects: through a pooler, the lock could stay with a connection of somebody else.
+	// Checked before anything connects: through a pooler, the lock could stay with a connection of somebody else.
 	if c.Database.Pooler == "pgbouncer" && c.Database.URL != "" && c.Database.DirectURL == "" {
 		return "", cli.Usage(errPooled)
 	}
@@ -90,14 +90,16 @@ func (p *program) migrateUp() *cobra.Command {
 		Long:    "Applies every pending migration. Replicas of the previous release continue to run.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
 	}, func(ctx context.Context, conf *loaded, url string, out cli.Output) error {
-		// It waits for another process that migrates: of several replicas that start at once, each may run it.
+		// Up waits for another process that migrates: of several replicas that start at once, each may run it.
 		done, err := migrations.Up(ctx, url, p.newLog(conf))
-		return reportMigration(ctx, url, out, "applied", done, err)
+		if err != nil {
+			return err
+		}
+		return reportMigration(ctx, url, out, "applied", done)
 	})
 }
 
-// migrateDown refuses a schema that has a version which this build does not know: it has no statements to revert that
-// one.
+// migrateDown refuses a schema that has a version which this build does not know: the build cannot revert that version.
 func (p *program) migrateDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -116,7 +118,10 @@ func (p *program) migrateDown() *cobra.Command {
 		// Nothing is locked since the question: if another process has migrated meanwhile, what is newest now is
 		// reverted.
 		done, err := migrations.Down(ctx, url, *steps, p.newLog(conf))
-		return reportMigration(ctx, url, out, "reverted", done, err)
+		if err != nil {
+			return err
+		}
+		return reportMigration(ctx, url, out, "reverted", done)
 	})
 }
 
@@ -136,7 +141,7 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 	for _, m := range applied[:min(steps, len(applied))] {
 		consequence = append(consequence, m.Name)
 	}
-	// With the names, since each drops tables with all their data.
+	// The question names the migrations, since each drops tables with all their data.
 	return p.askConfirmation(false, strings.Join(consequence, "\n  "))
 }
 
@@ -191,7 +196,10 @@ func (p *program) migrateRedo() *cobra.Command {
 			return err
 		}
 		done, err := migrations.Redo(ctx, url, p.newLog(conf))
-		return reportMigration(ctx, url, out, "done", done, err)
+		if err != nil {
+			return err
+		}
+		return reportMigration(ctx, url, out, "done", done)
 	})
 }
 
@@ -202,10 +210,7 @@ type migrationResult struct {
 }
 
 // reportMigration prints the applied or reverted migrations. The log of a failed run has them too.
-func reportMigration(ctx context.Context, url string, out cli.Output, word string, done []int64, failed error) error {
-	if failed != nil {
-		return failed
-	}
+func reportMigration(ctx context.Context, url string, out cli.Output, word string, done []int64) error {
 	version, err := migrations.Version(ctx, url)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func (p *program) playersFreeSeat() *cobra.Command {
 		Example: "  director players free-seat eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 alice --reason 'stuck, ticket 4711'",
 		Args:    cli.AtLeast(2),
 	}
-	return p.takingBack(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
+	return p.takeFromPlayers(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("player", args[1:], func(player string) (bool, error) {
 			// false: the player has left before, which is no error: the seat is free.
 			return l.store.As("").FreeSeat(ctx, args[0], player, reason)
@@ -35,7 +35,7 @@ func (p *program) playersCancelTicket() *cobra.Command {
 		Example: "  director players cancel-ticket d4k0q2v8e5s0c1p6f3a0 --reason 'asked for it, ticket 4711'",
 		Args:    cli.AtLeast(1), ValidArgsFunction: p.completeArgs(ticketWords),
 	}
-	return p.takingBack(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
+	return p.takeFromPlayers(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
 			// false: the ticket has left the queue before.
 			return l.store.As("").CancelTicket(ctx, l.conf.config.Server.Universe, ticket, reason)
@@ -43,8 +43,8 @@ func (p *program) playersCancelTicket() *cobra.Command {
 	})
 }
 
-// takingBack completes a command that takes something from players, for a reason.
-func (p *program) takingBack(cmd *cobra.Command, commands commandSet,
+// takeFromPlayers completes a command that takes something from players, for a reason.
+func (p *program) takeFromPlayers(cmd *cobra.Command, commands commandSet,
 	run func(ctx context.Context, l operator, args []string, reason string) error) *cobra.Command {
 	// Required: the event says why something was taken from a player.
 	reason := requireReason(cmd, "", "Why, for the event (required)")

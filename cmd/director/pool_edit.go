@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,21 +27,18 @@ func parsePool(arg string) (edit provision.PoolEdit, err error) {
 }
 
 // changePool completes a command that changes the pool in its first argument.
-func (p *program) changePool(cmd *cobra.Command, args int,
+func (p *program) changePool(cmd *cobra.Command, argCount int,
 	change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
-	// The first one is the pool; further ones are the command's own.
-	cmd.Args = cli.Exactly(args)
+	// The first argument is the pool; further ones are the command's own.
+	cmd.Args = cli.Exactly(argCount)
 	cmd.ValidArgsFunction = p.completePools()
 	flags, edit := addAuthorship(cmd), parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		// Only here are the flags parsed.
+		// The flags have their values only once the command runs.
 		edit.Author, edit.Reason = *flags.author, *flags.reason
 		return refusalText(change(ctx, l, *edit, args))
 	})
 }
-
-// errNothingToChange is a usage error: without a flag, `scale` has nothing to say.
-var errNothingToChange = errors.New("nothing to change: give --min, --max, --buffer, --max-starting or --empty-ttl")
 
 // pauseEnd says when a pause of a pool ends, for people.
 func pauseEnd(until time.Time) string {

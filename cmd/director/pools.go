@@ -67,14 +67,14 @@ func (p *program) poolsShow() *cobra.Command {
 	}
 	pool := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		// The three are the key of a pool: there is one row at most.
+		// These three are the key of a pool: there is one row at most.
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
 		found, err := opsview.Pools.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
 		// Not an empty output: a mistyped pool must not look like one without servers.
-		case len(found) == 0:
+		if len(found) == 0 {
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
 		schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(), f, opsview.Page{})
@@ -110,7 +110,7 @@ func poolFacts(p opsview.Pool) [][2]string {
 			p.Servers, p.MinNow, p.Max, p.Starting, p.Ready, p.Busy, p.Ending)},
 		{"min", fmt.Sprintf("%d, by %s", p.MinNow, p.MinCause)},
 		{"next", nextMin(p)},
-		{"forecast", onOff(p.Forecast)},
+		{"forecast", forecastState(p.Forecast)},
 		{"buffer", fmt.Sprintf("%s, %d start at a time, surplus ends after %s",
 			p.Buffer, p.MaxStarting, briefDuration(time.Duration(p.EmptyTTL*float64(time.Second))))},
 		{"waiting", fmt.Sprintf("%d players", p.WaitingPlayers)},

@@ -59,7 +59,7 @@ func (p *program) poolsApply() *cobra.Command {
 		if *dry {
 			fmt.Fprintln(p.stderr, "dry run: nothing was applied")
 		}
-		// Both: the declaration is committed, whatever becomes of the warning.
+		// The changes are printed even if the warning fails: the declaration is committed.
 		return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
 	})
 }
@@ -88,8 +88,11 @@ func (p *program) readPools(file string) (*poolfile.File, error) {
 		return nil, err
 	}
 	declared, err := poolfile.Parse(read.Text)
-	// A file for `apply` may have projects: without this, they would silently not be applied.
-	if err == nil && declared.Declares("projects") {
+	if err != nil {
+		return declared, atFile(file, err)
+	}
+	// A file for `apply` may have projects: without this error, they would silently not be applied.
+	if declared.Declares("projects") {
 		err = &poolfile.Error{Problems: []poolfile.Problem{
 			declared.ProblemAt("projects", "'director apply' applies projects, and all else that files declare"),
 		}}

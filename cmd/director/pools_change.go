@@ -52,23 +52,23 @@ func (p *program) poolsScale() *cobra.Command {
 			"than --max are named: max bounds them.",
 		Example: "  director pools scale eu/arena/v7 --max 40\n  director pools scale eu/arena/v7 --min 2 --buffer 20% --reason 'launch day'",
 	}
-	least := cmd.Flags().Int("min", 0, "The number of servers that run whether players need them or not")
-	most := cmd.Flags().Int("max", 0, "The most servers that it may have")
+	minServers := cmd.Flags().Int("min", 0, "The number of servers that run whether players need them or not")
+	maxServers := cmd.Flags().Int("max", 0, "The most servers that it may have")
 	buffer := cmd.Flags().String("buffer", "",
 		"The number of ready servers without players, or a share of all servers such as 20%")
 	starting := cmd.Flags().Int("max-starting", 0, "The most servers that start at the same time")
 	ttl := cmd.Flags().Duration("empty-ttl", 0,
 		"How long a surplus server must have been empty before the director ends it")
-	// The greatest values are the store's to say, which knows the pool.
-	requireAtLeast(cmd, "min", least, 0)
-	requireAtLeast(cmd, "max", most, 0)
+	// The store judges the greatest values, since it knows the pool.
+	requireAtLeast(cmd, "min", minServers, 0)
+	requireAtLeast(cmd, "max", maxServers, 0)
 	requireAtLeast(cmd, "max-starting", starting, 0)
 	requireAtLeast(cmd, "empty-ttl", ttl, 0)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
 		// nil for a flag that was not given: its value is 0, which is also a number that a pool may have.
-		to.Min = ifGiven(cmd, "min", least)
-		to.Max = ifGiven(cmd, "max", most)
+		to.Min = ifGiven(cmd, "min", minServers)
+		to.Max = ifGiven(cmd, "max", maxServers)
 		to.MaxStarting = ifGiven(cmd, "max-starting", starting)
 		to.EmptyTTL = ifGiven(cmd, "empty-ttl", ttl)
 		if cmd.Flags().Changed("buffer") {
@@ -89,18 +89,24 @@ func (p *program) poolsScale() *cobra.Command {
 	})
 }
 
+// errNothingToChange is a usage error: without a flag, `scale` has nothing to say.
+var errNothingToChange = errors.New("nothing to change: give --min, --max, --buffer, --max-starting or --empty-ttl")
+
 // warnOfSchedules names the schedules that want more servers than the pool may have now. It only warns, where 'pools
 // apply' refuses: max bounds the schedules.
 func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {
 	schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(),
 		opsview.PoolFilter{Region: p.Region, App: p.App, Version: p.Version}, opsview.Page{})
+	if err != nil {
+		return err
+	}
 	for _, s := range schedules {
 		if int(s.Min) > p.Max {
 			fmt.Fprintf(stderr, "The schedule %s wants %d servers: the pool has at most %d then.\n", s.Schedule, s.Min,
 				p.Max)
 		}
 	}
-	return err
+	return nil
 }
 
 func (p *program) poolsPause() *cobra.Command {

@@ -86,7 +86,7 @@ func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours i
 
 // writeForecast prints how good the forecast was before the forecast itself.
 func writeForecast(a forecastAnswer, out cli.Output) error {
-	writeFacts(out, [][2]string{{"forecast", onOff(a.Record.Forecast)}, {"record", recordText(a.Record)}})
+	writeFacts(out, [][2]string{{"forecast", forecastState(a.Record.Forecast)}, {"record", recordText(a.Record)}})
 	fmt.Fprintln(out.Writer)
 	return cli.Write(out, a.Hours, []string{"hour", "expected", "low", "high", "with buffer", "weeks"},
 		func(h opsview.ForecastHour) []any {

@@ -28,9 +28,10 @@ func (p *program) poolsLimit() *cobra.Command {
 		"The most servers that may start within an hour; none: no limit")
 	var setServers, setStarts *db.Limit // nil: stays
 	checkFirst(cmd, func([]string) (err error) {
-		if setServers, err = parseLimit("servers", *servers); err == nil {
-			setStarts, err = parseLimit("starts-per-hour", *starts)
+		if setServers, err = parseLimit("servers", *servers); err != nil {
+			return err
 		}
+		setStarts, err = parseLimit("starts-per-hour", *starts)
 		return err
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {

@@ -69,7 +69,7 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 		return nil, err
 	}
 	cfg := conf.config.store()
-	// pg_stat_activity and ops.processes show it.
+	// pg_stat_activity and ops.processes show the name.
 	cfg.Name = connectionName(command)
 	// Their fingerprints, which the process reports to operators.
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
@@ -101,10 +101,10 @@ func connectionName(command string) string {
 		host = "unknown host"
 	}
 	id := "/" + strconv.Itoa(os.Getpid())
-	const most = 63 // bytes; Postgres cuts longer names
+	const maxBytes = 63 // Postgres cuts longer names
 	name := "director " + command + " " + host
 	// The host is cut and not the process id, without which two processes of a host would have the same name.
-	return name[:min(len(name), most-len(id))] + id
+	return name[:min(len(name), maxBytes-len(id))] + id
 }
 
 // closeAll ends what the process has opened. The traces are last, so that those of all others are exported.

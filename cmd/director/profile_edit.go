@@ -35,7 +35,7 @@ func addEditFlags(cmd *cobra.Command) editFlags {
 // profileEdit returns the change of a profile that the flags describe.
 func (e editFlags) profileEdit(region, name string) db.ProfileEdit {
 	edit := db.ProfileEdit{Universe: region, Name: name, Author: *e.authorship.author, Reason: *e.authorship.reason}
-	// Not the value decides: --expect 0 means that there is no version yet.
+	// Changed decides, and not the value: --expect 0 means that there is no version yet.
 	if e.cmd.Flags().Changed("expect") {
 		edit.Expected = e.expectedVersion
 	}

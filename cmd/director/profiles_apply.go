@@ -35,7 +35,7 @@ type checkLine struct {
 	Warnings []profile.Problem `json:"warnings"`
 }
 
-// errProfilesRefused is exit code 1 and no usage error: the command is right, the files are not.
+// errProfilesRefused gives exit code 1 and is no usage error: the command is right, the files are not.
 var errProfilesRefused = errors.New("not every file is a valid profile")
 
 // reportRefusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors
@@ -146,10 +146,11 @@ func (p *program) profilesApply() *cobra.Command {
 			"  director profiles apply -f profiles/*.yaml --dry-run\n" +
 			"  director profiles show ranked-5v5 | sed s/100/150/ | director profiles apply -f - --expect 3",
 		Args: func(cmd *cobra.Command, args []string) error {
+			// Arguments are allowed beside -f, because a shell expands -f *.yaml to one flag and arguments.
 			if len(args) > 0 && !cmd.Flags().Changed("file") {
 				return cli.Usage(errors.New("name the files with -f"))
 			}
-			return nil // the shell expands -f *.yaml to one flag and arguments
+			return nil
 		},
 	}
 	files := cmd.Flags().StringArrayP("file", "f", nil,

@@ -34,7 +34,7 @@ func (p *program) profilesDiff() *cobra.Command {
 		if version, ok := strings.CutPrefix(other, first.name+"@"); ok {
 			other = "@" + version
 		}
-		from, to, err := p.twoDocuments(ctx, l, first.name, first.number, other)
+		from, to, err := p.readDocuments(ctx, l, first.name, first.number, other)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -54,17 +54,17 @@ type documentDiff struct {
 	Diff string `json:"diff"` // in the unified format; "" for equal documents
 }
 
-// titled is a document with the name under which a diff shows it.
-type titled struct{ title, text string }
+// titledText is a document with the name under which a diff shows it.
+type titledText struct{ title, text string }
 
 // versionText is a stored version as a diff shows it.
-func versionText(v db.ProfileVersion) titled {
-	return titled{fmt.Sprintf("%s@%d", v.Name, v.Version), v.Document}
+func versionText(v db.ProfileVersion) titledText {
+	return titledText{fmt.Sprintf("%s@%d", v.Name, v.Version), v.Document}
 }
 
-// twoDocuments returns the documents that diff compares.
-func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int,
-	other string) (from, to titled, err error) {
+// readDocuments returns the documents that diff compares.
+func (p *program) readDocuments(ctx context.Context, l operator, name string, version int,
+	other string) (from, to titledText, err error) {
 	first, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, version)
 	if err != nil {
 		return from, to, err
@@ -72,13 +72,13 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	switch {
 	// A first version has changed nothing that there was: the diff shows all of it as new.
 	case other == "" && first.Version == 1:
-		return titled{title: "nothing"}, versionText(first), nil
+		return titledText{title: "nothing"}, versionText(first), nil
 	case other == "":
 		// Numbers of versions have no gaps: versions are kept, also those of retired profiles.
 		before, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
-		// Of the same profile: other is @VERSION here.
+		// other is @VERSION here, a version of the same profile.
 		wanted, err := parseVersion(name + other)
 		if err != nil {
 			return from, to, err
@@ -90,7 +90,7 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	if err != nil {
 		return from, to, err
 	}
-	return versionText(first), titled{other, string(read.Text)}, nil
+	return versionText(first), titledText{other, string(read.Text)}, nil
 }
 
 // profileDiff returns what a file changes in the live version of its profile; to is "" for a profile that ends.

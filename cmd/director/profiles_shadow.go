@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -85,4 +87,40 @@ func (m *measure) tableCells() []any {
 	}
 	number := func(x float64) string { return fmt.Sprintf("%.4g", x) }
 	return []any{m.Matches, number(m.Mean), number(m.P50), number(m.P90)}
+}
+
+func (p *program) profilesShadow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shadow NAME[@VERSION]",
+		Short: "Let a version decide beside the live one, without making its matches",
+		Long: "Makes a version, the latest by default, the shadow of the live one: it decides about the same tickets, and its matches are not\n" +
+			"committed. Only numbers are kept, by rule, of the latest 10,000 matches of each side. Tickets leave with the live matches,\n" +
+			"so compare quality; 'director replay' compares waiting times. 'apply --shadow' stores a new version as shadow.",
+		Example: "  director profiles shadow ranked-5v5@4\n  director profiles shadow ranked-5v5 --show\n  director profiles shadow ranked-5v5 --off",
+	}
+	off := cmd.Flags().Bool("off", false, "End the shadow, and forget its numbers")
+	show := cmd.Flags().Bool("show", false, "Compare its matches with the live ones, and change nothing")
+	checkFirst(cmd, func([]string) error {
+		if *show && *off {
+			return cli.Usage(errors.New("--show and --off exclude each other"))
+		}
+		return nil
+	})
+	cmd = p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
+		version int) (db.ProfileChange, error) {
+		if *off {
+			version = -1 // ends the shadow
+		}
+		// 0, without @VERSION, is the latest version, which need not be newer than the live one.
+		return l.store.ShadowProfile(ctx, edit, version)
+	})
+	// --show changes nothing and reads another view, so that it takes the place of the change.
+	change := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *show {
+			return p.showShadow(cmd, args[0])
+		}
+		return change(cmd, args)
+	}
+	return cmd
 }

@@ -72,7 +72,7 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 		return edgegap.New(cfg)
 	case providerProcess:
 		return c.openProcesses(log, keep)
-	default: // manual: providersList accepts no other names
+	default: // manual: providersValue accepts no other names
 		return manual.Provider{}, nil
 	}
 }
@@ -80,7 +80,6 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 // openProcesses keeps the state of servers in a directory: a worker that starts again finds there which still run.
 func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, error) {
 	cfg := c.Processes
-	// A worker that restarts finds its game servers again, by their directory: players do not notice.
 	cfg.EndWithParent, cfg.Logger = !keep, log
 	if cfg.Dir == "" {
 		data, err := c.findDataDir()

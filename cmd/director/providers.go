@@ -57,14 +57,14 @@ func (p *program) providersList() *cobra.Command {
 		defer set.closeProviders()
 		var lines []providerLine
 		for _, name := range slices.Sorted(maps.Keys(set.byName)) {
-			lines = append(lines, lineOf(name, set.byName[name].Capabilities()))
+			lines = append(lines, lineOfProvider(name, set.byName[name].Capabilities()))
 		}
 		header := []string{"provider", "names", "list", "stop", "webhooks", "warm", "longest life", "starts/s"}
 		return cli.Write(out.Sparing("webhooks", "warm", "starts/s"), lines, header, providerLine.tableCells)
 	})
 }
 
-func lineOf(name string, c provider.Capabilities) providerLine {
+func lineOfProvider(name string, c provider.Capabilities) providerLine {
 	return providerLine{name, c.NativeNames, c.List, c.Stop, c.Webhooks, c.WarmPool, c.MaxLifetime.Seconds(), c.Rates}
 }
 
@@ -108,7 +108,7 @@ func (c *Config) useDevProviders() error {
 	if err != nil || len(running.Providers) == 0 {
 		return err
 	}
-	// Development, so that checkProvision requires no public URL for servers that people start.
+	// isDevelopment, so that checkProvision requires no public URL for servers that people start.
 	c.ProviderNames, c.isDevelopment = running.Providers, true
 	if c.Processes.Commands == nil {
 		c.Processes.Commands = running.Commands
@@ -134,7 +134,7 @@ func (p *program) providersCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return l.writeChecks(l.checkProviders(ctx, set, versions))
+		return l.writeProviderChecks(l.checkProviders(ctx, set, versions))
 	})
 }
 
@@ -195,17 +195,19 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 		return line // without an error: it has no call that changes nothing
 	}
 	owner, err := l.conf.config.deploymentOwner()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
-		defer cancel()
-		var all []provider.Observation
-		all, err = provider.ListAll(ctx, p, owner)
-		if err == nil {
-			n := len(all)
-			line.Servers = &n
-		}
+	if err != nil {
+		line.Error = errorText(err)
+		return line
 	}
-	line.Error = errorText(err)
+	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
+	defer cancel()
+	all, err := provider.ListAll(ctx, p, owner)
+	if err != nil {
+		line.Error = errorText(err)
+		return line
+	}
+	serverCount := len(all)
+	line.Servers = &serverCount
 	return line
 }
 
@@ -225,8 +227,8 @@ func launchText(v *provision.AppVersion) string {
 	return v.Launch + " " + v.LaunchVersion
 }
 
-// writeChecks returns an error if a check failed, for the exit code.
-func (l operator) writeChecks(lines []providerCheck) error {
+// writeProviderChecks prints the results, and returns an error if a check failed, for the exit code.
+func (l operator) writeProviderChecks(lines []providerCheck) error {
 	failed := 0
 	for _, line := range lines {
 		if line.Error != "" {
@@ -238,8 +240,11 @@ func (l operator) writeChecks(lines []providerCheck) error {
 	err := cli.Write(l.out.Sparing("starts", "servers"), lines, header, func(c providerCheck) []any {
 		return []any{c.Provider, c.App, c.Version, c.Launch, orBlank(c.Servers), cmp.Or(c.Error, "ok")}
 	})
-	if err == nil && failed > 0 {
-		err = fmt.Errorf("%d of %d checks failed", failed, len(lines))
+	if err != nil {
+		return err
 	}
-	return err
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(lines))
+	}
+	return nil
 }

@@ -30,13 +30,13 @@ func (p *process) makeProviders(keep bool) (map[string]provider.Provider, *worke
 // of this process listens; a worker without a replica has no listeners, and uses the settings.
 func (p *process) serverEnvironment(d provision.Deployment,
 	v provision.AppVersion) (provider.Env, provider.Secret, error) {
-	var at listenAddrs
+	var addrs listenAddrs
 	if listening := p.listenAddrs.Load(); listening != nil {
-		at = *listening
+		addrs = *listening
 	}
-	settings := p.conf.config.serverSettings(at, p.sealer)
+	settings := p.conf.config.serverSettings(addrs, p.sealer)
 	server := serverenv.Server{Region: d.Region, ID: d.ID, SealedKey: d.SealedKey}
-	// Without it, it is not known when the server has to be gone, and its environment does not say it.
+	// Without EndsAt, the end of the server is not known, and its environment does not have it.
 	if d.EndsAt != nil {
 		server.EndsAt = *d.EndsAt
 	}

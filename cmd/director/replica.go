@@ -28,10 +28,10 @@ func (p *process) serveReplica(ctx context.Context, withWorker bool, started fun
 	}
 	// Before the worker runs: servers that it starts get these addresses.
 	p.listenAddrs.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
-	starting, stop := context.WithCancel(ctx)
+	readyCtx, stop := context.WithCancel(ctx)
 	var announcing sync.WaitGroup
 	announcing.Go(func() {
-		if awaitReady(starting, s) {
+		if awaitReady(readyCtx, s) {
 			started(s)
 		}
 	})
@@ -79,10 +79,10 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 	if w == nil {
 		return run(ctx)
 	}
-	working, stop := context.WithCancel(ctx)
+	workerCtx, stop := context.WithCancel(ctx)
 	// Both end by ctx: the worker at once, while the replica still serves for its drain delay.
 	var loops sync.WaitGroup
-	loops.Go(func() { w.Run(working) })
+	loops.Go(func() { w.Run(workerCtx) })
 	err := run(ctx)
 	stop() // for a server that has failed: ctx has not ended, and the process is to end
 	loops.Wait()
@@ -156,7 +156,7 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 
 // makeWorker makes the worker of this process, with its loops for matches and deployments where the settings have them.
 func (p *process) makeWorker() (*worker.Worker, error) {
-	deciding, err := p.loopOptions()
+	loopOptions, err := p.makeLoopOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (p *process) makeWorker() (*worker.Worker, error) {
 	}
 	o := p.conf.config.Worker
 	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.config.keySchedule().Policy()
-	o.MatchLoop, o.Providers, o.Provision = deciding, providers, provisioning
+	o.MatchLoop, o.Providers, o.Provision = loopOptions, providers, provisioning
 	o.Doctor = p.conf.config.doctorOptions()
 	o.Reports = p.commandName == "work" // beside a replica, the replica reports the process
 	o.Log, o.Metrics = p.log, p.metricsRegistry

@@ -37,9 +37,12 @@ func roomWords(ctx context.Context, l operator, begun string, given []string) ([
 		return opsview.Lobbies.Words(ctx, l.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
 	}
 	room, err := l.store.LobbyDetails(ctx, given[0], given[1])
+	if err != nil {
+		return nil, err
+	}
 	var players []string
 	for _, m := range room.Members {
 		players = append(players, m.Player)
 	}
-	return matchingWords(players, begun, given[2:]), err
+	return matchingWords(players, begun, given[2:]), nil
 }

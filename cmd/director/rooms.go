@@ -78,7 +78,11 @@ func writeRoom(d db.LobbyDetails, out cli.Output) error {
 	type line struct{ player, standing, session, until, reason string }
 	var lines []line
 	for _, m := range d.Members {
-		lines = append(lines, line{m.Player, map[bool]string{false: "member", true: "member, away"}[m.Away], m.Session,
+		standing := "member"
+		if m.Away {
+			standing = "member, away"
+		}
+		lines = append(lines, line{m.Player, standing, m.Session,
 			"", ""})
 	}
 	for _, player := range d.Invited {

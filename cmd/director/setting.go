@@ -123,11 +123,7 @@ func (s setting) assignText(text string, from source) error {
 	if text == "" {
 		return nil // not set
 	}
-	// Before the value judges it: its error would be about a length, and not about the line break.
-	err := s.checkLines(text)
-	if err == nil {
-		err = s.value.setText(text)
-	}
+	err := s.checkAndSet(text)
 	if err == nil {
 		return nil
 	}
@@ -137,6 +133,15 @@ func (s setting) assignText(text string, from source) error {
 		shown = "the secret"
 	}
 	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variableName(), shown, from, err)
+}
+
+// checkAndSet checks the lines of a text before it sets the value, whose error would be about a length, and not about a
+// line break.
+func (s setting) checkAndSet(text string) error {
+	if err := s.checkLines(text); err != nil {
+		return err
+	}
+	return s.value.setText(text)
 }
 
 // checkLines refuses secrets that no caller can send in a header, such as two on two lines. JSON may have several

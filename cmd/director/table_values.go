@@ -35,8 +35,8 @@ func formatAgo(seconds *float64) string {
 	return briefDuration(d.Round(100*time.Millisecond)) + " ago"
 }
 
-// onOff says whether a pool's forecast has an effect.
-func onOff(isOn bool) string {
+// forecastState says whether a pool's forecast has an effect.
+func forecastState(isOn bool) string {
 	if isOn {
 		return "on: it raises min"
 	}
@@ -52,7 +52,7 @@ func countText(n *int32) string {
 }
 
 // formatShare formats a share, from 0 to 1, in percent.
-func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }
+func formatShare(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // limitText is "none" for nil, the word that sets no limit.
 func limitText(limit *int32) string {

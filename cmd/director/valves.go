@@ -30,8 +30,8 @@ func (p *program) valvesCommand() *cobra.Command {
 var valveWords = firstOnly(wordsOf(opsview.Valves, opsview.ValveFilter{}, "valve"))
 
 // onValve makes a command on the database whose first argument is the name of a valve.
-func (p *program) onValve(cmd *cobra.Command, args int, run databaseRun) *cobra.Command {
-	cmd.Args, cmd.ValidArgsFunction = cli.Exactly(args), p.completeArgs(valveWords)
+func (p *program) onValve(cmd *cobra.Command, argCount int, run databaseRun) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = cli.Exactly(argCount), p.completeArgs(valveWords)
 	return p.onDatabase(cmd, byOperator, run)
 }
 
@@ -72,7 +72,7 @@ func (p *program) valvesSet() *cobra.Command {
 	}
 	f := cmd.Flags()
 	rate := f.Float64("rate", 0, "Admissions a second")
-	most := f.Int32("max-players", 0, "Players who are in at once: in a seat, in the queue, or away for less than five minutes; 0: any number")
+	maxPlayers := f.Int32("max-players", 0, "Players who are in at once: in a seat, in the queue, or away for less than five minutes; 0: any number")
 	region := f.String("region", "", "Of a new valve: the game region, or universe of tickets, that it is for")
 	build := f.String("build", "", "Of a new valve: the client build that it is for, as clients send it in the header Client-Build")
 	// The defaults of these two are those of ops.set_valve, for --help: a flag that is not given is not sent.
@@ -80,12 +80,12 @@ func (p *program) valvesSet() *cobra.Command {
 	line := f.Int32("max-waiting", 200_000, "How many players the line holds; those beyond it are refused")
 	// The bounds of ops.set_valve.
 	requirePositiveUpTo(cmd, "rate", rate, 100_000)
-	requireAtLeast(cmd, "max-players", most, 0)
+	requireAtLeast(cmd, "max-players", maxPlayers, 0)
 	requireBetween(cmd, "staff-share", share, 0, 0.5)
 	requireBetween(cmd, "max-waiting", line, 1, 1_000_000)
 	return p.changeValve(cmd, func(by db.Act, ctx context.Context, name string) (bool, error) {
 		changes := db.ValveSettings{
-			Rate: ifGiven(cmd, "rate", rate), MaxPlayers: ifGiven(cmd, "max-players", most),
+			Rate: ifGiven(cmd, "rate", rate), MaxPlayers: ifGiven(cmd, "max-players", maxPlayers),
 			Region: ifGiven(cmd, "region", region), Build: ifGiven(cmd, "build", build),
 			StaffShare: ifGiven(cmd, "staff-share", share), MaxWaiting: ifGiven(cmd, "max-waiting", line),
 		}
@@ -217,26 +217,26 @@ func (p *program) valvesEstimates() *cobra.Command {
 				titles: []string{"valve", "p50", "p90", "waits", "before p50", "before p90"},
 				rowCells: func(e opsview.ValveEstimate) []any {
 					return []any{
-						e.Valve, roundIf(e.P50), roundIf(e.P90), e.WaitCount, shareIf(e.BeforeP50),
-						shareIf(e.BeforeP90),
+						e.Valve, roundOrBlank(e.P50), roundOrBlank(e.P90), e.WaitCount, shareOrBlank(e.BeforeP50),
+						shareOrBlank(e.BeforeP90),
 					}
 				},
 			})
 	})
 }
 
-// roundIf rounds seconds to tenths, for people; "" for nil, which is not known.
-func roundIf(seconds *float64) any {
+// roundOrBlank rounds seconds to tenths, for people; "" for nil, which is not known.
+func roundOrBlank(seconds *float64) any {
 	if seconds == nil {
 		return ""
 	}
 	return math.Round(*seconds*10) / 10
 }
 
-// shareIf formats a share, for people; "" for nil, which is not known.
-func shareIf(of *float64) any {
-	if of == nil {
+// shareOrBlank formats a share, for people; "" for nil, which is not known.
+func shareOrBlank(share *float64) any {
+	if share == nil {
 		return ""
 	}
-	return formatShare(*of)
+	return formatShare(*share)
 }

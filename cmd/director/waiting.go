@@ -45,8 +45,11 @@ func (w *operatorWait) untilDone(ctx context.Context) error {
 	}
 	for {
 		line, isDone, err := w.look(ctx)
+		// The error of the look only follows from the end of ctx.
+		if err != nil && ctx.Err() != nil {
+			return w.endedEarly(ctx.Err())
+		}
 		switch {
-		case err != nil && ctx.Err() != nil: // the error only follows from the end of ctx
 		case isUnavailable(err):
 			w.progress.show("waiting: the database is unreachable")
 		case err != nil:

@@ -16,10 +16,10 @@ import (
 var webhookWords = firstOnly(wordsOf(opsview.Webhooks, opsview.WebhookFilter{}, "name"))
 
 // onWebhooks makes a command on the database with the output flags. Its arguments begin with the name of a webhook,
-// unless it has none.
-func (p *program) onWebhooks(cmd *cobra.Command, args int, run databaseRun) *cobra.Command {
-	cmd.Args = cli.Exactly(args)
-	if args > 0 {
+// unless argCount is 0.
+func (p *program) onWebhooks(cmd *cobra.Command, argCount int, run databaseRun) *cobra.Command {
+	cmd.Args = cli.Exactly(argCount)
+	if argCount > 0 {
 		cmd.ValidArgsFunction = p.completeArgs(webhookWords)
 	}
 	return p.onDatabase(cmd, byOperator, run)

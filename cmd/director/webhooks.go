@@ -162,9 +162,10 @@ func (l operator) isDelivered(ctx context.Context, before opsview.Webhook, event
 	// After the webhook: a step moves its place in the log and stores what was not delivered in one transaction.
 	kept, err := opsview.WebhookDeliveries.Read(ctx, l.store.Pool(),
 		opsview.WebhookDeliveryFilter{Name: now.Name, Event: event.ID}, opsview.Page{})
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	switch {
 	case len(kept) > 0 && kept[0].LastError != "":
 		return false, fmt.Errorf("webhook %s failed: %s", now.Name, kept[0].LastError)
 	case len(kept) == 0 && !now.Cursor().IsBefore(event):
@@ -194,7 +195,7 @@ func (p *program) webhooksKeys() *cobra.Command {
 	})
 }
 
-// webhookKeys are those that sign at the database's time.
+// webhookKeys returns the public keys of webhooks that are valid at the database's time.
 func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
 	sealer, err := l.conf.config.makeSealer()
 	if err != nil {

@@ -40,9 +40,9 @@ func (p *program) webhooksCreate() *cobra.Command {
 }
 
 // changeWebhook completes a command that changes the webhook in its first argument, and prints it as it is then.
-func (p *program) changeWebhook(cmd *cobra.Command, args int,
+func (p *program) changeWebhook(cmd *cobra.Command, argCount int,
 	change func(by db.Act, ctx context.Context, args []string) (bool, error)) *cobra.Command {
-	return p.onWebhooks(cmd, args, func(ctx context.Context, l operator, args []string) error {
+	return p.onWebhooks(cmd, argCount, func(ctx context.Context, l operator, args []string) error {
 		// Whether it changed anything is not printed: the row shows the state, which is the same after a repetition.
 		if _, err := change(l.store.As(""), ctx, args); err != nil {
 			return err
