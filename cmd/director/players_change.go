@@ -17,12 +17,13 @@ func (p *program) playersFreeSeat() *cobra.Command {
 		Example: "  director players free-seat eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 alice --reason 'stuck, ticket 4711'",
 		Args:    cli.AtLeast(2),
 	}
-	return p.takeFromPlayers(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
-		return l.changeEach("player", args[1:], func(player string) (bool, error) {
-			// false: the player has left before, which is no error: the seat is free.
-			return l.store.As("").FreeSeat(ctx, args[0], player, reason)
+	return p.takeFromPlayers(cmd, byOperator,
+		func(ctx context.Context, l operator, args []string, reason string) error {
+			return l.changeEach("player", args[1:], func(player string) (bool, error) {
+				// false: the player has left before, which is no error: the seat is free.
+				return l.store.As("").FreeSeat(ctx, args[0], player, reason)
+			})
 		})
-	})
 }
 
 // playersCancelTicket needs the settings of profiles: a ticket is of their universe, --om-region.

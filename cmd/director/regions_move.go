@@ -20,7 +20,8 @@ type moveFlags struct {
 	sourceURL string
 	otherURLs []string
 	reason    *string
-	dry, undo bool
+	isDryRun  bool
+	isUndo    bool
 	yes       *bool
 }
 
@@ -51,7 +52,8 @@ func (p *program) regionsMove() *cobra.Command {
 	})
 }
 
-// addTo adds the flags. Of the other cell and of this one, what is left out is read from the lists of cells.
+// addTo adds the flags to the command. Names and addresses of cells that are not given are read from the lists of
+// cells.
 func (f *moveFlags) addTo(cmd *cobra.Command) {
 	flags, t := cmd.Flags(), &f.terms
 	flags.StringVar(&f.targetURL, "to", "",
@@ -66,25 +68,26 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 		"The name of this cell in the other one; without it, that of the cell which serves the region there")
 	flags.StringVar(&t.HereAddress, "here-address", "",
 		"The base URL of the API of this cell; without it, as the other one lists it")
-	flags.BoolVar(&f.dry, "dry-run", false, "Only print what would move, and what stands in the way")
-	flags.BoolVar(&f.undo, "undo", false,
+	flags.BoolVar(&f.isDryRun, "dry-run", false, "Only print what would move, and what stands in the way")
+	flags.BoolVar(&f.isUndo, "undo", false,
 		"End a move that runs: this cell continues to serve the region, and what was copied is deleted")
 	f.reason, f.yes = addReason(cmd, "Why, for the events"), addYes(cmd)
 	checkFirst(cmd, func([]string) error {
 		switch {
 		case f.targetURL == "":
 			return cli.Usage(errors.New("--to is missing: name the database of the other cell"))
-		case f.dry && f.undo:
+		case f.isDryRun && f.isUndo:
 			return cli.Usage(errors.New("--dry-run and --undo exclude each other"))
 		}
 		return nil
 	})
 }
 
-// moveRegion opens the other cells, and plans, undoes or runs the move. It holds no lock of its own: two that run at a
-// time work on the same move.
+// moveRegion opens the other cells, and plans, undoes or runs the move. The command holds no lock of its own:
+// two that run at a time work on the same move.
 func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
-	// The Postgres of the other cell connects with it, so that a pooler does not do: replication needs Postgres itself.
+	// The Postgres of the other cell connects with this URL, which must bypass a pooler: replication needs Postgres
+	// itself.
 	var err error
 	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.config.Database.DirectURL,
 		l.conf.config.Database.URL)); err != nil {
@@ -101,17 +104,17 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	move := db.NewRegionMove(l.store, cells[0], "", f.terms,
 		func(step db.MoveProgress) { progress.show(progressText(step)) })
 	switch {
-	// Before the reason and the question: a plan changes nothing.
-	case f.dry:
+	// A plan changes nothing: it needs neither a reason nor a confirmation.
+	case f.isDryRun:
 		return l.planMove(ctx, move)
-	case f.undo:
-		return p.finishMove(ctx, l, f, "What was copied to the other cell is deleted.", move.Undo)
+	case f.isUndo:
+		return p.confirmMove(ctx, l, f, "What was copied to the other cell is deleted.", move.Undo)
 	}
-	// Only here: --dry-run and --undo write no event that needs one.
+	// Checked only here: --dry-run and --undo write no event that needs a reason.
 	if f.terms.Reason == "" {
 		return cli.Usage(errors.New("--reason is missing: say why, the events have it beside your name"))
 	}
-	return p.finishMove(ctx, l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region), move.Run)
+	return p.confirmMove(ctx, l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region), move.Run)
 }
 
 // openCells opens the databases of other cells, with the settings of this one.
@@ -137,9 +140,9 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 	return cells, closeAll, nil
 }
 
-// finishMove asks for a confirmation and runs or undoes the move. Neither is in one transaction: if it fails, the
-// databases know how far it has come, and the same command continues it.
-func (p *program) finishMove(ctx context.Context, l operator, f moveFlags, consequence string,
+// confirmMove asks for a confirmation, runs or undoes the move, and prints its report. Neither is in one transaction:
+// if one fails, the databases know how far the move has come, and the same command continues it.
+func (p *program) confirmMove(ctx context.Context, l operator, f moveFlags, consequence string,
 	run func(context.Context) (db.MoveReport, error)) error {
 	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
@@ -152,7 +155,8 @@ func (p *program) finishMove(ctx context.Context, l operator, f moveFlags, conse
 	case err != nil:
 		return err
 	}
-	// No error: the region has moved. Those cells still send callers here, and SDKs do not follow the second answer.
+	// No error, since the region has moved. The unreached cells still send callers here, and SDKs do not follow a
+	// second redirection.
 	if report.UnreachedCells > 0 {
 		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
 			report.UnreachedCells, report.Cell)
@@ -190,7 +194,7 @@ func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
 	})
 }
 
-// progressText says how far a move has come; it reports about once a second.
+// progressText says how far a move has come. A move reports about once a second.
 func progressText(p db.MoveProgress) string {
 	line := p.Step
 	if p.Tables > 0 {

@@ -56,11 +56,12 @@ func removedSettings() []removedSetting {
 // formerSetting is a removed or replaced setting that somebody has set.
 type formerSetting struct {
 	setBy     source
-	isRead    bool   // it still has its effect, since another one has replaced it
+	isRead    bool   // whether it still has an effect: it was replaced, and not removed
 	whatHolds string // what holds instead, or what to set
 }
 
-// formerSettings returns the removed and replaced settings of the commands that are set; of all commands, for doctor.
+// formerSettings returns the removed and replaced settings of the commands that somebody has set. For doctor, it
+// returns those of all commands.
 func formerSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (all []formerSetting) {
 	add := func(s setting, isRead bool, whatHolds string) {
 		if s.commands&commands == 0 && commands&byDoctor == 0 {

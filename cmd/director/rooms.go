@@ -82,8 +82,7 @@ func writeRoom(d db.LobbyDetails, out cli.Output) error {
 		if m.Away {
 			standing = "member, away"
 		}
-		lines = append(lines, line{m.Player, standing, m.Session,
-			"", ""})
+		lines = append(lines, line{player: m.Player, standing: standing, session: m.Session})
 	}
 	for _, player := range d.Invited {
 		lines = append(lines, line{player: player, standing: "invited"})

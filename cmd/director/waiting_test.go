@@ -53,7 +53,7 @@ func interruptedMove(t *testing.T) error {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())
 	f := moveFlags{terms: db.MoveTerms{Region: "eu"}, yes: new(true)}
-	return (&program{stderr: &logtest.Buffer{}}).finishMove(ctx, operator{}, f, "", func(ctx context.Context) (db.MoveReport, error) {
+	return (&program{stderr: &logtest.Buffer{}}).confirmMove(ctx, operator{}, f, "", func(ctx context.Context) (db.MoveReport, error) {
 		interrupt()
 		return db.MoveReport{}, ctx.Err()
 	})
