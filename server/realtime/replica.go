@@ -75,8 +75,8 @@ func (r *replica) suspendLate(ctx context.Context) error {
 	}
 }
 
-// nextLateBatch returns some of the late sessions. They are suspended in batches, since there may be tens of thousands
-// after an outage.
+// nextLateBatch returns some of the late sessions. They are suspended in batches: after an outage there may be tens of
+// thousands, and one call could not suspend all of them in time.
 func (r *replica) nextLateBatch() (batch []db.SessionEpoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
