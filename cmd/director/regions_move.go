@@ -156,7 +156,7 @@ func (p *program) confirmMove(ctx context.Context, l operator, f moveFlags, cons
 		return err
 	}
 	// No error, since the region has moved. The unreached cells still send callers here, and SDKs do not follow a
-	// second redirection.
+	// second answer 421.
 	if report.UnreachedCells > 0 {
 		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
 			report.UnreachedCells, report.Cell)
