@@ -80,7 +80,8 @@ func (l operator) newDeployment(ctx context.Context, of provision.PoolEdit, near
 	}
 	// A worker would start a server of another provider itself.
 	if requiredProvider != "" && v.Provider != requiredProvider {
-		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, requiredProvider)
+		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers "+
+			"that you start by hand", v.Name(), v.Provider, requiredProvider)
 	}
 	n = provision.NewDeployment{
 		// The id is made here, since the key is sealed for it.

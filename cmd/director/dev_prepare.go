@@ -56,14 +56,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	d.prepareProviders()
-	// Players name their party: development has no backend that permits it.
-	if d.conf.sourceOf("open-parties") == fromDefault {
-		d.conf.config.Server.OpenParties = true
-	}
-	// The source decides, so that an operator can allow no origin with a value of their own.
-	if d.conf.sourceOf("cors-origins") == fromDefault {
-		d.conf.config.Server.CORSOrigins = pageOrigins
-	}
+	d.preparePlayers()
 	// The source decides and not the value, so that --bevygap off stays off.
 	if d.conf.sourceOf("bevygap") == fromDefault {
 		d.conf.config.BevygapPlayers = bevygapGuests
@@ -118,6 +111,18 @@ func (d *devRun) prepareProviders() {
 	}
 	// Servers that people start by hand run on this machine, and need no public URL.
 	d.conf.config.isDevelopment = true
+}
+
+// preparePlayers lets web pages of this machine call the player routes, and players name their party.
+func (d *devRun) preparePlayers() {
+	// The source decides, so that an operator can allow no origin with a value of their own.
+	if d.conf.sourceOf("cors-origins") == fromDefault {
+		d.conf.config.Server.CORSOrigins = pageOrigins
+	}
+	// Development has no backend that permits parties.
+	if d.conf.sourceOf("open-parties") == fromDefault {
+		d.conf.config.Server.OpenParties = true
+	}
 }
 
 // pickFreeAddr returns the address if it is free, or else one with any free port: several `director dev` may run on a
