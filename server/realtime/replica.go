@@ -57,8 +57,9 @@ func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, si
 		r.region.server.options.RoomTypes.MarkAway, announce, silence)
 }
 
-// suspendLate suspends the late sessions: those that were not suspended when their connections ended.
-func (r *replica) suspendLate(ctx context.Context) error {
+// suspendLate suspends the late sessions: those that were not suspended when their connections ended. It begins no further
+// batch after until.
+func (r *replica) suspendLate(ctx context.Context, until time.Time) error {
 	for {
 		batch := r.nextLateBatch()
 		if len(batch) == 0 {
@@ -72,6 +73,9 @@ func (r *replica) suspendLate(ctx context.Context) error {
 			return err
 		}
 		r.forgetLate(batch)
+		if !time.Now().Before(until) {
+			return nil
+		}
 	}
 }
 

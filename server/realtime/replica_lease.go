@@ -49,7 +49,8 @@ func (r *replica) renewAndSuspend(ctx context.Context) error {
 	}
 	// Also if the renewal failed: each call below has a time limit of its own, and the next renewal repeats it.
 	s.outageLog.Report(ctx, "find sessions without a connection", r.markUnattended(ctx, time.Now()))
-	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx))
+	// The next renewal goes on: the lease would be lost while a slow database suspends tens of thousands.
+	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx, time.Now().Add(renewEvery)))
 	return err
 }
 
@@ -91,7 +92,7 @@ func (r *replica) endReplica(ctx context.Context) {
 	// ctx may have ended. Sessions are suspended all the same: workers would do it only after the lease has expired.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	if err := r.suspendLate(ctx); err != nil {
+	if err := r.suspendLate(ctx, time.Now().Add(leaseTimeout)); err != nil {
 		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "sessions were not suspended: workers do it",
 			slog.Any("error", err))
 	}
