@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +56,18 @@ func writeProfileChanges(out cli.Output, changes []profileChange) error {
 		func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
 }
 
-// changeProfile completes a command that changes the profile in its argument.
+// changeProfile completes a command that changes the profile in its argument, which may have a version where the use of
+// the command says so.
 func (p *program) changeProfile(cmd *cobra.Command,
 	change func(ctx context.Context, l operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error)) *cobra.Command {
 	cmd.Args = cli.Exactly(1)
 	cmd.ValidArgsFunction = p.completeProfiles()
-	flags, named := addEditFlags(cmd), parseFirst(cmd, parseVersion)
+	parse := parseVersion
+	if !strings.Contains(cmd.Use, "@VERSION") {
+		parse = parseUnversioned
+	}
+	flags, named := addEditFlags(cmd), parseFirst(cmd, parse)
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
 		done, err := change(ctx, l, flags.profileEdit(l.conf.config.Server.Universe, named.name), named.number)
 		if err != nil {

@@ -30,6 +30,14 @@ func parseVersion(arg string) (v namedVersion, err error) {
 	return namedVersion{name, number}, nil
 }
 
+// parseUnversioned parses NAME. A version that the command would ignore is refused.
+func parseUnversioned(arg string) (v namedVersion, err error) {
+	if v, err = parseVersion(arg); err == nil && v.number > 0 {
+		return v, cli.Usage(fmt.Errorf("%q names a version, but this changes the profile whatever its version: name it %s", arg, v.name))
+	}
+	return v, err
+}
+
 // versionDetails is the output of `profiles show`.
 type versionDetails struct {
 	Name      string     `json:"name"`

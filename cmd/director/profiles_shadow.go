@@ -100,11 +100,16 @@ func (p *program) profilesShadow() *cobra.Command {
 	}
 	off := cmd.Flags().Bool("off", false, "End the shadow, and forget its numbers")
 	show := cmd.Flags().Bool("show", false, "Compare its matches with the live ones, and change nothing")
-	checkFirst(cmd, func([]string) error {
+	checkFirst(cmd, func(args []string) error {
 		if *show && *off {
 			return cli.Usage(errors.New("--show and --off exclude each other"))
 		}
-		return nil
+		if !*show && !*off {
+			return nil
+		}
+		// There is one shadow, of whatever version.
+		_, err := parseUnversioned(args[0])
+		return err
 	})
 	cmd = p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error) {

@@ -100,6 +100,17 @@ func TestProfiles(t *testing.T) {
 	require.Empty(t, clitest.Read[[]profileLine](t, director, append(environ, "DIRECTOR_OM_REGION=other"), "profiles", "list", "--all"))
 }
 
+// Pins a version that a command took and ignored, so that it changed another one than its caller meant.
+func TestAVersionThatACommandIgnoresIsRefused(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere")
+	for _, args := range [][]string{{"retire"}, {"pause"}, {"resume"}, {"shadow", "--off"}, {"shadow", "--show"}} {
+		refused := director.Run(t, environ, "", slices.Concat([]string{"profiles"}, args, []string{"duel@3"})...)
+		require.Equal(t, 2, cli.ExitCode(refused.Err), args)
+		require.ErrorContains(t, refused.Err, `"duel@3" names a version`, args)
+	}
+}
+
 func TestProfilesCheck(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere")
