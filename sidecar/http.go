@@ -88,7 +88,7 @@ func namesThisMachine(host string) bool {
 }
 
 // noteRequest notes that the game server lives: any call is a sign of it, so that a busy one need not call health.
-func (g *game) noteRequest(c *gin.Context) {
+func (g *game) noteRequest(*gin.Context) {
 	g.noteCall()
 }
 
