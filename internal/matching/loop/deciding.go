@@ -95,11 +95,14 @@ func (l *Loop) mayDecide(p *owned, room int) bool {
 		(p.failedAt.IsZero() || time.Since(p.failedAt) >= panicPause)
 }
 
-// nextDecision is when time alone makes a decision possible; zero: never.
-func (l *Loop) nextDecision() (next time.Time) {
+// nextDecision is when time alone makes a decision possible, after a step that began at stepAt; zero: never.
+func (l *Loop) nextDecision(stepAt time.Time) (next time.Time) {
 	skew := time.Until(l.options.Store.Now()) // timers run by this machine's clock
-	earlier := func(at time.Time, ok bool) {
-		if ok && (next.IsZero() || at.Before(next)) {
+	earlier := func(dueAt time.Time, ok bool) {
+		if !ok {
+			return
+		}
+		if at := endOfSleep(dueAt, stepAt); next.IsZero() || at.Before(next) {
 			next = at
 		}
 	}

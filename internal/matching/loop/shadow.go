@@ -60,11 +60,7 @@ func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	case s.decider.isUnfinished || len(s.decider.queuedChanges) > 0:
 		return time.Now().Add(shadowPause), true
 	}
-	// Due, and without the credit for a turn.
-	if at = s.decider.nextAt.Add(-skew); at.Before(time.Now()) {
-		at = time.Now().Add(shadowPause)
-	}
-	return at, s.decider.hasNext
+	return s.decider.nextAt.Add(-skew), s.decider.hasNext
 }
 
 // setRegions passes the current game regions to the shadow. A nil shadow ignores them.

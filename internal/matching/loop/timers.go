@@ -6,8 +6,8 @@ const (
 	tick           = time.Second // between two looks at what notifications should have reported
 	lookInterval   = 250 * time.Millisecond
 	reconcileEvery = time.Minute
-	// leftoverPause is how long the loop sleeps at least when its last step has left undone what was due before it: another
-	// step at once would leave it again, and the loop would take a whole CPU.
+	// leftoverPause is how long what a step has left undone, although it was due before the step, ends no sleep: another step
+	// at once would leave it again, and the loop would take a whole CPU.
 	leftoverPause = 20 * time.Millisecond
 )
 
@@ -50,23 +50,27 @@ func (t *timers) postpone(p periodic, d time.Duration) { t.dueAt[p] = time.Now()
 
 func (t *timers) makeDue(p periodic) { t.dueAt[p] = time.Time{} }
 
+// endOfSleep returns when what is due at a time is to end a sleep after a step that began at stepAt.
+func endOfSleep(dueAt, stepAt time.Time) time.Time {
+	if dueAt.After(stepAt) {
+		return dueAt
+	}
+	return time.Now().Add(leftoverPause)
+}
+
 // sleepUntil sets the timer to the next periodic work, or to a decision that is due before it. stepAt is when the last step
 // began.
 func (t *timers) sleepUntil(decision, stepAt time.Time) {
-	next := t.dueAt[0]
-	for _, at := range t.dueAt[1:] {
-		if at.Before(next) {
+	next := endOfSleep(t.dueAt[0], stepAt)
+	for _, dueAt := range t.dueAt[1:] {
+		if at := endOfSleep(dueAt, stepAt); at.Before(next) {
 			next = at
 		}
 	}
 	if !decision.IsZero() && decision.Before(next) {
 		next = decision
 	}
-	pause := max(0, time.Until(next))
-	if !next.After(stepAt) {
-		pause = leftoverPause
-	}
-	t.timer.Reset(pause)
+	t.timer.Reset(max(0, time.Until(next)))
 }
 
 func (t *timers) stopTimer() { t.timer.Stop() }

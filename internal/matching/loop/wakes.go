@@ -13,7 +13,7 @@ func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers, stepAt ti
 		w.pollOnce(l)
 		return
 	}
-	t.sleepUntil(l.nextDecision(), stepAt)
+	t.sleepUntil(l.nextDecision(stepAt), stepAt)
 	select {
 	case <-ctx.Done():
 	case <-t.timer.C:
