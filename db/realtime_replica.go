@@ -41,21 +41,12 @@ func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int,
 	return int(n), frame.Classify(err)
 }
 
-// RealtimeRegion is a region of [Store.RealtimeRegions].
-type RealtimeRegion struct {
-	Region      string
-	HasSessions bool // otherwise only replicas
-}
-
-// String returns the region's name.
-func (r RealtimeRegion) String() string { return r.Region }
-
 // RealtimeRegions returns the regions that have sessions or replicas of the realtime lobby. Errors: Unavailable.
-func (s *Store) RealtimeRegions(ctx context.Context) ([]RealtimeRegion, error) {
+func (s *Store) RealtimeRegions(ctx context.Context) ([]ReplicaRegion, error) {
 	rows, err := s.q.RealtimeRegions(ctx)
-	regions := make([]RealtimeRegion, len(rows))
+	regions := make([]ReplicaRegion, len(rows))
 	for i, r := range rows {
-		regions[i] = RealtimeRegion(r)
+		regions[i] = ReplicaRegion(r)
 	}
 	return regions, frame.Classify(err)
 }

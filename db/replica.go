@@ -93,21 +93,21 @@ func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) 
 	return int(n), frame.Classify(err)
 }
 
-// AgentRegion is a region of [Store.AgentRegions].
-type AgentRegion struct {
-	Region    string
-	HasAgents bool // or commands; otherwise only replicas
+// ReplicaRegion is a region of [Store.AgentRegions] or [Store.RealtimeRegions].
+type ReplicaRegion struct {
+	Region          string
+	HasOnlyReplicas bool // neither agents nor commands, or no sessions
 }
 
 // String returns the region's name.
-func (r AgentRegion) String() string { return r.Region }
+func (r ReplicaRegion) String() string { return r.Region }
 
 // AgentRegions returns the regions that have replicas, agents or commands. Errors: Unavailable.
-func (s *Store) AgentRegions(ctx context.Context) ([]AgentRegion, error) {
+func (s *Store) AgentRegions(ctx context.Context) ([]ReplicaRegion, error) {
 	rows, err := s.q.AgentRegions(ctx)
-	regions := make([]AgentRegion, len(rows))
+	regions := make([]ReplicaRegion, len(rows))
 	for i, r := range rows {
-		regions[i] = AgentRegion(r)
+		regions[i] = ReplicaRegion(r)
 	}
 	return regions, frame.Classify(err)
 }

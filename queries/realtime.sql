@@ -162,5 +162,5 @@ FOR UPDATE SKIP LOCKED;
 DELETE FROM realtime_sessions s WHERE s.region = @region AND s.id = ANY (@ids::text[]);
 
 -- name: RealtimeRegions :many
-SELECT r.region::text AS region, EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_sessions
+SELECT r.region::text AS region, NOT EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_only_replicas
 FROM realtime_regions() AS r(region) ORDER BY 1;

@@ -71,6 +71,6 @@ WHERE s.region = @region AND s.replica = @replica AND s.left_at IS NULL;
 SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon;
 
 -- name: AgentRegions :many
-SELECT r.region::text AS region, (EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
-    OR EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_agents
+SELECT r.region::text AS region, (NOT EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
+    AND NOT EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_only_replicas
 FROM agent_regions() AS r(region) ORDER BY 1;

@@ -25,9 +25,9 @@ type agentReaper struct {
 func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	remind, forget := time.Since(r.remindedAt) >= remindEvery, isForgetDue(&r.forgottenAt)
-	err := eachRegion(ctx, r.store.AgentRegions, func(region db.AgentRegion) error {
+	err := eachRegion(ctx, r.store.AgentRegions, func(region db.ReplicaRegion) error {
 		err := r.endReplicas(ctx, region, done)
-		if region.HasAgents {
+		if !region.HasOnlyReplicas {
 			err = errors.Join(err, r.settleCommands(ctx, region.Region, remind, done))
 		}
 		if forget {
@@ -43,10 +43,10 @@ func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 }
 
 // endReplicas ends replicas past their lease, and the agents that they do not leave to others any longer.
-func (r *agentReaper) endReplicas(ctx context.Context, region db.AgentRegion, done Done) error {
+func (r *agentReaper) endReplicas(ctx context.Context, region db.ReplicaRegion, done Done) error {
 	replicas, err := r.store.EndExpiredReplicas(ctx, region.Region)
 	done.add("replicas", replicas)
-	if err != nil || !region.HasAgents {
+	if err != nil || region.HasOnlyReplicas {
 		return err
 	}
 	// By one, not by a batch: EndAgents returns 0 when nothing is left, and fewer than its bound also in between.

@@ -17,7 +17,7 @@ type realtimeReaper struct {
 func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	forget := isForgetDue(&r.forgottenAt)
-	return done, eachRegion(ctx, r.store.RealtimeRegions, func(listed db.RealtimeRegion) error {
+	return done, eachRegion(ctx, r.store.RealtimeRegions, func(listed db.ReplicaRegion) error {
 		region := listed.Region
 		replicas, err := r.store.EndExpiredRealtimeReplicas(ctx, region)
 		done.add("realtime_replicas", replicas)
@@ -26,7 +26,7 @@ func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 			done.add("replicas_forgotten", forgotten)
 			err = errors.Join(err, forgetErr)
 		}
-		if !listed.HasSessions {
+		if listed.HasOnlyReplicas {
 			return err
 		}
 		// In the order of a session's life: one whose replica ends in this run is suspended in it as well.

@@ -473,13 +473,13 @@ func (q *Queries) RealtimeNews(ctx context.Context, arg RealtimeNewsParams) ([]R
 }
 
 const realtimeRegions = `-- name: RealtimeRegions :many
-SELECT r.region::text AS region, EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_sessions
+SELECT r.region::text AS region, NOT EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region) AS has_only_replicas
 FROM realtime_regions() AS r(region) ORDER BY 1
 `
 
 type RealtimeRegionsRow struct {
-	Region      string
-	HasSessions bool
+	Region          string
+	HasOnlyReplicas bool
 }
 
 func (q *Queries) RealtimeRegions(ctx context.Context) ([]RealtimeRegionsRow, error) {
@@ -491,7 +491,7 @@ func (q *Queries) RealtimeRegions(ctx context.Context) ([]RealtimeRegionsRow, er
 	items := []RealtimeRegionsRow{}
 	for rows.Next() {
 		var i RealtimeRegionsRow
-		if err := rows.Scan(&i.Region, &i.HasSessions); err != nil {
+		if err := rows.Scan(&i.Region, &i.HasOnlyReplicas); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -13,14 +13,14 @@ import (
 )
 
 const agentRegions = `-- name: AgentRegions :many
-SELECT r.region::text AS region, (EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
-    OR EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_agents
+SELECT r.region::text AS region, (NOT EXISTS (SELECT FROM agent_states s WHERE s.region = r.region)
+    AND NOT EXISTS (SELECT FROM commands c WHERE c.region = r.region))::bool AS has_only_replicas
 FROM agent_regions() AS r(region) ORDER BY 1
 `
 
 type AgentRegionsRow struct {
-	Region    string
-	HasAgents bool
+	Region          string
+	HasOnlyReplicas bool
 }
 
 func (q *Queries) AgentRegions(ctx context.Context) ([]AgentRegionsRow, error) {
@@ -32,7 +32,7 @@ func (q *Queries) AgentRegions(ctx context.Context) ([]AgentRegionsRow, error) {
 	items := []AgentRegionsRow{}
 	for rows.Next() {
 		var i AgentRegionsRow
-		if err := rows.Scan(&i.Region, &i.HasAgents); err != nil {
+		if err := rows.Scan(&i.Region, &i.HasOnlyReplicas); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
