@@ -72,7 +72,7 @@ func TestATokenIsRedeemedOnceByTwoReplicas(t *testing.T) {
 		SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: bob.SessionID,
 			JoinedPlayers: []Joined{{PlayerSub: "bob", JTI: "stolen"}}})
 	done := make(chan error, 1)
-	go func() { done <- s.reportBatch(t.Context(), "eu", calls) }()
+	go func() { done <- s.reportSeatBatch(t.Context(), "eu", calls) }()
 	waitBlocked(t, s, 1)
 	require.NoError(t, other.Commit(t.Context()))
 	require.ErrorIs(t, <-done, errTokenRace, "the batch is decided again")

@@ -75,7 +75,7 @@ func namedRoomOf(r query.RoomHoldersRow) namedRoom {
 		publicID: r.ID}
 }
 
-// ids returns the public ids that nameRooms may choose for the room.
+// ids returns the public ids that choosePublicIDs may choose for the room.
 func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), base) }
 
 // name chooses the public id of a late room, and renames the room that loses that id. It adds the agents of renamed
@@ -88,7 +88,7 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow, more *lockMore
 			rows = append(rows, &holders[i])
 		}
 	}
-	ids := nameRooms(r.ackedCommand.Base, rooms)
+	ids := choosePublicIDs(r.ackedCommand.Base, rooms)
 	r.publicID = ids[0]
 	for i, h := range rows {
 		if h == nil || h.ID == ids[i] {

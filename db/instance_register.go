@@ -31,7 +31,7 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 	if err == nil {
 		// The capacity of the fleet has changed, whatever the answer is.
 		s.Notify(TopicCapacity, "")
-		err = out.refused(r)
+		err = out.refusal(r)
 	}
 	return out, frame.Classify(err)
 }

@@ -43,7 +43,7 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 		return nil, err
 	}
 	t.succeed(changes)
-	s.pauseSessions(q, region, awaySessions(changes), true)
+	s.pauseTicketsOf(q, region, awaySessions(changes))
 	return t, nil
 }
 
@@ -155,7 +155,7 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: old})
 	// Behind the lock: what other transactions did to the same ticket is seen by this statement.
 	query.QueueExec(t.q.Deferred(), (*query.Queries).SucceedWaiting, p)
-	t.store.pauseSessions(t.q, t.region, p.Sessions, false)
+	t.store.resumeTicketsOf(t.q, t.region, p.Sessions)
 }
 
 // awaySessions returns the suspended members of rooms that enter the queue, whose new tickets are paused.

@@ -89,14 +89,14 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 // writeClients applies the changes of one region in one transaction.
 func (s *Store) writeClients(ctx context.Context, region string, lists []*clientList) error {
 	var reports []*report
-	var started []string
+	var newReporters []string
 	var calls []*reportCall
-	rt := reporting{store: s, region: region}
+	rt := reportTx{store: s, region: region}
 	for _, l := range lists {
 		calls = append(calls, l.makeReports(ctx)...)
 		// Also for an empty list: from now on the seats of this server expire with their tokens.
 		if !l.serverRow.ReportsSeats {
-			rt.silentInstances = append(rt.silentInstances, l.serverRow.InstanceID)
+			rt.newReporters = append(rt.newReporters, l.serverRow.InstanceID)
 		}
 	}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -107,7 +107,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 		}
 		// No report is of a foreign instance: the rows were read for this one.
 		reports, _ = known.decide(calls)
-		if started, err = rt.write(ctx, reports); err != nil {
+		if newReporters, err = rt.write(ctx, reports); err != nil {
 			return err
 		}
 		return advanceClients(ctx, q, region, lists)
@@ -115,7 +115,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	if err != nil {
 		return err
 	}
-	s.expireWithTokens(ctx, region, started)
+	s.expireWithTokens(ctx, region, newReporters)
 	s.answerReports(reports)
 	for _, l := range lists {
 		l.answer()

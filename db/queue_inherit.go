@@ -75,7 +75,7 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	if len(moved) < len(t.inheritedPlaces) {
 		return frame.ErrRolledBack
 	}
-	t.store.pauseSessions(t.q, t.region, move.Sessions, false)
+	t.store.resumeTicketsOf(t.q, t.region, move.Sessions)
 	return nil
 }
 

@@ -51,7 +51,7 @@ const (
 )
 
 // sessionParty returns a session as a party. Errors: Invalid; Unavailable where sessions do not queue.
-func (s *Store) sessionParty(e EnqueueRealtime) (*party, error) {
+func (s *Store) sessionParty(e RealtimeEnqueueRequest) (*party, error) {
 	p, err := s.memberParty(e.Region, e.ProjectID, e.Queue, []lobby.Member{{Session: e.Session.ID, Player: e.Player}})
 	if err != nil {
 		return nil, err

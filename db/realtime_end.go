@@ -39,7 +39,7 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 		// Marked with the commit, so that each suspension is announced once.
 		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions,
 			query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
-		_, err = t.inRooms(ctx, ids, false, s.cfg.RoomTypes.MarkAway)
+		_, err = t.actInRooms(ctx, ids, joinedRooms, s.cfg.RoomTypes.MarkAway)
 		return ids, err
 	})
 }
@@ -61,10 +61,10 @@ func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessi
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		if _, err = t.inRooms(ctx, ids, true, s.cfg.RoomTypes.EndSession); err != nil {
+		if _, err = t.actInRooms(ctx, ids, joinedAndInvitedRooms, s.cfg.RoomTypes.EndSession); err != nil {
 			return nil, err
 		}
-		if err := t.store.leaveSessions(ctx, t.q, region, ids); err != nil {
+		if err := t.store.dequeueSessions(ctx, t.q, region, ids); err != nil {
 			return nil, err
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRealtimeSessions,

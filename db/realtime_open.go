@@ -106,12 +106,12 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 
 // comeBack lets the rooms of resumed sessions know, and reads what they need.
 func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back func(string) lobby.Action) (err error) {
-	if t.sessionRooms, err = t.tx.inRooms(ctx, sessions, false, back); err != nil {
+	if t.sessionRooms, err = t.tx.actInRooms(ctx, sessions, joinedRooms, back); err != nil {
 		return err
 	}
 	t.readMissed(sessions)
 	// Resumed: the tickets are candidates again.
-	t.tx.store.pauseSessions(t.tx.q, t.tx.region, sessions, false)
+	t.tx.store.resumeTicketsOf(t.tx.q, t.tx.region, sessions)
 	query.Queue(t.tx.q.Deferred(), &t.ticketRows, (*query.Queries).TicketsOfSessions,
 		query.TicketsOfSessionsParams{Region: t.tx.region, Sessions: sessions})
 	return nil

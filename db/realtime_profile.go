@@ -1,7 +1,6 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -10,27 +9,28 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// realtimeProfiles is the prefix of the names of the built-in profiles.
-const realtimeProfiles = "realtime-"
+// realtimePrefix begins the name of each built-in profile.
+const realtimePrefix = "realtime-"
 
 // RealtimeProfile returns the name of the built-in profile that matches players of the realtime lobby for matches of a
 // size, 2 to 16.
-func RealtimeProfile(size int) string { return realtimeProfiles + strconv.Itoa(size) }
+func RealtimeProfile(size int) string { return realtimePrefix + strconv.Itoa(size) }
 
 // IsRealtimeProfile reports whether a name is that of a built-in profile. Only sessions of the realtime lobby queue for
 // these.
 func IsRealtimeProfile(name string) bool {
-	text, ok := strings.CutPrefix(name, realtimeProfiles)
+	text, hasPrefix := strings.CutPrefix(name, realtimePrefix)
 	size, err := strconv.Atoi(text)
-	return ok && err == nil && size >= minMatchSize && size <= maxMatchSize && RealtimeProfile(size) == name
+	// The name is compared as well, since Atoi also reads "+2" and "02".
+	return hasPrefix && err == nil && size >= minMatchSize && size <= maxMatchSize && RealtimeProfile(size) == name
 }
 
-// QueueAttribute is the attribute of tickets that holds [QueueDraft.Bucket], by which the built-in profiles tell room
-// types of projects apart.
+// QueueAttribute is the attribute of tickets that holds [QueueDraft.Bucket], by which the built-in profiles distinguish
+// the room types of projects.
 const QueueAttribute = "queue"
 
-// realtimeDocument is the first version of a built-in profile: a match of players who asked for the same room type, the
-// oldest tickets first, without a server.
+// realtimeDocument returns the first version of a built-in profile: a match of players who asked for the same room
+// type, the oldest tickets first, without a game server.
 func realtimeDocument(size int) []byte {
 	return fmt.Appendf(nil, `# Players of the realtime lobby who ask for a match of %d. An operator may apply other versions, with a ready check or a mode.
 name: %s
@@ -44,30 +44,31 @@ ttl: 24h
 // EnsureRealtimeProfiles makes those of the built-in profiles, realtime-2 to realtime-16, that do not exist. It leaves
 // the others as operators made them, also retired ones. Errors: TooMany, Unavailable.
 func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) error {
-	// Also retired ones: an operator has decided about those.
-	known, err := s.Profiles(ctx, universe, true)
+	const withRetired = true // a profile that an operator has retired is not made again
+	known, err := s.Profiles(ctx, universe, withRetired)
 	if err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	existing := map[string]bool{}
 	for _, p := range known {
-		names[p.Name] = true
+		existing[p.Name] = true
 	}
 	for size := minMatchSize; size <= maxMatchSize; size++ {
-		if name := RealtimeProfile(size); !names[name] {
-			if err := s.ensureProfile(ctx,
-				ProfileEdit{Universe: universe, Name: name, Author: "director", Reason: "built in"},
-				realtimeDocument(size)); err != nil {
-				return err
-			}
+		name := RealtimeProfile(size)
+		if existing[name] {
+			continue
+		}
+		edit := ProfileEdit{Universe: universe, Name: name, Author: "director", Reason: "built in"}
+		if err := s.ensureProfile(ctx, edit, realtimeDocument(size)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// ensureProfile applies a document unless the profile exists by now.
+// ensureProfile applies a document as version 1, unless another process has made the profile since it was looked for.
 func (s *Store) ensureProfile(ctx context.Context, edit ProfileEdit, document []byte) error {
-	p, err := profile.Parse(bytes.TrimSpace(document))
+	p, err := profile.Parse(document)
 	if err != nil {
 		return err
 	}

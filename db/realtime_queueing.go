@@ -12,7 +12,7 @@ type Queueing struct {
 	Universe string // the region that is the queue
 	// LeaseTTL is how long a ticket stays in the queue after [Store.KeepAlive] was last called for it.
 	LeaseTTL  time.Duration
-	TicketTTL time.Duration // of a ticket; 0: it stays while its sessions live
+	TicketTTL time.Duration // from the creation of a ticket to its expiry; 0: it stays while its sessions live
 	// EncodeDraft makes the body of a ticket. Errors: Invalid for attributes or latencies outside their limits.
 	EncodeDraft func(d QueueDraft) (QueueBody, error)
 }
@@ -23,7 +23,7 @@ type QueueDraft struct {
 	Bucket      string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
 	Players     []string
 	LobbyQueue  lobby.Queue
-	// ClaimedLatencies are what the client said of regions for which the Queue has another latency; nil: none.
+	// ClaimedLatencies are what the client claims, by region, where LobbyQueue has another latency; nil: none.
 	ClaimedLatencies map[string]uint16
 }
 
@@ -32,7 +32,8 @@ type QueueBody struct {
 	SearchFields match.Fields
 	EncodeBody   func(id string, created time.Time) []byte
 	Bytes        int // of the body, about
-	// JudgedTicket is what a profile judges. It is called for tickets of profiles that are not built in; nil: none is judged.
+	// JudgedTicket makes the ticket that a profile judges. It is called for profiles that are not built in; nil: no
+	// profile judges this ticket.
 	JudgedTicket func(created time.Time) (*match.Ticket, error)
 }
 

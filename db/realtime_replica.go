@@ -18,7 +18,8 @@ func (s *Store) BeginRealtimeReplica(ctx context.Context, region string) (uuid.U
 // RenewRealtimeReplica renews the lease of a replica; call it every second. Errors: Superseded (the replica was ended:
 // close all connections and call BeginRealtimeReplica for a new id), Unavailable.
 func (s *Store) RenewRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
-	return s.RenewReplica(ctx, region, id, 0)
+	const silence = 0 // is of agents, and this replica has none
+	return s.RenewReplica(ctx, region, id, silence)
 }
 
 // EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and
@@ -28,7 +29,7 @@ func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.U
 }
 
 // EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their
-// number. See SuspendDeadReplicas. Errors: Unavailable.
+// number. Their sessions stay connected until [Store.SuspendDeadReplicas] suspends them. Errors: Unavailable.
 func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceRealtime})
 	return len(ended), frame.Classify(err)

@@ -44,8 +44,8 @@ func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 		n.join(ann, "chat", room)
 	}
 	n.join(bob, "chat", "chat:1")
-	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)}, chats(t).MarkAway,
-		true, 0))
+	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)},
+		db.Suspension{AwayAction: chats(t).MarkAway, IsAnnounced: true}))
 	back := n.open(n.client("ann", resuming(ann), func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }))
 	var ids []string
 	for _, r := range back.RoomAnswers {
@@ -185,8 +185,8 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 		case step < 85:
 			act(types.LeaveRoom(o.SessionID, o.PlayerSub))
 		default:
-			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.MarkAway,
-				step%2 == 0, 0))
+			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)},
+				db.Suspension{AwayAction: types.MarkAway, IsAnnounced: step%2 == 0}))
 			if step > 95 {
 				must.Get(n.Pool().Exec(ctx,
 					"UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.SessionID))(n.t)

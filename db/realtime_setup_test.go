@@ -81,7 +81,8 @@ func (n *nexis) suspend(announce bool, sessions ...db.OpenedRealtime) {
 	for _, o := range sessions {
 		all = append(all, epochOf(o))
 	}
-	require.NoError(n.t, n.SuspendRealtime(n.t.Context(), lobbyRegion, all, away, announce, 0))
+	require.NoError(n.t, n.SuspendRealtime(n.t.Context(), lobbyRegion, all,
+		db.Suspension{AwayAction: away, IsAnnounced: announce}))
 }
 
 // age moves the suspension of a session back by a time.

@@ -10,14 +10,21 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
+// Suspension says how sessions have lost their connections.
+type Suspension struct {
+	// AwayAction returns the action that marks a session as away in its rooms.
+	AwayAction func(session string) lobby.Action
+	// IsAnnounced makes AwayAction act at once. false: a worker announces the sessions after five seconds, except those
+	// that are resumed by then.
+	IsAnnounced bool
+	SilentFor   time.Duration // for how long nothing had been received from the clients
+}
+
 // SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another
-// epoch stays as it is. With announce, away acts in all their rooms at once; without it a worker lets it act after five
-// seconds, unless the session is resumed by then. Nothing was heard of the clients for the time silence. Errors:
-// Unavailable.
-func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch,
-	away func(session string) lobby.Action, announce bool, silence time.Duration) error {
+// epoch stays as it is. Errors: Unavailable.
+func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, how Suspension) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
-		if _, err := s.batchGroups.suspensions.Do(ctx, region, suspension{part, away, announce, silence}); err != nil {
+		if _, err := s.batchGroups.suspensions.Do(ctx, region, suspendRequest{part, how}); err != nil {
 			return err
 		}
 	}
@@ -27,19 +34,17 @@ func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []S
 // suspendedAtOnce bounds the sessions of a transaction, which reads and writes all their rooms.
 const suspendedAtOnce = 256
 
-type suspension struct {
+type suspendRequest struct {
 	sessionEpochs []SessionEpoch
-	awayAction    func(session string) lobby.Action
-	isAnnounced   bool
-	silentFor     time.Duration
+	how           Suspension
 }
 
-type suspendCall = batch.Call[suspension, struct{}]
+type suspendCall = batch.Call[suspendRequest, struct{}]
 
-func (s suspension) weight() int { return len(s.sessionEpochs) }
+func (r suspendRequest) weight() int { return len(r.sessionEpochs) }
 
-func (s suspension) bytes() (n int) {
-	for _, e := range s.sessionEpochs {
+func (r suspendRequest) bytes() (n int) {
+	for _, e := range r.sessionEpochs {
 		n += textBytes(e.ID)
 	}
 	return n
@@ -57,7 +62,7 @@ func (s *Store) suspendSessions(ctx context.Context, region string, calls []*sus
 	return nil
 }
 
-// suspendCalls suspends the sessions of calls whose epoch is still theirs.
+// suspendCalls suspends those sessions of the calls that are connected under the epoch that the call names.
 func (t *sessionTx) suspendCalls(ctx context.Context, calls []*suspendCall) error {
 	var ids []string
 	for _, c := range calls {
@@ -73,21 +78,26 @@ func (t *sessionTx) suspendCalls(ctx context.Context, calls []*suspendCall) erro
 	var suspended query.SuspendRealtimeSessionsParams
 	for _, c := range calls {
 		for _, e := range c.Req.sessionEpochs {
-			row, ok := rows[e.ID]
-			// Another connection owns it, it is suspended already, or two calls name it: the first one decides.
-			if _, again := awayActions[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
+			// Of two calls that name a session, the first one decides.
+			if _, named := awayActions[e.ID]; named {
 				continue
 			}
-			awayActions[e.ID] = c.Req.awayAction
+			// The session has ended, another connection owns it, or it is suspended already.
+			row, exists := rows[e.ID]
+			if !exists || row.Epoch != e.Epoch || row.Owner == nil {
+				continue
+			}
+			awayActions[e.ID] = c.Req.how.AwayAction
 			suspended.Ids = append(suspended.Ids, e.ID)
-			suspended.Announced = append(suspended.Announced, c.Req.isAnnounced)
-			suspended.Silences = append(suspended.Silences, c.Req.silentFor)
+			suspended.Announced = append(suspended.Announced, c.Req.how.IsAnnounced)
+			suspended.Silences = append(suspended.Silences, c.Req.how.SilentFor)
 		}
 	}
 	return t.suspendLocked(ctx, suspended, func(session string) lobby.Action { return awayActions[session](session) })
 }
 
-// suspendLocked suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
+// suspendLocked suspends sessions that the transaction has locked, pauses their tickets, and lets away act in the rooms
+// of the announced ones. It sets the region of p.
 func (t *sessionTx) suspendLocked(ctx context.Context, p query.SuspendRealtimeSessionsParams,
 	away func(session string) lobby.Action) error {
 	if len(p.Ids) == 0 {
@@ -97,17 +107,16 @@ func (t *sessionTx) suspendLocked(ctx context.Context, p query.SuspendRealtimeSe
 	query.QueueExec(t.q.Deferred(), (*query.Queries).SuspendRealtimeSessions, p)
 	var announced []string
 	for i, id := range p.Ids {
-		// The others are announced by a worker, if they have not been resumed by then.
+		// A worker announces the others: see Suspension.IsAnnounced.
 		if p.Announced[i] {
 			announced = append(announced, id)
 		}
 	}
 	if len(announced) > 0 {
-		if _, err := t.inRooms(ctx, announced, false, away); err != nil {
+		if _, err := t.actInRooms(ctx, announced, joinedRooms, away); err != nil {
 			return err
 		}
 	}
-	// Their tickets stay in the queue and are no candidates.
-	t.store.pauseSessions(t.q, t.region, p.Ids, true)
+	t.store.pauseTicketsOf(t.q, t.region, p.Ids)
 	return nil
 }

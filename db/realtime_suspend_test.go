@@ -36,7 +36,7 @@ func TestManySessionsAreSuspendedAtOnce(t *testing.T) {
 	for _, id := range one[[]string](n.bundle, "SELECT array_agg(id) FROM realtime_sessions") {
 		all = append(all, db.SessionEpoch{ID: id, Epoch: 1}, db.SessionEpoch{ID: id, Epoch: 1})
 	}
-	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, all, away, false, 0))
+	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, all, db.Suspension{AwayAction: away}))
 	require.Equal(t, 1000, one[int](n.bundle,
 		"SELECT count(*) FROM realtime_sessions WHERE owner IS NULL AND NOT announced"))
 }

@@ -14,21 +14,25 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type, size and attributes already
-// keeps its ticket and its place; a ticket for others is replaced, also that of a room whose members queued together. A
-// new session of a player with a name, whose game was restarted, gets the ticket and the place that an earlier one has
-// alone for the same room type, size and attributes, also from a session that is connected, which learns of it; where a profile
-// knows players by name, a ticket for another size is replaced. Calls of a region that wait at the same time share a
-// transaction. Errors: Superseded for another epoch; Invalid for attributes, and "cannot_match" for a ticket that can
-// be in no match of its profile; NotFound, "profile_unknown"; Conflict, "ticket_exists", "party_conflict" or "matched",
-// as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which the session may wait or not.
-func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
+// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type, size and attributes
+// already keeps its ticket and its place. A ticket for another room type, size or attributes is replaced, also that of
+// a room whose members queued together.
+//
+// The game of a named player may have been restarted: the new session then gets the ticket and the place of an earlier
+// session of the player, if that one waits alone for the same room type, size and attributes. If the earlier session is
+// connected, it is notified. Where a profile knows players by name, a ticket for another size is replaced.
+//
+// Calls of a region that wait at the same time share a transaction. Errors: Superseded for another epoch; Invalid for
+// attributes, and "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown";
+// Conflict, "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable,
+// after which the session may wait or not.
+func (s *Store) EnqueueRealtime(ctx context.Context, e RealtimeEnqueueRequest) (QueuedRealtime, error) {
 	p, err := s.sessionParty(e)
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
-	if err := s.admit(ctx, arrival{region: s.sessionUniverse(),
-		callerSub: cmp.Or(e.Player, e.Session.ID)}); err != nil {
+	arriving := arrival{region: s.sessionUniverse(), callerSub: cmp.Or(e.Player, e.Session.ID)}
+	if err := s.admit(ctx, arriving); err != nil {
 		return QueuedRealtime{}, err
 	}
 	done, err := s.batchGroups.sessionTickets.Do(ctx, e.Region,
@@ -36,12 +40,12 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	return done.queued, err
 }
 
-// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together,
-// and one whose place the session would get: see [Store.EnqueueRealtime]. removed is false where the session waits with
-// no ticket, or its ticket is in a match that a director of Open Match assigns soon. A ticket whose players are asked
-// whether they accept a match is removed, too, which ends the match for the others. Errors: Superseded for another
-// epoch; Unavailable.
-func (s *Store) DequeueRealtime(ctx context.Context, d DequeueRealtime) (removed bool, err error) {
+// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together. A
+// session that waits with no ticket removes the one of an earlier session that [Store.EnqueueRealtime] would give it.
+// removed is false where there is no such ticket, or the ticket is in a match that a director of Open Match assigns
+// soon. A ticket whose players are asked whether they accept a match is removed, too, which ends the match for the
+// others. Errors: Superseded for another epoch; Unavailable.
+func (s *Store) DequeueRealtime(ctx context.Context, d RealtimeDequeueRequest) (removed bool, err error) {
 	done, err := s.batchGroups.sessionTickets.Do(ctx, d.Region,
 		sessionTicketRequest{sessionEpoch: d.Session, projectID: d.ProjectID, playerSub: d.Player})
 	return done.wasRemoved, err
@@ -61,11 +65,12 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 				parties = append(parties, c.Req.party)
 			}
 		}
-		// The answers of their calls tell these sessions why their tickets leave.
-		t.awareSessions, t.heirSessions = hold.Ids, hold.Ids
+		// The answers of the calls say why tickets leave, so no further message does.
+		t.awareSessions = hold.Ids
+		t.heirSessions = hold.Ids
 		var p tx.Pipeline
 		var owned []string
-		// First, so that no other connection takes one of the sessions over until the commit.
+		// Locks the sessions before anything is read, so that no other connection takes one over until the commit.
 		query.Queue(&p, &owned, (*query.Queries).HoldSessionEpochs, hold)
 		if err := t.read(ctx, &p, parties, hold.Ids, nil); err != nil {
 			return err
@@ -77,7 +82,7 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 	})
 }
 
-// firstOfPlayers returns the first call of each player.
+// firstOfPlayers returns the first call of each player. A session without a named player is its own player.
 func firstOfPlayers(calls []*sessionTicketCall) (first []*sessionTicketCall) {
 	type player struct{ project, name string }
 	seen := map[player]bool{}
@@ -90,36 +95,43 @@ func firstOfPlayers(calls []*sessionTicketCall) (first []*sessionTicketCall) {
 	return first
 }
 
-// changeSessionTicket decides a call of a session.
+// changeSessionTicket decides a call of a session. A call about a player about whom this turn has decided gets no
+// answer, and so stays for the next batch.
 func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
-	var a sessionTicketAnswer
-	var err error
-	switch {
-	case !isOwned:
-		err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
-	case c.Req.party == nil:
-		a.wasRemoved = t.dequeue(c.Req)
-	default:
-		a.queued, err = t.enqueue(c.Req.party)
-	}
-	// No answer: the call stays for the next batch.
+	answer, err := t.decideSessionTicket(c.Req, isOwned)
 	if errors.Is(err, errPartyBusy) {
 		return
 	}
 	t.callAnswers = append(t.callAnswers, func() {
-		// Counted by a statement that is sent with COMMIT, and so known only now.
-		a.queued.QueuePosition = t.position(c.Req.sessionEpoch.ID)
-		c.Answer(a, err)
+		// The statement that counts positions is sent with COMMIT, so they are known only now.
+		answer.queued.QueuePosition = t.position(c.Req.sessionEpoch.ID)
+		c.Answer(answer, err)
 	})
 }
 
-// dequeue lets the ticket of a session leave the queue, unless it waits with none that may leave.
+func (t *queueTurn) decideSessionTicket(r sessionTicketRequest, isOwned bool) (sessionTicketAnswer, error) {
+	if !isOwned {
+		return sessionTicketAnswer{},
+			fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
+	}
+	if r.party == nil {
+		return sessionTicketAnswer{wasRemoved: t.dequeue(r)}, nil
+	}
+	queued, err := t.enqueue(r.party)
+	return sessionTicketAnswer{queued: queued}, err
+}
+
+// dequeue takes the ticket of a session out of the queue, or that of an earlier session that the session would inherit.
 func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
 	row, waits := t.waitOf(r.sessionEpoch.ID)
-	if earlier := t.inheritable(r.heir(), anyWait); !waits && earlier != nil {
-		row, waits = *earlier, true
+	if !waits {
+		earlier := t.inheritable(r.asHeir(), anyWait)
+		if earlier == nil {
+			return false
+		}
+		row = *earlier
 	}
-	if !waits || !row.Queued || waitsElsewhere(row) {
+	if !row.Queued || waitsElsewhere(row) {
 		return false
 	}
 	t.leave(row, reasonByMember)
@@ -128,22 +140,22 @@ func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
 
 // enqueue puts a session alone into the queue. Errors: those of enter.
 func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
-	row := t.keptWait(p)
+	kept := t.keptWait(p)
 	answer, err := t.enter(p)
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
 	t.countedPlaces = append(t.countedPlaces, p.members[0].Session)
 	queued := QueuedRealtime{TicketID: answer.ID, PlayerSub: p.playerSubs[0], MatchSize: p.lobbyQueue.MatchSize}
-	// enter has kept the ticket of the same row.
+	// A ticket that is not new is that of kept, since enter asks keptWait as well.
 	if !answer.IsNew {
-		queued.PlayerSub = row.Sub
-		t.inherit(row, p.members[0].Session)
+		queued.PlayerSub = kept.Sub
+		t.inherit(kept, p.members[0].Session)
 	}
 	return queued, nil
 }
 
-// position returns the position of a session that was counted.
+// position returns the position of a session in the queue; 0: it was not counted.
 func (t *queueTurn) position(session string) int {
 	for _, r := range t.countedPositions {
 		if r.Session == session {
@@ -172,5 +184,6 @@ func (s *Store) RealtimeTicket(ctx context.Context, region, session string) (Wai
 	if err != nil {
 		return WaitingRealtime{}, frame.Classify(err)
 	}
-	return WaitingRealtime{session, row.TicketRegion, row.Ticket, row.Sub, row.RoomType, int(row.Size)}, nil
+	return WaitingRealtime{SessionID: session, Universe: row.TicketRegion, TicketID: row.Ticket, PlayerSub: row.Sub,
+		RoomType: row.RoomType, MatchSize: int(row.Size)}, nil
 }

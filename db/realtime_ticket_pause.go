@@ -7,10 +7,19 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// pauseSessions defers statements that pause the tickets of sessions which this transaction suspends, or with pause
-// false resume the tickets of sessions which it attaches: those without another suspended session. Call notifyTickets
-// after the commit.
-func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string, pause bool) {
+// pauseTicketsOf defers statements that pause the tickets of sessions which this transaction suspends: paused tickets
+// stay in the queue and are in no new match. Call notifyTickets after the commit.
+func (s *Store) pauseTicketsOf(q *query.Queries, region string, suspended []string) {
+	s.deferPause(q, region, suspended, true)
+}
+
+// resumeTicketsOf defers statements that end the pause of the tickets of sessions which this transaction connects. A
+// ticket that has another suspended session stays paused. Call notifyTickets after the commit.
+func (s *Store) resumeTicketsOf(q *query.Queries, region string, connected []string) {
+	s.deferPause(q, region, connected, false)
+}
+
+func (s *Store) deferPause(q *query.Queries, region string, sessions []string, pause bool) {
 	if len(sessions) == 0 {
 		return
 	}
@@ -21,10 +30,10 @@ func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string
 	})
 }
 
-// leaveSessions takes the tickets of sessions that this transaction ends out of the queue. A room that queued with one
-// learns of it from a worker. Call notifyTickets after the commit. Errors: a conflict where a match was committed
+// dequeueSessions takes the tickets of sessions that this transaction ends out of the queue. A worker notifies the room
+// that queued with such a ticket. Call notifyTickets after the commit. Errors: a conflict where a match was committed
 // meanwhile, whose room invites the sessions by now: the transaction must be repeated.
-func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
+func (s *Store) dequeueSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
 	t := s.newQueueTurn(q, s.sessionUniverse(), region)
 	t.awareSessions = sessions
 	if err := t.read(ctx, &tx.Pipeline{}, nil, sessions, nil); err != nil {
@@ -36,7 +45,7 @@ func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region stri
 	return t.write(ctx)
 }
 
-// reasonEnded is the reason of a ticket that leaves the queue since a session has ended.
+// reasonEnded is the reason of a ticket that leaves the queue because one of its sessions has ended.
 const reasonEnded = "client_gone"
 
 // notifyTickets wakes those that follow the queue, after a commit that changed tickets of sessions.

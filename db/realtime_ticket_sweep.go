@@ -11,121 +11,139 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must hear
-// what became of their tickets, or rooms of matches with a server. Errors: Unavailable.
+// WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must be
+// notified of what became of their tickets, or rooms of matches with a server. Errors: Unavailable.
 func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.WaitingRegions(ctx)
 	return regions, frame.Classify(err)
 }
 
-// SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, at most batch tickets: it
-// expired, an operator deleted it, or a director of Open Match assigned it. The sessions of an assigned ticket are
-// invited into a room with the server that connection finds in the assignment. Any number of workers may call it at the
-// same time. Errors: Unavailable.
+// SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, of at most batch tickets: a
+// ticket expired, an operator deleted it, or a director of Open Match assigned it. It returns the number of sessions.
+// The sessions of an assigned ticket are invited into a room with the server that connection finds in the assignment.
+// Any number of workers may call it at the same time. Errors: Unavailable.
 func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 	connection func(assignment []byte) (string, error)) (n int, err error) {
-	var made *matchRooms
+	var toWake *matchRooms
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// Made for each attempt, with nothing in it of an earlier one.
+		n, toWake = 0, newMatchRooms("")
 		rows, err := q.LostWaiting(ctx, query.LostWaitingParams{Region: region, Batch: int32(batch)})
-		// Of this attempt only.
-		n, made = 0, newMatchRooms("")
 		if err != nil {
 			return err
 		}
-		for _, tickets := range byTicket(rows) {
-			n += len(tickets)
-			s.settleLost(q, tickets, connection, made)
+		n = len(rows)
+		for _, lost := range byTicket(rows) {
+			s.settleLost(q, lost, connection, toWake)
 		}
 		return nil
 	})
 	if err != nil {
 		return 0, frame.Classify(err)
 	}
-	made.announce(s)
+	toWake.announce(s)
 	return n, nil
 }
 
-// byTicket returns the rows of each universe, by its tickets.
-func byTicket(rows []query.LostWaitingRow) (all [][]query.LostWaitingRow) {
-	of := map[ticketRef]int{}
+// byTicket groups rows by their ticket, in the order of the first row of each.
+func byTicket(rows []query.LostWaitingRow) (groups [][]query.LostWaitingRow) {
+	indexes := map[ticketRef]int{}
 	for _, r := range rows {
 		ref := ticketRef{r.TicketRegion, r.Ticket}
-		i, known := of[ref]
+		i, known := indexes[ref]
 		if !known {
-			i = len(all)
-			of[ref], all = i, append(all, nil)
+			i = len(groups)
+			indexes[ref], groups = i, append(groups, nil)
 		}
-		all[i] = append(all[i], r)
+		groups[i] = append(groups[i], r)
 	}
-	return all
+	return groups
 }
 
-// assignedRooms is the namespace of ids of matches that a director of Open Match made: the id depends on the ticket
-// only, so that it gets one room.
-var assignedRooms = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
+// assignedMatches is the namespace of the ids of matches that a director of Open Match made. Such an id depends only on
+// the ticket, so that repeated attempts make one room for the ticket.
+var assignedMatches = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
 
-// settleLost defers what becomes of the sessions of one ticket.
+// settleLost defers the statements that end the waiting of the sessions of one ticket. It adds the sessions to toWake.
 func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connection func([]byte) (string, error),
-	all *matchRooms) {
+	toWake *matchRooms) {
+	for _, r := range lost {
+		toWake.wake(r.Region, r.Session)
+	}
 	first := lost[0]
-	endpoint, err := connection(first.Assignment)
-	// Without an assignment, or with one that nobody can read, there is no server to invite the sessions to.
-	if len(first.Assignment) == 0 || err != nil {
-		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
-			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)},
-			Told: []uuid.UUID{},
-			Lost: true, Silent: []string{},
-		})
-		for _, r := range lost {
-			all.wake(r.Region, r.Session)
-		}
+	if len(first.Assignment) == 0 {
+		forgetLost(q, first)
 		return
 	}
-	// Rooms of its own for each ticket; all only collects the replicas to wake.
-	made := newMatchRooms(first.TicketRegion)
-	m := matchedRoom{matchID: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
+	endpoint, err := connection(first.Assignment)
+	// An assignment that cannot be read names no server to which the sessions could be invited.
+	if err != nil {
+		forgetLost(q, first)
+		return
+	}
+	s.inviteAssigned(q, lost, endpoint)
+}
+
+// forgetLost defers the statement that ends the waiting with a ticket that no match has.
+func forgetLost(q *query.Queries, r query.LostWaitingRow) {
+	query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
+		TicketRegion: r.TicketRegion, Tickets: []string{r.Ticket}, Reasons: []string{reasonOf(r)}, Lost: true,
+		// No room and no session has been notified before. nil would be NULL.
+		Told: []uuid.UUID{}, Silent: []string{},
+	})
+}
+
+// inviteAssigned defers the statements that invite the sessions of an assigned ticket into a room; endpoint is that of
+// its game server, "" without one.
+func (s *Store) inviteAssigned(q *query.Queries, assigned []query.LostWaitingRow, endpoint string) {
+	first := assigned[0]
+	m := matchedRoom{matchID: uuid.NewSHA1(assignedMatches, []byte(first.TicketRegion+" "+first.Ticket))}
 	m.matched = lobby.Matched{MatchID: m.matchID.String(), AskedSize: int(first.Size)}
 	if endpoint != "" {
 		m.matched.GameServer = &lobby.Server{Endpoint: endpoint}
 	}
-	var sessions []query.WaitingOfTicketsRow
-	for _, r := range lost {
+	sessions := make([]query.WaitingOfTicketsRow, 0, len(assigned))
+	for _, r := range assigned {
 		sessions = append(sessions, query.WaitingOfTicketsRow{
 			Region: r.Region, Session: r.Session, Ticket: r.Ticket, Project: r.Project, Player: r.Player, Sub: r.Sub,
 			RoomType: r.RoomType, Size: r.Size, Lobby: r.Lobby,
 		})
-		all.wake(r.Region, r.Session)
 	}
-	made.add(s, m, sessions)
-	made.write(q)
+	rooms := newMatchRooms(first.TicketRegion)
+	rooms.add(s, m, sessions)
+	rooms.write(q)
 }
 
-// reasonOf returns why a ticket left the queue, for the room that queued with it.
+// reasonOf returns why a ticket left the queue, for the room that queued with it: the reason of its last event, else its
+// final state. A ticket without either was deleted.
 func reasonOf(r query.LostWaitingRow) string {
 	switch {
 	case r.Reason != "":
 		return r.Reason
-	case r.State != "" && TicketState(r.State).Final():
+	case TicketState(r.State).Final():
 		return r.State
 	}
 	return reasonDeleted
 }
 
-// PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions
-// were suspended and are in the queue again. Errors: Unavailable.
+// PauseForgottenTickets pauses tickets that were in a match when their sessions were suspended, and are in the queue
+// again. It returns the number of these sessions, at most batch. Errors: Unavailable.
 func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.SuspendedAndQueued(ctx,
 			query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+		if err != nil {
+			return err
+		}
 		n = len(ids)
-		s.pauseSessions(q, region, slices.Compact(ids), true)
-		return err
+		s.pauseTicketsOf(q, region, slices.Compact(ids))
+		return nil
 	})
 	return n, frame.Classify(err)
 }
 
-// ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most
-// batch rows. Errors: Unavailable.
+// ForgetExpiredWaits deletes the notices for sessions of tickets that left the queue more than five minutes ago, at
+// most batch rows. Errors: Unavailable.
 func (s *Store) ForgetExpiredWaits(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetExpiredWaits(ctx, query.ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
 	return int(n), frame.Classify(err)

@@ -32,17 +32,17 @@ func queues(c *db.Config) {
 func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
 
 // unqueues is a call by which a session leaves the queue.
-func unqueues(o db.OpenedRealtime) db.DequeueRealtime {
-	return db.DequeueRealtime{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub}
+func unqueues(o db.OpenedRealtime) db.RealtimeDequeueRequest {
+	return db.RealtimeDequeueRequest{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub}
 }
 
 // wants is a call by which a session enters the queue for matches of a size.
-func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
-	return db.EnqueueRealtime{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub,
+func wants(o db.OpenedRealtime, roomType string, size int) db.RealtimeEnqueueRequest {
+	return db.RealtimeEnqueueRequest{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub,
 		Queue: lobby.Queue{RoomType: roomType, MatchSize: size}}
 }
 
-func (n *nexis) enqueue(e db.EnqueueRealtime) db.QueuedRealtime {
+func (n *nexis) enqueue(e db.RealtimeEnqueueRequest) db.QueuedRealtime {
 	n.t.Helper()
 	return must.Get(n.EnqueueRealtime(n.t.Context(), e))(n.t)
 }
@@ -100,7 +100,7 @@ func TestASessionWaitsOnce(t *testing.T) {
 	n.enqueue(wants(bo, "duel", 2))
 	again := n.enqueue(wants(ada, "duel", 2))
 	require.Equal(t, first, again)
-	withMap := func(attributes string) db.EnqueueRealtime {
+	withMap := func(attributes string) db.RealtimeEnqueueRequest {
 		e := wants(ada, "duel", 2)
 		e.Queue.Attributes = json.RawMessage(attributes)
 		return e

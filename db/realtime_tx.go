@@ -13,10 +13,10 @@ type sessionTx struct {
 	store           *Store
 	q               *query.Queries
 	region          string
-	furtherSessions []string // sessions to lock as well: see lockMoreError
+	furtherSessions []string // sessions that the rooms need and that are locked as well: see lockMoreError
 	lobbyTurn       *lobbyTurn
 	changedSessions []string // sessions whose replicas are notified of the commit
-	isIdle          bool     // it has changed nothing, and notifies nobody
+	isIdle          bool     // the transaction has changed nothing, and notifies nobody
 }
 
 // onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further
@@ -39,7 +39,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 // sendNotices wakes what reads the changes of this transaction. Call it after the commit, so that a process which wakes
 // up finds the rows.
 func (t *sessionTx) sendNotices() {
-	// A worker looks every second, and most often finds nothing.
+	// Most sweeps of a worker, one each second, find no session.
 	if t.isIdle {
 		return
 	}
@@ -51,10 +51,10 @@ func (t *sessionTx) sendNotices() {
 	t.store.notifyTickets()
 }
 
-// lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.
+// lock locks sessions, and the further ones, in the order of their ids. It returns those that exist.
 func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]query.LockRealtimeSessionsRow, error) {
 	rows, err := t.q.LockRealtimeSessions(ctx,
-		query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.furtherSessions...)})
+		query.LockRealtimeSessionsParams{Region: t.region, Ids: slices.Concat(ids, t.furtherSessions)})
 	return byID(rows), err
 }
 
@@ -72,12 +72,19 @@ type sessionRooms []struct {
 	result  *lobbyResult
 }
 
-// inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call
-// it once in a transaction.
-func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool,
+// roomScope says in which of the rooms of a session an action acts.
+type roomScope bool
+
+const (
+	joinedRooms           roomScope = false // in which the session is
+	joinedAndInvitedRooms roomScope = true  // and those to which it is invited
+)
+
+// actInRooms lets an action of each of some locked sessions act in its rooms. Call it once in a transaction.
+func (t *sessionTx) actInRooms(ctx context.Context, sessions []string, scope roomScope,
 	act func(session string) lobby.Action) (sessionRooms, error) {
-	rows, err := t.q.RoomsOfRealtimeSessions(ctx,
-		query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
+	rows, err := t.q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: t.region,
+		Sessions: sessions, Invited: scope == joinedAndInvitedRooms})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -89,8 +96,8 @@ func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool
 			Act: act(r.Session),
 		}}
 	}
-	if t.lobbyTurn, err = t.store.actIn(ctx, t.q, t.region, steps,
-		append(slices.Clone(sessions), t.furtherSessions...)); err != nil {
+	locked := slices.Concat(sessions, t.furtherSessions)
+	if t.lobbyTurn, err = t.store.actIn(ctx, t.q, t.region, steps, locked); err != nil {
 		return nil, err
 	}
 	out := make(sessionRooms, len(rows))

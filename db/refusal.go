@@ -11,11 +11,10 @@ import (
 
 // Refusals are the refusals of one player by one call with one code.
 type Refusals struct {
-	Latest fault.Refusal // the latest
-
-	Times    int
+	Latest   fault.Refusal
+	Times    int           // how many refusals there were
 	FirstAge time.Duration // how long ago the first was
-	LastAge  time.Duration // how long ago the latest was
+	LastAge  time.Duration // how long ago Latest was
 }
 
 // RecordRefusals adds refusals to ops.refusals, in one statement. No two of them may have the same player, call and

@@ -58,7 +58,7 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	require.Equal(t, int64(1), seen.n.Swap(0))
 
 	answers := callsOf[SeatReport, SeatReportResult](t, reports...)
-	require.NoError(t, s.reportBatch(t.Context(), "eu", answers))
+	require.NoError(t, s.reportSeatBatch(t.Context(), "eu", answers))
 	require.Equal(t, []SeatOutcome{{"ann", "t", SeatUnknown}}, resultOf(answers[0]).Outcomes)
 	for _, c := range answers[1:41] {
 		require.True(t, fault.Is(errorOf(c), fault.NotFound), "%v", errorOf(c))

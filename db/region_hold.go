@@ -43,15 +43,15 @@ type fenceWatch struct {
 	end   fenceEnd // written before ended is closed, and may be read afterwards
 }
 
-// fenceEnd is why calls need not wait for a fence any longer. At most one of the two is set. Neither is where the fence
-// lasts too long, or could not be read.
+// fenceEnd is why calls need not wait for a fence any longer. At most one of the two fields is set. The zero value says
+// that the fence lasts too long, or could not be read: calls are refused.
 type fenceEnd struct {
 	isLifted  bool  // this cell still serves the region
 	elsewhere error // the other cell serves it
 }
 
 // holdUntilFlip waits on behalf of a call whose transaction was refused because its region is between two cells. It
-// returns nil if the call is to be decided again, and Elsewhere after the flip. It returns refused as it is if that is
+// returns nil if the call is to be decided again, and Elsewhere after the flip. It returns refused itself if that is
 // another error, if the fence lasts too long or too many calls wait, and when ctx ends.
 func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 	region := frame.MovingRegion(refused)
@@ -68,11 +68,11 @@ func (s *Store) holdUntilFlip(ctx context.Context, refused error) error {
 	case <-ctx.Done():
 		return refused
 	}
-	switch {
-	case watch.end.elsewhere != nil:
-		return watch.end.elsewhere
-	case watch.end.isLifted:
+	if watch.end.isLifted {
 		return nil
+	}
+	if watch.end.elsewhere != nil {
+		return watch.end.elsewhere
 	}
 	return refused
 }
@@ -83,8 +83,8 @@ func (s *Store) untilFlip(ctx context.Context, decide func() error) error {
 	return batch.Repeat(ctx, decide, s.holdUntilFlip)
 }
 
-// joinWatch counts a call that waits for a region, and starts its watch unless another call has. It returns nil if
-// maxHeldCalls wait; otherwise the caller calls leave.
+// joinWatch counts a call that waits for a region, and starts the watch of the region unless another call has. It
+// returns nil if maxHeldCalls wait; otherwise the caller must call heldCalls.leave when it no longer waits.
 func (s *Store) joinWatch(region string) *fenceWatch {
 	h := &s.heldCalls
 	h.mu.Lock()
@@ -119,15 +119,16 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 	// A panic is logged and ends the watch, so that its calls do not wait for ever.
 	guard := panics.New(s.cfg.Log, nil)
 	_ = guard.Do("fence", func() error {
-		turns := time.NewTicker(askFenceEvery)
-		defer turns.Stop()
+		ticker := time.NewTicker(askFenceEvery)
+		defer ticker.Stop()
 		for {
+			// Ends with ctx at the latest: the fence can then not be read.
 			end := s.readFence(ctx, region)
 			if end != nil {
 				watch.end = *end
 				return nil
 			}
-			<-turns.C
+			<-ticker.C
 		}
 	})
 	s.heldCalls.mu.Lock()
@@ -140,16 +141,20 @@ func (s *Store) followFence(region string, watch *fenceWatch) {
 // readFence returns how the fence of a region has ended for the calls that wait for it; nil while they have to wait.
 func (s *Store) readFence(ctx context.Context, region string) *fenceEnd {
 	fence, err := s.q.RegionFence(ctx, region)
-	switch {
 	// Lifted, or long over: this process may have been frozen while the region was flipped.
-	case errors.Is(err, pgx.ErrNoRows):
+	if errors.Is(err, pgx.ErrNoRows) {
 		elsewhere, err := s.readFlip(ctx, region)
 		return &fenceEnd{isLifted: err == nil && elsewhere == nil, elsewhere: elsewhere}
+	}
+	if err != nil {
+		return &fenceEnd{}
+	}
+	switch {
 	// A region that arrives is refused for as long as its rows are copied: minutes or hours.
-	case err != nil || fence.Direction != "leaves":
+	case fence.Direction != "leaves":
 		return &fenceEnd{}
 	case fence.Step == stepFlipped:
-		elsewhere, _ := s.readFlip(ctx, region) // where it cannot be read, calls are refused as before
+		elsewhere, _ := s.readFlip(ctx, region) // on an error, calls are refused as before
 		return &fenceEnd{elsewhere: elsewhere}
 	case fence.FencedFor >= holdFenceFor:
 		return &fenceEnd{}
@@ -157,8 +162,8 @@ func (s *Store) readFence(ctx context.Context, region string) *fenceEnd {
 	return nil
 }
 
-// readFlip returns Elsewhere if another cell serves the region, and nil if this one does. It reads that now: the cells
-// that CheckHere knows may be two seconds old, from before the flip.
+// readFlip returns Elsewhere if another cell serves the region, and nil if this one does. It reads the database, since
+// the cells that CheckHere knows may be two seconds old, from before the flip.
 func (s *Store) readFlip(ctx context.Context, region string) (flipped, err error) {
 	cells, err := s.readElsewhere(ctx)
 	if err != nil || cells[region] == nil {

@@ -3,15 +3,12 @@ package db
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/act"
-	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -50,8 +47,8 @@ type MoveTerms struct {
 // MoveProgress is how far a move is.
 type MoveProgress struct {
 	Step     string
-	Tables   int   // that are copied
-	Copied   int   // those that are copied and followed
+	Tables   int   // to be copied
+	Copied   int   // of Tables, those whose copy is complete and follows the log
 	Behind   int64 // bytes of the log that the other cell has not confirmed
 	Failures int64 // of the other cell's Postgres to apply a change; its log says why
 }
@@ -62,140 +59,26 @@ type RegionMove struct {
 	source, target *Store
 	terms          MoveTerms
 	actor          string
-	report         func(MoveProgress)
+	onProgress     func(MoveProgress)
 
-	id        uuid.UUID // of the move that runs
-	tables    []query.MovingTablesRow
-	copied    query.IdempotencyKey // the last stored answer that was copied
-	lifted    int                  // fences that were lifted
-	deleted   []RowsOfTable
-	unreached int // further cells that did not answer
+	id             uuid.UUID // of the move that runs
+	tables         []query.MovingTablesRow
+	lastCopied     query.IdempotencyKey // the last stored answer that was copied
+	liftedFences   int                  // how many
+	deletedRows    []RowsOfTable
+	unreachedCells int // further cells that did not answer
 }
 
 // NewRegionMove returns a move from the cell of a store to that of another one, in the name of a person as in
-// [Store.As]. report gets the progress, about once a second.
-func NewRegionMove(source, target *Store, actor string, terms MoveTerms, report func(MoveProgress)) *RegionMove {
-	return &RegionMove{source: source, target: target, terms: terms, actor: actor, report: report}
+// [Store.As]. onProgress is called with the progress, about once a second.
+func NewRegionMove(source, target *Store, actor string, terms MoveTerms, onProgress func(MoveProgress)) *RegionMove {
+	return &RegionMove{source: source, target: target, terms: terms, actor: actor, onProgress: onProgress}
 }
 
 // RowsOfTable is how many rows of a region a table has.
 type RowsOfTable struct {
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"`
-}
-
-// MovePlan is what a move would do.
-type MovePlan struct {
-	Region    string        `json:"region"`
-	Cell      string        `json:"cell"`
-	Address   string        `json:"address"`
-	Rows      []RowsOfTable `json:"rows"`      // of tables that have some
-	Obstacles []string      `json:"obstacles"` // sentences; none: it can begin
-}
-
-// Plan returns what would move, and what stands in the way. It changes nothing. Errors: Invalid, for terms that name a
-// cell which nobody knows; Conflict, where the two stores are of one database; Unavailable.
-func (m *RegionMove) Plan(ctx context.Context) (MovePlan, error) {
-	if err := m.completeTerms(ctx); err != nil {
-		return MovePlan{}, err
-	}
-	plan := MovePlan{Region: m.terms.Region, Cell: m.terms.Cell, Address: m.terms.Address, Rows: []RowsOfTable{},
-		Obstacles: []string{}}
-	const enoughForPlan = 1 << 40 // no limit: people want to know all rows
-	counts, err := m.source.q.CountRegionRows(ctx,
-		query.CountRegionRowsParams{Region: m.terms.Region, Most: enoughForPlan})
-	if err != nil {
-		return MovePlan{}, frame.Classify(err)
-	}
-	for _, c := range counts {
-		if c.Rows > 0 {
-			plan.Rows = append(plan.Rows, RowsOfTable{Table: c.Name, Rows: c.Rows})
-		}
-	}
-	obstacles, err := m.obstacles(ctx)
-	plan.Obstacles = append(plan.Obstacles, obstacles...)
-	return plan, err
-}
-
-// obstacles returns what stands in the way of a move that has not begun.
-func (m *RegionMove) obstacles(ctx context.Context) (all []string, err error) {
-	here, err := m.source.SchemaVersion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	there, err := m.target.SchemaVersion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if here != there {
-		// Without the same tables, nothing else can be compared.
-		return []string{fmt.Sprintf("the schema of this cell has version %d, that of the other one %d: upgrade both",
-			here, there)}, nil
-	}
-	all, err = m.source.q.MoveObstacles(ctx, m.terms.Region)
-	if err != nil {
-		return nil, frame.Classify(err)
-	}
-	unprepared, err := m.source.q.SourceObstacles(ctx)
-	if err != nil {
-		return nil, frame.Classify(err)
-	}
-	inTarget, err := m.targetObstacles(ctx)
-	return slices.Concat(all, unprepared, inTarget), frame.Classify(err)
-}
-
-func (m *RegionMove) targetObstacles(ctx context.Context) ([]string, error) {
-	instances, err := m.source.q.InstancesOfRegion(ctx, m.terms.Region)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := m.source.q.CredentialKeysOfRegion(ctx, m.terms.Region)
-	if err != nil {
-		return nil, err
-	}
-	return m.target.q.TargetObstacles(ctx,
-		query.TargetObstaclesParams{Region: m.terms.Region, Instances: instances, SealedBy: keys})
-}
-
-// completeTerms fills in the names and addresses that the cells know, and refuses terms that are not complete.
-func (m *RegionMove) completeTerms(ctx context.Context) error {
-	t := &m.terms
-	if err := completeCell(ctx, m.source, "", &t.Cell, &t.Address); err != nil {
-		return err
-	}
-	if err := completeCell(ctx, m.target, t.Region, &t.Here, &t.HereAddress); err != nil {
-		return err
-	}
-	switch {
-	case t.Cell == "" || t.Address == "":
-		return invalidMove("cell", "name the cell to which the region moves, and its address: this cell lists none of that name")
-	case t.Here == "" || t.HereAddress == "":
-		return invalidMove("here", "name this cell and its address, as the other one is to list it: that one lists no cell for the region")
-	}
-	return nil
-}
-
-func completeCell(ctx context.Context, s *Store, region string, name, address *string) error {
-	known, err := s.q.KnownCell(ctx, query.KnownCellParams{Cell: *name, Region: region})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return frame.Classify(err)
-	}
-	if *name == "" {
-		*name = known.Cell
-	}
-	if *address == "" && *name == known.Cell {
-		*address = known.Address
-	}
-	return nil
-}
-
-func invalidMove(field, format string, args ...any) error {
-	e := fault.New(fault.Invalid, "invalid", format, args...)
-	e.Field = field
-	return e
 }
 
 // MoveReport is what became of a move.
@@ -208,34 +91,52 @@ type MoveReport struct {
 	Begun     time.Time     `json:"begun"`
 	RefusedMS int64         `json:"refused_ms"` // for how long neither cell took writes of the region
 	Deleted   []RowsOfTable `json:"deleted"`    // in the cell that does not serve it, by this run of the command
-	// UnreachedCells is how many of the further cells did not answer: set the cell of the region there.
+	// UnreachedCells is how many of the further cells did not answer: an operator has to set the cell of the region
+	// there.
 	UnreachedCells int `json:"untold"`
 }
 
 // Run moves the region, or continues the move of it that runs. If ctx ends or a cell is unreachable for long, it
 // stops where it is: run it again, or [RegionMove.Undo]. Errors: Conflict, for obstacles; Invalid; Unavailable.
 func (m *RegionMove) Run(ctx context.Context) (MoveReport, error) {
+	done, err := m.runSteps(ctx)
+	if err != nil {
+		return MoveReport{}, act.Refusal(err)
+	}
+	return m.reportOf(done), nil
+}
+
+// runSteps runs the steps from that of the move on, and returns the move that is done.
+func (m *RegionMove) runSteps(ctx context.Context) (query.LastMoveRow, error) {
 	steps := map[string]func(context.Context) error{
 		stepPreparing: m.prepare, stepCopying: m.catchUp, stepFenced: m.flip, stepFlipped: m.finish,
 	}
 	running, err := m.begin(ctx)
-	// Read again after each step: another process may work on the same move.
-	for err == nil && steps[running.Step] != nil {
-		if err = m.drive(ctx, running); err == nil {
-			err = steps[running.Step](ctx)
-		}
-		if err == nil {
-			running, err = m.source.q.LastMove(ctx, m.id)
-		}
-	}
-	if err == nil && running.Step == stepUndone {
-		err = fault.New(fault.Conflict, "conflict", "the move of region %q is being undone: finish that first",
-			m.terms.Region)
-	}
 	if err != nil {
-		return MoveReport{}, act.Refusal(err)
+		return running, err
 	}
-	return m.reportOf(running), nil
+	for steps[running.Step] != nil {
+		if err := m.beginStep(ctx, running.Step); err != nil {
+			return running, err
+		}
+		if err := steps[running.Step](ctx); err != nil {
+			return running, err
+		}
+		// The step is read and not counted on, since another process may work on the same move.
+		if running, err = m.source.q.LastMove(ctx, m.id); err != nil {
+			return running, err
+		}
+	}
+	if running.Step == stepUndone {
+		return running, m.isUndone()
+	}
+	return running, nil
+}
+
+// isUndone is the error of a command that finds its move undone by another one.
+func (m *RegionMove) isUndone() error {
+	return fault.New(fault.Conflict, "conflict", "the move of region %q is being undone: finish that first",
+		m.terms.Region)
 }
 
 const (
@@ -253,7 +154,7 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return running, err
 	}
-	// Only of a move that has not begun: the rows that a running one has copied would be obstacles.
+	// Not asked of a running move, whose copied rows would be obstacles.
 	plan, err := m.Plan(ctx)
 	if err != nil {
 		return query.LastMoveRow{}, err
@@ -272,13 +173,13 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 	if err != nil {
 		return query.LastMoveRow{}, err
 	}
-	// Which also reads the tables that move.
+	// Reads the row of the new move, and the tables that move.
 	return m.adoptRunning(ctx)
 }
 
-// adoptRunning finds the move of the region that has begun and not ended, and continues it by the terms with which it
-// began. Errors: pgx.ErrNoRows; Conflict, where the
-// region is about to arrive here.
+// adoptRunning finds the move of the region that has begun and not ended, and takes over its id and the cell to which
+// it moves, whatever this command was given. It reads the tables that move. Errors: pgx.ErrNoRows; Conflict, where the
+// region is about to arrive here, or moves to another cell than the terms name.
 func (m *RegionMove) adoptRunning(ctx context.Context) (query.LastMoveRow, error) {
 	found, err := m.source.q.RunningMove(ctx, m.terms.Region)
 	if err != nil {
@@ -292,29 +193,28 @@ func (m *RegionMove) adoptRunning(ctx context.Context) (query.LastMoveRow, error
 		return query.LastMoveRow{}, fault.New(fault.Conflict, "conflict",
 			"region %q moves to cell %q: finish or undo that first", found.Region, found.Cell)
 	}
-	// The terms with which the move began, whatever this command was given.
 	m.id, m.terms.Cell, m.terms.Address = found.ID, found.Cell, found.Address
 	m.tables, err = m.source.q.MovingTables(ctx)
 	return query.LastMoveRow(found), err
 }
 
-// drive records that a command works on the move, for doctor.
-func (m *RegionMove) drive(ctx context.Context, running query.LastMoveRow) error {
-	m.report(MoveProgress{Step: running.Step})
+// beginStep shows the step, and records for doctor that a command works on the move.
+func (m *RegionMove) beginStep(ctx context.Context, step string) error {
+	m.onProgress(MoveProgress{Step: step})
 	return m.source.q.DriveMove(ctx, m.id)
 }
 
 func (m *RegionMove) reportOf(row query.LastMoveRow) MoveReport {
 	r := MoveReport{Move: row.ID, Region: row.Region, Cell: row.Cell, Address: row.Address, Step: row.Step,
-		Begun: row.BegunAt, Deleted: append([]RowsOfTable{}, m.deleted...),
-		UnreachedCells: m.unreached}
+		Begun: row.BegunAt, Deleted: append([]RowsOfTable{}, m.deletedRows...),
+		UnreachedCells: m.unreachedCells}
 	if row.FencedAt != nil && row.FlippedAt != nil {
 		r.RefusedMS = row.FlippedAt.Sub(*row.FencedAt).Milliseconds()
 	}
 	return r
 }
 
-// moveTx runs fn in the name of a person.
+// moveTx runs a transaction of a move in the name of a person.
 func (s *Store) moveTx(ctx context.Context, actor string, fn func(q *query.Queries) error) error {
 	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := q.SetActor(ctx, actor); err != nil {

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	moveEvery = time.Second // between two looks at the progress, which is reported
+	moveEvery = time.Second // between two reports of the progress, and two tries to lock a table
 
-	// A fence waits for the rest of the log. So much is applied within a fraction of a second.
+	// Callers wait while the rest of the log is applied behind the fence: for this much, a fraction of a second.
 	caughtUpBytes = 256 << 10
 )
 
 // prepare sets up the copy: what must refuse rows first, then what sends and receives them.
 func (m *RegionMove) prepare(ctx context.Context) error {
-	// Also of a move that runs, whose row knows the other cell, but not how that one is to list this cell.
+	// The row of a move that runs does not say how the other cell is to list this one: completeTerms asks that cell.
 	if err := m.completeTerms(ctx); err != nil {
 		return err
 	}
 	if err := m.announce(ctx); err != nil {
 		return err
 	}
-	// The other cell first, which refuses writes of the region from the start. Its triggers do not fire for rows that
-	// Postgres replicates.
+	// The other cell comes first, since it must refuse writes of the region from the start. Its triggers do not fire for
+	// rows that Postgres replicates.
 	for _, cell := range []*Store{m.target, m.source} {
 		if err := m.eachFencedTable(ctx, cell, (*query.Queries).AddMoveFence); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 		return err
 	}
 	err := m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
-		// The statement has the connection string, whose password would be in a log of all statements.
+		// Where Postgres logs all statements, its log would have the password of the connection string.
 		if err := q.HideStatements(ctx); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The source last: a command that is started again goes by its step.
+	// The source comes last: a command that is started again continues from the step there.
 	for _, cell := range []*Store{m.target, m.source} {
 		if err := m.setStep(ctx, cell, stepCopying, stepPreparing); err != nil {
 			return err
@@ -58,16 +58,22 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 	return nil
 }
 
-// announce begins the move in the other cell, which from then on refuses the region, and sends its callers here.
+// announce begins the move in the other cell, which from then on refuses the region, and sends its callers here. It
+// does nothing where a command that was killed has announced the move.
 func (m *RegionMove) announce(ctx context.Context) error {
-	row, err := m.target.q.RunningMove(ctx, m.terms.Region)
-	if err == nil && row.ID != m.id {
+	running, err := m.target.q.RunningMove(ctx, m.terms.Region)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return m.beginThere(ctx)
+	case err != nil:
+		return err
+	case running.ID != m.id:
 		return fault.New(fault.Conflict, "conflict", "another move of region %q runs in the other cell", m.terms.Region)
 	}
-	// With this id, a command that was killed has announced it.
-	if err == nil || !errors.Is(err, pgx.ErrNoRows) {
-		return err
-	}
+	return nil
+}
+
+func (m *RegionMove) beginThere(ctx context.Context) error {
 	return m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
 		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: "arrives",
 			Cell: m.terms.Here, Address: m.terms.HereAddress, Reason: m.terms.Reason}); err != nil {
@@ -89,12 +95,13 @@ func (m *RegionMove) publish(ctx context.Context) error {
 }
 
 // eachFencedTable changes the triggers of one table after the other. Writers queue behind such a change while it waits
-// for its lock, so it waits for a moment only, and tries again.
+// for its lock, so that each try waits only for the lock timeout.
 func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
 	change func(*query.Queries, context.Context, query.AddMoveFenceParams) error) error {
 	for _, table := range m.tables {
+		// History is not fenced, since processes write it with a delay: see lateWrites.
 		if !table.Fenced {
-			continue // history: what processes write of the past after the fence may be late, see lateWrites
+			continue
 		}
 		for {
 			err := cell.moveTx(ctx, m.actor, func(q *query.Queries) error {
@@ -103,8 +110,11 @@ func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
 			if err == nil {
 				break
 			}
-			// A writer holds the table, or was chosen in a deadlock: nothing has changed, and the next try may succeed.
-			if !frame.IsLockTimeout(err) && !frame.IsConflict(err) || !wait.For(ctx, moveEvery) {
+			// A writer held the table, or a deadlock ended the transaction: the next try may succeed.
+			if !frame.IsLockTimeout(err) && !frame.IsConflict(err) {
+				return err
+			}
+			if !wait.For(ctx, moveEvery) {
 				return err
 			}
 		}
@@ -112,17 +122,16 @@ func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
 	return nil
 }
 
-// setStep advances the move in a cell. It is no error where it was advanced before.
-func (m *RegionMove) setStep(ctx context.Context, cell *Store, step string, was ...string) error {
-	_, err := cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: was,
-		Ends: step == stepDone})
+// setStep advances the move in a cell from one of the steps in from. It is no error where the move was advanced before.
+func (m *RegionMove) setStep(ctx context.Context, cell *Store, step string, from ...string) error {
+	_, err := cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: from})
 	return err
 }
 
 // catchUp waits until all tables are copied and little of the log is left, and fences the region.
 func (m *RegionMove) catchUp(ctx context.Context) error {
 	for {
-		p, err := m.progress(ctx)
+		p, err := m.readProgress(ctx)
 		if err != nil {
 			return err
 		}
@@ -137,25 +146,26 @@ func (m *RegionMove) catchUp(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if err := m.copyAnswers(ctx); err != nil { // most of them, before callers have to wait
+	// Most answers are copied before the fence, behind which callers have to wait for the others.
+	if err := m.copyAnswers(ctx); err != nil {
 		return err
 	}
 	return m.fence(ctx)
 }
 
-func (m *RegionMove) progress(ctx context.Context) (p MoveProgress, err error) {
+func (m *RegionMove) readProgress(ctx context.Context) (MoveProgress, error) {
 	copied, err := m.target.q.CopiedTables(ctx, m.id)
 	if err != nil {
-		return p, err
+		return MoveProgress{}, err
 	}
 	behind, err := m.source.q.MoveLag(ctx, m.id)
 	return MoveProgress{Step: stepCopying, Tables: int(copied.Tables), Copied: int(copied.Copied), Behind: behind,
 		Failures: copied.Failures}, err
 }
 
-// reportProgress writes the progress into both cells, whose operators look at it, and reports it.
+// reportProgress shows the progress, and writes it into both cells for their operators.
 func (m *RegionMove) reportProgress(ctx context.Context, p MoveProgress) error {
-	m.report(p)
+	m.onProgress(p)
 	row := query.ReportMoveParams{ID: m.id, Tables: int32(p.Tables), CopiedTables: int32(p.Copied),
 		BehindBytes: p.Behind, Failures: p.Failures}
 	for _, cell := range []*Store{m.target, m.source} {

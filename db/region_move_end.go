@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// After the flip, processes here write what they have in memory, such as the history of tickets, which still moves.
+	// lateWrites is how long processes here still write rows of history that they have in memory when the region is
+	// flipped, such as those of tickets. The subscription copies these rows, too.
 	lateWrites = 3 * time.Second
 	moveBatch  = 2000 // rows that are deleted in one transaction
 )
 
-// finish ends the move after the flip: what copies, and the rows here.
+// finish completes the move after the flip: it ends the copy, and deletes the rows here.
 func (m *RegionMove) finish(ctx context.Context) error {
 	if err := m.eraseThere(ctx); err != nil {
 		return err
@@ -27,7 +28,7 @@ func (m *RegionMove) finish(ctx context.Context) error {
 	if !wait.For(ctx, lateWrites) {
 		return ctx.Err()
 	}
-	// The subscription goes first: it would delete there what is deleted here.
+	// The subscription ends first: it would delete there what is deleted here.
 	if err := m.unsubscribe(ctx); err != nil {
 		return err
 	}
@@ -37,23 +38,27 @@ func (m *RegionMove) finish(ctx context.Context) error {
 	return m.close(ctx, stepDone, stepFlipped)
 }
 
-// eraseThere erases in the other cell whom somebody erased here since the move began, since history is copied and not
-// followed.
+// eraseThere erases in the other cell the players who were erased here since the move began: of history, only inserted
+// rows are replicated, and no deletions.
 func (m *RegionMove) eraseThere(ctx context.Context) error {
 	row, err := m.source.q.LastMove(ctx, m.id)
 	if err != nil {
 		return err
 	}
 	erasures, err := m.source.q.OpenErasuresSince(ctx, row.BegunAt)
+	if err != nil {
+		return err
+	}
 	for _, e := range erasures {
-		if err == nil {
-			_, err = m.target.As(m.actor).ErasePlayer(ctx, e.Player, e.Reason)
+		if _, err := m.target.As(m.actor).ErasePlayer(ctx, e.Player, e.Reason); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// unsubscribe ends the copy on both sides. A slot that is left would keep the log until the disk is full.
+// unsubscribe ends the copy on both sides. The slot must be dropped: Postgres would keep the log for it until the disk
+// is full.
 func (m *RegionMove) unsubscribe(ctx context.Context) error {
 	err := m.target.moveTx(ctx, m.actor, func(q *query.Queries) error { return q.UnsubscribeRegion(ctx, m.id) })
 	if err != nil {
@@ -77,7 +82,7 @@ func (m *RegionMove) unsubscribe(ctx context.Context) error {
 
 // deleteRows deletes the rows of the region in the cell that does not serve it.
 func (m *RegionMove) deleteRows(ctx context.Context, cell *Store) error {
-	// In the order of region_tables, so that no row refers to one that is gone; in batches, whose locks are short.
+	// The order of region_tables, in which no row refers to one that is gone. Small batches hold their locks briefly.
 	for _, table := range m.tables {
 		for {
 			var deleted int32
@@ -92,8 +97,8 @@ func (m *RegionMove) deleteRows(ctx context.Context, cell *Store) error {
 			if deleted == 0 {
 				break
 			}
-			m.deleted = addRows(m.deleted, table.Name, int64(deleted))
-			// Many rows take minutes, in which doctor would take the command for dead.
+			m.deletedRows = addRows(m.deletedRows, table.Name, int64(deleted))
+			// Recorded for each batch: many rows take minutes, after which doctor would take the command for dead.
 			if err := m.source.q.DriveMove(ctx, m.id); err != nil {
 				return err
 			}
@@ -110,9 +115,9 @@ func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
 	return append(counts, RowsOfTable{Table: table, Rows: rows})
 }
 
-// close removes the triggers and the marks, and ends the move in both cells. The source is last: a command that is
-// started again finds the move there.
-func (m *RegionMove) close(ctx context.Context, step, was string) error {
+// close removes the triggers and the marks, and ends the move in both cells, from the step from with the step last. The
+// source is closed second: a command that is started again finds the move there.
+func (m *RegionMove) close(ctx context.Context, last, from string) error {
 	for _, cell := range []*Store{m.target, m.source} {
 		err := m.eachFencedTable(ctx, cell, func(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
 			return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
@@ -123,22 +128,25 @@ func (m *RegionMove) close(ctx context.Context, step, was string) error {
 		if err := cell.q.DropMarks(ctx, m.id); err != nil {
 			return err
 		}
-		if err := m.endIn(ctx, cell, step, was); err != nil {
+		if err := m.endIn(ctx, cell, last, from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endIn ends the move in one cell. The transaction that ends an undone move in the cell that keeps the region logs it:
-// other commands, and one that is started again, find it ended, and log nothing.
-func (m *RegionMove) endIn(ctx context.Context, cell *Store, step, was string) error {
+// endIn ends the move in one cell. An undone move is logged where the region stays, by the command that ends it there:
+// other commands find it ended.
+func (m *RegionMove) endIn(ctx context.Context, cell *Store, last, from string) error {
 	return cell.moveTx(ctx, m.actor, func(q *query.Queries) error {
-		ended, err := q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
-		if err != nil || ended == 0 || step != stepUndone || cell != m.source {
+		ended, err := q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: last, Was: []string{from}, Ends: true})
+		if err != nil || ended == 0 {
 			return err
 		}
-		return q.LogMove(ctx, query.LogMoveParams{ID: m.id, Kind: "region.move_undone"})
+		if last == stepUndone && cell == m.source {
+			return q.LogMove(ctx, query.LogMoveParams{ID: m.id, Kind: "region.move_undone"})
+		}
+		return nil
 	})
 }
 
@@ -146,43 +154,33 @@ func (m *RegionMove) endIn(ctx context.Context, cell *Store, step, was string) e
 // be repeated. Errors: NotFound, where no move of the region runs; Conflict, where the other cell serves it;
 // Unavailable.
 func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
-	// An undo that was killed has not ended the move: it is found, and its steps are repeated.
-	running, err := m.adoptRunning(ctx)
+	// A move whose undo was killed has not ended: it is found here, and its steps are repeated.
+	_, err := m.adoptRunning(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return MoveReport{}, fault.New(fault.NotFound, "not_found", "no move of region %q runs", m.terms.Region)
-	}
-	if err == nil {
-		err = m.undo(ctx)
-	}
-	if err == nil {
-		running, err = m.source.q.LastMove(ctx, m.id)
 	}
 	if err != nil {
 		return MoveReport{}, act.Refusal(err)
 	}
-	return m.reportOf(running), nil
+	if err := m.runUndo(ctx); err != nil {
+		return MoveReport{}, act.Refusal(err)
+	}
+	undone, err := m.source.q.LastMove(ctx, m.id)
+	if err != nil {
+		return MoveReport{}, act.Refusal(err)
+	}
+	return m.reportOf(undone), nil
 }
 
-func (m *RegionMove) undo(ctx context.Context) error {
-	// The other cell first, which then cannot flip: whichever commits first there decides.
-	if err := m.setStep(ctx, m.target, stepUndone, stepPreparing, stepCopying); err != nil {
+func (m *RegionMove) runUndo(ctx context.Context) error {
+	if err := m.preventFlip(ctx); err != nil {
 		return err
-	}
-	there, err := m.target.q.LastMove(ctx, m.id)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows): // the move was not announced there
-	case err != nil:
-		return err
-	// It was flipped before the step could be set: the flip has won.
-	case there.Step != stepUndone:
-		return fault.New(fault.Conflict, "conflict",
-			"the other cell serves the region since %s: finish the move, and move it back", there.FlippedAt)
 	}
 	// From here on the other cell cannot serve the region, so this one may take writes again.
 	if err := m.setStep(ctx, m.source, stepUndone, stepPreparing, stepCopying, stepFenced); err != nil {
 		return err
 	}
-	m.report(MoveProgress{Step: stepUndone})
+	m.onProgress(MoveProgress{Step: stepUndone})
 	if err := m.unsubscribe(ctx); err != nil {
 		return err
 	}
@@ -190,4 +188,24 @@ func (m *RegionMove) undo(ctx context.Context) error {
 		return err
 	}
 	return m.close(ctx, stepUndone, stepUndone)
+}
+
+// preventFlip undoes the move in the other cell. Errors: Conflict, where the region was flipped there before.
+func (m *RegionMove) preventFlip(ctx context.Context) error {
+	// A flip is a commit in the same cell, so that the earlier one of the two decides.
+	if err := m.setStep(ctx, m.target, stepUndone, stepPreparing, stepCopying); err != nil {
+		return err
+	}
+	there, err := m.target.q.LastMove(ctx, m.id)
+	switch {
+	// The move was not announced there.
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case there.Step != stepUndone:
+		return fault.New(fault.Conflict, "conflict",
+			"the other cell serves the region since %s: finish the move, and move it back", there.FlippedAt)
+	}
+	return nil
 }

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	fenceTries    = 20              // to lock a region that a transaction writes; a frozen one ends within two seconds
-	markWithin    = 2 * time.Second // after that, the fence is lifted: callers do not wait for a slow cell
-	markEvery     = 10 * time.Millisecond
-	notifyWithin  = time.Second // callers wait
-	maxLifted     = 5           // fences of one run of the command
-	answersAtOnce = 1000
-	// Replicas of the other cells hear of the region by a notification, before callers are sent to them: a caller whom
-	// they sent back would be lost, since SDKs follow one answer.
+	fenceTries    = 20                    // to lock a region that a transaction writes; a frozen one ends within two seconds
+	markWithin    = 2 * time.Second       // after that, the fence is lifted: callers do not wait for a slow cell
+	markEvery     = 10 * time.Millisecond // between two looks whether the mark has arrived
+	liftWithin    = 2 * time.Second       // bounds the statements that lift a fence
+	notifyWithin  = time.Second           // bounds the notification of the further cells, for which callers wait
+	maxLifted     = 5                     // fences of one run of the command
+	answersAtOnce = 1000                  // stored answers that one statement copies
+	// heardWithin is the time that a notification of the new cell takes to all replicas. Callers are sent there only
+	// afterwards: see notifyOthers.
 	heardWithin = 150 * time.Millisecond
-	// Answers that were stored so shortly before the last one that was copied may be of transactions that were not
-	// committed then.
+	// answersAgain is by how much a copy of answers overlaps with the one before: such an answer may be of a transaction
+	// that was not committed then.
 	answersAgain = 5 * time.Second
 )
 
@@ -34,8 +35,11 @@ func (m *RegionMove) fence(ctx context.Context) error {
 			_, err := q.FenceRegion(ctx, m.id)
 			return err
 		})
+		if !frame.IsLockTimeout(err) || try == fenceTries {
+			return err
+		}
 		// Writers queue behind the lock that fence_region waits for: between two tries they are served.
-		if !frame.IsLockTimeout(err) || try == fenceTries || !wait.For(ctx, moveEvery/2) {
+		if !wait.For(ctx, moveEvery/2) {
 			return err
 		}
 	}
@@ -52,16 +56,11 @@ func (m *RegionMove) flip(ctx context.Context) error {
 		return err
 	}
 	if there.Step == stepUndone {
-		return fault.New(fault.Conflict, "conflict", "the move of region %q is being undone: finish that first",
-			m.terms.Region)
+		return m.isUndone()
 	}
-	// Otherwise a command that was killed has flipped it there, and only this cell is left.
+	// At a later step, a command that was killed has flipped the region there, and only this cell is left.
 	if there.Step == stepCopying {
-		served, err := m.serveThere(ctx, row)
-		if err == nil && !served { // another command has flipped it, or was killed while it lifted this fence
-			err = fault.NewUnavailable("the other cell refuses this fence", nil)
-		}
-		if err != nil {
+		if err := m.serveThere(ctx, row); err != nil {
 			return m.lift(ctx, row.Fences, err)
 		}
 	}
@@ -74,28 +73,36 @@ func (m *RegionMove) flip(ctx context.Context) error {
 	})
 }
 
-func (m *RegionMove) serveThere(ctx context.Context, row query.LastMoveRow) (served bool, err error) {
+// serveThere makes the other cell serve the region by the fence of a move. Errors: Unavailable, also where that cell
+// refuses the fence.
+func (m *RegionMove) serveThere(ctx context.Context, row query.LastMoveRow) error {
 	if err := m.awaitMark(ctx, row.Fences); err != nil {
-		return false, err
+		return err
 	}
-	// After the mark: no further answer is stored here, since writes of the region are refused.
+	// Copied behind the mark, so that no further answer is stored here: writes of the region are refused.
 	if err := m.copyAnswers(ctx); err != nil {
-		return false, err
+		return err
 	}
 	// region_beacons is not replicated: the other cell gets a copy, unless it has a beacon for the region.
 	beacon, err := m.source.q.BeaconOf(ctx, m.terms.Region)
 	if err != nil {
-		return false, err
-	}
-	err = m.target.moveTx(ctx, m.actor, func(q *query.Queries) (err error) {
-		served, err = q.ServeRegion(ctx, query.ServeRegionParams{ID: m.id, Fence: row.Fences, Beacon: beacon})
 		return err
+	}
+	return m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		served, err := q.ServeRegion(ctx, query.ServeRegionParams{ID: m.id, Fence: row.Fences, Beacon: beacon})
+		if err != nil {
+			return err
+		}
+		// Another command has flipped the region, or was killed while it lifted this fence.
+		if !served {
+			return fault.NewUnavailable("the other cell refuses this fence", nil)
+		}
+		return nil
 	})
-	return served, err
 }
 
 // notifyOthers names the new cell of the region to the further cells, before this one sends callers away: SDKs follow
-// one answer for each call, and a caller that a further cell sends here would be lost.
+// one answer 421 for each call, and a further cell that does not know the new one sends its callers here.
 func (m *RegionMove) notifyOthers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, notifyWithin)
 	defer cancel()
@@ -107,14 +114,14 @@ func (m *RegionMove) notifyOthers(ctx context.Context) {
 				return q.NameCellOf(ctx, query.NameCellOfParams{Region: m.terms.Region, Cell: m.terms.Cell,
 					Address: m.terms.Address})
 			})
-			// The flip does not wait for cells that are down: the report names how many were not reached.
+			// The flip does not wait for cells that are down: the report says how many were not reached.
 			if err != nil {
 				unreached.Add(1)
 			}
 		})
 	}
 	running.Wait()
-	m.unreached = int(unreached.Load())
+	m.unreachedCells = int(unreached.Load())
 }
 
 // awaitMark waits until the mark of a fence has arrived in the other cell, and with it all writes of the region.
@@ -134,38 +141,42 @@ func (m *RegionMove) awaitMark(ctx context.Context, fence int32) error {
 	}
 }
 
-// lift ends a fence whose region could not be flipped, so that this cell takes writes again. Where the other cell does
-// not answer, or has flipped the region, the fence stays. It returns nil if the move is to continue, else why.
-func (m *RegionMove) lift(ctx context.Context, fence int32, why error) error {
+// lift ends a fence whose region could not be flipped because of cause, so that this cell takes writes again. Where the
+// other cell does not answer, or has flipped the region, the fence stays. It returns nil if the move is to continue,
+// else cause.
+func (m *RegionMove) lift(ctx context.Context, fence int32, cause error) error {
 	// Also after Ctrl-C: otherwise the region would be refused until somebody starts the command again.
-	stopped := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
+	isStopped := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
 	defer cancel()
 	forbidden, err := m.target.q.ForbidFlip(ctx, query.ForbidFlipParams{ID: m.id, Fence: fence})
+	// The other cell may have flipped the region, and then this one must not take writes.
 	if err != nil {
-		return why // it may have flipped, and then this cell must not take writes
+		return cause
 	}
+	// Another command has flipped or undone the move: Run reads which, and continues with that step.
 	if forbidden == 0 {
-		return nil // another command has flipped or undone it: the next step finds out which
+		return nil
 	}
 	if _, err := m.source.q.LiftFence(ctx, query.LiftFenceParams{ID: m.id, Fence: fence}); err != nil {
 		return err
 	}
-	m.lifted++
-	if m.lifted < maxLifted && !stopped && fault.Is(frame.Classify(why), fault.Unavailable) {
-		return nil // catch up again
+	m.liftedFences++
+	isRepeatable := fault.Is(frame.Classify(cause), fault.Unavailable)
+	if isRepeatable && !isStopped && m.liftedFences < maxLifted {
+		return nil
 	}
-	return why
+	return cause
 }
 
 // copyAnswers copies the stored answers of calls about the region, so that a call which is repeated in the other cell
-// gets the answer that it had here. Each call of it copies those that are new.
+// gets the answer that it had here. It continues behind the last answer that this move has copied.
 func (m *RegionMove) copyAnswers(ctx context.Context) error {
-	m.copied = query.IdempotencyKey{ExpiresAt: m.copied.ExpiresAt.Add(-answersAgain)}
+	m.lastCopied = query.IdempotencyKey{ExpiresAt: m.lastCopied.ExpiresAt.Add(-answersAgain)}
 	for {
-		page, err := m.source.q.AnswersToCopy(ctx, query.AnswersToCopyParams{After: m.copied.ExpiresAt,
-			Caller: m.copied.Caller, Key: m.copied.Key, Region: m.terms.Region, Page: answersAtOnce})
-		if err != nil {
+		page, err := m.source.q.AnswersToCopy(ctx, query.AnswersToCopyParams{After: m.lastCopied.ExpiresAt,
+			Caller: m.lastCopied.Caller, Key: m.lastCopied.Key, Region: m.terms.Region, Page: answersAtOnce})
+		if err != nil || len(page) == 0 {
 			return err
 		}
 		var arg query.CopyAnswersParams
@@ -173,13 +184,13 @@ func (m *RegionMove) copyAnswers(ctx context.Context) error {
 			arg.Callers, arg.Keys = append(arg.Callers, a.Caller), append(arg.Keys, a.Key)
 			arg.Hashes, arg.Answers = append(arg.Hashes, a.RequestHash), append(arg.Answers, string(a.Answer))
 			arg.Expires = append(arg.Expires, a.ExpiresAt)
-			m.copied = a
 		}
-		if len(page) > 0 {
-			err = m.target.q.CopyAnswers(ctx, arg)
-		}
-		if err != nil || len(page) < answersAtOnce {
+		m.lastCopied = page[len(page)-1]
+		if err := m.target.q.CopyAnswers(ctx, arg); err != nil {
 			return err
+		}
+		if len(page) < answersAtOnce {
+			return nil
 		}
 	}
 }

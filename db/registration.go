@@ -28,8 +28,8 @@ type Registration struct {
 	// a room for each session.
 	CreatesRooms bool
 	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never
-	// registered. The registration is refused when another incarnation is current. nil, as legacy servers send, means
-	// no check.
+	// registered. The registration is refused when another incarnation is current. nil, as of legacy servers: it
+	// replaces whichever is current.
 	Replaces *uuid.UUID
 	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its
 	// app version, its endpoint comes from the provider, and it gets players once it is ready. nil: somebody else
@@ -39,7 +39,7 @@ type Registration struct {
 	// may be, and gives it a credential of its own. nil: by another credential.
 	Enrolling *Enrolling
 
-	terms query.LockEnrolmentRow // of Enrolling, read under its lock
+	terms query.LockEnrolmentRow // of the enrolment that Enrolling names, read under its lock
 }
 
 // Registered is the answer to a registration.
@@ -52,8 +52,9 @@ type Registered struct {
 	Enrolled    *Enrolled // nil without Registration.Enrolling
 }
 
-// refused returns why a registration is refused although it was written: its server has started too often.
-func (r Registered) refused(of Registration) error {
+// refusal returns why a registration is refused although it was written: its server has started too often. nil: it is
+// not refused.
+func (r Registered) refusal(of Registration) error {
 	if r.Deployed != nil && r.Deployed.hasFailed {
 		return provision.DeploymentOver(of.Joining.ID)
 	}
@@ -65,7 +66,7 @@ type Enrolling struct {
 	Region       string
 	EnrolmentID  uuid.UUID
 	CredentialID uuid.UUID // of the instance; uuid.Nil: the request has the token of the enrolment
-	TokensBy     string    // fingerprint of the key-encryption key that will make the credential of the answer
+	TokensBy     string    // fingerprint of the key-encryption key that makes the credential of the answer
 }
 
 // isInstance reports whether the request has the credential of an instance.
@@ -82,7 +83,7 @@ type Deployed struct {
 	IsReady  bool
 	Endpoint string     // that players dial; empty until it is ready
 	EndsAt   *time.Time // when its provider ends it; nil: not known
-	IsEnding bool       // it gets no more players, and should exit when its sessions have ended
+	IsEnding bool       // the server gets no more players, and should exit when its sessions have ended
 
-	hasFailed bool // it has started too often
+	hasFailed bool // the server has started too often
 }

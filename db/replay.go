@@ -21,8 +21,9 @@ const (
 	maxShortages = 100_000
 )
 
-// PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until
-// f returns an error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
+// PastTickets calls f with the tickets that were in the queue between the times of p and have left it, in the order of
+// their creation. It keeps one page in memory and no transaction open. Errors: Unavailable; the first error of f, which
+// ends the calls.
 func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTicketsRow) error) error {
 	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
@@ -52,7 +53,8 @@ func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 	}
 }
 
-// PastMatches does the same with the matches that were committed between these times.
+// PastMatches calls f with the matches that were committed between the times of p, in that order. It keeps one page in
+// memory and no transaction open. Errors: Unavailable; the first error of f, which ends the calls.
 func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatchesRow) error) error {
 	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
@@ -63,8 +65,8 @@ func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatc
 		})
 }
 
-// PastVersions returns the versions that made matches, with the seeds of their random choices, those with most matches
-// first. Errors: Unavailable.
+// PastVersions returns the versions of the profile that made matches, with the seeds of their random choices, those
+// with the most matches first. Errors: Unavailable.
 func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
 	rows, err := s.q.ReplayVersions(ctx,
 		query.ReplayVersionsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until})
@@ -78,11 +80,12 @@ func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 	return names, frame.Classify(err)
 }
 
-// PastShortages returns the matches that waited for a server for longer than a time, at most 100,000. Errors:
+// PastShortages returns the matches that waited for a server for longer than longerThan, at most 100,000. Errors:
 // Unavailable.
-func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration) ([]query.ReplayShortagesRow, error) {
+func (s *Store) PastShortages(ctx context.Context, p Past,
+	longerThan time.Duration) ([]query.ReplayShortagesRow, error) {
 	rows, err := s.q.ReplayShortages(ctx, query.ReplayShortagesParams{
-		Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until, Longer: longer, Page: maxShortages,
+		Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until, Longer: longerThan, Page: maxShortages,
 	})
 	return rows, frame.Classify(err)
 }
@@ -91,8 +94,12 @@ func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration)
 // Unavailable.
 func (s *Store) HistoryBegins(ctx context.Context, region string) (time.Time, error) {
 	begins, err := s.q.ReplayHistory(ctx, region)
-	if err != nil || begins.Unix() <= 0 {
+	if err != nil {
 		return time.Time{}, frame.Classify(err)
+	}
+	// The statement returns the epoch where there is no history.
+	if begins.Unix() <= 0 {
+		return time.Time{}, nil
 	}
 	return begins, nil
 }

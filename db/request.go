@@ -12,8 +12,8 @@ import (
 type RouteCount struct {
 	Route    string // method and pattern, as in POST /matchmake
 	Requests int64
-	Refused  int64 // of them, with a status from 400 to 498
-	Failed   int64 // of them, with a status of 500 or more
+	Refused  int64 // of Requests, with a status from 400 to 498; 499 is a caller who left
+	Failed   int64 // of Requests, with a status of 500 or more
 }
 
 // CountRequests adds what a replica answered to ops.request_minutes, in one statement. No two counts may have the same
@@ -32,7 +32,7 @@ func (s *Store) CountRequests(ctx context.Context, counts []RouteCount) error {
 // RequestMinute is how many requests were answered in a minute.
 type RequestMinute struct {
 	Minute                    time.Time
-	Requests, Refused, Failed int64 // as of RouteCount
+	Requests, Refused, Failed int64 // as in RouteCount
 }
 
 // RequestsByMinute returns the requests of the last minutes, at most 360, oldest first. A minute without requests is

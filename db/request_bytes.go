@@ -13,4 +13,5 @@ func textBytes(texts ...string) (n int) {
 	return n
 }
 
+// idBytesOf is the CallBytes of batches whose requests are ids.
 func idBytesOf(id string) int { return textBytes(id) }

@@ -3,8 +3,6 @@ package db
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -41,32 +39,31 @@ func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoom
 	if err != nil {
 		return err
 	}
-	// After the commit. The agents' replicas send the commands.
+	// The replicas of the agents send the commands, which they find only after the commit.
 	s.notifyReplicas(region, h.replicaIDs(orders))
 	for i, o := range orders {
-		cmd, err := h.outcome(o)
-		// Neither a command nor an error: the call stays for the next batch.
-		if cmd.ID != uuid.Nil || err != nil {
-			calls[i].Answer(cmd, err)
+		if o.isDecided() {
+			calls[i].Answer(h.outcome(o))
 		}
 	}
 	return nil
 }
 
-// maxRoomGroups limits the kinds of rooms of one transaction: each needs a search for agents, about 10 ms in a fleet of
-// 10,000 agents.
+// maxRoomGroups limits the groups of rooms of one transaction: each needs a search for agents, about 10 ms in a fleet
+// of 10,000 agents.
 const maxRoomGroups = 8
 
-// newOrders returns an order for each call. Orders that must wait for the next batch are marked.
+// newOrders returns an order for each call. Orders that must wait for the next batch are marked isDeferred.
 func newOrders(calls []*newRoomCall) []*roomOrder {
 	orders := make([]*roomOrder, len(calls))
-	ids, groups := map[string]bool{}, map[string]bool{}
+	ids, hasPlace := map[string]bool{}, map[string]bool{}
 	for i, c := range calls {
 		o := newRoomOrder(c.Req)
-		// One kind of rooms more than a transaction may have waits for the next one, with all further rooms of that
-		// kind.
-		groups[o.groupKey] = groups[o.groupKey] || len(groups) < maxRoomGroups
-		o.isDeferred = ids[o.newRoom.RoomID] || !groups[o.groupKey]
+		// The first groups have a place in this transaction. All rooms of a further group wait for the next one.
+		if _, known := hasPlace[o.groupKey]; !known {
+			hasPlace[o.groupKey] = len(hasPlace) < maxRoomGroups
+		}
+		o.isDeferred = ids[o.newRoom.RoomID] || !hasPlace[o.groupKey]
 		ids[o.newRoom.RoomID] = true
 		orders[i] = o
 	}

@@ -6,11 +6,16 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// roomHost is an agent that the transaction has locked, with counts of the rooms that the transaction gives it.
+// roomHost is an agent that may host rooms. agentLoad counts also those that the transaction gives it.
 type roomHost struct {
 	row query.RoomHostsRow
 
 	agentLoad agentLoad
+}
+
+func newRoomHost(r query.RoomHostsRow) *roomHost {
+	return &roomHost{row: r, agentLoad: agentLoad{connectionCount: int(r.Connections), maxConnections: r.MaxConnections,
+		roomCount: int(r.Rooms), maxRooms: r.MaxRooms, inFlight: int(r.InFlight)}}
 }
 
 // takes reports whether the agent may host the order in addition to the orders that it already got.

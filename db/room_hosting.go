@@ -23,21 +23,24 @@ type roomHosting struct {
 // with the commit. First it reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents
 // and checks them again. If another transaction has filled an order's agent in between, the order stays undecided.
 func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error {
-	look, err := h.look(ctx, pendingOrders(orders))
+	seen, err := h.readSnapshot(ctx, pendingOrders(orders))
 	if err != nil {
 		return err
 	}
-	look.refuse(pendingOrders(orders))
-	look.deal(pendingOrders(orders))
+	seen.refuse(pendingOrders(orders))
+	// Without the refused orders.
+	seen.deal(pendingOrders(orders))
 	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agentID == "" })
-	if err := h.lock(ctx, chosen); err != nil {
+	if err := h.lockHosts(ctx, chosen); err != nil {
 		return err
 	}
 	h.reserve(chosen)
 	return nil
 }
 
-func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook, err error) {
+// readSnapshot reads what the database has for orders: which ids are taken, the agents to which orders are pinned, and
+// the candidates of each group.
+func (h *roomHosting) readSnapshot(ctx context.Context, orders []*roomOrder) (l hostSnapshot, err error) {
 	var out tx.Pipeline
 	var ids []string
 	hosts := query.RoomHostsParams{Region: h.region}
@@ -59,8 +62,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	}
 	l.candidatesByGroup = map[string][]query.RoomCandidatesRow{}
 	if len(near.agentIDs) == 0 {
-		err = h.lookEverywhere(ctx, &out, l.candidatesByGroup, orders)
-		return l, err
+		return l, h.readWholeFleet(ctx, &out, l.candidatesByGroup, orders)
 	}
 	if err := h.q.Send(ctx, &out); err != nil {
 		return l, err
@@ -68,14 +70,14 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
 		return l, nil
 	}
-	// The named agents have too few places, or cannot be compared without the others: the whole fleet is read.
+	// The named agents have too few places, or cannot be compared without the others. choose may have added some.
 	clear(l.candidatesByGroup)
-	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
+	return l, h.readWholeFleet(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
 }
 
-// lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
-// fleet.
-func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline,
+// readWholeFleet sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
+// fleet. It adds them to candidates.
+func (h *roomHosting) readWholeFleet(ctx context.Context, out *tx.Pipeline,
 	candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
 	groups, wanted := groupsOf(orders)
 	var rows []query.RoomCandidatesRow
@@ -92,8 +94,8 @@ func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline,
 	return nil
 }
 
-// lock locks the agents that deal chose, and checks the orders again. An order that still fits gets its host.
-func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
+// lockHosts locks the chosen agents, and checks the orders again. An order that still fits gets its host.
+func (h *roomHosting) lockHosts(ctx context.Context, orders []*roomOrder) error {
 	if len(orders) == 0 {
 		return nil
 	}
@@ -104,7 +106,7 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	var out tx.Pipeline
 	var rows []query.RoomHostsRow
 	var states []query.LockAgentStatesRow
-	// Before the hosts are read, so that the next statement sees the last holders' writes.
+	// Queued before the read of the hosts, which then sees the writes of the last holders of these locks.
 	query.Queue(&out, &states, (*query.Queries).LockAgentStates,
 		query.LockAgentStatesParams{Region: h.region, Ids: ids})
 	query.Queue(&out, &rows, (*query.Queries).RoomHosts, query.RoomHostsParams{Region: h.region, Ids: ids})
@@ -113,12 +115,11 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	}
 	hosts := map[string]*roomHost{}
 	for _, r := range rows {
-		hosts[r.ID] = &roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms,
-			int(r.InFlight)}}
+		hosts[r.ID] = newRoomHost(r)
 	}
 	for _, o := range orders {
 		if host := hosts[o.agentID]; host != nil && host.takes(o) {
-			// Counted, so that the orders behind this one find the agent as it will be.
+			// Counted, so that the next orders are checked against the agent with this room.
 			host.agentLoad.roomCount++
 			host.agentLoad.inFlight++
 			o.host = host
@@ -147,10 +148,9 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	}
 }
 
-// outcome returns the result of an order in a committed transaction: its command, its error, or neither if another
-// transaction must decide the order.
+// outcome returns the result of a decided order in a committed transaction.
 func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
-	if o.err != nil || o.host == nil {
+	if o.err != nil {
 		return Command{}, o.err
 	}
 	for _, m := range h.madeRooms {
@@ -165,7 +165,7 @@ func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 	return Command{}, roomExists(o.newRoom.RoomID)
 }
 
-// replicaIDs returns the replicas that must send commands.
+// replicaIDs returns the replicas that send the commands of orders, some of them several times.
 func (h *roomHosting) replicaIDs(orders []*roomOrder) (ids []uuid.UUID) {
 	for _, o := range orders {
 		if o.host != nil {

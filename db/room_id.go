@@ -12,7 +12,7 @@ import (
 // one made fit for a URL; and the public one, which callers use: the base, unless another room of the fleet has it
 // (room_name.go).
 
-const maxRoomID = 64 // characters of an id that callers choose
+const maxRoomID = 64 // characters of a room id that a caller chooses
 
 // validRoomID reports whether id may be given to a new room. Such an id is its own base.
 func validRoomID(id string) bool {
@@ -47,5 +47,5 @@ func roomBase(raw string) string {
 	return b.String()
 }
 
-// rawRoomID is the reverse of roomBase.
+// rawRoomID returns the raw id of a base: the reverse of roomBase.
 func rawRoomID(base string) (string, error) { return url.PathUnescape(base) }

@@ -13,28 +13,27 @@ type namedRoom struct {
 	agentID    string    // the connection, 16 hex digits
 	processUID string    // as the process reports it: any text, and two connections may report the same
 	joinedAt   time.Time // when the agent joined
-	isLocal    bool      // the game's own code made it
-	isNew      bool      // seen for the first time: it has no publicID yet
+	isLocal    bool      // the game's own code made the room
+	isNew      bool      // the room is seen for the first time, and has no publicID yet
 	publicID   string    // empty if the raw id is empty
 }
 
-// nameRooms returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes those that
-// have an id which nameRooms could choose: the base, or one that begins with the process of a given room.
+// choosePublicIDs returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes those
+// that have an id which could be chosen: the base, or one that begins with the process of a given room.
 //
 // A room keeps its id while it exists, even if the base becomes free. Of the new rooms one gets the base if no room has
 // it: one that the fleet made before a local one, then that of the agent that joined first. A new room of the fleet
 // also takes the base from a local room, because callers use the id that they gave it. All other rooms are named after
 // their process. It is pure.
-func nameRooms(base string, rooms []namedRoom) []string {
+func choosePublicIDs(base string, rooms []namedRoom) []string {
 	ids, taken := make([]string, len(rooms)), make(map[string]bool, len(rooms))
 	for i, r := range rooms {
 		if !r.isNew {
 			ids[i], taken[r.publicID] = r.publicID, true
 		}
 	}
-	unnamed := newRooms(rooms)
+	unnamed := newRoomsByClaim(rooms)
 	holder := slices.IndexFunc(rooms, func(r namedRoom) bool { return !r.isNew && r.publicID == base })
-	// The first of the new rooms has the best claim: see newRooms.
 	if len(unnamed) > 0 && (holder < 0 || rooms[holder].isLocal && !rooms[unnamed[0]].isLocal) {
 		ids[unnamed[0]] = base
 		unnamed = unnamed[1:]
@@ -50,19 +49,20 @@ func nameRooms(base string, rooms []namedRoom) []string {
 	return ids
 }
 
-// newRooms returns the indexes of the new rooms, the one with the best claim to the base first.
-func newRooms(rooms []namedRoom) []int {
+// newRoomsByClaim returns the indexes of the new rooms, the one with the best claim to the base first.
+func newRoomsByClaim(rooms []namedRoom) []int {
 	var unnamed []int
 	for i, r := range rooms {
 		if r.isNew {
 			unnamed = append(unnamed, i)
 		}
 	}
-	slices.SortFunc(unnamed, func(i, j int) int { return rooms[i].compare(rooms[j]) })
+	slices.SortFunc(unnamed, func(i, j int) int { return rooms[i].compareClaim(rooms[j]) })
 	return unnamed
 }
 
-func (r namedRoom) compare(other namedRoom) int {
+// compareClaim returns -1 if the room has a better claim to the base than another one, and 1 if a worse one.
+func (r namedRoom) compareClaim(other namedRoom) int {
 	if r.isLocal != other.isLocal {
 		if r.isLocal {
 			return 1
@@ -75,7 +75,7 @@ func (r namedRoom) compare(other namedRoom) int {
 // maxProcessInID bounds an id, which is part of an index. Agents of @rivalis/fleet make process ids of 26 characters.
 const maxProcessInID = 64
 
-// ownName returns the first free name of ownNames, otherwise the last.
+// ownName returns the first of ownNames that is not taken, and the last one if all are.
 func (r namedRoom) ownName(base string, taken map[string]bool) string {
 	names := r.ownNames(base)
 	for _, name := range names {
@@ -87,7 +87,7 @@ func (r namedRoom) ownName(base string, taken map[string]bool) string {
 }
 
 // moreOwnNames limits how often a connection may lose a room of one base to a newer connection of its process and
-// report it again.
+// report the room again.
 const moreOwnNames = 4
 
 // ownNames returns <process>~<base>; then <process>~<agent>~<base>, for the case that another connection of the process
@@ -100,6 +100,7 @@ func (r namedRoom) ownNames(base string) []string {
 		process = r.agentID
 	}
 	names := []string{process + "~" + base, process + "~" + r.agentID + "~" + base}
+	// Numbered from 2, since the name without a number is the first of these.
 	for n := range moreOwnNames {
 		names = append(names, fmt.Sprintf("%s~%s~%d~%s", process, r.agentID, n+2, base))
 	}

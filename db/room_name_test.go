@@ -55,7 +55,7 @@ func TestRoomsOfOneBase(t *testing.T) {
 			[]string{"x", "~x", "a%7E%2F~x", "d~x"},
 		},
 	} {
-		require.Equal(t, c.want, nameRooms("x", c.rooms), name)
+		require.Equal(t, c.want, choosePublicIDs("x", c.rooms), name)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestRoomNamesProperties(t *testing.T) {
 					rapid.Bool().Draw(t, "local"), ""))
 			}
 
-			ids := nameRooms(base, rooms)
+			ids := choosePublicIDs(base, rooms)
 			after, has := slices.Clone(rooms), map[string]bool{}
 			byFleet := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew && !r.isLocal })
 			news := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew })
@@ -89,14 +89,14 @@ func TestRoomNamesProperties(t *testing.T) {
 				after[i].isNew, after[i].publicID = false, ids[i]
 			}
 			require.True(t, has[base] || !news, "somebody has the base")
-			require.Equal(t, ids, nameRooms(base, after))
+			require.Equal(t, ids, choosePublicIDs(base, after))
 
 			order := rapid.Permutation(indexes(len(rooms))).Draw(t, "order")
 			shuffled := make([]namedRoom, len(rooms))
 			for to, from := range order {
 				shuffled[to] = rooms[from]
 			}
-			for to, id := range nameRooms(base, shuffled) {
+			for to, id := range choosePublicIDs(base, shuffled) {
 				require.Equal(t, ids[order[to]], id)
 			}
 			rooms = after

@@ -7,7 +7,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// nameRooms gives the new rooms of the transaction their public ids.
+// nameRooms gives the new rooms of the transaction their public ids. Errors: lockMore, before anything is written, if
+// rooms of agents that are not locked must give up their id.
 func (t *agentTx) nameRooms(ctx context.Context) error {
 	if len(t.newRooms) == 0 {
 		return nil
@@ -24,27 +25,27 @@ func (t *agentTx) nameRooms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.addOwnNames(ctx, byBase, held); err != nil {
+	if err := t.addOwnNameHolders(ctx, byBase, held); err != nil {
 		return err
 	}
 	var more lockMore
 	for _, base := range bases {
 		t.nameBase(base, held[base], byBase[base], &more)
 	}
-	// The rooms that have to give their ids up belong to agents that are not locked. Nothing was written yet.
 	if len(more.agentIDs) > 0 {
 		return &more
 	}
 	return nil
 }
 
-// heldRoom is a room whose public id nameRooms could choose for another room.
+// heldRoom is a room whose public id choosePublicIDs could choose for another room.
 type heldRoom struct {
 	name namedRoom
 	row  *roomRow
 }
 
-// holders returns the rooms that have the public ids, by base. It ignores rooms that the transaction deletes.
+// holders returns the rooms that have the public ids, by base, as the transaction has changed them. It leaves out rooms
+// that the transaction deletes.
 func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldRoom, error) {
 	held := map[string][]heldRoom{}
 	if len(ids) == 0 {
@@ -56,26 +57,27 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 	}
 	known := t.roomsByStoredID()
 	for _, h := range rows {
-		n := namedRoom{agentID: h.AgentID, processUID: h.ProcessUid, joinedAt: h.JoinedAt, isLocal: h.Local,
-			publicID: h.ID}
-		r := known[h.ID]
+		r, isKnown := known[h.ID]
 		switch {
-		// A room that the transaction has not read.
-		case r == nil:
-			r = &roomRow{id: h.ID, agentID: h.AgentID, baseID: h.Base, roomType: h.Type, connectionCount: h.Connections,
-				isLocal: h.Local, state: h.State, commandID: h.Command,
-				settledFor: -1, storedID: h.ID}
-		// Its id is free.
-		case r.isDeleted:
-			continue
-		// As the transaction has changed it, not as it is stored.
-		default:
-			n = t.namedRoomOf(r)
+		case !isKnown:
+			held[h.Base] = append(held[h.Base], newHeldRoom(h))
+		case !r.isDeleted:
+			n := t.namedRoomOf(r)
 			n.publicID = r.id
+			held[r.baseID] = append(held[r.baseID], heldRoom{n, r})
 		}
-		held[r.baseID] = append(held[r.baseID], heldRoom{n, r})
 	}
 	return held, nil
+}
+
+// newHeldRoom returns a room that the transaction has not read otherwise.
+func newHeldRoom(h query.RoomHoldersRow) heldRoom {
+	return heldRoom{
+		name: namedRoom{agentID: h.AgentID, processUID: h.ProcessUid, joinedAt: h.JoinedAt, isLocal: h.Local,
+			publicID: h.ID},
+		row: &roomRow{id: h.ID, agentID: h.AgentID, baseID: h.Base, roomType: h.Type, connectionCount: h.Connections,
+			isLocal: h.Local, state: h.State, commandID: h.Command, settledFor: -1, storedID: h.ID},
+	}
 }
 
 func (t *agentTx) roomsByStoredID() map[string]*roomRow {
@@ -90,12 +92,12 @@ func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 	return known
 }
 
-// addOwnNames adds the rooms that have one of the other possible ids: of new rooms whose base is taken, or of rooms
+// addOwnNameHolders adds to held the rooms that have one of the own names of new rooms whose base is taken, or of rooms
 // that lose their base.
-func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow, held map[string][]heldRoom) error {
+func (t *agentTx) addOwnNameHolders(ctx context.Context, byBase map[string][]*roomRow, held map[string][]heldRoom) error {
 	var ids []string
 	for base, fresh := range byBase {
-		// One new room, and nobody has its base: it gets the base.
+		// A single new room whose base no other room has gets the base.
 		if len(held[base]) == 0 && len(fresh) == 1 {
 			continue
 		}
@@ -114,7 +116,7 @@ func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow,
 	return err
 }
 
-// namedRoomOf holds the properties of a locked agent's room on which its public id depends.
+// namedRoomOf returns the properties of a locked agent's room on which its public id depends, without the id.
 func (t *agentTx) namedRoomOf(r *roomRow) namedRoom {
 	a := t.agentsByID[r.agentID]
 	return namedRoom{agentID: r.agentID, processUID: a.content.ProcessUID, joinedAt: a.joinedAt, isLocal: r.isLocal,
@@ -131,13 +133,13 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 	for _, r := range fresh {
 		named = append(named, t.namedRoomOf(r))
 	}
-	ids := nameRooms(base, named)
+	ids := choosePublicIDs(base, named)
 	for i, h := range held {
 		if ids[i] == h.name.publicID {
 			continue
 		}
-		// Its rooms may be written under its lock only: the transaction begins again with it.
 		a := t.agentsByID[h.row.agentID]
+		// The rooms of an agent may be written under its lock only: the transaction begins again with this agent.
 		if a == nil {
 			more.agentIDs = append(more.agentIDs, h.row.agentID)
 			continue
@@ -150,12 +152,12 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 }
 
 func (t *agentTx) renameRoom(a *agentRow, r *roomRow, id string) {
-	// A holder that only RoomHolders has read: writeRooms writes the rooms in these two maps.
+	// writeRooms writes the rooms in these two maps. One that newHeldRoom has made is in neither.
 	if t.roomsByKey[roomKey{r.agentID, r.baseID}] == nil {
 		t.roomsByKey[roomKey{r.agentID, r.baseID}] = r
 		t.ofID[r.agentID] = append(t.ofID[r.agentID], r)
 	}
-	// Readers of the log know listed rooms only.
+	// Events are logged of listed rooms only.
 	if r.isListed() && a.isListed() {
 		t.agentEvents.rename(a, r, id)
 	}

@@ -17,12 +17,15 @@ import (
 type roomOrder struct {
 	newRoom    NewRoom
 	commandID  uuid.UUID
-	groupKey   string // orders of one group may go to the same agents; empty for a pinned order
-	isDeferred bool   // another transaction must decide it
-	agentID    string // the chosen agent; empty until deal has chosen one
-	host       *roomHost
-	err        error
+	groupKey   string    // orders of one group may go to the same agents; empty for a pinned order
+	isDeferred bool      // another transaction must decide it
+	agentID    string    // the chosen agent; empty until pin or deal has chosen one
+	host       *roomHost // the locked agent that takes the room; nil before, and if it was filled meanwhile
+	err        error     // why it is refused
 }
+
+// isDecided reports whether the transaction has decided about an order: refused it, or reserved its room.
+func (o *roomOrder) isDecided() bool { return o.err != nil || o.host != nil }
 
 // newRoomOrder makes an order with its group: equal requests have the same candidates, which are read once.
 func newRoomOrder(r NewRoom) *roomOrder {
@@ -35,12 +38,12 @@ func newRoomOrder(r NewRoom) *roomOrder {
 	for k, v := range r.RequiredLabels {
 		o.newRoom.NoMatch = o.newRoom.NoMatch || !isStorable(k) || !isStorable(v)
 	}
-	o.groupKey = strings.Join([]string{o.newRoom.SpreadStrategy, strconv.Quote(o.newRoom.Type), o.labels()}, " ")
+	o.groupKey = strings.Join([]string{o.newRoom.SpreadStrategy, strconv.Quote(o.newRoom.Type), o.labelsText()}, " ")
 	return o
 }
 
-// labels returns the labels as JSON, sorted.
-func (o *roomOrder) labels() string {
+// labelsText returns the required labels as JSON, sorted.
+func (o *roomOrder) labelsText() string {
 	if len(o.newRoom.RequiredLabels) == 0 {
 		return "{}"
 	}
@@ -48,10 +51,11 @@ func (o *roomOrder) labels() string {
 	return string(text)
 }
 
-// isStorable reports whether Postgres can store a text. Other text cannot match any reported text.
+// isStorable reports whether Postgres can store a text. A text that it cannot store equals none that an agent reported.
 func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// groupsOf returns the groups of orders, and the parameters of the query for their candidates.
+// groupsOf returns the keys of the groups of orders, whose indexes are the numbers in the query for their candidates,
+// and the parameters of that query.
 func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParams) {
 	p.MaxInFlight = maxInFlight
 	for _, o := range orders {
@@ -65,13 +69,13 @@ func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParam
 		p.Groups = append(p.Groups, int32(len(groups)))
 		groups = append(groups, o.groupKey)
 		p.Types = append(p.Types, o.newRoom.Type)
-		p.Labels = append(p.Labels, o.labels())
+		p.Labels = append(p.Labels, o.labelsText())
 		p.Signs = append(p.Signs, signOf(o.newRoom.SpreadStrategy))
 	}
 	return groups, p
 }
 
-// signOf returns the sign by which RoomCandidates orders agents for a strategy.
+// signOf returns the sign by which RoomCandidates sorts agents for a strategy: 1 puts the least loaded ones first.
 func signOf(strategy string) int32 {
 	switch strategy {
 	case strategyMostLoaded:
@@ -82,10 +86,10 @@ func signOf(strategy string) int32 {
 	return 1
 }
 
-// knownStrategy returns the strategy with a name.
-func knownStrategy(word string) string {
-	if word == strategyMostLoaded || word == strategyRandom {
-		return word
+// knownStrategy returns the strategy of that name, and the default for any other name.
+func knownStrategy(name string) string {
+	if name == strategyMostLoaded || name == strategyRandom {
+		return name
 	}
 	return strategyLeastLoaded
 }

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // A session on the process of an agent is a room with the session's id. The transaction that opens such a session
-// requests the room (placement_opening.go). This file holds the later steps, which internal/rivalis/roomhost calls for
-// the agents whose connections its replica holds.
+// requests the room (placement_opening.go). This file has the later steps, which internal/rivalis/roomhost calls for
+// the agents whose connections its replica holds. Until the room exists, room_wait.go holds the calls of players.
 
 // HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the
 // instance as which it is registered.
@@ -27,11 +25,11 @@ type HostProcess struct {
 	MaxConnections  *int32 // nil is unlimited
 	MaxRooms        *int32 // nil is unlimited
 	ConnectionCount int
-	OtherRooms      int  // rooms that do not belong to sessions, including reserved rooms
+	OtherRooms      int  // rooms that belong to no session, reserved ones included
 	Draining        bool // the agent takes no rooms
 	IsSilent        bool // the agent has not answered the last poll
 
-	IsReplaced bool // another game server is registered under the id
+	IsReplaced bool // another game server is registered under ProcessUID
 	Instance   HostInstance
 }
 
@@ -39,7 +37,7 @@ type HostProcess struct {
 type HostInstance struct {
 	IsLive       bool // registered, with a running lease
 	Incarnation  uuid.UUID
-	DrainsItself bool // it drains because its agent did, and not only because an operator keeps it drained
+	DrainsItself bool // drained because its agent drained, and not only because an operator keeps it drained
 	Endpoint     string
 	Modes        []string
 	Capacity     int
@@ -77,11 +75,11 @@ func hostProcessOf(r query.HostProcessesRow) HostProcess {
 }
 
 // LimitSessions sets the maximum number of sessions of instances, by instance id. Errors: Unavailable.
-func (s *Store) LimitSessions(ctx context.Context, region string, most map[string]int) error {
+func (s *Store) LimitSessions(ctx context.Context, region string, maxSessions map[string]int) error {
 	p := query.LimitSessionsParams{Region: region}
-	for _, id := range slices.Sorted(maps.Keys(most)) {
+	for _, id := range slices.Sorted(maps.Keys(maxSessions)) {
 		p.Ids = append(p.Ids, id)
-		p.Most = append(p.Most, int32(most[id]))
+		p.Most = append(p.Most, int32(maxSessions[id]))
 	}
 	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {
@@ -95,10 +93,10 @@ func (s *Store) LimitSessions(ctx context.Context, region string, most map[strin
 }
 
 const (
-	// roomPatience is the time after its opening during which a session may be without a room: the timeout of the
+	// roomOverdueAfter is the time after its opening during which a session may be without a room: the timeout of the
 	// command, and a second in which the command may be sent again.
-	roomPatience = roomTimeout + time.Second
-	// maxSettled limits the sessions and rooms of one call.
+	roomOverdueAfter = roomTimeout + time.Second
+	// maxSettled limits the sessions of one call of SettleRooms, and the rooms of one call of OrphanedRooms.
 	maxSettled = 1000
 )
 
@@ -119,27 +117,36 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 	if err != nil || len(rows) == 0 {
 		return SettledRooms{}, frame.Classify(err)
 	}
-	w := settleRooms(rows)
-	done := SettledRooms{SessionsWithRoom: len(w.created), ClosedSessions: len(w.goneSessions) + len(w.failedSessions),
+	w := judgeRooms(rows)
+	done := SettledRooms{SessionsWithRoom: len(w.withRoom), ClosedSessions: len(w.roomGone) + len(w.roomFailed),
 		HasMore: len(rows) == maxSettled}
-	if len(w.created) > 0 {
-		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
+	if len(w.withRoom) > 0 {
+		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.withRoom}); err != nil {
 			return SettledRooms{}, frame.Classify(err)
 		}
 	}
-	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.goneSessions, "room_failed": w.failedSessions} {
-		if len(ids) == 0 {
-			continue
-		}
-		if err := s.frame.InTx(ctx, func(q *query.Queries) error {
-			_, err := q.CloseSessions(ctx, query.CloseSessionsParams{Region: region, Ids: ids, Reason: reason})
-			return err
-		}); err != nil {
-			return SettledRooms{}, frame.Classify(err)
-		}
-		s.Notify(TopicCapacity, "")
+	if err := s.closeRoomless(ctx, region, "room_gone", w.roomGone); err != nil {
+		return SettledRooms{}, frame.Classify(err)
+	}
+	if err := s.closeRoomless(ctx, region, "room_failed", w.roomFailed); err != nil {
+		return SettledRooms{}, frame.Classify(err)
 	}
 	return done, s.requestRooms(ctx, region, w.roomRequests)
+}
+
+func (s *Store) closeRoomless(ctx context.Context, region, reason string, sessions []uuid.UUID) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
+		_, err := q.CloseSessions(ctx, query.CloseSessionsParams{Region: region, Ids: sessions, Reason: reason})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.Notify(TopicCapacity, "")
+	return nil
 }
 
 // requestRooms reserves rooms for sessions without a room, and inserts the commands.
@@ -153,30 +160,34 @@ func (s *Store) requestRooms(ctx context.Context, region string, p query.Request
 		senders, err = q.RequestRooms(ctx, p)
 		return err
 	})
-	if err == nil { // not for those that got none: this replica requests them again at the next look
-		s.notifySenders(region, slices.DeleteFunc(senders, func(id uuid.UUID) bool { return id == uuid.Nil }))
+	if err != nil {
+		return frame.Classify(err)
 	}
-	return frame.Classify(err)
+	// The zero id is of a session that got no room: the next call of SettleRooms requests that room again.
+	s.notifySenders(region, slices.DeleteFunc(senders, func(id uuid.UUID) bool { return id == uuid.Nil }))
+	return nil
 }
 
-// roomWork is the result of settleRooms: the changes to make.
+// roomWork is what SettleRooms has to change.
 type roomWork struct {
-	created, goneSessions, failedSessions []uuid.UUID // sessions
-	roomRequests                          query.RequestRoomsParams
+	withRoom, roomGone, roomFailed []uuid.UUID // sessions: whose room exists now, is gone, or could not be created
+	roomRequests                   query.RequestRoomsParams
 }
 
-// settleRooms judges sessions without a known room. It is pure.
-func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
+// judgeRooms judges sessions without a known room. It is pure.
+func judgeRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 	for _, r := range rows {
+		// The command decides, which the agent has not answered yet, or which is about to time out.
+		if r.Room == "reserved" {
+			continue
+		}
 		switch {
-		// The agent has not answered yet, or the command is about to time out.
-		case r.Room == "reserved": // its command decides
 		case r.Room != "":
-			w.created = append(w.created, r.ID)
+			w.withRoom = append(w.withRoom, r.ID)
 		case r.HadRoom:
-			w.goneSessions = append(w.goneSessions, r.ID)
-		case r.Age > roomPatience:
-			w.failedSessions = append(w.failedSessions, r.ID)
+			w.roomGone = append(w.roomGone, r.ID)
+		case r.Age > roomOverdueAfter:
+			w.roomFailed = append(w.roomFailed, r.ID)
 		default:
 			addRoomToRequest(&w.roomRequests, r.ID, r.InstanceID, r.Mode)
 		}
@@ -184,52 +195,12 @@ func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 	return w
 }
 
-// OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the
-// replica holds a connection. Errors: Unavailable.
+// OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on those of the processes of
+// which the replica holds a connection. Errors: Unavailable.
 func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID,
 	processes []string) ([]string, error) {
 	ids, err := s.q.OrphanedRooms(ctx, query.OrphanedRoomsParams{
 		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
 	})
 	return slices.Clip(ids), frame.Classify(err)
-}
-
-func roomPending() error {
-	err := fault.NewUnavailable("the game server is creating the room of the session", nil)
-	err.Code = "room_pending"
-	return err
-}
-
-func isRoomPending(err error) bool {
-	var pending *fault.Error
-	return errors.As(err, &pending) && pending.Code == "room_pending"
-}
-
-const (
-	roomWait = 2 * time.Second        // the longest time that a player's call waits for the room of the session
-	roomLook = 250 * time.Millisecond // between two reads without a notification
-)
-
-// resolveInRoom waits until the room of the session exists, which usually takes some milliseconds, and then resolves
-// the seat.
-func (s *Store) resolveInRoom(ctx context.Context, region string, r resolveRequest) (resolved Resolved, err error) {
-	wake, stop := s.Subscribe(TopicFleet, region)
-	defer stop()
-	look, end := time.NewTicker(roomLook), time.NewTimer(roomWait)
-	defer look.Stop()
-	defer end.Stop()
-	for {
-		resolved, err = s.batchGroups.seatResolves.Do(ctx, region, r)
-		if !isRoomPending(err) {
-			return resolved, err
-		}
-		select {
-		case <-ctx.Done():
-			return resolved, err
-		case <-end.C:
-			return resolved, err
-		case <-wake:
-		case <-look.C:
-		}
-	}
 }

@@ -13,32 +13,31 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded;
-// see [RosterReplica] for later replies.
+// RosterAgent is an agent as it appears in lists. InstanceInfo.LastSyncAt is the time at which its last reply was
+// recorded; see [RosterReplica] for later replies.
 type RosterAgent struct {
 	InstanceInfo    InstanceInfo // Rooms are ordered by id, without reserved rooms
 	ReplicaID       uuid.UUID    // the replica that holds its connection
 	JoinedAt        time.Time
-	ChangedTx       uint64 // the last transaction that changed it
-	HasMissed       bool   // it has not answered since LastSyncAt
+	ChangedTx       uint64 // the last transaction that changed the agent
+	HasMissed       bool   // the agent has not answered since LastSyncAt
 	JoinedElsewhere bool   // its process has joined another replica: the agent is not listed until it answers
-	HasLeft         bool   // the agent has left; Info has only its ID
+	HasLeft         bool   // the agent has left; InstanceInfo has only its ID
 }
 
-// RosterReplica is a replica that holds connections, or held some recently.
+// RosterReplica is a replica that holds connections of agents, or held some recently.
 type RosterReplica struct {
 	ID     uuid.UUID
 	IsLive bool // its agents are listed; false: its lease has expired
-	// HeardSince is the latest time at which all its agents without a miss had replied. It is recorded about every
-	// second.
+	// HeardSince is a time since which each of its agents without a miss has replied. It is recorded about every second.
 	HeardSince time.Time
 }
 
 // RosterPage is a part of a fleet, or of its changes.
 type RosterPage struct {
 	Agents        []RosterAgent
-	Replicas      []RosterReplica // all of them
-	NextPoint     SettledPoint    // the point where the next read of changes begins
+	Replicas      []RosterReplica // all, on each page
+	NextPoint     SettledPoint    // where the next read of changes begins
 	HasMore       bool            // there are more changes from before the start of this read
 	ServerChanged bool            // Postgres was restarted or replaced: the whole fleet must be read again
 }
@@ -46,15 +45,15 @@ type RosterPage struct {
 // rosterPage is the number of agents after which a page ends. All agents of its last transaction are included.
 const rosterPage = 500
 
-// RosterAfter returns a page of the agents that have not left, ordered by id. Each page but the last has 500 agents.
-// Errors: TooMany, Unavailable.
-func (s *Store) RosterAfter(ctx context.Context, region, after string) (page RosterPage, full bool, err error) {
+// RosterAfter returns a page of the agents that have not left, ordered by id, behind the id after. A page that isFull,
+// with 500 agents, may be followed by another one. Errors: TooMany, Unavailable.
+func (s *Store) RosterAfter(ctx context.Context, region, after string) (page RosterPage, isFull bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.RosterAfter(ctx, query.RosterAfterParams{Region: region, After: after, Page: rosterPage})
 		if err != nil {
 			return err
 		}
-		full = len(rows) == rosterPage
+		isFull = len(rows) == rosterPage
 		for i := range rows {
 			page.Agents = append(page.Agents, rosterAgent((*query.RosterSinceRow)(&rows[i])))
 		}
@@ -62,11 +61,11 @@ func (s *Store) RosterAfter(ctx context.Context, region, after string) (page Ros
 		page.Replicas = replicasOf(replicas)
 		return err
 	})
-	return page, full, err
+	return page, isFull, err
 }
 
 // RosterSince returns the agents that changed since a point, including agents that left. A caller that continues with
-// the Next of each page misses no change, in whatever order transactions commit; an agent may be returned twice.
+// the NextPoint of each page misses no change, in whatever order transactions commit; an agent may be returned twice.
 // Errors: Unavailable.
 func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoint) (RosterPage, error) {
 	var p tx.Pipeline
@@ -89,11 +88,13 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		return RosterPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
-	late := slices.IndexFunc(changed, func(r query.RosterSinceRow) bool { return !r.Late })
-	if late < 0 {
-		late = len(changed)
+	// The late rows come first: see the statement.
+	lateCount := slices.IndexFunc(changed, func(r query.RosterSinceRow) bool { return !r.Late })
+	if lateCount < 0 {
+		lateCount = len(changed)
 	}
-	rows, next, more := advanceFeed(since, now, changed[:late:late], changed[late:], rosterPage,
+	// A full slice expression, so that advanceFeed may append to the late rows.
+	rows, next, more := advanceFeed(since, now, changed[:lateCount:lateCount], changed[lateCount:], rosterPage,
 		func(r query.RosterSinceRow) uint64 { return r.Tx })
 	page := RosterPage{Replicas: replicasOf(replicas), NextPoint: next, HasMore: more}
 	for i := range rows {

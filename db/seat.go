@@ -15,11 +15,11 @@ type SeatReport struct {
 	HasEnded      bool // the session is over
 }
 
-// Joined is a player who connected with the session token of that id. Connection is the game server's name for the
-// connection, unique among all its connections. When it is empty, a retry cannot be distinguished from a replay.
+// Joined is a player who connected with the session token whose id is JTI. ConnectionName is the game server's name for
+// the connection, unique among all its connections. Where it is empty, a retry cannot be distinguished from a replay.
 type Joined struct{ PlayerSub, JTI, ConnectionName string }
 
-// Left is a player who is gone. With a Connection the seat is freed only if that connection holds it.
+// Left is a player who is gone. With a ConnectionName the seat is freed only if that connection holds it.
 type Left struct{ PlayerSub, ConnectionName string }
 
 // SeatResult is the result of one entry of a report.
@@ -44,10 +44,10 @@ type SeatOutcome struct {
 // SeatReportResult is the answer to a report: an outcome for each entry, those that joined first.
 type SeatReportResult struct {
 	Outcomes    []SeatOutcome
-	JoinedCount int // that were ok
-	LeftCount   int
-	PlayerCount int
-	IsClosed    bool // the session is closed: now, or before
+	JoinedCount int  // entries of players who joined that were ok
+	LeftCount   int  // entries of players who left that were ok
+	PlayerCount int  // in the session, after the report
+	IsClosed    bool // the session is closed: by this report, or before
 }
 
 // ReportSeats applies a report of players that joined and left. A report can be repeated. In a report about a session
@@ -55,6 +55,7 @@ type SeatReportResult struct {
 // instance, Unavailable.
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)
+	// An id that names no session has no region, and so no batch.
 	if !ok {
 		known, err := findInstances(ctx, s.q, r.InstanceRef)
 		if err != nil {
@@ -83,7 +84,8 @@ func (d directory) reportOnForeign(r SeatReport) (SeatReportResult, error) {
 	return res, nil
 }
 
-func (r SeatReport) entries() int { return 1 + len(r.JoinedPlayers) + len(r.LeftPlayers) }
+// weight counts the entries of a report, and the report itself, which may have none.
+func (r SeatReport) weight() int { return 1 + len(r.JoinedPlayers) + len(r.LeftPlayers) }
 
 func (r SeatReport) bytes() int {
 	n := textBytes(r.InstanceRef.InstanceID, r.SessionID)

@@ -13,7 +13,7 @@ import (
 // it. It does nothing where the player has no such seat. Errors: Unavailable.
 func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	region, id, ok := parseSessionID(sessionID)
-	// An id that names no session is none of ours: nothing to give up.
+	// In a session that does not exist, nobody has a seat.
 	if !ok {
 		return nil
 	}
@@ -31,6 +31,7 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	return frame.Classify(err)
 }
 
+// giveUpSeat frees the seat, and returns the session if it is closed because it is empty.
 func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID,
 	sub string) (closed []uuid.UUID, err error) {
 	ids := []uuid.UUID{session}

@@ -11,7 +11,7 @@ import (
 
 // ReapedSeats is what ReapSeats did.
 type ReapedSeats struct {
-	ExaminedSeats  int // at seats whose look_at time had come: freed, or kept because they were resolved since
+	ExaminedSeats  int // seats whose look_at time had come: freed, or kept because they were resolved since
 	Freed          int
 	ClosedSessions int // sessions that became empty
 }
@@ -29,7 +29,7 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 		if done.Freed, err = releaseExpiredSeats(ctx, q, region, sessions); err != nil {
 			return err
 		}
-		// Seats that were resolved meanwhile have a later expiry, at which they are looked at again.
+		// Seats that were resolved meanwhile have a later expiry, at which their session is examined again.
 		postponed, err := q.PostponeLookAt(ctx, query.PostponeLookAtParams{Region: region, SessionIds: sessions})
 		if err != nil {
 			return err

@@ -8,46 +8,50 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
 
-// errTokenRace rolls back a transaction when another one redeemed a token id between its read and its write.
+type reportCall = batch.Call[SeatReport, SeatReportResult]
+
+// errTokenRace rolls back a transaction when another one redeemed a token id between its read and its write. By its
+// code, the batch is decided again.
 var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redeemed meanwhile"}
 
-// reportBatch decides reports of one region in one transaction, those about one session in their order. A report after
-// one that closes its session, or about a player of an earlier report, stays for the next batch.
-func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportCall) error {
+// reportSeatBatch decides reports of one region in one transaction, those about one session in their order. A report
+// after one that closes its session, or about a player of an earlier report, stays for the next batch.
+func (s *Store) reportSeatBatch(ctx context.Context, region string, calls []*reportCall) error {
 	var foreign []*reportCall
 	var reports []*report
-	var started []string
+	var newReporters []string
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		rt := reporting{store: s, q: q, region: region}
+		rt := reportTx{store: s, q: q, region: region}
 		// Made for each attempt, with nothing in it of an earlier one.
-		known, err := rt.load(ctx, calls)
+		state, err := rt.load(ctx, calls)
 		if err != nil {
 			return err
 		}
-		reports, foreign = known.decide(calls)
-		started, err = rt.write(ctx, reports)
+		reports, foreign = state.decide(calls)
+		newReporters, err = rt.write(ctx, reports)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	// After the commit, each on its own: a failure here changes nothing about the reports.
-	s.expireWithTokens(ctx, region, started)
+	s.expireWithTokens(ctx, region, newReporters)
 	s.answerReports(reports)
 	return s.answerForeign(ctx, foreign)
 }
 
-// expireWithTokens brings the expiry of resolved seats forward, on instances that report for the first time.
-func (s *Store) expireWithTokens(ctx context.Context, region string, started []string) {
-	if len(started) == 0 {
+// expireWithTokens brings the expiry of resolved seats forward, on instances that report for the first time. It runs
+// after the commit: if it fails, the reports are as valid, and seats are held for longer.
+func (s *Store) expireWithTokens(ctx context.Context, region string, newReporters []string) {
+	if len(newReporters) == 0 {
 		return
 	}
 	err := s.q.ExpireSeatsWithTokens(ctx,
-		query.ExpireSeatsWithTokensParams{Region: region, InstanceIds: started,
+		query.ExpireSeatsWithTokensParams{Region: region, InstanceIds: newReporters,
 			TokenHold: s.cfg.Timing.longestTokenHold()})
 	if err != nil {
 		s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed",
@@ -58,7 +62,7 @@ func (s *Store) expireWithTokens(ctx context.Context, region string, started []s
 // answerReports answers reports whose transaction has committed.
 func (s *Store) answerReports(reports []*report) {
 	for _, r := range reports {
-		// Its instance has room again, for which requests may wait in any region.
+		// The instance has room again, for which requests may wait in any region.
 		if r.result.IsClosed {
 			s.Notify(TopicCapacity, "")
 		}
@@ -82,16 +86,16 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 	return nil
 }
 
-// reporting is one transaction of seat reports.
-type reporting struct {
-	store           *Store
-	q               *query.Queries
-	region          string
-	silentInstances []string // instances that report for the first time, beside those of the reports
+// reportTx is one transaction of seat reports.
+type reportTx struct {
+	store        *Store
+	q            *query.Queries
+	region       string
+	newReporters []string // instances that report for the first time, besides those of the reports
 }
 
 // load locks the sessions of the calls and reads the seats and tokens that decide about them.
-func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, error) {
+func (rt reportTx) load(ctx context.Context, calls []*reportCall) (reportState, error) {
 	sessions := query.LockReportedSessionsParams{Region: rt.region}
 	seats := query.ReportedSeatsParams{Region: rt.region}
 	tokens := query.RedeemedTokensParams{Region: rt.region}
@@ -112,26 +116,28 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 	var locked []query.LockReportedSessionsRow
 	var seated []query.ReportedSeatsRow
 	var redeemed []query.RedeemedTokensRow
-	// first, so that the others see what the last holders of the locks wrote
+	// The sessions are locked first, so that the other statements see what the last holders of the locks wrote.
 	query.Queue(&out, &locked, (*query.Queries).LockReportedSessions, sessions)
 	query.Queue(&out, &seated, (*query.Queries).ReportedSeats, seats)
 	query.Queue(&out, &redeemed, (*query.Queries).RedeemedTokens, tokens)
-	err := rt.q.Send(ctx, &out)
-	return reportedOf(rt.region, locked, seated, redeemed), err
+	if err := rt.q.Send(ctx, &out); err != nil {
+		return reportState{}, err
+	}
+	return newReportState(rt.region, locked, seated, redeemed), nil
 }
 
 // write stores the decisions in the lock order: seats, then the instances of sessions that close. It releases seats
 // before it takes others, since a join may need the seat that an earlier report freed. It returns the instances that
 // report for the first time.
-func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
-	if len(reports)+len(rt.silentInstances) == 0 {
+func (rt reportTx) write(ctx context.Context, reports []*report) (newReporters []string, err error) {
+	if len(reports)+len(rt.newReporters) == 0 {
 		return nil, nil
 	}
 	var out tx.Pipeline
 	var fresh []string
-	var released []query.ReleaseSeatsRow
-	redeem, connect := rt.connects(reports)
-	release, visits := rt.releases(reports)
+	var released []query.ReleaseSeatsRow // which nothing needs
+	redeem, connect := rt.seatsToConnect(reports)
+	release, visits := rt.seatsToRelease(reports)
 	if len(release.Subs) > 0 {
 		query.Queue(&out, &released, (*query.Queries).ReleaseSeats, release)
 	}
@@ -142,7 +148,7 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	if len(visits.Subs) > 0 {
 		query.Queue(&out, &released, (*query.Queries).ReleaseSeats, visits)
 	}
-	rt.closes(&out, reports, &started)
+	rt.queueInstanceChanges(&out, reports, &newReporters)
 	if err := rt.q.Send(ctx, &out); err != nil {
 		return nil, err
 	}
@@ -151,37 +157,37 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	if len(fresh) < len(redeem.Jtis) {
 		return nil, errTokenRace
 	}
-	return started, nil
+	return newReporters, nil
 }
 
-// closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first
-// time.
-func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
+// queueInstanceChanges queues statements that close sessions which ended or are empty, and that mark the instances which
+// report for the first time.
+func (rt reportTx) queueInstanceChanges(out *tx.Pipeline, reports []*report, newReporters *[]string) {
 	var ended, emptied []uuid.UUID
-	silent := slices.Clone(rt.silentInstances)
-	var touched []string
+	silent := slices.Clone(rt.newReporters)
+	var closing []string // instances of sessions that close
 	for _, r := range reports {
-		// The row is of before this transaction: the instance has reported nothing until now.
+		// The row was read before this report: the instance has reported nothing until now.
 		if !r.reportedSession.row.ReportsSeats {
 			silent = append(silent, r.reportedSession.row.InstanceID)
 		}
-		switch {
-		case !r.result.IsClosed:
+		if !r.result.IsClosed {
 			continue
-		case r.call.Req.HasEnded:
+		}
+		closing = append(closing, r.reportedSession.row.InstanceID)
+		if r.call.Req.HasEnded {
 			ended = append(ended, r.reportedSession.row.ID)
-		default:
+		} else {
 			emptied = append(emptied, r.reportedSession.row.ID)
 		}
-		touched = append(touched, r.reportedSession.row.InstanceID)
 	}
-	if len(silent)+len(touched) == 0 {
+	if len(silent)+len(closing) == 0 {
 		return
 	}
-	// All at once, in the order of their ids, before the statements that change them one kind after the other.
+	// All instances are locked at once, in the order of their ids: each of the statements below changes some of them.
 	query.QueueExec(out, (*query.Queries).LockInstances,
-		query.LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
-	var closed []uuid.UUID
+		query.LockInstancesParams{Region: rt.region, Ids: append(closing, silent...)})
+	var closed []uuid.UUID // which nothing needs
 	if len(ended) > 0 {
 		query.Queue(out, &closed, (*query.Queries).CloseSessions,
 			query.CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
@@ -191,12 +197,13 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 			query.CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
 	}
 	if len(silent) > 0 {
-		query.Queue(out, started, (*query.Queries).StartReporting,
+		query.Queue(out, newReporters, (*query.Queries).StartReporting,
 			query.StartReportingParams{Region: rt.region, InstanceIds: silent})
 	}
 }
 
-func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query.ConnectSeatsParams) {
+// seatsToConnect returns the tokens to redeem, and the seats that their players take.
+func (rt reportTx) seatsToConnect(reports []*report) (query.RedeemTokensParams, query.ConnectSeatsParams) {
 	redeem := query.RedeemTokensParams{Region: rt.region, Memory: rt.store.cfg.Timing.longestTokenHold()}
 	seats := query.ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
@@ -208,7 +215,7 @@ func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query
 			last[j.PlayerSub] = j
 		}
 		for _, j := range r.joiningPlayers {
-			// Of several tokens of a player in one report, the last one holds the seat. All are used up.
+			// Of several tokens of a player in one report, the last one holds the seat. All of them are redeemed.
 			if last[j.PlayerSub] == j {
 				addSeatToConnect(&seats, r.reportedSession.row, j)
 			}
@@ -226,9 +233,9 @@ func addSeatToConnect(p *query.ConnectSeatsParams, s query.LockReportedSessionsR
 	p.Connections = append(p.Connections, j.ConnectionName)
 }
 
-// releases returns the seats to free: before, and apart from them those of players that joined in the same report,
-// whose joining is written first.
-func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSeatsParams) {
+// seatsToRelease returns the seats to free: those that are freed before others are taken, and those of visits, whose
+// players joined and left in the same report, and whose joining is written first.
+func (rt reportTx) seatsToRelease(reports []*report) (before, visits query.ReleaseSeatsParams) {
 	before = query.ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
 	visits = before
 	for _, r := range reports {

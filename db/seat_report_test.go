@@ -36,7 +36,7 @@ func TestReportsOfOneBatch(t *testing.T) {
 		{SessionID: id, Sub: "eve", State: "", HadOne: false},
 	}
 	decide := func(calls ...*reportCall) (reports []*report) {
-		reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats, nil).decide(calls)
+		reports, foreign := newReportState("eu", []query.LockReportedSessionsRow{row}, seats, nil).decide(calls)
 		require.Empty(t, foreign)
 		return reports
 	}
@@ -61,7 +61,7 @@ func TestReportsOfOneBatch(t *testing.T) {
 	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "no report is decided after the end")
 
 	row.Live = false
-	reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats,
+	reports, foreign := newReportState("eu", []query.LockReportedSessionsRow{row}, seats,
 		nil).decide([]*reportCall{ask("ann", "", false)})
 	require.Empty(t, reports)
 	require.Len(t, foreign, 1)
@@ -88,7 +88,7 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	s.mustPlace(t, duelFor(2, "cid"))
 
 	calls := callsOf[SeatReport, SeatReportResult](t, leave("cid"), join("bob", "t3"))
-	require.NoError(t, s.reportBatch(t.Context(), "eu", calls), "one transaction decides both")
+	require.NoError(t, s.reportSeatBatch(t.Context(), "eu", calls), "one transaction decides both")
 	for i, outcome := range []SeatOutcome{{"cid", "", SeatOK}, {"bob", "t3", SeatOK}} {
 		require.NoError(t, errorOf(calls[i]))
 		require.Equal(t, []SeatOutcome{outcome}, resultOf(calls[i]).Outcomes)
@@ -101,13 +101,13 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	s.mustPlace(t, duelFor(2, "dan"))
 	joinAndLeave.LeftPlayers = []Left{{PlayerSub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, joinAndLeave, join("cid", "t5"))
-	require.NoError(t, s.reportBatch(t.Context(), "eu", calls))
+	require.NoError(t, s.reportSeatBatch(t.Context(), "eu", calls))
 	require.True(t, calls[0].IsAnswered())
 	require.False(t, calls[1].IsAnswered())
 	var connected bool
 	require.NoError(t, s.pool.QueryRow(t.Context(),
 		"SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
 	require.True(t, connected)
-	require.NoError(t, s.reportBatch(t.Context(), "eu", calls[1:]))
+	require.NoError(t, s.reportSeatBatch(t.Context(), "eu", calls[1:]))
 	require.Equal(t, SeatOK, resultOf(calls[1]).Outcomes[0].Result)
 }

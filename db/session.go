@@ -25,13 +25,17 @@ type Resolved struct {
 	MaxPlayers    int       // seats of the session
 	PartyID       uuid.UUID // the same for all players that were placed together
 	MatchID       uuid.UUID // zero where the seat is of no match
-	TeamName      string    // of the player in the match; empty where it has none
+	TeamName      string    // of the player in the match; empty where the match has no teams
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
 	NetcodeSeat   *NetcodeSeat // nil where the session's server takes no netcode connect tokens
 }
 
 type resolveRequest struct{ sessionHandle, playerSub string }
+
+type resolveCall = batch.Call[resolveRequest, Resolved]
+
+func (r resolveRequest) bytes() int { return textBytes(r.sessionHandle, r.playerSub) }
 
 // Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued
 // for it has expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
@@ -47,7 +51,7 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 		return Resolved{}, err
 	}
 	resolved, err := s.batchGroups.seatResolves.Do(ctx, region, resolveRequest{handle, sub})
-	// Outside the batch, whose other calls must not wait for the room of this one.
+	// The wait is outside the batch, whose other calls must not wait for the room of this session.
 	if isRoomPending(err) {
 		return s.resolveInRoom(ctx, region, resolveRequest{handle, sub})
 	}
@@ -60,8 +64,9 @@ func sessionClosed() error {
 	return fault.New(fault.Gone, "session_closed", "the session has ended: request a match again")
 }
 
-// resolveBatch decides a batch of resolves in one statement. What cannot be resolved is read once more, for the reason.
-func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
+// resolveSeatBatch decides a batch of resolves in one statement. The sessions of calls that find no seat are read once
+// more, for the reason.
+func (s *Store) resolveSeatBatch(ctx context.Context, region string, calls []*resolveCall) error {
 	t := s.cfg.Timing
 	p := query.ResolveSeatsParams{
 		Region: region, ClientIds: newClientIDs(len(calls)),
@@ -84,24 +89,27 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 		}
 		found[resolveRequest{r.Handle, r.Sub}] = resolved
 	}
-	var missing []*batch.Call[resolveRequest, Resolved]
+	var missing []*resolveCall
 	for _, c := range calls {
-		switch r, ok := found[c.Req]; {
-		case !ok:
+		r, isFound := found[c.Req]
+		if !isFound {
 			missing = append(missing, c)
-		case r.NetcodeSeat == nil:
-			c.Answer(r, nil)
-		default:
-			c.Answer(r, r.NetcodeSeat.check())
-			delete(found, c.Req) // a client id is of one token, so another call of this player waits for the next batch
+			continue
 		}
+		if r.NetcodeSeat == nil {
+			c.Answer(r, nil)
+			continue
+		}
+		c.Answer(r, r.NetcodeSeat.check())
+		// A client id is of one token: a second call of the player is missing then, and waits for the next batch.
+		delete(found, c.Req)
 	}
 	return s.explainMissing(ctx, region, missing)
 }
 
-// resolvedSeat returns what the token of a seat says, and what the player needs to connect.
+// resolvedSeat returns the claims for the token of a seat, and what the player needs to connect.
 func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Resolved, err error) {
-	// Tokens have times in seconds, so that both sides compute with the same ones.
+	// Truncated, since tokens have times in seconds: the answer has the same ones.
 	issued := r.IssuedAt.Truncate(time.Second)
 	resolved = Resolved{
 		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
@@ -119,8 +127,7 @@ func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Re
 
 // explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A
 // call whose seat changed meanwhile stays for the next batch.
-func (s *Store) explainMissing(ctx context.Context, region string,
-	calls []*batch.Call[resolveRequest, Resolved]) error {
+func (s *Store) explainMissing(ctx context.Context, region string, calls []*resolveCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -133,30 +140,30 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 	if err != nil {
 		return err
 	}
-	why := make(map[resolveRequest]error, len(rows))
+	reasons := make(map[resolveRequest]error, len(rows))
 	ended := query.WhereEvacuatedParams{Region: region}
 	for _, r := range rows {
-		why[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
-		// An evacuation may have moved the player: then the answer says where to.
+		reasons[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
 		if r.Ended && !r.Live {
 			ended.Handles = append(ended.Handles, r.Handle)
 			ended.Subs = append(ended.Subs, r.Sub)
 		}
 	}
-	if err := s.addEvacuations(ctx, ended, why); err != nil {
+	if err := s.addEvacuations(ctx, ended, reasons); err != nil {
 		return err
 	}
 	for _, c := range calls {
-		if err := why[c.Req]; err != nil {
-			c.Answer(Resolved{}, err)
+		if reason := reasons[c.Req]; reason != nil {
+			c.Answer(Resolved{}, reason)
 		}
 	}
 	return nil
 }
 
-// addEvacuations adds to the errors of sessions that have ended where their players went in an evacuation.
+// addEvacuations replaces the errors of players whom an evacuation took out of sessions that have ended: the new ones
+// say where the players went.
 func (s *Store) addEvacuations(ctx context.Context, ended query.WhereEvacuatedParams,
-	why map[resolveRequest]error) error {
+	reasons map[resolveRequest]error) error {
 	if len(ended.Handles) == 0 {
 		return nil
 	}
@@ -164,16 +171,17 @@ func (s *Store) addEvacuations(ctx context.Context, ended query.WhereEvacuatedPa
 	for _, r := range rows {
 		moved := fault.New(fault.Gone, "session_closed", "the session was evacuated: you wait or play elsewhere")
 		moved.TicketID, moved.SessionHandle = r.NextTicket, r.NextHandle
-		why[resolveRequest{r.Handle, r.Sub}] = moved
+		reasons[resolveRequest{r.Handle, r.Sub}] = moved
 	}
 	return err
 }
 
+// unresolvedReason returns why a seat was not resolved; nil: there is no reason any more.
 func unresolvedReason(r query.UnresolvedRow) error {
 	switch {
 	case r.AwaitsRoom && r.Seated:
 		return roomPending()
-	// The seat was locked, or was given meanwhile: no reason, and so no answer yet.
+	// The seat was locked, or was given meanwhile: the next batch resolves it.
 	case r.Live && r.Seated:
 		return nil
 	case r.Live:
@@ -185,7 +193,7 @@ func unresolvedReason(r query.UnresolvedRow) error {
 	}
 }
 
-// Session returns a session by its id. Errors: NotFound, Gone, Elsewhere, Unavailable.
+// Session returns an open session by its id, without a seat. Errors: NotFound, Gone, Elsewhere, Unavailable.
 func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	region, uid, ok := parseSessionID(id)
 	if !ok {
@@ -195,17 +203,8 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 		return Placement{}, err
 	}
 	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
-	// It has ended, or there was none. Only for a while can the two be distinguished.
 	if errors.Is(err, pgx.ErrNoRows) {
-		ended, err := s.q.SessionEnded(ctx,
-			query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
-		switch {
-		case err != nil:
-			return Placement{}, frame.Classify(err)
-		case ended:
-			return Placement{}, sessionClosed()
-		}
-		return Placement{}, sessionUnknown()
+		return Placement{}, s.explainNoSession(ctx, region, uid)
 	}
 	if err != nil {
 		return Placement{}, frame.Classify(err)
@@ -217,4 +216,16 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	}, nil
 }
 
-func (r resolveRequest) bytes() int { return textBytes(r.sessionHandle, r.playerSub) }
+// explainNoSession returns why a session is not open: it has ended, or, also if it ended longer ago than
+// Timing.ClosedMemory, is unknown.
+func (s *Store) explainNoSession(ctx context.Context, region string, session uuid.UUID) error {
+	hasEnded, err := s.q.SessionEnded(ctx,
+		query.SessionEndedParams{Region: region, ID: session, Memory: s.cfg.Timing.ClosedMemory})
+	if err != nil {
+		return frame.Classify(err)
+	}
+	if hasEnded {
+		return sessionClosed()
+	}
+	return sessionUnknown()
+}

@@ -17,6 +17,7 @@ func sessionID(region string, id uuid.UUID) string { return region + "." + id.St
 
 func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 	region, rest, found := strings.Cut(s, ".")
+	// 36 characters are the form that sessionID makes. uuid.Parse takes longer and shorter ones, too.
 	if !found || !value.ValidRegion(region) || len(rest) != 36 {
 		return "", uuid.Nil, false
 	}
@@ -26,7 +27,7 @@ func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 
 const handleBytes = 18 // 144 random bits
 
-// newHandle makes a session handle, region.secret. A player who knows it and holds a seat may enter the session.
+// newHandle makes a session handle, region.secret. A player who knows the handle and holds a seat may enter the session.
 func newHandle(region string) string {
 	secret := make([]byte, handleBytes)
 	_, _ = rand.Read(secret) // never fails, by its contract

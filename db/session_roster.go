@@ -36,14 +36,14 @@ type SessionRoster struct {
 	MaxPlayers    int
 	OpenedAt      time.Time
 
-	MatchID        *uuid.UUID // nil for a session that no match opened; then the next four are zero
+	MatchID        *uuid.UUID // nil for a session that no match opened; then the next four fields are zero
 	ProfileName    string
 	ProfileVersion int
 	ChosenValues   json.RawMessage // object: the values that "common" rules chose, by attribute
 	ProfileData    json.RawMessage // of the profile, for game servers; nil: none
 
-	// BotsByTeam are how many each team needs, by its name, to have as many players as it is filled to; nil: no bots fill the
-	// match. A team of which all have come, or come later, has none.
+	// BotsByTeam is how many bots each team needs, by the name of the team, to have as many players as it is filled to.
+	// Teams that need none are left out. nil: no bots fill the match.
 	BotsByTeam map[string]int
 
 	Players []SessionPlayer // sorted by sub
@@ -61,9 +61,9 @@ type SessionPlayer struct {
 	AttributeSources map[string]string
 }
 
-// Pages of SessionRosters. The largest session alone has about 64 KiB of match and 1,024 seats.
+// The bounds of a page of SessionRosters. The largest session alone has about 64 KiB of match and 1,024 seats.
 const (
-	rostersPage      = 256
+	rostersPage      = 256 // sessions
 	rostersPageBytes = 256 << 10
 )
 
@@ -76,13 +76,13 @@ func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, 
 	return s.batchGroups.rosterStates.Do(ctx, "", ref)
 }
 
-// rosterStateBatch decides a batch of polls: the digest alone, so that most polls read no roster.
+// rosterStateBatch decides a batch of polls. It reads only digests, so that a poll without a change reads no roster.
 func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterCall) error {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
 		ids[i] = c.Req.InstanceID
 	}
-	// In one order and each once: the same instance may ask several times.
+	// Each id once, since an instance may ask several times in one batch.
 	slices.Sort(ids)
 	rows, err := s.q.RosterStates(ctx, slices.Compact(ids))
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 	for _, r := range rows {
 		known[r.InstanceID] = query.FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region,
 			Incarnation: r.Incarnation, Alive: r.Alive}
-		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint,
-			r.Incarnation}
+		states[r.InstanceID] = RosterState{Digest: strconv.FormatUint(uint64(r.Digest), 36), instanceID: r.InstanceID,
+			region: r.Region, endpoint: r.Endpoint, incarnation: r.Incarnation}
 	}
 	for _, c := range calls {
 		// The instance may have been replaced since the caller registered.
@@ -104,14 +104,15 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 }
 
 // SubscribeSessions returns a wake-up channel, as Subscribe does, that fires when players are seated on an instance.
-// Its own reports and expired seats do not fire it, so subscribers also poll.
+// Reports of the instance and expired seats do not fire the channel, so subscribers also poll.
 func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop func()) {
 	return s.noticeBus.SubscribeKey(topicSessions, state.region, state.endpoint)
 }
 
-// SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id
-// after ("": from the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The
-// result is at least as new as the digest. Errors: Invalid for an id of another region; Unavailable.
+// SessionRosters returns open sessions of an instance in the order of their ids, behind the session with the id after;
+// "" returns the first ones. It returns at most 256 sessions and about 256 KiB, but at least one session. more reports
+// whether others follow. The result is at least as new as the digest. Errors: Invalid for an id of another region;
+// Unavailable.
 func (s *Store) SessionRosters(ctx context.Context, state RosterState,
 	after string) (rosters []SessionRoster, more bool, err error) {
 	p := query.SessionRostersParams{
@@ -119,7 +120,7 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState,
 		MostBytes: rostersPageBytes,
 	}
 	if after != "" {
-		// By the id alone: the session may have ended since the page before.
+		// The session itself is not read: it may have ended since the page before.
 		region, id, ok := parseSessionID(after)
 		if !ok || region != state.region {
 			return nil, false, fault.New(fault.Invalid, "invalid_request",
@@ -145,17 +146,20 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount),
 		MaxPlayers: int(r.MaxPlayers),
 		OpenedAt:   r.OpenedAt, MatchID: r.MatchID, ProfileName: r.Profile, ProfileVersion: int(r.Version),
-		ChosenValues: orNil(r.Chosen),
-		ProfileData:  orNil(r.Data),
+		ChosenValues: jsonOrNil(r.Chosen),
+		ProfileData:  jsonOrNil(r.Data),
 	}
 	var matched []rosterPlayer
 	if err := json.Unmarshal(r.Roster, &matched); err != nil {
 		return SessionRoster{}, err
 	}
 	players := make(map[string]SessionPlayer, len(matched)+len(r.Subs))
-	for _, p := range matched { // a player that was matched into the session again has two entries: the last one counts
-		players[p.Sub] = SessionPlayer{p.Sub, "left", p.Team, p.Role, p.Ticket, p.Attributes, p.Sources}
+	// Of a player who was matched into the session again there are two entries, of which the last one counts.
+	for _, p := range matched {
+		players[p.Sub] = SessionPlayer{Sub: p.Sub, SeatState: "left", Team: p.Team, Role: p.Role, TicketID: p.Ticket,
+			Attributes: p.Attributes, AttributeSources: p.Sources}
 	}
+	// Players with a seat have not left. Those of no match have only a seat.
 	for i, sub := range r.Subs {
 		p := players[sub]
 		p.Sub, p.SeatState, p.Team = sub, r.States[i], r.Teams[i]
@@ -170,8 +174,7 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 	return out, nil
 }
 
-// botsBeside counts the bots that fill teams to a number of players. Who has left is missed, who joins takes the place
-// of a bot.
+// botsBeside counts the bots that fill each team to a number of players, fillTo. A player who has left does not count.
 func botsBeside(players []SessionPlayer, fillTo map[string]int) map[string]int {
 	if len(fillTo) == 0 {
 		return nil
@@ -194,8 +197,8 @@ func sortedPlayers(bySub map[string]SessionPlayer) []SessionPlayer {
 	return players
 }
 
-// orNil returns nil for JSON's null.
-func orNil(b []byte) json.RawMessage {
+// jsonOrNil returns nil for JSON's null.
+func jsonOrNil(b []byte) json.RawMessage {
 	if string(b) == "null" {
 		return nil
 	}

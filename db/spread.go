@@ -8,14 +8,14 @@ import (
 
 // roomGroup is a number of requests for rooms that may go to the same agents.
 type roomGroup struct {
-	// agentIndexes that may host them: active, not stale, creating rooms on request, offering the type, and with the labels.
-	// Indexes.
+	// agentIndexes are the agents that may host the rooms: active, not stale, creating rooms on request, offering the
+	// type, and with the labels.
 	agentIndexes []int
 	strategy     string
-	roomCount    int // how many
-	// undeclaredAgents is the number of agents with a place that declare no maximum of connections and are not in agents.
-	// These rooms cannot fill all of them.
-	undeclaredAgents int
+	roomCount    int // requested rooms
+	// otherUndeclared is the number of agents with a place that declare no maximum of connections and are not among
+	// agentIndexes. The rooms of the group cannot fill all of them.
+	otherUndeclared int
 }
 
 // The strategies of a roomGroup. Any other value means the least loaded agent.
@@ -25,11 +25,11 @@ const (
 	strategyRandom      = "random"
 )
 
-// agentLoad is an agent as spread sees it.
+// agentLoad is an agent as spreadRooms sees it.
 type agentLoad struct {
 	connectionCount int
 	maxConnections  *int32 // nil is unlimited
-	roomCount       int    // those that exist, and those reserved for commands
+	roomCount       int    // rooms that exist, and those reserved for commands
 	maxRooms        *int32 // nil is unlimited
 	inFlight        int    // commands without an ack
 }
@@ -37,16 +37,16 @@ type agentLoad struct {
 // maxInFlight bounds the commands that an agent has not answered yet.
 const maxInFlight = 32
 
-// What spread returns instead of an agent.
+// What spreadRooms returns instead of an agent.
 const (
 	noCandidate = -1 // no agent has a place
 	allBusy     = -2 // each agent with a place has maxInFlight commands
 )
 
-// spreadRooms assigns the rooms of each group to agents, counting those that it has assigned. It returns for each room the
-// index of its agent, noCandidate or allBusy. Agents are compared by connections per maximum if all with a place
-// declare one, else by connections; ties go to an agent with the fewest rooms, drawn at random. random(n) returns a
-// number in [0, n). It is pure but for random, and changes no argument.
+// spreadRooms assigns the rooms of each group to agents, counting those that it has assigned. For each room of each
+// group it returns the index of the agent, noCandidate or allBusy. Agents are compared by connections per maximum if
+// all with a place declare one, else by connections; ties go to an agent with the fewest rooms, drawn at random.
+// random(n) returns a number in [0, n). spreadRooms is pure but for random, and changes no argument.
 func spreadRooms(groups []roomGroup, agents []agentLoad, random func(n int) int) [][]int {
 	agents = slices.Clone(agents)
 	dealt := make([][]int, len(groups))
@@ -75,13 +75,13 @@ type heapAgent struct{ agentIndex, tieBreaker int }
 // newAgentHeap makes the heap of the agents of a group that have a place, in which the best is first.
 func newAgentHeap(g roomGroup, agents []agentLoad, random func(n int) int) *agentHeap {
 	h := &agentHeap{agentLoads: agents, strategy: g.strategy, order: make([]heapAgent, 0, len(g.agentIndexes)),
-		undeclaredAgents: g.undeclaredAgents}
+		undeclaredAgents: g.otherUndeclared}
 	for _, i := range g.agentIndexes {
 		a := &agents[i]
 		if !a.hasPlace() {
 			continue
 		}
-		// Busy ones count as well: see undeclared.
+		// Counted also if the agent is busy: see undeclaredAgents.
 		if a.maxConnections == nil {
 			h.undeclaredAgents++
 		}
@@ -105,18 +105,19 @@ func (h *agentHeap) deal(random func(n int) int) int {
 		return noCandidate
 	}
 	position := 0
-	// Any position of the heap: its order does not matter then.
+	// For a random agent, the order of the heap does not matter.
 	if h.strategy == strategyRandom {
 		position = random(len(h.order))
 	}
-	at := h.order[position].agentIndex
-	h.count(at, position)
-	return at
+	agentIndex := h.order[position].agentIndex
+	h.countRoom(position)
+	return agentIndex
 }
 
-// count adds a room to an agent, and removes an agent that has no place for another one.
-func (h *agentHeap) count(at, position int) {
-	a := &h.agentLoads[at]
+// countRoom adds a room to the agent at a position of the heap, and removes the agent if it is busy or has no place for
+// another room.
+func (h *agentHeap) countRoom(position int) {
+	a := &h.agentLoads[h.order[position].agentIndex]
 	a.roomCount++
 	a.inFlight++
 	switch {
@@ -124,7 +125,8 @@ func (h *agentHeap) count(at, position int) {
 		heap.Remove(h, position)
 		if a.maxConnections == nil {
 			h.undeclaredAgents--
-			heap.Init(h) // without undeclared agents, shares are compared: the order changes
+			// Without undeclared agents, shares are compared: the order may be another one.
+			heap.Init(h)
 		}
 	case a.inFlight >= maxInFlight:
 		heap.Remove(h, position)
@@ -143,7 +145,9 @@ func (a *agentLoad) hasPlace() bool {
 func (h *agentHeap) Less(i, j int) bool {
 	a, b := &h.agentLoads[h.order[i].agentIndex], &h.agentLoads[h.order[j].agentIndex]
 	byLoad := cmp.Compare(a.connectionCount, b.connectionCount)
-	if h.undeclaredAgents == 0 { // a/maxA with b/maxB, without rounding: with a place, connections are fewer than the maximum, which is positive
+	// a/maxA is compared with b/maxB, without rounding. Agents with a place have fewer connections than their maximum,
+	// which is therefore positive.
+	if h.undeclaredAgents == 0 {
 		byLoad = cmp.Compare(a.connectionCount*int(*b.maxConnections), b.connectionCount*int(*a.maxConnections))
 	}
 	if h.strategy == strategyMostLoaded {

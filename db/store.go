@@ -29,18 +29,18 @@ type Store struct {
 	idMint          *idMint
 	catalogue       *catalogue
 	noticeBus       *notify.Bus
-	decidingRegions answerCache // whether a worker decides about the tickets of a region
+	decidingRegions answerCache // by region, whether a worker decides about the tickets there
 	poolModes       pooledModes
 	loginLines      loginLines
 	batchGroups     groups
 	projectCaches   projectCaches
 	otherCells      atomic.Pointer[elsewhere]
 	heldCalls       heldCalls
-	profileJudges   sync.Map      // of profiles, by name: see profileJudge
+	profileJudges   sync.Map      // of profileJudge, by the name of the profile
 	consoleReads    chan struct{} // full while as many reads of the console run as may
 }
 
-// provisioning is embedded under this name.
+// provisioning names the embedded field, which would otherwise be called Store.
 type provisioning = provision.Store
 
 // Close closes the connections. Running calls end as Unavailable.
@@ -59,8 +59,8 @@ func (s *Store) Timing() Timing { return s.cfg.Timing }
 // Ping checks that the database answers. Errors: Unavailable.
 func (s *Store) Ping(ctx context.Context) error { return frame.Classify(s.pool.Ping(ctx)) }
 
-// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10
-// seconds; "" when none has. It does not query the database.
+// PoolerTrouble says which setting to change, if a pooler has broken a statement or a connection in the last 10 seconds;
+// "" if none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
 	if e := s.poolerErrors.lastError.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
 		return e.hint

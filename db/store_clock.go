@@ -26,8 +26,9 @@ func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	return ClockReading{}, false
 }
 
-// ReadClock measures the offset. Of the measurements of the last minutes the most exact one counts. One that takes
-// longer than two seconds is dropped. It must not run twice at a time. Errors: Unavailable.
+// ReadClock measures the offset of the pod's clock. Of the measurements of the last minutes the most exact one counts.
+// One call must end before the next begins. Errors: Unavailable, also for a measurement that took longer than two
+// seconds, which does not count.
 func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
@@ -39,8 +40,8 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	if trip > 2*time.Second {
 		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
 	}
-	// The database has read its clock between sending and receiving. Assumed in the middle, the error is at most half
-	// of the way.
+	// The database has read its clock at some time of the trip. The middle is assumed, so that the error is at most half
+	// of the trip.
 	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, OffsetMeasuredAt: after,
 		MeasuredAt: after}
 	if last := s.clock.latestReading.Load(); last != nil {

@@ -11,25 +11,29 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// Timing is how long rows count. All replicas and workers of a fleet must have the same.
+// Timing is how long rows count. All replicas and workers of a fleet must have the same Timing.
 type Timing struct {
 	LeaseTTL time.Duration // from a heartbeat until the instance's lease expires
 	SeatTTL  time.Duration // from the reservation of a seat until it is freed when it is not resolved
 	TokenTTL time.Duration // lifetime of a session token
-	// from the end of its token until a resolved seat is freed: for clock skew and the time to join
+	// ConnectGrace is from the end of its token until a resolved seat is freed: for clock skew and the time to join.
 	ConnectGrace time.Duration
-	// from the reservation of a seat until it is freed when no player connects; for instances that report seats
-	LongestHold       time.Duration
-	UnreportedSeatTTL time.Duration // from a resolve until the seat is freed; for instances that do not report seats
+	// LongestHold is from the reservation of a seat until it is freed when no player connects, on instances that report
+	// seats.
+	LongestHold time.Duration
+	// UnreportedSeatTTL is from a resolve until the seat is freed, on instances that do not report seats.
+	UnreportedSeatTTL time.Duration
 	ClosedMemory      time.Duration // for how long a closed session is answered as closed; later it is unknown
 	IdempotencyTTL    time.Duration // for how long an answer is repeated for the same Idempotency-Key
-	// for how long a matched ticket stays out of other matches unless it is assigned or released
-	PendingFor  time.Duration
-	BackfillFor time.Duration // a backfill expires four fifths of it after its last acknowledgement; 0 means PendingFor
+	// PendingFor is for how long a matched ticket stays out of other matches unless it is assigned or released.
+	PendingFor time.Duration
+	// BackfillFor: a backfill expires when four fifths of this time have passed since its last acknowledgement. 0 means
+	// PendingFor.
+	BackfillFor time.Duration
 	AssignedFor time.Duration // for how long an assigned ticket is kept, with its assignment
-	// from the resolve until a netcode connect token is no longer accepted; 0 means 45 s
+	// NetcodeExpire is from the resolve until a netcode connect token is no longer accepted; 0 means 45 s.
 	NetcodeExpire time.Duration
-	// without a packet, after which netcode servers and clients end a connection; 0 means 15 s
+	// NetcodeTimeout is the time without a packet after which netcode servers and clients end a connection; 0 means 15 s.
 	NetcodeTimeout time.Duration
 }
 
@@ -57,16 +61,16 @@ func DefaultTiming() Timing {
 type Config struct {
 	// URL is a PostgreSQL connection string; it may lead through a transaction pooler.
 	URL string
-	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL
-	// where there is no Pooler; with a Pooler, changes by other replicas are then found by polling only.
+	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL if
+	// Pooler is empty; otherwise changes by other replicas are found by polling only.
 	DirectURL string
 	// Name is how the connections appear in pg_stat_activity and ops.processes, unless URL names them; it begins with
 	// director, and has at most 63 bytes. Empty means director.
 	Name string
-	// Providers are those through which the worker of this process starts game servers; it reports them to operators.
+	// Providers are those through which the worker of this process starts game servers, for operators to see.
 	Providers []string
-	// KeyEncryptionKeys are the fingerprints of the key-encryption keys of this process, the one that seals first; it
-	// reports them to operators.
+	// KeyEncryptionKeys are the fingerprints of the key-encryption keys of this process, the one that seals first, for
+	// operators to see.
 	KeyEncryptionKeys []string
 	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that
 	// does not: statements are then described, not prepared.
@@ -79,32 +83,32 @@ type Config struct {
 	// MaxSessionsOfKey bounds the sessions of the realtime lobby that one key of a project opens in its region,
 	// suspended ones included; 0 means 100,000.
 	MaxSessionsOfKey int
-	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Calls beyond it are refused at once
-	// as Unavailable.
+	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Further calls are refused at once as
+	// Unavailable.
 	MaxWaiting int
-	// MaxWaitingBytes bounds the memory that the requests of these calls take; 0 means 32 MiB. Calls beyond it are
-	// refused at once as Unavailable.
+	// MaxWaitingBytes bounds the memory that the requests of the calls of one kind take; 0 means 32 MiB. Further calls
+	// are refused at once as Unavailable.
 	MaxWaitingBytes int
 	// BatchTimeout bounds one batch of grouped calls, which ends earlier when the deadlines of all its callers have
 	// passed; 0 means 5 s.
 	BatchTimeout time.Duration
-	// HoldTimeout bounds how long a process that stops in the middle of a transaction can block others: Postgres ends
-	// its transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
+	// HoldTimeout bounds how long a process that stops in the middle of a transaction can block others: Postgres then
+	// ends the transaction. A batch that takes longer fails as Unavailable. 0 means 2 s.
 	HoldTimeout time.Duration
 	// LockWait is how long a placement waits for a lock that another transaction holds, such as that of a session that
-	// is being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some
-	// milliseconds. It must be less than half of HoldTimeout.
+	// is being filled, before it looks for a seat elsewhere; 0 means 200 ms. Healthy transactions take some milliseconds.
+	// LockWait must be less than half of HoldTimeout.
 	LockWait time.Duration
-	// DescribeTicket returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave
-	// without a match have no history.
+	// DescribeTicket returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that
+	// leave the queue without a match have no history.
 	DescribeTicket func(body []byte, party []string) TicketFacts
 	// PlayersOf returns the players that the body of a ticket names, whatever client made it; nil: an erasure takes each
 	// ticket of Open Match clients for one of the player that has the player's id as a text.
 	PlayersOf func(body []byte) []string
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
-	// RequireFrom refuses profiles that use an attribute without saying from whom it is: from the client, a claim or a
-	// backend.
+	// RequireFrom refuses profiles that use an attribute without saying who vouches for it (the key from): the client, a
+	// claim or a backend.
 	RequireFrom bool
 	// RoomTypes are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
 	// have the same.
@@ -127,7 +131,8 @@ type Config struct {
 // goroutines.
 type GroupObserver = batch.Observer
 
-// DefaultConfig returns what operators may change, with its defaults. [Open] uses them for fields that are zero.
+// DefaultConfig returns the fields that operators may set, with their defaults. [Open] uses these for fields that are
+// zero.
 func DefaultConfig() Config {
 	return Config{MaxConns: 16, HoldTimeout: 2 * time.Second, Timing: DefaultTiming()}
 }
@@ -144,7 +149,7 @@ func (c Config) withDefaults() Config {
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	c.Universe = orDefault(c.Universe, "global")
 	if c.RoomTypes == nil {
-		c.RoomTypes, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
+		c.RoomTypes, _ = lobby.NewTypes(false, nil) // fails only for a wrong configuration, and there is none
 	}
 	c.Timing = orDefault(c.Timing, d.Timing)
 	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, d.Timing.NetcodeExpire)

@@ -13,20 +13,19 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// poolConfig returns what the pool of the short transactions has.
+// poolConfig returns the configuration of the pool of short transactions.
 func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	switch cfg.Pooler {
-	case "":
-	case "pgbouncer":
+	if cfg.Pooler != "" && cfg.Pooler != "pgbouncer" {
+		return nil, fmt.Errorf("pooler %q: allowed are \"\" and \"pgbouncer\"", cfg.Pooler)
+	}
+	if cfg.Pooler == "pgbouncer" {
 		// Statements are described and never prepared: with pgbouncer, the next transaction may run on another
 		// connection.
 		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	default:
-		return nil, fmt.Errorf("pooler %q: allowed are \"\" and \"pgbouncer\"", cfg.Pooler)
 	}
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnIdleTime = 5 * time.Minute
@@ -42,32 +41,32 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 // URL is tried.
 const connectTimeout = 2 * time.Second
 
-// nameConn makes a connection appear under Name in pg_stat_activity, unless the URL names it.
-func (c Config) nameConn(to *pgx.ConnConfig) {
-	if to.RuntimeParams["application_name"] == "" {
-		to.RuntimeParams["application_name"] = cmp.Or(c.Name, "director")
+// nameConn makes connections appear under Name in pg_stat_activity, unless the URL names them.
+func (c Config) nameConn(cc *pgx.ConnConfig) {
+	if cc.RuntimeParams["application_name"] == "" {
+		cc.RuntimeParams["application_name"] = cmp.Or(c.Name, "director")
 	}
 }
 
-func (c Config) prepareConn(ctx context.Context, to *pgx.Conn) error {
-	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.transactionHold().SessionTimeouts(), hotPlans)
+func (c Config) prepareConn(ctx context.Context, pg *pgx.Conn) error {
+	conn.RegisterTypes(pg.TypeMap())
+	return tx.InitSession(ctx, pg, c.transactionHold().SessionTimeouts(), hotPlans)
 }
 
-func (c Config) prepareReader(ctx context.Context, to *pgx.Conn) error {
-	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.transactionHold().ReaderTimeouts(), readerPlans)
+func (c Config) prepareReader(ctx context.Context, pg *pgx.Conn) error {
+	conn.RegisterTypes(pg.TypeMap())
+	return tx.InitSession(ctx, pg, c.transactionHold().ReaderTimeouts(), readerPlans)
 }
 
-// hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than
-// running it. Rows are found by index however small the table was when the plan was made: it may grow by thousands of
-// rows before Postgres collects statistics again, and hot tables are in memory. Bitmap scans are off because a plain
-// index scan marks the dead entries that it finds, so that the next scan skips them. Nothing is compiled. Where a
-// pooler does not keep these settings, statements are only slower.
-//
-// readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an index of
-// terms or by a scan of the table.
 const (
-	hotPlans    = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET random_page_cost = 1.1; SET jit = off"
+	// hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than
+	// running it. Rows are found by index however small the table was when the plan was made: the table may grow by
+	// thousands of rows before Postgres collects statistics again, and hot tables are in memory. Bitmap scans are off
+	// because a plain index scan marks the dead entries that it finds, so that the next scan skips them. Nothing is
+	// compiled. Where a pooler does not keep these settings, statements are only slower.
+	hotPlans = "SET enable_seqscan = off; SET enable_bitmapscan = off; " + readerPlans
+
+	// readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an index
+	// of terms or by a scan of the table.
 	readerPlans = "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off"
 )

@@ -17,7 +17,7 @@ type groups struct {
 	heartbeats        *batch.Group[heartbeat, Alive]
 	enrolmentDigests  *batch.Group[EnrolmentID, enrolmentDigest]
 	placements        *batch.Group[PlaceRequest, Placement]
-	waitingPlacements *batch.Group[PlaceRequest, Placement] // calls of placements that must wait for locks
+	waitingPlacements *batch.Group[PlaceRequest, Placement] // calls that placements has moved here: they wait for locks
 	seatResolves      *batch.Group[resolveRequest, Resolved]
 	seatReports       *batch.Group[SeatReport, SeatReportResult]
 	clientLists       *batch.Group[ClientList, ClientListResult]
@@ -46,7 +46,7 @@ type groups struct {
 	lobbyActions *batch.Group[LobbyAction, LobbyAnswer]
 
 	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]
-	suspensions   *batch.Group[suspension, struct{}]
+	suspensions   *batch.Group[suspendRequest, struct{}]
 
 	allGroups []interface {
 		Drain(ctx context.Context) error

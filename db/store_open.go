@@ -37,8 +37,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// newGroups makes the groups of a store. Those that move calls to another group come before it, since Drain goes
-// through them in this order.
+// newGroups makes the groups of a store. A group that moves calls to another one is added before that one, since Drain
+// empties the groups in the order in which they were added.
 func (s *Store) newGroups() (g groups) {
 	placements := batch.Limits[PlaceRequest]{MaxWeight: 256, CallWeight: PlaceRequest.players,
 		CallBytes: PlaceRequest.bytes}
@@ -49,30 +49,30 @@ func (s *Store) newGroups() (g groups) {
 	g.enrolmentDigests = addGroup(s, &g, "enrolment",
 		batch.Limits[EnrolmentID]{MaxWeight: 1024, CallWeight: batch.One[EnrolmentID], CallBytes: EnrolmentID.bytes},
 		s.readEnrolments)
-	// Calls move from placements to openings, so they are drained in this order.
+	// Calls move from placements to waitingPlacements.
 	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
 	g.waitingPlacements = addGroup(s, &g, "opening", placements, s.openBatch)
 	g.seatResolves = addGroup(s, &g, "resolve",
 		batch.Limits[resolveRequest]{MaxWeight: 512, CallWeight: batch.One[resolveRequest],
 			CallBytes: resolveRequest.bytes},
-		s.resolveBatch)
+		s.resolveSeatBatch)
 	g.seatReports = addGroup(s, &g, "seats",
-		batch.Limits[SeatReport]{MaxWeight: 512, CallWeight: SeatReport.entries, CallBytes: SeatReport.bytes},
-		s.reportBatch)
+		batch.Limits[SeatReport]{MaxWeight: 512, CallWeight: SeatReport.weight, CallBytes: SeatReport.bytes},
+		s.reportSeatBatch)
 	g.clientLists = addGroup(s, &g, "clients",
 		batch.Limits[ClientList]{MaxWeight: 4096, CallWeight: ClientList.weight, CallBytes: ClientList.bytes},
 		s.clientsBatch)
 	g.newTickets = addGroup(s, &g, "ticket",
 		batch.Limits[*ticketDraft]{MaxWeight: 1024, CallWeight: (*ticketDraft).weight, CallBytes: (*ticketDraft).bytes},
-		s.createBatch)
-	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
+		s.createTicketBatch)
+	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.readTicketBatch)
 	g.storedPlayers = addGroup(s, &g, "stored player",
 		batch.Limits[playersLookup]{MaxWeight: 1024, CallWeight: playersLookup.weight, CallBytes: playersLookup.bytes},
 		s.readStoredPlayers)
 	g.playerLatencies = addGroup(s, &g, "latencies",
 		batch.Limits[playersLookup]{MaxWeight: 1024, CallWeight: playersLookup.weight, CallBytes: playersLookup.bytes},
 		s.readLatencies)
-	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteBatch)
+	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteTicketBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, CallWeight: PlayerTicketRequest.players,
 			CallBytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
@@ -122,8 +122,8 @@ func (s *Store) addLobbyGroups(g *groups) {
 		batch.Limits[OpenRealtime]{MaxWeight: 256, CallWeight: batch.One[OpenRealtime], CallBytes: OpenRealtime.bytes},
 		s.openSessions)
 	g.suspensions = addGroup(s, g, "suspension",
-		batch.Limits[suspension]{MaxWeight: suspendedAtOnce, CallWeight: suspension.weight,
-			CallBytes: suspension.bytes},
+		batch.Limits[suspendRequest]{MaxWeight: suspendedAtOnce, CallWeight: suspendRequest.weight,
+			CallBytes: suspendRequest.bytes},
 		s.suspendSessions)
 	g.mintingKeys = addGroup(s, g, "mint",
 		batch.Limits[projectKeyName]{MaxWeight: 1024, CallWeight: batch.One[projectKeyName],
@@ -150,8 +150,8 @@ func (s *Store) openPools(ctx context.Context) error {
 	pc.ConnConfig.OnPgError = s.poolerErrors.watch(pc.ConnConfig.OnPgError)
 	rc := pc.Copy()
 	rc.AfterConnect = s.cfg.prepareReader
-	// Large reads are few and long. A quarter of the connections is enough, and leaves Postgres to the short
-	// transactions.
+	// Large reads are few and long: a quarter of the connections is enough for them, and most of Postgres is left to
+	// the short transactions.
 	rc.MaxConns = max(2, s.cfg.MaxConns/4)
 	if s.pool, err = conn.OpenPool(ctx, pc); err != nil {
 		return fmt.Errorf("database pool: %w", err)

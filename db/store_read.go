@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// readerWait is how long a query waits for a connection. Readings are short: within this time many take their turn.
+	// readerWait is how long a read waits for a connection. Most reads take a fraction of it.
 	readerWait = 5 * time.Second
-	// readTimeout bounds one reading, whose caller may be gone: pgx closes the connection of a statement that is
-	// cancelled, and callers that give up early would cost a new connection each.
+	// readTimeout bounds a read instead of the context of its caller: pgx closes the connection of a statement that is
+	// cancelled, so that each caller that gives up early would cost a new connection.
 	readTimeout = 15 * time.Second
 )
 
-// read runs one short reading of a large table on a connection of the readers. Errors: TooMany when they are all taken,
-// Unavailable, do's.
+// read runs a read of a large table on a connection of the pool for large reads. Errors: TooMany when all of these are
+// in use, Unavailable, those of do.
 func (s *Store) read(ctx context.Context, do func(context.Context, *query.Queries) error) error {
 	conn, err := s.acquireReader(ctx)
 	if err != nil {
@@ -33,23 +33,25 @@ func (s *Store) read(ctx context.Context, do func(context.Context, *query.Querie
 	return frame.Classify(do(ctx, query.New(conn)))
 }
 
-// acquireReader takes a connection for a large read, and refuses it while all of them are in use for long.
+// acquireReader takes a connection for a large read. Errors: TooMany when all have been in use for readerWait.
 func (s *Store) acquireReader(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	conn, err := s.readerPool.Acquire(waiting)
-	// Asked behind the wait: only if all readers are in use is it their number, and not the database, that keeps the
-	// caller waiting.
-	taken := s.readerPool.Stat().AcquiredConns() == s.readerPool.Config().MaxConns
-	if err != nil && taken && waiting.Err() != nil {
+	if err == nil {
+		return conn, nil
+	}
+	// If some are not in use, the database keeps the caller waiting, which does not connect.
+	allInUse := s.readerPool.Stat().AcquiredConns() == s.readerPool.Config().MaxConns
+	if allInUse && waiting.Err() != nil {
 		return nil, busyReaders(ctx, err,
 			"too many queries are being read by this replica: call again, another one may have room")
 	}
-	return conn, err
+	return nil, err
 }
 
-// busyReaders returns the error of a read that waited for its turn and did not get it, which err ended: that of ctx for
-// a caller that left, else TooMany, also where the deadline of the caller was earlier than that of the wait.
+// busyReaders returns the error of a read that waited in vain for its turn, until the wait ended with err: the error of
+// ctx for a caller that left, else TooMany, also where the deadline of the caller came before the end of the wait.
 func busyReaders(ctx context.Context, err error, detail string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()

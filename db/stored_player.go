@@ -21,9 +21,9 @@ type StoredPlayer struct {
 	UpdatedBy      string // backend:NAME
 }
 
-// StorePlayers replaces what is known of players, each once. Players of whom it says the same already stay as they are.
-// author is the backend; an event names it, unless nothing has changed. It returns how many have changed. Errors:
-// Unavailable.
+// StorePlayers replaces what is stored of players, of whom no two may have the same sub. It returns how many have
+// changed: a player of whom the same is stored already stays as before. author is the backend, which an event names,
+// unless nothing has changed. Errors: Unavailable.
 func (s *Store) StorePlayers(ctx context.Context, region, author string,
 	players []StoredPlayer) (changed int, err error) {
 	arg := query.StorePlayersParams{Region: region, Author: author}
@@ -35,12 +35,11 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string,
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		subs, err := q.StorePlayers(ctx, arg)
-		// Nothing is new: no event, and no rows of avoided players to replace.
 		changed = len(subs)
 		if err != nil || changed == 0 {
 			return err
 		}
-		// Replaced as a whole, from the stored lists of these players.
+		// All rows of avoided players are replaced, by those that the stored lists name.
 		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: subs}); err != nil {
 			return err
 		}
@@ -52,12 +51,12 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string,
 	return changed, frame.Classify(err)
 }
 
-// ForgetPlayer removes what is stored of a player. It reports whether there was anything. Errors: Unavailable.
-func (s *Store) ForgetPlayer(ctx context.Context, region, author, sub string) (known bool, err error) {
+// ForgetPlayer removes what is stored of a player. It reports whether something was stored. Errors: Unavailable.
+func (s *Store) ForgetPlayer(ctx context.Context, region, author, sub string) (wasStored bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		n, err := q.ForgetStoredPlayer(ctx, query.ForgetStoredPlayerParams{Region: region, Sub: sub})
-		known = n > 0
-		if err != nil || !known {
+		wasStored = n > 0
+		if err != nil || !wasStored {
 			return err
 		}
 		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: []string{sub}}); err != nil {
@@ -65,29 +64,31 @@ func (s *Store) ForgetPlayer(ctx context.Context, region, author, sub string) (k
 		}
 		return logStoredPlayers(ctx, q, region, "players.forgotten", author, []string{sub})
 	})
-	return known, frame.Classify(err)
+	return wasStored, frame.Classify(err)
 }
 
-// loggedPlayers bounds the players that an event of a batch names.
+// loggedPlayers bounds the players that one event names.
 const loggedPlayers = 16
 
+// logStoredPlayers writes an event with the number of players and the first of them by name.
 func logStoredPlayers(ctx context.Context, q *query.Queries, region, kind, author string, subs []string) error {
-	slices.Sort(subs)
-	detail := jsonText(map[string]any{"players": len(subs), "subs": subs[:min(len(subs), loggedPlayers)]}, "{}")
+	named := slices.Sorted(slices.Values(subs))
+	named = named[:min(len(named), loggedPlayers)]
+	detail := jsonText(map[string]any{"players": len(subs), "subs": named}, "{}")
 	return q.LogStoredPlayers(ctx, query.LogStoredPlayersParams{Region: region, Kind: kind, Actor: author,
 		Detail: []byte(detail)})
 }
 
-// jsonText encodes finite numbers and texts, which cannot fail; none is what an absent map or list is.
-func jsonText(value any, none string) string {
-	text, _ := json.Marshal(value)
+// jsonText encodes a map or list of finite numbers and texts; a nil one as empty.
+func jsonText(value any, empty string) string {
+	text, _ := json.Marshal(value) // cannot fail for these
 	if string(text) == "null" {
-		return none
+		return empty
 	}
 	return string(text)
 }
 
-// playersLookup asks for what is stored of some players.
+// playersLookup asks for what is stored, or for the latencies that are known, of some players.
 type playersLookup struct{ subs []string }
 
 func (l playersLookup) weight() int { return len(l.subs) }
@@ -108,7 +109,7 @@ func (s *Store) readStoredPlayers(ctx context.Context, region string, calls []*p
 	for _, c := range calls {
 		subs = append(subs, c.Req.subs...)
 	}
-	// In one order and each once: calls of one batch often name the same players.
+	// Each player once, since calls of one batch often name the same ones.
 	slices.Sort(subs)
 	rows, err := s.q.StoredPlayers(ctx, query.StoredPlayersParams{Region: region, Subs: slices.Compact(subs)})
 	if err != nil {

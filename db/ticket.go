@@ -15,31 +15,37 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Ticket is a ticket that is queued or assigned. Its body belongs to the protocol; this package does not read it.
+// Ticket is a ticket that is queued or assigned. Its body belongs to the protocol: this package does not read the body.
 type Ticket struct {
 	ID                string
 	Body              []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
 	EncodedAssignment []byte    // an openmatch.Assignment; nil while the ticket is queued
 	SettledAt         time.Time // when it was assigned; zero while it is queued
-	// KeptAlive is by how much [Store.KeepAlive] extends its life; 0 when it does not, and after the ticket was
+	// KeptAlive is by how much [Store.KeepAlive] extends the ticket's life; 0 when it does not, and after the ticket was
 	// assigned.
 	KeptAlive time.Duration
 }
 
-// Encoded is the openmatch.Ticket with its assignment. Protocol Buffers merges messages that are written one after the
-// other, so the assignment (field 3) is appended. The result may share memory with Body.
+// The tags of fields of openmatch.Ticket: the number of the field, and the wire type of bytes, 2.
+const (
+	idTag         = 1<<3 | 2
+	assignmentTag = 3<<3 | 2
+)
+
+// Encoded returns the openmatch.Ticket with its assignment. Protocol Buffers merges messages that are written one after
+// the other, so the assignment is appended. The result may share memory with Body.
 func (t Ticket) Encoded() []byte {
 	if t.EncodedAssignment == nil {
 		return t.Body
 	}
-	b := make([]byte, 0, len(t.Body)+len(t.EncodedAssignment)+binary.MaxVarintLen32+1)
-	b = append(append(b, t.Body...), 3<<3|2)
+	b := make([]byte, 0, len(t.Body)+1+binary.MaxVarintLen32+len(t.EncodedAssignment))
+	b = append(append(b, t.Body...), assignmentTag)
 	return append(binary.AppendUvarint(b, uint64(len(t.EncodedAssignment))), t.EncodedAssignment...)
 }
 
-// bareTicket is an openmatch.Ticket that has only its id (field 1).
+// bareTicket returns an openmatch.Ticket that has only its id.
 func bareTicket(id string) []byte {
-	return append(binary.AppendUvarint([]byte{1<<3 | 2}, uint64(len(id))), id...)
+	return append(binary.AppendUvarint([]byte{idTag}, uint64(len(id))), id...)
 }
 
 func ticketUnknown(id string) error {
@@ -55,8 +61,8 @@ func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error
 	return s.batchGroups.ticketReads.Do(ctx, region, id)
 }
 
-// getBatch decides a batch of reads in one statement.
-func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call[string, Ticket]) error {
+// readTicketBatch decides a batch of reads in one statement.
+func (s *Store) readTicketBatch(ctx context.Context, region string, calls []*batch.Call[string, Ticket]) error {
 	var ids []string
 	for _, c := range calls {
 		ids = append(ids, c.Req)
@@ -74,7 +80,7 @@ func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call
 			c.Answer(t, nil)
 			continue
 		}
-		// Also for one that was deleted since: no ticket is remembered for its readers.
+		// Also if the ticket was deleted: GetTicket does not distinguish that from an id that never was.
 		c.Answer(Ticket{}, ticketUnknown(c.Req))
 	}
 	return nil
@@ -144,18 +150,27 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		})
 		return nil
 	})
-	s.notifyQueue(region, err == nil, false)
-	// LockTicket finds queued tickets only. One that was assigned is distinguished from one that never existed.
 	if fault.Is(err, fault.NotFound) {
-		if _, err := s.GetTicket(ctx, region, id); err == nil {
-			return Ticket{}, fault.New(fault.Conflict, "matched", "the ticket is assigned")
-		}
+		return Ticket{}, s.explainNotQueued(ctx, region, id, err)
 	}
-	return out, frame.Classify(err)
+	if err != nil {
+		return Ticket{}, frame.Classify(err)
+	}
+	// Directors of Open Match and profiles may match the ticket by its new fields.
+	s.notifyQueue(region, true, false)
+	return out, nil
 }
 
-// KeepAlive sets the expiry of queued tickets that were created with KeepAlive to one TTL from now. It ignores other
-// ids. Errors: Unavailable.
+// explainNotQueued returns Conflict for a ticket that is assigned, and notFound for one that does not exist.
+func (s *Store) explainNotQueued(ctx context.Context, region, id string, notFound error) error {
+	if _, err := s.GetTicket(ctx, region, id); err == nil {
+		return fault.New(fault.Conflict, "matched", "the ticket is assigned")
+	}
+	return notFound
+}
+
+// KeepAlive sets the expiry of queued tickets that were created with [NewTicket.KeepAlive] to one TTL from now. It
+// ignores other ids. Errors: Unavailable.
 func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
 	return frame.Classify(s.q.KeepAlive(ctx, query.KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
 }

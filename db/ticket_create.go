@@ -34,32 +34,32 @@ func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
 	return d
 }
 
-// createBatch decides a batch of new tickets: it answers those that it could insert.
-func (s *Store) createBatch(ctx context.Context, region string, calls []*createCall) error {
+// createTicketBatch decides a batch of new tickets: it answers those that it could insert.
+func (s *Store) createTicketBatch(ctx context.Context, region string, calls []*createCall) error {
 	ids, err := s.insertTickets(ctx, region, calls)
 	if err != nil {
 		return err
 	}
-	// Queues are followed by topic: one notice for the batch.
 	if len(ids) > 0 {
 		s.Notify(TopicQueue, region)
 	}
 	inserted := setOf(ids)
-	var left []*createCall
+	var rejected []*createCall
 	for _, c := range calls {
 		if inserted[c.Req.id] {
 			c.Answer(Ticket{ID: c.Req.id, Body: c.Req.body}, nil)
 			continue
 		}
-		left = append(left, c)
+		rejected = append(rejected, c)
 	}
-	return s.answerConflicts(ctx, region, left)
+	return s.answerConflicts(ctx, region, rejected)
 }
 
 // insertTickets inserts the tickets whose ids and players are free, and returns their ids.
 func (s *Store) insertTickets(ctx context.Context, region string, calls []*createCall) (ids []string, err error) {
-	p, players, plain := createParams(region, calls)
-	if plain {
+	p, players, arePlain := createParams(region, calls)
+	// A cheaper statement, without the columns of TTLs and players.
+	if arePlain {
 		err := s.q.CreatePlainTickets(ctx, query.CreatePlainTicketsParams{
 			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom,
 			TermsTo:    p.TermsTo,
@@ -70,7 +70,7 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 			return p.Ids, err
 		}
 	}
-	if players == nil {
+	if len(players) == 0 {
 		return s.q.CreateTickets(ctx, p)
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -90,15 +90,14 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 	return ids, err
 }
 
-// createParams returns the parameters of the statements, and the players of the tickets. plain means that no ticket has
-// a TTL or a player.
-func createParams(region string, calls []*createCall) (p query.CreateTicketsParams, players []string, plain bool) {
+// createParams returns the parameters of the statements, and the players of the tickets. arePlain means that no ticket
+// has a TTL or a player: the parameters of these columns are then left out.
+func createParams(region string, calls []*createCall) (p query.CreateTicketsParams, players []string, arePlain bool) {
 	n, terms, doubles := len(calls), 0, 0
-	plain = true
+	arePlain = true
 	for _, c := range calls {
 		terms, doubles = terms+len(c.Req.matchRow.Terms), doubles+len(c.Req.matchRow.Doubles)
-		// Whether the columns of these two are needed at all.
-		plain = plain && c.Req.newTicket.TTL == 0 && c.Req.newTicket.Player == ""
+		arePlain = arePlain && c.Req.newTicket.TTL == 0 && c.Req.newTicket.Player == ""
 	}
 	p = query.CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
@@ -112,7 +111,7 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 		p.Ids = append(p.Ids, t.id)
 		p.Created = append(p.Created, t.matchRow.Created)
 		p.Bodies = append(p.Bodies, t.body)
-		// Arrays in SQL count from 1. From and To say which part of the flat arrays is of the ticket.
+		// From and To say which part of the flat arrays is of the ticket, counted from 1 as in SQL, both included.
 		p.TermsFrom = append(p.TermsFrom, int32(len(p.Terms)+1))
 		p.DoublesFrom = append(p.DoublesFrom, int32(len(p.Doubles)+1))
 		p.Terms = append(p.Terms, t.matchRow.Terms...)
@@ -120,7 +119,7 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 		p.Doubles = append(p.Doubles, t.matchRow.Doubles...)
 		p.TermsTo = append(p.TermsTo, int32(len(p.Terms)))
 		p.DoublesTo = append(p.DoublesTo, int32(len(p.Doubles)))
-		if plain {
+		if arePlain {
 			continue
 		}
 		p.Ttls = append(p.Ttls, t.newTicket.TTL)
@@ -130,30 +129,29 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 			players = append(players, t.newTicket.Player)
 		}
 	}
-	return p, players, plain
+	return p, players, arePlain
 }
 
-// answerConflicts refuses tickets of players that have one already. The ids of the other tickets were in use: they get
-// new ids, and stay for the next batch.
-func (s *Store) answerConflicts(ctx context.Context, region string, left []*createCall) error {
-	if len(left) == 0 {
+// answerConflicts refuses those of the tickets that were not inserted whose players have a ticket already. The ids of
+// the others were in use: they get new ids, and stay for the next batch.
+func (s *Store) answerConflicts(ctx context.Context, region string, rejected []*createCall) error {
+	if len(rejected) == 0 {
 		return nil
 	}
 	var players []string
-	for _, c := range left {
+	for _, c := range rejected {
 		players = append(players, c.Req.newTicket.Player)
 	}
 	waiting, err := s.q.PlayersWaiting(ctx, query.PlayersWaitingParams{Region: region, Players: players})
 	if err != nil {
 		return err
 	}
-	for _, c := range left {
+	for _, c := range rejected {
 		if slices.Contains(waiting, c.Req.newTicket.Player) {
 			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits",
 				"this player has a ticket already: delete or cancel it first"))
 			continue
 		}
-		// Unanswered, with the new id.
 		c.Req = s.draftTicket(region, c.Req.newTicket)
 	}
 	return nil

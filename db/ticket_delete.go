@@ -15,7 +15,6 @@ import (
 // DeleteTicket deletes a queued or assigned ticket. Queries that begin after it returns do not find the ticket. An
 // unknown id is no error. Errors: Unavailable.
 func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
-	// An id that was not issued for this queue names no ticket of it.
 	if !IssuedHere(region, TicketID, id) {
 		return nil
 	}
@@ -23,7 +22,8 @@ func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
 	return err
 }
 
-func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.Call[string, struct{}]) error {
+// deleteTicketBatch decides a batch of deletions in one transaction.
+func (s *Store) deleteTicketBatch(ctx context.Context, region string, calls []*batch.Call[string, struct{}]) error {
 	var ids []string
 	for _, c := range calls {
 		ids = append(ids, c.Req)
@@ -66,11 +66,11 @@ func (s *Store) deleteTogether(ctx context.Context, region string, ids []string)
 	return err
 }
 
-// Cancelled is the result of canceling a ticket.
+// Cancelled is the result of cancelling a ticket. Either IsCancelled is true, or one of the others says why not.
 type Cancelled struct {
 	IsCancelled    bool    // the ticket was queued and in no match, and is deleted
-	MatchedIn      []byte  // not cancelled: the ticket is in this match, given as the cycle's id (16 bytes) and the match_id
-	AssignedTicket *Ticket // not cancelled: the ticket is assigned already
+	MatchedIn      []byte  // the match in which the ticket is: the cycle's id (16 bytes) and the match_id
+	AssignedTicket *Ticket // the ticket, which is assigned already
 }
 
 // CancelTicket deletes a queued ticket unless it is in a match. The result is final on all replicas: a cancelled ticket
@@ -81,14 +81,17 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	}
 	row, err := s.q.CancelTicket(ctx, query.CancelTicketParams{Region: region, ID: id,
 		PendingFor: s.cfg.Timing.PendingFor})
-	// Not queued: it was assigned, or there is none.
+	// The ticket is not queued: it was assigned, or there is none.
 	if errors.Is(err, pgx.ErrNoRows) {
 		t, err := s.GetTicket(ctx, region, id)
 		return Cancelled{AssignedTicket: &t}, err
 	}
-	if row.Cancelled {
-		s.Notify(TopicTickets, region)
-		return Cancelled{IsCancelled: true}, frame.Classify(err)
+	if err != nil {
+		return Cancelled{}, frame.Classify(err)
 	}
-	return Cancelled{MatchedIn: row.MatchedIn}, frame.Classify(err)
+	if !row.Cancelled {
+		return Cancelled{MatchedIn: row.MatchedIn}, nil
+	}
+	s.Notify(TopicTickets, region)
+	return Cancelled{IsCancelled: true}, nil
 }

@@ -16,13 +16,14 @@ type ticketDraft struct {
 	body      []byte
 }
 
-// weight bounds a batch of new tickets to about a mebibyte.
+// weight is the size of the body in KiB, and one for the ticket: with a MaxWeight of 1024, a batch has at most about a
+// MiB.
 func (d *ticketDraft) weight() int { return 1 + len(d.body)/1024 }
 
 // bytes counts the body twice: as the caller sent it, which stays in memory until the answer, and as it is stored.
 func (d *ticketDraft) bytes() int {
-	const term, double = 16, 24
-	return 2*len(d.body) + term*len(d.matchRow.Terms) + double*len(d.matchRow.Doubles)
+	const termBytes, doubleBytes = 16, 16 + 8 // a UUID; the UUID of a key and a float64
+	return 2*len(d.body) + termBytes*len(d.matchRow.Terms) + doubleBytes*len(d.matchRow.Doubles)
 }
 
 // NewTicket is a ticket to create.
@@ -30,7 +31,7 @@ type NewTicket struct {
 	SearchFields match.Fields // that pools filter by; the store fills in Created
 	// EncodeBody returns the body. It is called again, with another id, when the first id is in use.
 	EncodeBody func(id string, created time.Time) []byte
-	TTL        time.Duration // how long after its creation it expires; 0: never
-	KeepAlive  bool          // [Store.KeepAlive] extends its life by another TTL
-	Player     string        // may have one live ticket; "" for no limit
+	TTL        time.Duration // how long after its creation the ticket expires; 0: never
+	KeepAlive  bool          // [Store.KeepAlive] extends the ticket's life by another TTL
+	Player     string        // whose ticket it is, of whom there may be one live ticket; "": any number
 }

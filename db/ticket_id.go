@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// IDKind is the kind of a thing that an id names.
+// IDKind says what an id names.
 type IDKind byte
 
 // The kinds of ids.
@@ -19,15 +19,19 @@ const (
 	BackfillID IDKind = 'b'
 )
 
-// Ids of tickets and backfills have the form of Open Match's: 12 bytes in 20 characters. They contain a digest, by
-// which an id that was issued once can be distinguished from one that never was, without a table of all ids:
+// idText encodes ids of tickets and backfills. They have the form of Open Match's: 12 bytes in 20 characters. They
+// contain a digest, by which an id that was issued once can be distinguished from one that never was, without a table
+// of all ids. The bytes are:
 //
-//	4 seconds since 1970 | 2 of the process | 3 counted from a random start | 3 a digest of all before, the region and the kind
+//	4 seconds since 1970
+//	2 of the process, random
+//	3 counted by the process from a random start
+//	3 a digest of the others, the region and the kind
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
 const (
-	idBytes  = 12
-	idSigned = 9 // of them, by the digest in the others
+	idBytes     = 12
+	digestStart = 9 // index of the first byte of the digest
 )
 
 // idMint makes ids. It is safe for concurrent use. Two processes that make ids in the same second may make the same
@@ -51,27 +55,28 @@ func (m *idMint) next(region string, kind IDKind, now time.Time) string {
 	copy(id[4:6], m.process[:])
 	n := m.counter.Add(1)
 	id[6], id[7], id[8] = byte(n>>16), byte(n>>8), byte(n)
-	copy(id[idSigned:], idDigest(region, kind, id[:idSigned]))
+	copy(id[digestStart:], idDigest(region, kind, id[:digestStart]))
 	return idText.EncodeToString(id[:])
 }
 
-// IssuedHere reports whether an id was issued for this kind in this region; what it names may be deleted. For an id
-// that was not issued, it is wrong with a probability of 1 in 2^24.
+// IssuedHere reports whether an id was issued for this kind in this region; the ticket or backfill may have been
+// deleted. For an id that was not issued, the result is true with a probability of 1 in 2^24.
 func IssuedHere(region string, kind IDKind, id string) bool {
 	if len(id) != idText.EncodedLen(idBytes) {
 		return false
 	}
 	raw, err := idText.DecodeString(id)
+	// Several texts decode to the same bytes: only one of them was issued.
 	return err == nil && idText.EncodeToString(raw) == id &&
-		bytes.Equal(idDigest(region, kind, raw[:idSigned]), raw[idSigned:])
+		bytes.Equal(idDigest(region, kind, raw[:digestStart]), raw[digestStart:])
 }
 
-func idDigest(region string, kind IDKind, signed []byte) []byte {
+func idDigest(region string, kind IDKind, others []byte) []byte {
 	b := make([]byte, 0, 64)
 	b = append(b, region...)
-	b = append(b, 0, byte(kind))
-	sum := sha256.Sum256(append(b, signed...))
-	return sum[:idBytes-idSigned]
+	b = append(b, 0, byte(kind)) // no region has a zero byte
+	sum := sha256.Sum256(append(b, others...))
+	return sum[:idBytes-digestStart]
 }
 
 // NewTicketID returns an id as [Store.CreateTicket] gives tickets, for programs that fill a queue by themselves.

@@ -24,7 +24,7 @@ func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuer
 // QuerySomeTickets is [Store.QueryTickets] for up to limit tickets, which it reads in no particular order. limit is at
 // least 1.
 func (s *Store) QuerySomeTickets(region string, p match.Pool, bodies bool, limit int64) *PoolQuery[QueriedTicket] {
-	poolQuery, some := p.Query()
+	poolQuery, isPossible := p.Query()
 	params := query.QueryInOrderParams{
 		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present,
 		PendingFor:   s.cfg.Timing.PendingFor,
@@ -39,38 +39,45 @@ func (s *Store) QuerySomeTickets(region string, p match.Pool, bodies bool, limit
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
 	r := &ticketReader{queryParams: params, tryIndex: len(poolQuery.Terms) > 0, leftToRead: limit}
-	return &PoolQuery[QueriedTicket]{store: s, readPage: r.read, isOver: !some}
+	return &PoolQuery[QueriedTicket]{store: s, readPage: r.readPage, isOver: !isPossible}
 }
 
 // ticketReader reads the tickets of a pool for a PoolQuery.
 type ticketReader struct {
 	queryParams query.QueryInOrderParams
-	tryIndex    bool // read by the index of terms first: the pool may be small
-	leftToRead  int64
+	tryIndex    bool  // the pool may be small enough to be read whole by the index of terms: this is tried first
+	leftToRead  int64 // tickets until the limit
 }
 
-func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []QueriedTicket, over bool, err error) {
-	r.queryParams.Rows = min(r.queryParams.Rows, r.leftToRead)
+// readPage reads the next tickets. isOver is true with the last ones.
+func (r *ticketReader) readPage(ctx context.Context, q *query.Queries) (page []QueriedTicket, isOver bool, err error) {
 	if r.tryIndex {
 		r.tryIndex = false
 		rows, err := q.QueryByTerms(ctx, r.byTerms())
-		// Less than a page: this was the whole pool. Otherwise what was read has no order, and is read again in the
-		// order of ids.
-		if part, bytes := queriedTickets(rows); err != nil || bytes < QueryBytes {
-			return part, err == nil, err
+		if err != nil {
+			return nil, false, err
+		}
+		// With fewer bytes, this was the whole pool, or the limit was reached. Otherwise the rows are a part of the pool in
+		// no order, and are read again in the order of ids.
+		if all, bytes := queriedTickets(rows); bytes < QueryBytes {
+			return all, true, nil
 		}
 	}
+	r.queryParams.Rows = min(r.queryParams.Rows, r.leftToRead)
 	rows, err := q.QueryInOrder(ctx, r.queryParams)
-	part, bytes := queriedTickets(rows)
-	r.leftToRead -= int64(len(part))
-	over = bytes < partBytes || r.leftToRead == 0
-	if !over {
-		r.queryParams.After = part[len(part)-1].ID
+	if err != nil {
+		return nil, false, err
 	}
-	return part, over, err
+	page, bytes := queriedTickets(rows)
+	r.leftToRead -= int64(len(page))
+	if bytes < partBytes || r.leftToRead == 0 {
+		return page, true, nil
+	}
+	r.queryParams.After = page[len(page)-1].ID
+	return page, false, nil
 }
 
-// queriedTickets returns the rows, and the bytes that they count.
+// queriedTickets returns the tickets of rows, and the bytes that they count in a page.
 func queriedTickets[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
 	tickets = make([]QueriedTicket, 0, len(rows))
 	for _, r := range rows {
@@ -98,17 +105,17 @@ func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (
 	return s.countTickets(ctx, region, p, s.cfg.Timing.PendingFor)
 }
 
-// CountQueuedTickets returns how many tickets of a region may be matched, with those that are in a match and not
+// CountQueuedTickets returns how many tickets of a region are queued, those included that are in a match and not yet
 // assigned. Errors: TooMany, Unavailable.
 func (s *Store) CountQueuedTickets(ctx context.Context, region string) (n int64, err error) {
-	const evenPending = 0 // a mark of a match is over at once
+	const evenPending = 0 // counts as if no ticket were still in a match
 	return s.countTickets(ctx, region, match.Pool{}, evenPending)
 }
 
 func (s *Store) countTickets(ctx context.Context, region string, p match.Pool,
 	pendingFor time.Duration) (n int64, err error) {
-	poolQuery, some := p.Query()
-	if !some {
+	poolQuery, isPossible := p.Query()
+	if !isPossible {
 		return 0, nil
 	}
 	params := query.CountTicketsParams{

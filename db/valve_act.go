@@ -11,10 +11,10 @@ import (
 type ValveSettings struct {
 	Rate       *float64 // admissions a second
 	MaxPlayers *int32   // admitted at once; 0: any number
-	Region     *string  // "": all; it never changes
-	Build      *string  // "": all; it never changes
-	StaffShare *float64 // of Rate and MaxPlayers, for staff only: 0 to 0.5; of a new valve 0.05
-	MaxWaiting *int32   // players that the line holds; of a new valve 200,000
+	Region     *string  // "": all; cannot be changed later
+	Build      *string  // "": all; cannot be changed later
+	StaffShare *float64 // of Rate and MaxPlayers, for staff only: 0 to 0.5; the default of a new valve is 0.05
+	MaxWaiting *int32   // players that the line holds; the default of a new valve is 200,000
 }
 
 // SetValve makes a valve, or changes it, and makes it limit. Errors: Invalid; Conflict where another valve is for the
@@ -30,10 +30,10 @@ func (a Act) valveParams(name string, set ValveSettings) query.OpsSetValveParams
 	}
 }
 
-// LimitValve is SetValve for a valve that is there: it makes none. Errors: Invalid, NotFound, Unavailable.
+// LimitValve is [Act.SetValve] for a valve that exists. Errors: Invalid, NotFound, Unavailable.
 func (a Act) LimitValve(ctx context.Context, name string, set ValveSettings) (changed bool, err error) {
 	return callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsSetValveParams) (bool, error) {
-		// Before the look: a valve that is deleted meanwhile would be made again, for everybody.
+		// Locked before HasValve: a valve that is deleted meanwhile would be made again, for all regions and builds.
 		if err := q.LockValves(ctx); err != nil {
 			return false, err
 		}
@@ -48,12 +48,12 @@ func (a Act) LimitValve(ctx context.Context, name string, set ValveSettings) (ch
 	}, a.valveParams(name, set))
 }
 
-// OpenValve lets everybody in. Errors: NotFound, Unavailable.
+// OpenValve makes a valve admit everybody. Errors: NotFound, Unavailable.
 func (a Act) OpenValve(ctx context.Context, name string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsOpenValve, query.OpsOpenValveParams{Name: name, Reason: a.reason})
 }
 
-// CloseValve admits nobody any more; players keep and get places in the line. Errors: NotFound, Unavailable.
+// CloseValve makes a valve admit nobody; players keep and get places in the line. Errors: NotFound, Unavailable.
 func (a Act) CloseValve(ctx context.Context, name string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsCloseValve, query.OpsCloseValveParams{Name: name, Reason: a.reason})
 }
@@ -63,8 +63,8 @@ func (a Act) DeleteValve(ctx context.Context, name string) (changed bool, err er
 	return callAct(ctx, a, (*query.Queries).OpsDeleteValve, query.OpsDeleteValveParams{Name: name, Reason: a.reason})
 }
 
-// AdmitPlayer admits a player past the line and the limits. It needs a reason. changed is false where the player is
-// admitted, or the valve is open. Errors: Invalid, NotFound, Unavailable.
+// AdmitPlayer admits a player past the line and the limits. changed is false where the player is admitted already, or
+// the valve is open. Errors: Invalid, also without a reason; NotFound; Unavailable.
 func (a Act) AdmitPlayer(ctx context.Context, valve, player string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsAdmitPlayer,
 		query.OpsAdmitPlayerParams{Valve: valve, Player: player, Reason: a.reason})

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/match/estimate"
 )
 
-// Look returns what the estimates need to know of the line. Staff does not count: it is admitted from a share of its
-// own.
+// Look returns what the estimates need to know of the line. Staff do not count, since they are admitted from a share of
+// their own.
 func (l *LoginLine) Look() estimate.Look {
 	look := estimate.Look{
 		SeenAt: l.row.ReadAt, Head: l.row.Head, NextPlace: l.row.NextPlace, Admitted: l.row.Admitted,
@@ -25,7 +25,7 @@ func (l *LoginLine) Look() estimate.Look {
 	return look
 }
 
-// positions returns the stored estimates of a worker; none if they are too old.
+// positions returns the estimates that a worker has stored; the row has none if they are too old.
 func (l *LoginLine) positions() estimate.Positions {
 	return estimate.Positions{UpTo: l.row.EstimateUpto, P50: l.row.EstimateP50, P90: l.row.EstimateP90}
 }
@@ -47,7 +47,8 @@ func (s *Store) SampleLine(ctx context.Context, valve string, places []int64) ([
 	return players, frame.Classify(err)
 }
 
-// AdmittedSample returns when players were admitted by a valve. Those who have left are missing. Errors: Unavailable.
+// AdmittedSample returns when players were admitted by a valve, without those who have left since. Errors:
+// Unavailable.
 func (s *Store) AdmittedSample(ctx context.Context, valve string, players []string) (map[string]time.Time, error) {
 	rows, err := s.q.AdmittedSample(ctx, query.AdmittedSampleParams{Valve: valve, Subs: players})
 	admitted := make(map[string]time.Time, len(rows))
@@ -64,7 +65,7 @@ type LineEstimate struct {
 	// KeepsFormer keeps what is stored if Positions is empty and the stored estimates are still usable: a worker that
 	// has just begun knows too little.
 	KeepsFormer bool
-	Record      estimate.Record // since the previous call
+	Record      estimate.Record // since the previous call of PutLineEstimate
 }
 
 // PutLineEstimate replaces the estimates of a line. put is false where another worker has done so within ten seconds,

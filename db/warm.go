@@ -17,7 +17,8 @@ const warmConns = 4
 // parsing and filling the caches of a new backend would take the first calls up to half a second. It also reads the
 // valves, which the first call would wait for. Errors: Unavailable; ctx ended.
 func (s *Store) WarmUp(ctx context.Context) error {
-	if _, err := s.currentLines(ctx); err != nil { // before all connections are held: it would open a further one
+	// Before the loop, which may hold all connections of the pool.
+	if _, err := s.currentLines(ctx); err != nil {
 		return err
 	}
 	var conns []*pgxpool.Conn
@@ -26,7 +27,8 @@ func (s *Store) WarmUp(ctx context.Context) error {
 			conn.Release()
 		}
 	}()
-	for range min(warmConns, s.pool.Config().MaxConns) { // all are held until the last is there: the pool would give the same one out again
+	// All are held until the last one is open: the pool would return the same connection again.
+	for range min(warmConns, s.pool.Config().MaxConns) {
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
 			return frame.Classify(err)
@@ -42,7 +44,7 @@ func (s *Store) WarmUp(ctx context.Context) error {
 
 // warmUp runs the statements by which placements and rooms are decided.
 func warmUp(ctx context.Context, q *query.Queries) error {
-	// With empty parameters they touch no row. What is cached is the plan, and the functions that they call.
+	// With empty parameters the statements touch no row. Postgres caches their plans and the functions that they call.
 	for _, run := range []func() error{
 		func() error { _, err := q.ModesOfPools(ctx); return err },
 		func() error { _, err := q.TryLocks(ctx, query.TryLocksParams{}); return err },

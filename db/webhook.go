@@ -25,7 +25,7 @@ type WebhookLease struct {
 // MaxWebhooks is how many webhooks there may be.
 const MaxWebhooks = 64
 
-// webhookTaken is the error of a lease that another worker has, or that was paused or deleted.
+// webhookTaken is the error of a lease that has ended: another worker has it, or the webhook was paused or deleted.
 var webhookTaken = fault.New(fault.Conflict, "webhook_taken",
 	"another worker delivers for the webhook, or it is paused")
 
@@ -64,8 +64,8 @@ type WebhookState struct {
 	IsFailing     bool
 	FailsFor      time.Duration // since the first failure after the last success; 0: it does not fail
 	FailedRounds  int           // rounds that have failed since a delivery succeeded
-	DueIn         time.Duration // until it may be tried again; not below 0
-	WaitingEvents int           // events behind the cursor that were not delivered
+	DueIn         time.Duration // until the webhook may be tried again; not below 0
+	WaitingEvents int           // events up to the cursor that wait for another attempt
 	Now           time.Time     // by the database's clock
 }
 
@@ -82,7 +82,7 @@ func (s *Store) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookSta
 	}, frame.Classify(err)
 }
 
-// Letter is an event on its way to a webhook.
+// Letter is an event on its way to a webhook. One that waits for another attempt is a row of webhook_deliveries.
 type Letter struct {
 	Cursor     opsview.EventCursor
 	Subject    string // letters of one subject are delivered in order
@@ -90,15 +90,15 @@ type Letter struct {
 	HappenedAt time.Time
 	Body       string // what is sent, as JSON
 
-	FailedAttempts int           // that have failed
-	TriedFor       time.Duration // since the first of them; 0: none was made
+	FailedAttempts int
+	TriedFor       time.Duration // since the first attempt; 0: none was made
 }
 
-// DueLetters returns letters that are due for another attempt, with those behind them, sorted by subject and in the
-// order of the log: at most page, of at most subjects. Errors: Unavailable.
-func (s *Store) DueLetters(ctx context.Context, webhook uuid.UUID, subjects, page int) ([]Letter, error) {
+// DueLetters returns letters that are due for another attempt, with the later ones of their subjects, sorted by subject
+// and in the order of the log: at most maxLetters, of at most maxSubjects. Errors: Unavailable.
+func (s *Store) DueLetters(ctx context.Context, webhook uuid.UUID, maxSubjects, maxLetters int) ([]Letter, error) {
 	rows, err := s.q.DueDeliveries(ctx,
-		query.DueDeliveriesParams{Webhook: webhook, Subjects: int32(subjects), Page: int32(page)})
+		query.DueDeliveriesParams{Webhook: webhook, Subjects: int32(maxSubjects), Page: int32(maxLetters)})
 	letters := make([]Letter, len(rows))
 	for i, r := range rows {
 		letters[i] = Letter{

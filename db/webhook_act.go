@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// CreateWebhook subscribes a URL to kinds of events from now on. Errors: Invalid; Conflict, when there is one of the
-// name, or [MaxWebhooks] are there; Unavailable, also when the tables could not be locked for the recording of seats or
-// tickets.
+// CreateWebhook subscribes a URL to kinds of events from now on. Errors: Invalid; Conflict, when a webhook has the name,
+// or there are [MaxWebhooks]; Unavailable, also when the tables of seats or tickets could not be locked to begin the
+// recording of their events.
 func (a Act) CreateWebhook(ctx context.Context, name, url string, kinds []string) (id uuid.UUID, err error) {
 	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateWebhookParams) (bool, error) {
 		var err error
@@ -21,14 +21,14 @@ func (a Act) CreateWebhook(ctx context.Context, name, url string, kinds []string
 	return id, err
 }
 
-// PauseWebhook sends a webhook nothing until ResumeWebhook. Errors: NotFound, Unavailable.
+// PauseWebhook stops deliveries to a webhook until ResumeWebhook. Errors: NotFound, Unavailable.
 func (a Act) PauseWebhook(ctx context.Context, name string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsPauseWebhook,
 		query.OpsPauseWebhookParams{Name: name, Reason: a.reason})
 }
 
-// ResumeWebhook ends a pause, and makes a webhook that fails be tried at once. changed is false where it was not
-// paused. Errors: NotFound, Unavailable.
+// ResumeWebhook ends the pause of a webhook. A webhook that fails is tried again at once. changed is false where it was
+// not paused. Errors: NotFound, Unavailable.
 func (a Act) ResumeWebhook(ctx context.Context, name string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsResumeWebhook, name)
 }
@@ -38,7 +38,7 @@ func (a Act) DeleteWebhook(ctx context.Context, name string) (changed bool, err 
 	return callAct(ctx, a, (*query.Queries).OpsDeleteWebhook, name)
 }
 
-// ReplayWebhook sends dead letters again: that of an event or, for the nil UUID, all. It returns how many. Errors:
+// ReplayWebhook makes dead letters due again: that of an event or, for the nil UUID, all. It returns how many. Errors:
 // NotFound, Unavailable.
 func (a Act) ReplayWebhook(ctx context.Context, name string, event uuid.UUID) (replayed int, err error) {
 	p := query.OpsReplayWebhookParams{Name: name}
@@ -66,8 +66,8 @@ func (a Act) TestWebhook(ctx context.Context, name string) (event opsview.EventC
 	return event, err
 }
 
-// RecordEvents records the events of seats, of tickets, or the ends of matches (noun seat, ticket or match), or no
-// longer; those that a webhook asks for are recorded anyway. Errors: Invalid, Unavailable.
-func (a Act) RecordEvents(ctx context.Context, noun string, keep bool) (changed bool, err error) {
-	return callAct(ctx, a, (*query.Queries).OpsRecordEvents, query.OpsRecordEventsParams{Noun: noun, Keep: keep})
+// RecordEvents sets whether the events of seats, of tickets, or the ends of matches (noun seat, ticket or match) are
+// recorded. Events that a webhook asks for are recorded in any case. Errors: Invalid, Unavailable.
+func (a Act) RecordEvents(ctx context.Context, noun string, record bool) (changed bool, err error) {
+	return callAct(ctx, a, (*query.Queries).OpsRecordEvents, query.OpsRecordEventsParams{Noun: noun, Keep: record})
 }

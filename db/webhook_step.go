@@ -15,21 +15,21 @@ import (
 type Undelivered struct {
 	Letter Letter // with the attempts so far
 
-	AttemptError string        // of the last attempt; "": it was not tried
-	NextPause    time.Duration // until the next one
-	IsBehind     bool          // it waits for an earlier letter of its subject
-	IsDead       bool          // it is not tried any more
+	AttemptError string        // of the last attempt; "": the letter was not tried
+	NextPause    time.Duration // until the next attempt
+	IsBehind     bool          // the letter waits for an earlier one of its subject
+	IsDead       bool          // the letter is not tried any more
 }
 
 // WebhookStep is what a step of a webhook did.
 type WebhookStep struct {
-	Cursor             opsview.EventCursor // that of the state, unless a page of the log was dealt with
-	IsFailing          bool                // nothing can be delivered: the webhook is tried again after Pause
+	Cursor             opsview.EventCursor // that of the state, or the end of the page of the log that was read
+	IsFailing          bool                // nothing can be delivered: the webhook is tried again after RetryPause
 	RetryPause         time.Duration
 	DeliveryError      string        // of a delivery that failed; "": none did
 	SentCount          int           // letters that were delivered
-	SettledLetters     []Letter      // those of them that had been stored
-	UndeliveredLetters []Undelivered // those that are to be stored
+	SettledLetters     []Letter      // the delivered letters that were stored, and are to be deleted
+	UndeliveredLetters []Undelivered // to be stored
 }
 
 // MaxDeadLetters bounds the dead letters of a webhook: later ones replace the oldest.
@@ -44,22 +44,24 @@ func (s *Store) RecordWebhookStep(ctx context.Context, l WebhookLease, step Webh
 			Works: step.SentCount > 0, Failing: step.IsFailing, Pause: step.RetryPause, Error: step.DeliveryError,
 			Delivered: int32(step.SentCount),
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		// Rolled back: the other worker decides about these letters.
-		case n == 0:
+		}
+		// The other worker decides about these letters.
+		if n == 0 {
 			return webhookTaken
-		case len(step.SettledLetters)+len(step.UndeliveredLetters) == 0:
+		}
+		if len(step.SettledLetters)+len(step.UndeliveredLetters) == 0 {
 			return nil
 		}
-		return step.store(ctx, q, l.Webhook)
+		return step.writeLetters(ctx, q, l.Webhook)
 	})
 	return frame.Classify(err)
 }
 
-// store stores the letters of a step. A subject whose first letter has gone continues with the next.
-func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uuid.UUID) error {
+// writeLetters deletes the settled letters of a step, stores the undelivered ones, and makes the next letters of their
+// subjects due.
+func (step WebhookStep) writeLetters(ctx context.Context, q *query.Queries, webhook uuid.UUID) error {
 	forget := query.ForgetDeliveriesParams{Webhook: webhook}
 	promote := query.PromoteDeliveriesParams{Webhook: webhook}
 	for _, letter := range step.SettledLetters {
@@ -72,7 +74,7 @@ func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uui
 		u.addTo(&put)
 		promote.Subjects = append(promote.Subjects, u.Letter.Subject)
 	}
-	// In this order: a subject goes on with its next letter once the ones before it are gone or stored.
+	// PromoteDeliveries comes last: the letter that it makes due is the first that is left of its subject.
 	if err := q.ForgetDeliveries(ctx, forget); err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uui
 func (u Undelivered) addTo(put *query.PutDeliveriesParams) {
 	letter, pause := u.Letter, u.NextPause
 	if u.IsBehind {
-		pause = -time.Second // the statement stores NULL
+		pause = -time.Second // stored as NULL: the letter becomes due when the one before it is settled
 	}
 	put.Txs = append(put.Txs, letter.Cursor.Tx)
 	put.Ids = append(put.Ids, letter.Cursor.ID)

@@ -164,7 +164,7 @@ func (p planted) isInALobby() {
 				Type: "hi", Data: json.RawMessage(quoted(secretClan))}))(p.t)
 	}
 	must.Get(p.store.EnqueueRealtime(p.t.Context(),
-		db.EnqueueRealtime{Region: "eu", ProjectID: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1},
+		db.RealtimeEnqueueRequest{Region: "eu", ProjectID: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1},
 			Player: erasable,
 			Queue:  lobby.Queue{RoomType: "duel", MatchSize: 2, Attributes: json.RawMessage(`{"clan": ` + quoted(secretClan) + `}`)}}))(p.t)
 	// a seat of a match of the lobby's own profiles, whose player is the session

@@ -72,7 +72,7 @@ func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	old, _ := b.lobbyReplica(types, 3)
 	ann, bob := b.openRealtime(tokenClient(types, old, "ann", "")), b.openRealtime(tokenClient(types, old, "bob", ""))
 	require.NoError(t, b.SuspendRealtime(t.Context(), "eu",
-		[]db.SessionEpoch{{ID: bob.SessionID, Epoch: bob.OwnerEpoch}}, types.MarkAway, true, 0))
+		[]db.SessionEpoch{{ID: bob.SessionID, Epoch: bob.OwnerEpoch}}, db.Suspension{AwayAction: types.MarkAway, IsAnnounced: true}))
 	b.Exec("UPDATE replicas SET seen_at = now() - interval '3 days', steady_since = now() - interval '4 days'")
 	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '3 days', expires_at = expires_at - interval '3 days' WHERE owner IS NULL")
 	require.Empty(t, once(t, l), "no replica runs")
@@ -101,7 +101,7 @@ func TestAWeekWithoutAWorker(t *testing.T) {
 	cutOff := b.openRealtime(tokenClient(types, gone, "ann", ""))
 	expired := b.openRealtime(tokenClient(types, live, "bob", ""))
 	away := slices.Concat(owned[:90], []db.SessionEpoch{{ID: expired.SessionID, Epoch: expired.OwnerEpoch}})
-	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", away, types.MarkAway, false, 0))
+	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", away, db.Suspension{AwayAction: types.MarkAway}))
 	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 week', expires_at = expires_at - interval '1 week' WHERE owner IS NULL")
 	b.Exec("UPDATE replicas SET seen_at = now() - interval '1 week' WHERE id = $1", gone)
 	b.Exec("UPDATE lobby_log SET at = at - interval '1 week'")

@@ -74,7 +74,7 @@ func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	l := loopOf(t, b.options(), "realtime")
 	drained, owned := b.lobbyReplica(types, 3)
 	live, _ := b.lobbyReplica(types, 1)
-	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, types.MarkAway, false, 0))
+	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, db.Suspension{AwayAction: types.MarkAway}))
 	require.NoError(t, b.EndRealtimeReplica(t.Context(), "eu", drained))
 	require.Empty(t, once(t, l))
 	returned, err := b.OpenRealtime(t.Context(),

@@ -38,7 +38,7 @@ type accepting struct {
 	away       bool // BeginReplica fails
 	keys       []db.AgentKey
 	superseded bool
-	own        db.OwnAgents
+	own        db.OwnAgentChanges
 	pending    []db.Command
 	joined     chan db.AgentJoin
 	left       chan db.AgentRef
@@ -77,11 +77,11 @@ func (a *accepting) EndReplica(_ context.Context, _ string, id uuid.UUID, _ time
 	return nil
 }
 
-func (a *accepting) OwnAgents(context.Context, string, uuid.UUID, uint64) (db.OwnAgents, error) {
+func (a *accepting) OwnAgents(context.Context, string, uuid.UUID, uint64) (db.OwnAgentChanges, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	own := a.own
-	a.own = db.OwnAgents{}
+	a.own = db.OwnAgentChanges{}
 	own.NextTx = 1
 	return own, nil
 }

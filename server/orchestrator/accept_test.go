@@ -162,11 +162,11 @@ func TestAnAgentThatOthersTookIsClosed(t *testing.T) {
 	closedWith(t, ws, 4003, "")
 
 	ws, id = v.greeted(settingsKey)
-	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true, Changed: []db.OwnAgent{{ID: id}}} })
+	v.store.set(func(a *accepting) { a.own = db.OwnAgentChanges{IsComplete: true, Changed: []db.OwnAgent{{ID: id}}} })
 	v.store.wake <- struct{}{}
 	require.Eventually(t, func() bool { v.store.mu.Lock(); defer v.store.mu.Unlock(); return !v.store.own.IsComplete },
 		patience, time.Millisecond)
-	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true} })
+	v.store.set(func(a *accepting) { a.own = db.OwnAgentChanges{IsComplete: true} })
 	v.store.wake <- struct{}{}
 	closedWith(t, ws, 4003, "")
 }

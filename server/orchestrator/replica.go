@@ -16,7 +16,7 @@ type Replicas interface {
 	BeginReplica(ctx context.Context, region string) (uuid.UUID, error)
 	RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error
 	EndReplica(ctx context.Context, region string, id uuid.UUID, keep time.Duration) error
-	OwnAgents(ctx context.Context, region string, replica uuid.UUID, since uint64) (db.OwnAgents, error)
+	OwnAgents(ctx context.Context, region string, replica uuid.UUID, since uint64) (db.OwnAgentChanges, error)
 	PendingCommands(ctx context.Context, region string, replica, after uuid.UUID) ([]db.Command, error)
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	Timing() db.Timing

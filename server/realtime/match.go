@@ -46,7 +46,7 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, e
 	// are ignored.
 	c.hub.CountEnqueue(c)
 	defer c.hub.CountEnqueue(c)
-	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
+	queued, err := c.server.store.EnqueueRealtime(ctx, db.RealtimeEnqueueRequest{
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player, Queue: q,
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, e
 
 // dequeueSession takes the session, and the members of the room that queued with it, out of the queue.
 func dequeueSession(ctx context.Context, c *conn, _ wire.Envelope) (rpcAnswer, error) {
-	removed, err := c.server.store.DequeueRealtime(ctx, db.DequeueRealtime{
+	removed, err := c.server.store.DequeueRealtime(ctx, db.RealtimeDequeueRequest{
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player,
 	})
 	return rpcAnswer{P: map[string]any{"removed": removed}}, err

@@ -53,8 +53,9 @@ func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, si
 	// Clients of a replica that restarts reconnect to another one at once: their rooms would be sent twice as many
 	// changes in the seconds in which all of them do.
 	announce := !r.region.server.isStopping.Load()
-	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions,
-		r.region.server.options.RoomTypes.MarkAway, announce, silence)
+	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, db.Suspension{
+		AwayAction: r.region.server.options.RoomTypes.MarkAway, IsAnnounced: announce, SilentFor: silence,
+	})
 }
 
 // suspendLate suspends the late sessions: those that were not suspended when their connections ended. It begins no further

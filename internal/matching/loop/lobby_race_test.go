@@ -56,13 +56,14 @@ var changes = map[string]func(*partyRace) error{
 	"dequeue": func(r *partyRace) error {
 		o := r.opened["bo"]
 		_, err := r.other.DequeueRealtime(r.t.Context(),
-			db.DequeueRealtime{Region: region, Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}})
+			db.RealtimeDequeueRequest{Region: region, Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}})
 		return err
 	},
 	"end": func(r *partyRace) error {
 		o := r.opened["bo"]
 		ended := []db.SessionEpoch{{ID: o.SessionID, Epoch: o.OwnerEpoch}}
-		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.MarkAway, true, 0); err != nil {
+		suspended := db.Suspension{AwayAction: r.types.MarkAway, IsAnnounced: true}
+		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, suspended); err != nil {
 			return err
 		}
 		_, err := r.Pool().Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())
@@ -81,9 +82,9 @@ func (r *partyRace) on(s *db.Store, player string, act lobby.Action) (db.LobbyAn
 		Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, RoomID: r.room, Act: act})
 }
 
-func (r *partyRace) alone(player, roomType string, size int) db.EnqueueRealtime {
+func (r *partyRace) alone(player, roomType string, size int) db.RealtimeEnqueueRequest {
 	o := r.opened[player]
-	return db.EnqueueRealtime{
+	return db.RealtimeEnqueueRequest{
 		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: player,
 		Queue: lobby.Queue{RoomType: roomType, MatchSize: size},
 	}

@@ -216,7 +216,7 @@ func TestAMemberThatQueuesAloneTakesItsPartyOutOfTheQueue(t *testing.T) {
 	l.party("party:1", "ada", "bo")
 	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
 	o := l.opened["bo"]
-	_, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{
+	_, err := l.EnqueueRealtime(t.Context(), db.RealtimeEnqueueRequest{
 		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: "bo",
 		Queue: lobby.Queue{RoomType: "arena", MatchSize: 2},
 	})

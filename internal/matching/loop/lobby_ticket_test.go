@@ -215,7 +215,7 @@ func TestASessionLosesThePlaceThatItsPlayerCancels(t *testing.T) {
 	l.AddProfile("duel", duel)
 	l.open("ada")
 	o := l.opened["ada"]
-	q, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{
+	q, err := l.EnqueueRealtime(t.Context(), db.RealtimeEnqueueRequest{
 		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: "ada",
 		Queue: lobby.Queue{RoomType: "ranked", MatchSize: 2},
 	})
