@@ -185,10 +185,10 @@ func (m *RegionMove) copyAnswers(ctx context.Context) error {
 			arg.Hashes, arg.Answers = append(arg.Hashes, a.RequestHash), append(arg.Answers, string(a.Answer))
 			arg.Expires = append(arg.Expires, a.ExpiresAt)
 		}
-		m.lastCopied = page[len(page)-1]
 		if err := m.target.q.CopyAnswers(ctx, arg); err != nil {
 			return err
 		}
+		m.lastCopied = page[len(page)-1]
 		if len(page) < answersAtOnce {
 			return nil
 		}
