@@ -10,8 +10,12 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage.
-// Errors: the hub was run before.
+// livesPerPoll is how often per pollEvery the lives of watched tickets are looked at, since one may expire sooner than
+// a feed is read without a notification.
+const livesPerPoll = 4
+
+// Run reads the feeds of settled tickets and of ticket events until ctx ends, and tries again during an outage of the
+// database. When ctx ends, all calls of Watch end as Unavailable. Errors: the hub was run before.
 func (h *Hub) Run(ctx context.Context) error {
 	if h.hasRun.Swap(true) {
 		return errors.New("watch: a hub runs once")
@@ -23,7 +27,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer stop()
 	var extending sync.WaitGroup
 	defer extending.Wait()
-	extending.Go(func() { h.keepAlive.extendLives(ctx, h.pollEvery/4, h.guard) })
+	extending.Go(func() { h.lives.extendLives(ctx, h.pollEvery/livesPerPoll, h.guard) })
 	follow.Loop{
 		Name: "assignments", Every: h.pollEvery, Pause: follow.AtLeast(minReadInterval),
 		Wakes: follow.Wakes{settled, entered, h.followerAdded},
@@ -33,12 +37,12 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// readFeeds passes on what has changed since the last reading, page by page.
+// readFeeds passes on what both feeds have had since the last reading, page by page.
 func (h *Hub) readFeeds(ctx context.Context) error {
-	for _, page := range []func(context.Context) (more bool, err error){h.readPage, h.readEvents} {
+	for _, readPage := range []func(context.Context) (more bool, err error){h.readSettled, h.readEvents} {
 		for more := true; more; {
 			var err error
-			if more, err = page(ctx); err != nil {
+			if more, err = readPage(ctx); err != nil {
 				return err
 			}
 		}
@@ -46,8 +50,8 @@ func (h *Hub) readFeeds(ctx context.Context) error {
 	return nil
 }
 
-// readEvents wakes the followers of the tickets of one page. While nobody follows, it reads nothing; the first reading
-// after that learns where the feed ends and wakes all followers, which began before it.
+// readEvents wakes the followers of the tickets of one page of events. While nobody follows, it reads nothing; the
+// first reading after that learns where the feed ends and wakes all followers, which began before it.
 func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if h.Following() == 0 {
 		h.eventsPoint = db.SettledPoint{}
@@ -59,58 +63,60 @@ func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// What happened before this page is not known.
+	// Events before this page may have been skipped, so any ticket may have changed.
 	if h.eventsPoint.IsZero() || page.ServerChanged {
-		h.wakeAll()
+		h.wakeAllFollowers()
 	}
 	h.eventsPoint = page.NextPoint
 	h.wakeFollowers(page.TicketIDs)
 	return page.HasMore, nil
 }
 
-// readPage passes on one page. Without watchers it only moves to the feed's end.
-func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
+// readSettled passes on one page of settled tickets. While nobody watches or follows, it only moves to the feed's end.
+func (h *Hub) readSettled(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	// A zero point asks for the end of the feed alone: while nobody watches, what happened meanwhile is not read.
-	since, first, idle := h.settledPoint, h.settledPoint.IsZero(), h.Watching()+h.Following() == 0
-	if idle {
-		since = db.SettledPoint{}
+	isFirst, isIdle := h.settledPoint.IsZero(), h.isIdle()
+	since := h.settledPoint
+	if isIdle {
+		since = db.SettledPoint{} // asks for the end of the feed alone: nobody needs the tickets before it
 	}
 	page, err := h.store.SettledSince(ctx, h.region, since)
 	if err != nil {
 		return false, err
 	}
-	if idle && !first && h.Watching()+h.Following() > 0 {
+	if isIdle && !isFirst && !h.isIdle() {
 		// A watcher that joined meanwhile may have read its ticket before page.NextPoint: read again from settledPoint.
 		return true, nil
 	}
 	h.settledPoint = page.NextPoint
-	if first {
+	if isFirst {
 		close(h.feedRead)
 	}
 	if page.ServerChanged {
-		h.invalidateAll()
+		h.makeAllReadTickets()
 	}
 	h.deliverSettled(page.SettledTickets)
 	return page.HasMore, nil
 }
 
-// invalidateAll makes each watcher read its ticket, because the feed may have skipped changes.
-func (h *Hub) invalidateAll() {
+// isIdle reports whether nobody watches or follows a ticket.
+func (h *Hub) isIdle() bool { return h.Watching()+h.Following() == 0 }
+
+// makeAllReadTickets makes all watchers and followers read their tickets, because the feed may have skipped changes.
+func (h *Hub) makeAllReadTickets() {
+	h.wakeAllFollowers()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, watchers := range h.watchersByTicket {
 		for _, w := range watchers {
-			// Not assigned, as it seems: the watcher then reads the ticket.
+			// A change without an assignment makes the watcher read its ticket: see handleChange.
 			w.notifyChange(db.Settled{TicketID: id})
 		}
 	}
-	for id := range h.followersByTicket {
-		h.wakeLocked(id)
-	}
 }
 
+// deliverSettled passes settled tickets to their watchers, and wakes their followers.
 func (h *Hub) deliverSettled(settled []db.Settled) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,16 +124,15 @@ func (h *Hub) deliverSettled(settled []db.Settled) {
 		for _, w := range h.watchersByTicket[s.TicketID] {
 			w.notifyChange(s)
 		}
-		h.wakeLocked(s.TicketID)
+		h.wakeFollowersLocked(s.TicketID)
 	}
 }
 
-// wakeAll wakes all followers.
-func (h *Hub) wakeAll() {
+func (h *Hub) wakeAllFollowers() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id := range h.followersByTicket {
-		h.wakeLocked(id)
+		h.wakeFollowersLocked(id)
 	}
 }
 
@@ -136,11 +141,12 @@ func (h *Hub) wakeFollowers(ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range ids {
-		h.wakeLocked(id)
+		h.wakeFollowersLocked(id)
 	}
 }
 
-func (h *Hub) wakeLocked(id string) {
+// wakeFollowersLocked wakes the followers of one ticket. mu is locked.
+func (h *Hub) wakeFollowersLocked(id string) {
 	for f := range h.followersByTicket[id] {
 		wait.Wake(f.changed)
 	}

@@ -1,13 +1,13 @@
 // Package watch pushes assignments to the callers of WatchAssignments, and wakes players that wait for a change of
-// their tickets. Nobody polls the database: a replica or worker that changes tickets notifies the others
+// their tickets. No caller polls the database: a replica or worker that changes tickets notifies the others
 // (db.Store.Notify). Each replica then reads the tickets that were settled, and those that entered another state, since
 // its last reading (db.Store.SettledSince and TicketEventsSince), once for all its watchers, and passes each to the
-// watchers of that ticket. An idle watcher costs memory only. A lost notification delays a change by two seconds at
-// most.
+// watchers of that ticket. An idle watcher costs memory only. A replica reads every two seconds without a notification
+// too, so a lost one delays a change by that time at most.
 //
 // hub.go has the calls of a replica, by ticket; feed.go reads what they wait for. watcher.go is one call of Watch,
-// follower.go wakes one that follows a ticket, keepalive.go extends the lives of tickets that are watched. db defines
-// the feed and tickets; the protocol's streams and statuses are in server/openmatch.
+// follower.go wakes a caller that follows a ticket, lives.go extends the lives of tickets that are watched. db defines
+// the feeds and tickets; the protocol's streams and statuses are in server/openmatch.
 package watch
 
 import (
@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	pollInterval    = 2 * time.Second      // between two readings of the feed without a notification
+	pollInterval    = 2 * time.Second      // between two readings of the feeds without a notification
 	minReadInterval = 5 * time.Millisecond // between two readings: many replicas may notify at once
 )
 
@@ -36,7 +36,7 @@ type Store interface {
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
 	TicketEventsSince(ctx context.Context, region string, since db.SettledPoint) (db.TicketEventsPage, error)
 	ticketReader
-	lifeExtender
+	lifeStore
 }
 
 // Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it
@@ -44,21 +44,21 @@ type Store interface {
 type Hub struct {
 	store       Store
 	region      string
-	maxWatchers int // of watchers, and of followers
+	maxWatchers int // bounds the watchers, and apart from them the followers
 	log         *slog.Logger
 	outage      *outage.Call
 	guard       *panics.Guard
 	pollEvery   time.Duration
 
-	hasRun        atomic.Bool
-	feedRead      chan struct{}   // closed after the first reading of the feed
+	hasRun        atomic.Bool     // Run was called
+	feedRead      chan struct{}   // closed after the first reading of the feed of settled tickets
 	stopped       chan struct{}   // closed when Run has ended
+	followerAdded chan struct{}   // wakes Run when the first follower is added
+	lives         *lifeExtender   // of watched tickets
 	settledPoint  db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
 	eventsPoint   db.SettledPoint // as settledPoint, of the feed of events; zero while nobody follows
-	followerAdded chan struct{}   // wakes Run: somebody follows a ticket
-	keepAlive     *keepAlive
 
-	mu                sync.Mutex
+	mu                sync.Mutex // guards the fields below
 	watchersByTicket  map[string][]*watcher
 	watcherCount      int
 	followersByTicket map[string]map[*Follower]struct{}
@@ -73,9 +73,9 @@ func New(store Store, region string, limit int, log *slog.Logger, guard *panics.
 		store: store, region: region, maxWatchers: limit, log: log, guard: guard, pollEvery: pollInterval,
 		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back",
 			"assignments can be read again"),
-		feedRead: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(store, region, log),
-		watchersByTicket: map[string][]*watcher{},
-		followerAdded:    make(chan struct{}, 1), followersByTicket: map[string]map[*Follower]struct{}{},
+		feedRead: make(chan struct{}), stopped: make(chan struct{}), followerAdded: make(chan struct{}, 1),
+		lives:            newLifeExtender(store, region, log),
+		watchersByTicket: map[string][]*watcher{}, followersByTicket: map[string]map[*Follower]struct{}{},
 	}
 }
 
@@ -108,8 +108,8 @@ func (h *Hub) removeWatcher(w *watcher) {
 	}
 }
 
-// awaitFeed waits for the first reading of the feed. A watcher that joins after it and then reads its ticket misses
-// nothing.
+// awaitFeed waits for the first reading of the feed of settled tickets. A watcher that is added after that reading and
+// then reads its ticket misses no change. Errors: Unavailable; that of ctx.
 func (h *Hub) awaitFeed(ctx context.Context) error {
 	select {
 	case <-h.feedRead:
@@ -123,7 +123,7 @@ func (h *Hub) awaitFeed(ctx context.Context) error {
 	return h.errorIfStopped()
 }
 
-// errorIfStopped is Unavailable once Run has ended, nil before.
+// errorIfStopped returns Unavailable once Run has ended, nil before.
 func (h *Hub) errorIfStopped() error {
 	select {
 	case <-h.stopped:
@@ -146,7 +146,7 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 	}
 	w := &watcher{store: h.store, region: h.region, id: id, hubStopped: h.stopped, sendAssignment: send,
 		latestChange: make(chan db.Settled, 1)}
-	// Before the ticket is read: the feed delivers what that reading does not see.
+	// Added before the ticket is read: the feed delivers the changes that this reading does not see.
 	if err := h.addWatcher(w); err != nil {
 		return err
 	}
@@ -156,25 +156,24 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 		return err
 	}
 	if t.KeptAlive > 0 {
-		defer h.keepAlive.addWatcher(id, t.KeptAlive)()
+		defer h.lives.keepAlive(id, t.KeptAlive)()
 	}
-	if err := w.updateFrom(t); err != nil {
+	if err := w.sendAssignmentOf(t); err != nil {
 		return err
 	}
 	return w.followTicket(ctx)
 }
 
 // Follow begins to follow a ticket, which need not exist. A change that is committed after Follow has returned is
-// signalled. Errors: Unavailable when too many tickets are followed, or the hub has stopped.
+// signalled. Errors: Unavailable when there are too many followers, or the hub has stopped.
 func (h *Hub) Follow(id string) (*Follower, error) {
 	if err := h.errorIfStopped(); err != nil {
 		return nil, err
 	}
-	f := &Follower{id: id, changed: make(chan struct{}, 1), hubStopped: h.stopped, lives: h.keepAlive}
+	f := &Follower{id: id, changed: make(chan struct{}, 1), hubStopped: h.stopped, lives: h.lives}
 	f.forget = func() { h.removeFollower(f) }
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// Before the follower is added: a caller that is refused leaves nothing behind.
 	if h.followerCount >= h.maxWatchers {
 		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may " +
 			"have room")

@@ -28,15 +28,15 @@ type watcher struct {
 	id             string
 	hubStopped     <-chan struct{} // closed when the hub has stopped
 	sendAssignment func(assignment []byte) error
-	latestChange   chan db.Settled // holds the latest change of the ticket
+	latestChange   chan db.Settled // holds the latest change that followTicket has not handled
 
 	lastAssignment []byte           // the last one sent
-	assignedAt     time.Time        // when it was made; zero: none was sent
-	lookDue        <-chan time.Time // when to read the ticket again
+	assignedAt     time.Time        // when lastAssignment was made, or repeated; zero: none was sent
+	lookDue        <-chan time.Time // when to read the ticket again; nil: only after a change
 }
 
-// notifyChange replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the
-// only sender.
+// notifyChange replaces the change that the watcher has not handled yet. It does not block, since only the goroutine of
+// Hub.Run calls it.
 func (w *watcher) notifyChange(s db.Settled) {
 	select {
 	// Only the latest change counts. If the watcher takes the old one at the same time, the channel is empty as well.
@@ -66,8 +66,9 @@ func (w *watcher) followTicket(ctx context.Context) error {
 	}
 }
 
-// handleChange handles a change from the feed. It reads the ticket where the change is not an assignment, or is older
-// than the last one sent: that change may be outdated, or the database's clock went back in a failover.
+// handleChange sends the assignment of a change from the feed. A change without an assignment, or older than the
+// assignment sent last, makes it read the ticket: the change may be outdated, or the database's clock went back in a
+// failover.
 func (w *watcher) handleChange(ctx context.Context, s db.Settled) error {
 	if !s.IsAssigned || s.SettledAt.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
@@ -81,7 +82,8 @@ func (w *watcher) readTicket(ctx context.Context) (db.Ticket, error) {
 	return w.store.GetTicket(ctx, w.region, w.id)
 }
 
-// lookAgain reads the ticket. During an outage it tries again each second: the ticket cannot change meanwhile.
+// lookAgain reads the ticket and sends its assignment. In an outage it has followTicket call it again after a second:
+// the ticket cannot change meanwhile. Errors: NotFound when the ticket is gone, which ends the watch.
 func (w *watcher) lookAgain(ctx context.Context) error {
 	t, err := w.readTicket(ctx)
 	if fault.Is(err, fault.Unavailable) {
@@ -91,18 +93,19 @@ func (w *watcher) lookAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.updateFrom(t)
+	return w.sendAssignmentOf(t)
 }
 
-func (w *watcher) updateFrom(t db.Ticket) error {
+// sendAssignmentOf sends the assignment of a ticket, if it has one.
+func (w *watcher) sendAssignmentOf(t db.Ticket) error {
 	if t.EncodedAssignment == nil {
 		return nil
 	}
 	return w.sendUpdate(t.EncodedAssignment, t.SettledAt)
 }
 
-// sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's
-// time is over: the ticket is deleted by then, or was assigned again.
+// sendUpdate sends an assignment unless it equals the one sent last, and sets lookDue to when the assigned ticket's
+// time is over: by then the ticket is deleted, or was assigned again.
 func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
 	// An assignment that is repeated unchanged extends the ticket's life as well: the next look is put off before the
 	// comparison.
