@@ -71,7 +71,7 @@ func (f *Face) serveConversation(ctx context.Context, c *conversation) {
 	e := c.sendEnding(c.decideEnding(ctx))
 	if e.connection != nil {
 		// After the last frame was sent: until then the seat is given back if something fails.
-		c.player.Use()
+		c.player.LeaveWithSeat()
 		c.player = nil
 		f.metrics.readySeconds.Observe(time.Since(c.begunAt).Seconds())
 	}

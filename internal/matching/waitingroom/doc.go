@@ -4,10 +4,11 @@
 // players of a queue ask first. A queue asks for one seat, then for two, four and so on, until a player gets none:
 // however many wait, a queue without capacity costs one call of db.Store.Place.
 //
-// This state is not durable: if the replica dies, its players' demand lapses after [TTL], and the seats that they did
+// The room is not durable: if its replica dies, its players' demand lapses after [TTL], and the seats that they did
 // not use expire. db decides which players get seats (queries/placement.sql), and how many servers a mode needs
 // (db/provision/scale.go).
 //
-// room.go has the room, its queues and players, which one mutex guards; queue.go asks for their seats, demand.go
-// records them, run.go runs both. player.go is the interface of one caller, request.go what it says and learns.
+// room.go has the room, its queues and players, which one mutex guards; queue.go asks for the seats of players,
+// demand.go records the players, run.go runs both. player.go has what a caller does with its player, request.go what a
+// caller asks for and learns.
 package waitingroom

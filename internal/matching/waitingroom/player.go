@@ -20,21 +20,21 @@ func (p *Player) State() State {
 	return state
 }
 
-// Use takes the player out of the room and leaves it its seat.
-func (p *Player) Use() { p.room.removePlayer(p) }
+// LeaveWithSeat takes the player out of the room, and does not free its seat.
+func (p *Player) LeaveWithSeat() { p.room.removePlayer(p) }
 
-// Leave takes the player out of the room. It frees the player's seat before it returns, or has its demand deleted soon
-// afterwards. A seat that cannot be given back expires. Errors: why the seat was not given back.
+// Leave takes the player out of the room. A player with a seat has lost the seat when Leave returns; the demand of a
+// player without one is deleted soon afterwards. Errors: why the seat was not freed; such a seat expires.
 func (p *Player) Leave(ctx context.Context) error {
 	seat := p.room.removePlayer(p)
 	if seat == nil {
 		return nil
 	}
-	return p.room.giveBack(ctx, seat.SessionID, p.request.Sub)
+	return p.room.giveBackSeat(ctx, seat.SessionID, p.request.Sub)
 }
 
-// Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join
-// before Run has begun wait for it. Errors: TooMany, "waiting_full", if the room is full.
+// Join adds a player, who then waits until it gets a seat or leaves: call LeaveWithSeat or Leave when done. Players who
+// join before Run are asked for when Run begins. Errors: TooMany, "waiting_full", if the room is full.
 func (r *Room) Join(request Request) (*Player, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *Room) Join(request Request) (*Player, error) {
 			Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
 	r.playerCount++
-	// After renewEvery the player is demand even if no call of its queue has missed: see takeUnserved.
+	// After renewEvery the player is demand even if no call of its queue has missed: see needsWrite.
 	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
 	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
 	p.queue = r.queues[key]

@@ -15,22 +15,24 @@ import (
 const (
 	// askInterval is the least time between two turns of a queue: each may find nothing and cost a transaction.
 	askInterval = 25 * time.Millisecond
-	// maxAsking bounds the calls of Place of one queue at a time.
+	// maxAsking bounds the calls of Place that run for one queue at a time.
 	maxAsking = 256
 )
 
-// addPlayer is called with the room's mutex locked.
+// addPlayer adds a player at the end of the queue, and has its seat or its demand asked for. The room's mutex is
+// locked.
 func (q *queue) addPlayer(p *Player) {
 	q.players = append(q.players, p)
 	q.startAsking()
 	if q.hasMissed {
-		q.room.wakeDemand() // it is behind players for whom there was no capacity
+		q.room.wakeDemand() // the player is behind others for whom there was no capacity
 		return
 	}
 	q.signalWake()
 }
 
-// startAsking is called with the room's mutex locked.
+// startAsking starts the queue's goroutine, unless it runs, has nothing to do, or the room does not run. The room's
+// mutex is locked.
 func (q *queue) startAsking() {
 	ctx := q.room.runContext // nil before Run, which starts the queues that it finds
 	if q.isRunning || ctx == nil || ctx.Err() != nil || len(q.players) == 0 {
@@ -39,10 +41,10 @@ func (q *queue) startAsking() {
 	q.isRunning = true
 	// No follow.Loop: Room.Run wakes all queues at intervals, and the goroutine of a queue ends with its last player.
 	q.room.askingQueues.Go(func() {
-		for q.mustContinue(ctx) {
+		for !q.stopIfDone(ctx) {
 			_ = q.room.guard.Do("waiting players",
-				func() error { q.askForSeats(ctx); return nil }) // the guard has logged it
-			// When ctx ends, mustContinue ends the loop.
+				func() error { q.askForSeats(ctx); return nil }) // the error is a panic, which the guard has logged
+			// When ctx ends, stopIfDone ends the loop.
 			wait.For(ctx, askInterval)
 			select {
 			case <-q.wake:
@@ -52,24 +54,25 @@ func (q *queue) startAsking() {
 	})
 }
 
-// mustContinue reports whether the queue's goroutine has to continue. A queue without players is forgotten.
-func (q *queue) mustContinue(ctx context.Context) bool {
+// stopIfDone marks the queue as stopped if it has no players or ctx has ended, and reports so. A queue without players
+// is taken out of the room.
+func (q *queue) stopIfDone(ctx context.Context) (stopped bool) {
 	q.room.mu.Lock()
 	defer q.room.mu.Unlock()
 	if len(q.players) > 0 && ctx.Err() == nil {
-		return true
+		return false
 	}
 	q.isRunning = false
 	if len(q.players) == 0 && q.room.queues[q.key] == q {
 		delete(q.room.queues, q.key)
 	}
-	return false
+	return true
 }
 
 // askForSeats asks for the seats of the oldest players, for twice as many after each success, until a player gets none.
 func (q *queue) askForSeats(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n = min(2*n, maxAsking) {
-		players := q.oldestToAsk(n)
+		players := q.takeOldest(n)
 		if len(players) == 0 {
 			return
 		}
@@ -87,8 +90,8 @@ func (q *queue) askForSeats(ctx context.Context) {
 	}
 }
 
-// oldestToAsk returns the players that ask next: none after a miss.
-func (q *queue) oldestToAsk(n int) []*Player {
+// takeOldest returns the oldest n players and marks them as asking. After a miss it returns none.
+func (q *queue) takeOldest(n int) []*Player {
 	q.room.mu.Lock()
 	defer q.room.mu.Unlock()
 	if q.hasMissed {
@@ -110,32 +113,32 @@ func (p *Player) askForSeat(ctx context.Context) {
 	case err == nil:
 		p.settleWait(&seat, nil)
 	case fault.Is(err, fault.NoCapacity), fault.Is(err, fault.Unavailable):
-		p.waitOn(err)
+		p.keepWaiting(err)
 	default:
 		p.settleWait(nil, err)
 	}
 }
 
-// settleWait ends the wait of a player. A seat that the player no longer wants is given back.
+// settleWait ends the wait of a player with a seat or an error. The seat of a player who has left is given back.
 func (p *Player) settleWait(seat *db.Placement, err error) {
 	r := p.room
 	r.mu.Lock()
 	p.isAsking = false
-	unwanted := p.hasLeft
+	isUnwanted := p.hasLeft
 	p.state.Seat, p.state.Err = seat, err
 	p.queue.dropPlayer(p)
 	p.queue.lastTrouble = nil
 	r.mu.Unlock() // other players must not wait for the call of the database
-	if unwanted && seat != nil {
-		if err := r.giveBack(context.Background(), seat.SessionID, p.request.Sub); err != nil {
+	if isUnwanted && seat != nil {
+		if err := r.giveBackSeat(context.Background(), seat.SessionID, p.request.Sub); err != nil {
 			r.log.Warn("the seat of a player that left was not given back: it expires", slog.Any("error", err))
 		}
 	}
 	p.signalChange()
 }
 
-// waitOn leaves the player in the queue, which then waits for a wake-up.
-func (p *Player) waitOn(err error) {
+// keepWaiting leaves the player in the queue after a call that failed with err, and makes the queue wait for a wake-up.
+func (p *Player) keepWaiting(err error) {
 	r := p.room
 	r.mu.Lock()
 	defer r.mu.Unlock()

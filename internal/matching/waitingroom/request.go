@@ -12,7 +12,7 @@ type Request struct {
 	Region, Mode string
 	Sub          string
 	MaxPlayers   int        // seats of a session
-	Address      netip.Addr // a hint for where a server should start; the zero value: not known
+	Address      netip.Addr // of the player, a hint for where a server should start; the zero value: not known
 }
 
 func (r Request) place() db.PlaceRequest {
@@ -30,5 +30,5 @@ type State struct {
 	Err      error         // why the player cannot get a seat, whatever capacity there is
 	Recorded bool          // the database knows that the player waits
 	Outlook  fault.Outlook // of the mode's pool, when it was last recorded; zero before
-	Trouble  error         // of the last call of the database; nil when it succeeded
+	Trouble  error         // the outage that the queue's last call for a seat met; nil: the database answered
 }

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// lookEvery is the fallback for lost notifications, and finds the seats of players that left.
+	// lookEvery is how often all queues ask without a notification: one may be lost, and a single seat that becomes free
+	// in a session notifies nobody.
 	lookEvery = 2 * time.Second
 	// callTimeout bounds each call of the database.
 	callTimeout = 5 * time.Second
@@ -51,9 +52,9 @@ type Room struct {
 	guard        *panics.Guard
 
 	askingQueues sync.WaitGroup // counts the goroutines of queues
-	newWork      chan struct{}  // wakes the goroutine that records demand
+	demandWake   chan struct{}  // wakes the goroutine that records demand
 
-	mu          sync.Mutex
+	mu          sync.Mutex      // guards the fields below, and those of queues and players
 	runContext  context.Context //nolint:containedctx // of Run, for the goroutines of queues; nil before Run
 	playerCount int
 	queues      map[queueKey]*queue
@@ -69,15 +70,15 @@ type queueKey struct {
 // queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields
 // are guarded by the room's mutex.
 type queue struct {
-	key queueKey
+	key  queueKey
+	room *Room
+	wake chan struct{} // wakes its goroutine
 
-	room        *Room
-	wake        chan struct{}
-	players     []*Player // that have no seat
-	isRunning   bool
-	hasMissed   bool          // the last call found no capacity: the next one waits for a wake-up
+	players     []*Player     // that have no seat
+	isRunning   bool          // it has a goroutine
+	hasMissed   bool          // a call found no capacity or no database: the next one waits for a wake-up
 	poolOutlook fault.Outlook // of the mode's pool
-	lastTrouble error         // of the last call of the database
+	lastTrouble error         // as State.Trouble
 }
 
 // Player is a player in a [Room]. Its methods are for one goroutine.
@@ -85,15 +86,14 @@ type Player struct {
 	room    *Room
 	queue   *queue
 	request Request
-	changed chan struct{}
+	changed chan struct{} // the channel of Changed
 
 	// Guarded by the room's mutex.
-	state      State
-	isAsking   bool // a call of Place is running
+	state      State // without Outlook and Trouble, which its queue has
+	isAsking   bool  // a call of Place is running
 	hasLeft    bool
-	mayHaveRow bool // a row of demand may exist
-
-	renewAt time.Time // when its demand is to be written again
+	mayHaveRow bool      // a row of demand may exist
+	renewAt    time.Time // when its demand is to be written again
 }
 
 // New makes a room. It starts nothing.
@@ -104,7 +104,7 @@ func New(o Options) *Room {
 		guard: o.Guard,
 		outage: outage.NewCall(log, "demand of waiting players cannot be written",
 			"demand of waiting players can be written again"),
-		newWork: make(chan struct{}, 1), queues: map[queueKey]*queue{},
+		demandWake: make(chan struct{}, 1), queues: map[queueKey]*queue{},
 	}
 }
 
@@ -115,8 +115,8 @@ func (r *Room) Waiting() int {
 	return r.playerCount
 }
 
-// removePlayer returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives
-// the seat back when the call returns.
+// removePlayer takes the player out of the room, and returns its seat, nil if it has none. The seat of a player that
+// leaves while its call of Place runs is given back when the call returns: see settleWait.
 func (r *Room) removePlayer(p *Player) (seat *db.Placement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,22 +133,22 @@ func (r *Room) removePlayer(p *Player) (seat *db.Placement) {
 	return p.state.Seat
 }
 
-func (r *Room) wakeDemand() { wait.Wake(r.newWork) }
+func (r *Room) wakeDemand() { wait.Wake(r.demandWake) }
 
-// giveBack outlives its caller's context, whose end is the usual reason to leave.
-func (r *Room) giveBack(ctx context.Context, session, sub string) error {
+// giveBackSeat frees a player's seat, also when its caller's ctx has ended, which is the usual reason to leave.
+func (r *Room) giveBackSeat(ctx context.Context, session, sub string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	return r.store.GiveUpSeat(ctx, session, sub)
 }
 
-// dropPlayer is called with the room's mutex locked.
+// dropPlayer takes a player out of the queue, if it is there. The room's mutex is locked.
 func (q *queue) dropPlayer(p *Player) {
 	if i := slices.Index(q.players, p); i >= 0 {
 		q.players = slices.Delete(q.players, i, i+1)
 	}
 	if len(q.players) == 0 {
-		q.signalWake() // its goroutine ends
+		q.signalWake() // so that the queue's goroutine ends
 	}
 }
 

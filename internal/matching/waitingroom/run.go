@@ -8,12 +8,13 @@ import (
 	"github.com/lattice-director/director/internal/base/follow"
 )
 
-// Run asks for seats and records demand until ctx ends. Then it deletes the demand of the players who have left.
+// Run asks for seats and records demand until ctx ends. Then it deletes the demand of the players who have left, and
+// waits for the calls that run.
 func (r *Room) Run(ctx context.Context) {
 	capacity, stop := r.store.Subscribe(db.TopicCapacity, "")
 	defer stop()
 	var running sync.WaitGroup
-	running.Go(func() { r.recordDemand(ctx) })
+	running.Go(func() { r.runDemand(ctx) })
 	r.beginQueues(ctx)
 	follow.Loop{
 		Name: "waiting queues", Every: lookEvery, Wakes: follow.Wakes{capacity}, Guard: r.guard,
@@ -33,6 +34,7 @@ func (r *Room) beginQueues(ctx context.Context) {
 	}
 }
 
+// wakeQueues makes all queues ask again, since there may be capacity.
 func (r *Room) wakeQueues() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ func TestAPlayerGetsAFreeSeatAtOnce(t *testing.T) {
 		<-p.Changed()
 		require.Equal(t, "s-ann", p.State().Seat.SessionID)
 		require.Zero(t, time.Since(began), "no timer is involved")
-		p.Use()
+		p.LeaveWithSeat()
 		require.Zero(t, r.Waiting())
 		require.Empty(t, s.now().givenUp)
 		require.Zero(t, s.now().rows, "a player who does not wait is no demand")
