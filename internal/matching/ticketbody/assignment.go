@@ -34,7 +34,7 @@ func EncodeAssignment(connection string, s Seats) ([]byte, error) {
 	})
 }
 
-// Connection returns the connection of an openmatch.Assignment, whoever made it. Errors: it is none.
+// Connection returns the connection of an openmatch.Assignment, whoever made it. Errors: the bytes are no assignment.
 func Connection(assignment []byte) (string, error) {
 	var m openmatch.Assignment
 	if err := proto.Unmarshal(assignment, &m); err != nil {

@@ -34,12 +34,9 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 		return nil, fmt.Errorf("extension %s: %w", TicketExtension, err)
 	}
 	s := m.GetSearchFields()
-	t := &match.Ticket{
-		ID: id, Created: created,
-		Fields: match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags(),
-			Created: match.MomentOf(created)},
-		Profiles: profilesOf(s.GetTags(), details.GetProfiles()),
-	}
+	t := &match.Ticket{ID: id, Created: created, Fields: FieldsOf(s),
+		Profiles: profilesOf(s.GetTags(), details.GetProfiles())}
+	t.Fields.Created = match.MomentOf(created)
 	if details != nil {
 		t.Latencies = latenciesOf(details.GetLatencies())
 		// Few tickets have any: an empty map for each of the others would only take memory.
@@ -47,15 +44,21 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 			t.ClaimedLatencies = latenciesOf(claimed)
 		}
 	}
-	player := ""
+	argPlayer := ""
 	if playerArg != "" { // a string_arg may have the empty name
-		player = s.GetStringArgs()[playerArg]
+		argPlayer = s.GetStringArgs()[playerArg]
 	}
-	t.Players = playersOf(attributesOf(s), details, player)
+	t.Players = playersOf(attributesOf(s), details, argPlayer)
 	return t, nil
 }
 
-// detailsIn returns the extension, nil where the ticket has none. Errors: it is invalid.
+// FieldsOf returns the fields that pools filter by, without Created. A missing message has no fields. The result shares
+// memory with the message.
+func FieldsOf(s *openmatch.SearchFields) match.Fields {
+	return match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags()}
+}
+
+// detailsIn returns a ticket's extension, nil where the ticket has none. Errors: the extension is invalid.
 func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 	packed := m.GetExtensions()[TicketExtension]
 	if packed == nil {
@@ -68,8 +71,8 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 	return details, checkDetails(details)
 }
 
+// checkDetails checks what a frontend of Open Match can put into an extension past the checks of our own API.
 func checkDetails(d *pb.TicketDetails) error {
-	// Frontends of Open Match can send any extension, past the checks of our own API.
 	if len(d.GetPlayers()) > MaxPlayers || max(len(d.GetLatencies()), len(d.GetClaimedLatencies())) > MaxRegions ||
 		len(d.GetProfiles()) > MaxProfiles {
 		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
@@ -93,21 +96,22 @@ func checkDetails(d *pb.TicketDetails) error {
 			}
 		}
 	}
-	// A ready check stores both as JSON: one ticket that Postgres refuses would fail each match that it is in.
+	// A ready check stores the names of regions and profiles as JSON: one ticket whose names Postgres refuses would fail
+	// each match that it is in.
 	if slices.ContainsFunc(d.GetProfiles(), isUnstorable) {
 		return errors.New("the name of a profile has a zero byte")
 	}
 	return nil
 }
 
-// profilesOf returns the names of both places, each once, in their order.
-func profilesOf(tags, more []string) (names []string) {
+// profilesOf returns the profiles that a ticket's tags name and then those that its extension names, each once.
+func profilesOf(tags, inExtension []string) (names []string) {
 	for _, tag := range tags {
 		if name, ok := strings.CutPrefix(tag, ProfileTag); ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	for _, name := range more {
+	for _, name := range inExtension {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -123,11 +127,12 @@ func latenciesOf(stored map[string]uint32) map[string]uint16 {
 	return out
 }
 
-// playersOf returns the party, sorted. Players without attributes of their own share the ticket's.
-func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []match.Player {
+// playersOf returns the players of a ticket's extension, sorted by sub, or without an extension the player that a
+// string_arg names, unless that name is no valid sub. Players without attributes of their own share the ticket's.
+func playersOf(ticket match.Attributes, d *pb.TicketDetails, argPlayer string) []match.Player {
 	// A frontend of Open Match is a backend of the studio: it vouches for all attributes (docs/security.md).
-	if d == nil && token.ValidSubject(player) {
-		return []match.Player{{Sub: player, Attributes: ticket, Source: match.FromBackend}}
+	if d == nil && token.ValidSubject(argPlayer) {
+		return []match.Player{{Sub: argPlayer, Attributes: ticket, Source: match.FromBackend}}
 	}
 	players := make([]match.Player, 0, len(d.GetPlayers()))
 	for _, p := range d.GetPlayers() {
@@ -139,20 +144,19 @@ func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []ma
 	return players
 }
 
-// sourcesOf reads who vouches for attributes. A source that this release does not know is the client's word.
+// sourcesOf returns who vouches for attributes. The client does for those that are not in the result, such as one with
+// a source that this release does not know.
 func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 	if len(stored) == 0 {
 		return nil
 	}
 	all := make(map[string]match.Source, len(stored))
 	for name, s := range stored {
-		switch s {
-		case pb.Source_CLAIM:
+		if s == pb.Source_CLAIM {
 			all[name] = match.FromClaim
-		case pb.Source_BACKEND:
+		}
+		if s == pb.Source_BACKEND {
 			all[name] = match.FromBackend
-		// What is not in the map is the client's word.
-		case pb.Source_CLIENT:
 		}
 	}
 	return all
@@ -187,8 +191,8 @@ func attributeValue(m *pb.Value) (v match.Value, ok bool) {
 	return v, false
 }
 
-// attributesOf returns the attributes that the search fields hold. Of a name that is a number and a text, the number
-// counts.
+// attributesOf returns the attributes that the search fields hold. A name that is several counts as a number before a
+// text, and as a text before a list.
 func attributesOf(s *openmatch.SearchFields) match.Attributes {
 	all := make(match.Attributes, len(s.GetDoubleArgs())+len(s.GetStringArgs()))
 	for _, tag := range s.GetTags() {
@@ -196,7 +200,6 @@ func attributesOf(s *openmatch.SearchFields) match.Attributes {
 		if !isList || isUnstorable(tag) || strings.HasPrefix(tag, ProfileTag) {
 			continue
 		}
-		// Texts and numbers of the same name come after, and replace the list.
 		all[name] = match.Value{Kind: match.List, List: append(all[name].List, value)}
 	}
 	for name, text := range s.GetStringArgs() {
@@ -214,7 +217,7 @@ func attributesOf(s *openmatch.SearchFields) match.Attributes {
 
 func isFinite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
 
-// Postgres stores no zero byte in a text.
+// isUnstorable reports whether Postgres cannot store a text, because it has a zero byte.
 func isUnstorable(text string) bool { return strings.Contains(text, "\x00") }
 
 func isStorable(text string) bool { return !isUnstorable(text) }

@@ -6,7 +6,7 @@
 // encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party,
 // request.go only which profiles a ticket asks for. facts.go makes the facts that history keeps, and tickets of them;
 // privacy.go hashes or leaves out what history must not keep, and restore.go makes drafts of tickets that wait again.
-// message.go assembles messages without decoding them.
+// message.go encodes messages of other packages, and assembles messages without decoding them.
 package ticketbody
 
 import "github.com/lattice-director/director/match"

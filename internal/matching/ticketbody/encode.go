@@ -19,11 +19,11 @@ import (
 // Draft is a ticket that is to be created. Its values are those that package play accepts: names of attributes have no
 // colon, no list is called "profile", numbers are finite.
 type Draft struct {
-	Profiles   []string         // that the ticket asks for
-	Tags       []string         // that belong to no attribute, for pools; clients of Open Match make tickets with such
-	Attributes match.Attributes // of the ticket, and so of each player
-	Players    []match.Player   // with their own attributes only, and the sources of all; none twice
-	Latencies  map[string]uint16
+	Profiles   []string          // that the ticket asks for
+	Tags       []string          // that belong to no attribute, for pools; only clients of Open Match send such tags
+	Attributes match.Attributes  // of the ticket, and so of each player
+	Players    []match.Player    // with their own attributes only, and the sources of all; none twice
+	Latencies  map[string]uint16 // in milliseconds, by region
 	// ClaimedLatencies are what the client said of regions for which Latencies has another value; nil: none.
 	ClaimedLatencies map[string]uint16
 }
@@ -63,10 +63,10 @@ func Encode(id string, created time.Time, d Draft) ([]byte, error) {
 // deterministic is for messages with maps, whose order is random otherwise.
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// Prepared is a body without its id and its time, which the store chooses.
+// Prepared is an encoded body without the ticket's id and creation time, which the store chooses.
 type Prepared []byte
 
-// Prepare encodes what a draft says.
+// Prepare encodes a draft.
 func Prepare(d Draft) (Prepared, error) {
 	details := &anypb.Any{}
 	if err := anypb.MarshalFrom(details, detailsOf(d), deterministic); err != nil {
@@ -79,10 +79,11 @@ func Prepare(d Draft) (Prepared, error) {
 	})
 }
 
-// Body returns the body with its id and its time. Protobuf merges messages that follow each other, so nothing is
-// encoded again.
+// Body returns the body with the ticket's id and creation time. Protobuf merges messages that follow each other, so
+// nothing is encoded again.
 func (p Prepared) Body(id string, created time.Time) []byte {
-	head, _ := proto.Marshal(&openmatch.Ticket{Id: id, CreateTime: timestamppb.New(created)}) // an id is ASCII
+	// It cannot fail: an id is ASCII, and so valid UTF-8.
+	head, _ := proto.Marshal(&openmatch.Ticket{Id: id, CreateTime: timestamppb.New(created)})
 	return append(head, p...)
 }
 
@@ -114,12 +115,11 @@ func storedSources(sources map[string]match.Source) map[string]pb.Source {
 	}
 	out := make(map[string]pb.Source, len(sources))
 	for name, s := range sources {
-		switch s {
-		case match.FromClaim:
+		if s == match.FromClaim {
 			out[name] = pb.Source_CLAIM
-		case match.FromBackend:
+		}
+		if s == match.FromBackend {
 			out[name] = pb.Source_BACKEND
-		case match.FromClient:
 		}
 	}
 	return out

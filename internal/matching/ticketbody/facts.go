@@ -11,10 +11,10 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Facts returns what history keeps of a ticket, as JSON: the attributes of each player, as {"ada": {"skill": 1500,
-// "maps": ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. No player has the name "":
-// {"": {"tags": ["ranked"], "sources": {"ada": {"skill": "claim"}}}} has the tags that belong to no attribute, which
-// only pools read, and who else than the client vouches for attributes.
+// Facts returns what history keeps of a ticket, as JSON, each nil where the ticket has none:
+//   - the attributes of each player, as {"ada": {"skill": 1500, "maps": ["dust"]}}. Beside the players, under the name
+//     "", which no player has, are the [furtherFacts]: {"": {"tags": ["ranked"], "sources": {"ada": {"skill": "claim"}}}}
+//   - the latencies in milliseconds, by region
 func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	players := make(map[string]map[string]any, len(t.Players))
 	for _, p := range t.Players {
@@ -24,10 +24,10 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		}
 		players[p.Sub] = values
 	}
-	if further := furtherFacts(t); len(players) > 0 && len(further) > 0 {
-		players[""] = further
-	}
 	if len(players) > 0 {
+		if further := furtherValues(t); len(further) > 0 {
+			players[""] = further
+		}
 		attributes, _ = json.Marshal(players) // finite numbers and texts always encode
 	}
 	if len(t.Latencies) > 0 {
@@ -36,8 +36,8 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	return attributes, latencies
 }
 
-// furtherFacts returns what is kept beside the attributes.
-func furtherFacts(t *match.Ticket) map[string]any {
+// furtherValues returns the [furtherFacts] of a ticket, without those that are empty.
+func furtherValues(t *match.Ticket) map[string]any {
 	further := map[string]any{}
 	if tags := plainTags(t.Fields.Tags); len(tags) > 0 {
 		further["tags"] = tags
@@ -54,8 +54,9 @@ func plainTags(tags []string) []string {
 		func(tag string) bool { return strings.Contains(tag, ":") || isUnstorable(tag) })
 }
 
-// FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools
-// read it has the tags, and the attributes that all players share. Errors: the JSON has another form.
+// FromFacts makes a ticket from the result of [Facts]; t has the ticket's id, creation and profiles. The result's
+// Fields, by which pools filter, are the tags, and the attributes that all players share. Errors: the JSON has another
+// form.
 func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, error) {
 	var players map[string]map[string]any
 	if err := unmarshalOptional(attributes, &players); err != nil {
@@ -83,7 +84,7 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	return &t, nil
 }
 
-// unmarshalOptional leaves its target as it is where a history has no such facts.
+// unmarshalOptional decodes JSON. Without any, as in a history that has no such facts, the target stays as it is.
 func unmarshalOptional(text []byte, to any) error {
 	if len(text) == 0 {
 		return nil
@@ -91,28 +92,27 @@ func unmarshalOptional(text []byte, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// sharedFields are the search fields of attributes that all players have in common.
+// sharedFields returns the search fields of the attributes that all players have in common, none without players.
 func sharedFields(players []match.Player) match.Fields {
-	// Nothing is shared by nobody: sharedAttributes needs a player.
 	if len(players) == 0 {
 		return match.Fields{}
 	}
 	return Fields(Draft{Attributes: sharedAttributes(players)})
 }
 
-// sharedAttributes are those that all players have in common, of which there is one at least.
+// sharedAttributes returns the attributes that all players have in common. There must be at least one player.
 func sharedAttributes(players []match.Player) match.Attributes {
 	shared := maps.Clone(players[0].Attributes)
 	for _, p := range players[1:] {
-		maps.DeleteFunc(shared, func(name string,
-			v match.Value) bool {
+		maps.DeleteFunc(shared, func(name string, v match.Value) bool {
 			return !reflect.DeepEqual(p.Attributes[name], v)
 		})
 	}
 	return shared
 }
 
-// sourceWords are the sources of players' attributes, other than the client, in words: by player and name.
+// sourceWords returns the sources of players' attributes as words, by player and name. Attributes that only the client
+// vouches for are left out.
 func sourceWords(players []match.Player) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, p := range players {

@@ -8,17 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	openmatch "github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/match"
 )
 
-// FieldsOf returns the fields that pools filter by. A missing message has no fields. The result shares memory with the
-// message.
-func FieldsOf(s *openmatch.SearchFields) match.Fields {
-	return match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags()}
-}
-
-// EncodeWithin encodes a message for the store. The result is never nil. Errors: it has more than limit bytes.
+// EncodeWithin encodes a message for the store; what names the message in an error. The result is never nil. Errors:
+// the encoded message has more than limit bytes.
 func EncodeWithin(limit int, what string, m proto.Message) ([]byte, error) {
 	b, err := proto.MarshalOptions{}.MarshalAppend([]byte{}, m)
 	if err == nil && len(b) > limit {
@@ -30,16 +24,18 @@ func EncodeWithin(limit int, what string, m proto.Message) ([]byte, error) {
 
 // Stamper returns a function that adds an id and a creation time, in the fields of these numbers, to an encoded
 // message. Concatenated protobuf messages are merged, so the message is encoded once, before its id is known.
-func Stamper(rest []byte, id, createTime protowire.Number) func(id string, created time.Time) []byte {
-	return func(text string, created time.Time) []byte {
-		b := make([]byte, 0, len(text)+len(rest)+32)
-		b = protowire.AppendString(protowire.AppendTag(b, id, protowire.BytesType), text)
-		return appendTime(append(b, rest...), createTime, created)
+func Stamper(rest []byte, idField, timeField protowire.Number) func(id string, created time.Time) []byte {
+	return func(id string, created time.Time) []byte {
+		const added = 32 // bytes, at most: the tags and lengths of both fields, and the time
+		b := make([]byte, 0, len(id)+len(rest)+added)
+		b = protowire.AppendString(protowire.AppendTag(b, idField, protowire.BytesType), id)
+		return appendTime(append(b, rest...), timeField, created)
 	}
 }
 
+// appendTime appends a time as a google.protobuf.Timestamp in a field.
 func appendTime(b []byte, field protowire.Number, at time.Time) []byte {
-	const seconds, nanos = 1, 2
+	const seconds, nanos = 1, 2 // the numbers of its fields
 	stamp := make([]byte, 0, 2*(1+binary.MaxVarintLen64))
 	stamp = protowire.AppendVarint(protowire.AppendTag(stamp, seconds, protowire.VarintType), uint64(at.Unix()))
 	if n := at.Nanosecond(); n != 0 {

@@ -1,6 +1,7 @@
 package ticketbody
 
 import (
+	"iter"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,8 +16,8 @@ const (
 	playerSub        protowire.Number = 1
 )
 
-// Party returns the players of a ticket's extension, sorted, and none where it has no extension or is malformed. It
-// decodes nothing else, so it costs a fraction of [Decode].
+// Party returns the players of a ticket's extension, sorted; none without an extension, and of a malformed body those
+// that precede the fault. Party decodes nothing else, so it costs a fraction of [Decode].
 func Party(body []byte) (subs []string) {
 	for entry := range fieldValues(body, ticketExtensions) {
 		// A frontend of Open Match may store extensions of its own beside ours.
@@ -33,30 +34,32 @@ func Party(body []byte) (subs []string) {
 }
 
 // fieldValues returns the values of a message's length-delimited fields with a number.
-func fieldValues(message []byte, number protowire.Number) func(yield func([]byte) bool) {
+func fieldValues(message []byte, number protowire.Number) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(message) > 0 {
-			num, kind, n := protowire.ConsumeTag(message)
-			// A body that is malformed from here on: what was found before counts.
-			if n < 0 {
+			num, kind, tagSize := protowire.ConsumeTag(message)
+			// Less than 0: the message is malformed from here on. The values before count.
+			if tagSize < 0 {
 				return
 			}
-			message = message[n:]
+			message = message[tagSize:]
 			size := protowire.ConsumeFieldValue(num, kind, message)
 			if size < 0 {
 				return
 			}
-			if value, _ := protowire.ConsumeBytes(message[:size]); num == number && kind == protowire.BytesType &&
-				!yield(value) {
-				return
+			if num == number && kind == protowire.BytesType {
+				value, _ := protowire.ConsumeBytes(message[:size]) // well-formed: ConsumeFieldValue has measured it
+				if !yield(value) {
+					return
+				}
 			}
 			message = message[size:]
 		}
 	}
 }
 
-// lastField returns the value of the last field with a number, as protobuf reads fields that come twice; nil without
-// one.
+// lastField returns the value of the last field with a number, which is the one that counts in protobuf; nil: there is
+// none.
 func lastField(message []byte, number protowire.Number) (value []byte) {
 	for v := range fieldValues(message, number) {
 		value = v

@@ -15,8 +15,8 @@ type Privacy uint8
 // the hashes are unkeyed. A replay of such a history cannot use rules that compare numbers.
 const (
 	Plain Privacy = iota
-	// Hashed: players and the values of attributes are hashed. Names of attributes, tags that belong to none, and latencies are
-	// plain. Who vouches for the attributes is left out.
+	// Hashed: players and the values of attributes are hashed. Names of attributes, tags that belong to none, and
+	// latencies are plain. Who vouches for the attributes is left out.
 	Hashed
 	NoAttributes // players are hashed; attributes, tags and latencies are left out
 )
@@ -35,18 +35,17 @@ func (p Privacy) Party(subs []string) []string {
 
 // Facts returns the [Facts] of a ticket as the history keeps them.
 func (p Privacy) Facts(t *match.Ticket) (attributes, latencies []byte) {
-	switch p {
-	case NoAttributes:
+	if p == NoAttributes {
 		return nil, nil
-	case Hashed:
-		t = hashedTicket(t)
-	case Plain:
+	}
+	if p == Hashed {
+		return Facts(hashedTicket(t))
 	}
 	return Facts(t)
 }
 
+// hashedTicket returns a copy of a ticket, since engines decide by the ticket itself, with hashed players.
 func hashedTicket(t *match.Ticket) *match.Ticket {
-	// A copy: engines decide by the ticket itself.
 	kept := *t
 	kept.Players = make([]match.Player, len(t.Players))
 	for i, p := range t.Players {
@@ -74,7 +73,7 @@ func hashedValue(v match.Value) match.Value {
 	return match.Value{}
 }
 
-// hashText keeps 64 bits: enough that two of the values of a history hardly ever share a hash.
+// hashText returns 64 bits of a text's SHA-256 in hex, enough that two values of a history hardly ever share a hash.
 func hashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

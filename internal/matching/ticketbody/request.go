@@ -15,9 +15,8 @@ const (
 )
 
 // Requested returns the names of the profiles that a ticket asks for, in any order and possibly twice, and whether it
-// may have players: a body whose players are false has none. It decodes nothing else, so it costs a fraction of
-// [Decode], which judges the body.
-func Requested(body []byte, playerArg string) (profiles []string, players bool) {
+// may have players, which only [Decode] decides. Requested decodes nothing else, so it costs a fraction of [Decode].
+func Requested(body []byte, playerArg string) (profiles []string, mayHavePlayers bool) {
 	for search := range fieldValues(body, ticketSearchFields) {
 		for tag := range fieldValues(search, searchTags) {
 			if name, ok := strings.CutPrefix(string(tag), ProfileTag); ok {
@@ -25,7 +24,7 @@ func Requested(body []byte, playerArg string) (profiles []string, players bool) 
 			}
 		}
 		for arg := range fieldValues(search, searchStrings) {
-			players = players || playerArg != "" && string(lastField(arg, mapKey)) == playerArg
+			mayHavePlayers = mayHavePlayers || playerArg != "" && string(lastField(arg, mapKey)) == playerArg
 		}
 	}
 	for entry := range fieldValues(body, ticketExtensions) {
@@ -36,7 +35,7 @@ func Requested(body []byte, playerArg string) (profiles []string, players bool) 
 		for name := range fieldValues(details, detailsProfiles) {
 			profiles = append(profiles, string(name))
 		}
-		players = players || lastField(details, detailsPlayers) != nil
+		mayHavePlayers = mayHavePlayers || lastField(details, detailsPlayers) != nil
 	}
-	return profiles, players
+	return profiles, mayHavePlayers
 }
