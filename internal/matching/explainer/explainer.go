@@ -3,6 +3,8 @@
 //
 //	explainer.go  the reader, and how many explanations run at a time
 //	ticket.go     why a ticket waits
+//	profiles.go   the profiles that an explanation compares
+//	lacking.go    which waiting tickets no match can have
 //	match.go      why a match was made
 package explainer
 
@@ -39,12 +41,12 @@ type Options struct {
 	MaxCandidates int
 }
 
-// Reader explains tickets and matches. It is safe for concurrent use. It explains one ticket at a time, since each
-// takes a core for up to two seconds; other calls wait until their context ends.
+// Reader explains tickets and matches. It is safe for concurrent use. It explains one ticket or makes one survey at a
+// time, since each takes a core for up to two seconds; other calls wait until their context ends.
 type Reader struct {
 	Options Options
 
-	runningSlot chan struct{}
+	runningSlot chan struct{} // holds a value while a ticket is explained or a survey made
 }
 
 // New returns a Reader.
@@ -55,7 +57,8 @@ func New(o Options) *Reader {
 	return &Reader{Options: o, runningSlot: make(chan struct{}, 1)}
 }
 
-// enterSlot waits until no other explanation runs. Errors: TooMany when the context ends first.
+// enterSlot waits until no other explanation runs, and makes others wait until leave is called. Errors: TooMany when
+// the context ends first.
 func (r *Reader) enterSlot(ctx context.Context) (leave func(), err error) {
 	select {
 	case r.runningSlot <- struct{}{}:

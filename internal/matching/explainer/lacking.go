@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
@@ -15,23 +16,23 @@ import (
 // Lacking are waiting tickets that no match of a profile can have, whatever other tickets come, and the reason.
 type Lacking struct {
 	Profile string // empty: tickets that name none, and that no pool admits
-	Why     string // in words, of the first of them
+	Why     string // in words, the same for all of them
 	Tickets int
 	Oldest  time.Duration // how long the oldest of them has waited
 }
 
-// Survey is what a look at the queue found.
+// Survey is what [Reader.Survey] found in the queue.
 type Survey struct {
 	Tickets int           // that wait, of those that were read
 	Oldest  time.Duration // how long the oldest has waited
 	Partial bool          // the queue has more tickets than were read
 	Lacking []Lacking     // the most tickets first
-	// Reasons says of each ticket of Lacking, by its id, what it lacks.
+	// Reasons says of each ticket in a group of Lacking, by the ticket's id, what it lacks.
 	Reasons map[string]string
 }
 
-// surveyed is how many tickets of a universe a survey compares with their profiles, the oldest.
-const surveyed = 5000
+// maxSurveyed bounds the tickets, the oldest of a universe, that a survey compares with their profiles.
+const maxSurveyed = 5000
 
 // WithoutMatch returns how many tickets are in Lacking.
 func (s Survey) WithoutMatch() (n int) {
@@ -41,9 +42,9 @@ func (s Survey) WithoutMatch() (n int) {
 	return n
 }
 
-// Survey compares each waiting ticket, of the oldest 5,000, with the profiles that it asks for. A
-// ticket counts only if it can be in a match of none of them, and if none is beyond the first 200 live profiles by name,
-// of which a survey knows only the names. Errors: TooMany, Unavailable.
+// Survey compares each waiting ticket, of the oldest 5,000, with the profiles that it asks for. A ticket is lacking only
+// if no match of any of these profiles can have it. A profile beyond the first 200 live ones by name may match any
+// ticket: a survey knows only its name. Errors: TooMany, Unavailable.
 func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	leave, err := r.enterSlot(ctx)
 	if err != nil {
@@ -57,63 +58,61 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	now := r.Options.Store.Now()
 	groups := lackGroups{}
 	s.Reasons = map[string]string{}
-	after := ""
-	for full := true; full; {
-		page, more, err := r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after)
+	s.Partial, err = r.readOldestFree(ctx, now, func(c db.Candidate) {
+		waited := now.Sub(c.CreatedAt)
+		s.Tickets++
+		s.Oldest = max(s.Oldest, waited)
+		t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg)
+		// A ticket whose body cannot be decoded is no candidate of any worker, and not what a survey looks for.
 		if err != nil {
-			return s, err
+			return
+		}
+		if lack := profiles.lackOf(t); lack.Why != "" {
+			groups.addTicket(lack, waited)
+			s.Reasons[c.TicketID] = lack.Why
+		}
+	})
+	s.Lacking = groups.sorted()
+	return s, err
+}
+
+// readOldestFree reads the tickets that are free at now, the oldest first, as many as a survey compares. It reports
+// whether the queue has more tickets.
+func (r *Reader) readOldestFree(ctx context.Context, now time.Time, use func(db.Candidate)) (partial bool, err error) {
+	after, read := "", 0
+	for hasMore := true; hasMore; {
+		var page []db.Candidate
+		page, hasMore, err = r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after)
+		if err != nil {
+			return false, err
 		}
 		for _, c := range page {
 			// Asked only when there is another one: a queue of just so many tickets was read in full.
-			if s.Tickets == min(r.Options.MaxCandidates, surveyed) {
-				s.Partial = true
-				return s.sortedBy(groups), nil
+			if read == min(r.Options.MaxCandidates, maxSurveyed) {
+				return true, nil
 			}
 			after = c.TicketID
 			// A ticket that is in a match or paused does not wait for other tickets.
-			if !c.IsFree(now) {
-				continue
-			}
-			waited := now.Sub(c.CreatedAt)
-			s.Tickets++
-			s.Oldest = max(s.Oldest, waited)
-			// A body that cannot be decoded is no candidate of any worker, and not what a survey looks for.
-			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
-				if lack := profiles.lackOf(t); lack.Why != "" {
-					groups.addTicket(lack, waited)
-					s.Reasons[c.TicketID] = lack.Why
-				}
+			if c.IsFree(now) {
+				read++
+				use(c)
 			}
 		}
-		full = more
 	}
-	return s.sortedBy(groups), nil
+	return false, nil
 }
 
-func (s Survey) sortedBy(groups lackGroups) Survey {
-	for _, g := range groups {
-		s.Lacking = append(s.Lacking, *g)
-	}
-	slices.SortFunc(s.Lacking, func(a, b Lacking) int {
-		if a.Tickets != b.Tickets {
-			return b.Tickets - a.Tickets
-		}
-		return strings.Compare(a.Profile+a.Why, b.Profile+b.Why)
-	})
-	return s
-}
-
-// surveyedProfile is a profile with what its rules compare.
+// surveyedProfile is a live profile with the engine that says what its candidates need.
 type surveyedProfile struct {
 	askedProfile explain.Asked
-	// nil: a match function decides, this release cannot read the profile, or the survey has not read it
+	// engine is nil where a match function decides, this release cannot read the profile, or the survey has not read it.
 	engine *decide.Engine
 }
 
 // surveyedProfiles are all live profiles, by name.
 type surveyedProfiles map[string]surveyedProfile
 
-// liveProfiles reads the first profiles by name. Of the others it knows only that they are live.
+// liveProfiles reads the first maxRead live profiles by name. Of the others the result has only the names.
 func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
 	if err != nil {
@@ -121,8 +120,8 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	}
 	all := surveyedProfiles{}
 	for i, info := range live {
-		// Without its rules, but known: a ticket that names it does not name a profile that does not exist.
-		if i >= maxLooked {
+		// Without its rules, but known: a ticket that names the profile must not be told that there is none.
+		if i >= maxRead {
 			all[info.Name] = surveyedProfile{}
 			continue
 		}
@@ -139,11 +138,11 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// lackOf returns the first profile of a ticket and what the ticket lacks there. Its Why is empty if one of the profiles
-// may match the ticket.
+// lackOf returns the profile that a ticket names first and what the ticket lacks there. Why is empty if one of its
+// profiles may match the ticket.
 func (all surveyedProfiles) lackOf(t *match.Ticket) (first Lacking) {
 	if len(t.Profiles) == 0 {
-		if all.anyHolds(t) {
+		if all.anyMayMatch(t) {
 			return Lacking{}
 		}
 		return Lacking{Why: "it names no profile, and no pool of a profile admits it"}
@@ -161,13 +160,12 @@ func (all surveyedProfiles) lackOf(t *match.Ticket) (first Lacking) {
 	return first
 }
 
-// lackGroups are groups of tickets that lack the same in the same profile, by profile and lack.
+// lackGroups are groups of tickets that lack the same in the same profile, by profile and reason.
 type lackGroups map[string]*Lacking
 
 // addTicket adds a ticket that has waited for a time to the group of what it lacks.
 func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
-	// No name of a profile has a NUL.
-	key := lack.Profile + "\x00" + lack.Why
+	key := lack.Profile + "\x00" + lack.Why // no name of a profile has a NUL
 	g := groups[key]
 	if g == nil {
 		g = &lack
@@ -177,10 +175,25 @@ func (groups lackGroups) addTicket(lack Lacking, waited time.Duration) {
 	g.Oldest = max(g.Oldest, waited)
 }
 
-func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
+// sorted returns the groups, that of the most tickets first.
+func (groups lackGroups) sorted() (all []Lacking) {
+	for _, g := range groups {
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(a, b Lacking) int {
+		if a.Tickets != b.Tickets {
+			return b.Tickets - a.Tickets
+		}
+		return strings.Compare(a.Profile+a.Why, b.Profile+b.Why)
+	})
+	return all
+}
+
+// anyMayMatch reports whether a live profile may match a ticket that names none.
+func (all surveyedProfiles) anyMayMatch(t *match.Ticket) bool {
 	for _, p := range all {
 		if p.engine == nil {
-			return true // it is not known: a match function, or a worker of a newer release, may take the ticket
+			return true // its rules are not known: a match function, or a worker of a newer release, may take the ticket
 		}
 		if ok, _ := p.engine.Candidate(t); ok {
 			return true
@@ -189,7 +202,7 @@ func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
 	return false
 }
 
-// lackText says what a ticket lacks for a profile; empty: nothing, or it is not known.
+// lackText says what a ticket lacks for a profile. "" is nothing, also where the profile's rules are not known.
 func (all surveyedProfiles) lackText(name string, t *match.Ticket) string {
 	p, found := all[name]
 	switch {

@@ -29,13 +29,14 @@ func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
 	if known.Seed != 0 {
 		m.Seed = strconv.FormatUint(known.Seed, 10)
 	}
-	if len(known.Why) > 0 {
-		err = json.Unmarshal(known.Why, &m.Why)
+	// Matches of match functions have no reasons.
+	if len(known.Why) == 0 {
+		return m, nil
 	}
-	return m, err
+	return m, json.Unmarshal(known.Why, &m.Why)
 }
 
-// inUTC converts a time that may be missing.
+// inUTC converts a time; nil, for one that is missing, stays nil.
 func inUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
