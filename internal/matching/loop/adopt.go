@@ -14,21 +14,24 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// shareLooks is for how many looks a worker leaves a profile without an owner to the one whose share it is.
+// shareLooks is the number of looks at which only the worker whose share it is takes a profile that nobody owns.
 const shareLooks = 2
 
-// takeShare finds the profiles to take that nobody owns: at once those of this worker's share, and after two looks all.
-func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
+// chooseFree adds profiles that nobody owns to profilesToTake: at once those of this worker's share, and after two looks
+// all.
+func (l *Loop) chooseFree(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
-		switch {
-		case l.unreadableVersions[o.ProfileName] == o.LiveVersion: // a worker of the release that wrote it takes it
-		case !o.IsOwned:
-			l.looksWithoutOwner[o.ProfileName]++
-			free = append(free, o)
-		default:
-			delete(l.looksWithoutOwner, o.ProfileName)
+		// Left to a worker of the release that wrote the version.
+		if l.unreadableVersions[o.ProfileName] == o.LiveVersion {
+			continue
 		}
+		if o.IsOwned {
+			delete(l.looksWithoutOwner, o.ProfileName)
+			continue
+		}
+		l.looksWithoutOwner[o.ProfileName]++
+		free = append(free, o)
 	}
 	l.metrics.unownedProfiles.Set(float64(len(free)))
 	if len(free) == 0 {
@@ -40,8 +43,8 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	}
 	mine := l.shareOf(free, workers)
 	for _, o := range free {
-		// After some looks the worker whose share it is may have died, or may not be able to read it: the first worker
-		// that tries takes it. The database lets only one do so.
+		// After some looks, the worker whose share the profile is has died or cannot read it: the first worker that
+		// tries takes it. The database lets only one do so.
 		if mine[o.ProfileName] || l.looksWithoutOwner[o.ProfileName] > shareLooks {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
@@ -57,7 +60,7 @@ func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[stri
 	for _, w := range workers {
 		weights[w.ID] = w.Weight
 	}
-	// Its own weight is known better than what it last wrote with its lease.
+	// The weight of this worker in the database is as old as the last renewal of its lease.
 	weights[l.lease.workerID] = l.ownWeight()
 	heaviest := slices.SortedFunc(slices.Values(free), func(a, b db.ProfileOwner) int {
 		return cmp.Or(cmp.Compare(l.freeWeight(b.ProfileName), l.freeWeight(a.ProfileName)),
@@ -76,7 +79,8 @@ func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[stri
 	return mine
 }
 
-// adoptBatch is how many profiles a step takes and reads, some 20 ms: those that were taken before decide meanwhile.
+// adoptBatch is how many profiles a step takes and reads, which lasts some 20 ms: between two batches the profiles that
+// were taken before decide.
 const adoptBatch = 64
 
 // adoptSome takes the next profiles, or follows the next new versions, and gives them what they decide about.
@@ -90,19 +94,17 @@ func (l *Loop) adoptSome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the candidates, which an engine measures against the game regions.
-	var unreadHosts error
-	if !l.knowHosts() {
-		unreadHosts = l.readHosts(ctx)
+	// The game regions come before the candidates, which an engine measures against them.
+	hostsError := l.readUnknownHosts(ctx)
+	for _, o := range adopted {
+		// Even after an error: nothing fills an adopted profile later.
+		l.fillProfile(l.profiles[o.ProfileName])
+	}
+	if hostsError != nil {
+		return hostsError
 	}
 	for _, o := range adopted {
-		l.fillProfile(l.profiles[o.ProfileName]) // even without them: an adopted profile has all its candidates
-	}
-	if unreadHosts != nil {
-		return unreadHosts
-	}
-	for _, o := range adopted {
-		if _, err := l.followShadow(ctx, l.profiles[o.ProfileName], o.ShadowVersion, true); err != nil {
+		if _, err := l.followShadow(ctx, l.profiles[o.ProfileName], o.ShadowVersion); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,7 @@ func (l *Loop) adoptProfiles(ctx context.Context, batch []db.ProfileOwner) (adop
 		return nil, err
 	}
 	for _, o := range batch {
-		// Without an epoch it has another owner by now: the database gives each profile to one worker.
+		// A profile without an epoch has another owner by now: the database gives each profile to one worker.
 		epoch, isTaken := epochs[o.ProfileName]
 		document, isStored := documents[o.ProfileName]
 		if !isTaken || !isStored {
@@ -131,7 +133,7 @@ func (l *Loop) adoptProfiles(ctx context.Context, batch []db.ProfileOwner) (adop
 		}
 		read, err := l.parseVersion(document)
 		if err != nil {
-			l.cannotRead(ctx, o.ProfileName, o.LiveVersion, err)
+			l.markUnreadable(ctx, o.ProfileName, o.LiveVersion, err)
 			continue
 		}
 		l.adoptProfile(ctx, o, epoch, read)
@@ -140,7 +142,8 @@ func (l *Loop) adoptProfiles(ctx context.Context, batch []db.ProfileOwner) (adop
 	return adopted, nil
 }
 
-// takeBatch takes those of the profiles that this worker does not own, and returns the epochs of its profiles.
+// takeBatch takes the profiles of a batch that this worker does not own, and returns the epochs of those that it owns
+// then.
 func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs map[string]int64, err error) {
 	var free []string
 	epochs = map[string]int64{}
@@ -163,6 +166,7 @@ func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs m
 	return epochs, err
 }
 
+// readDocuments reads the live versions of profiles.
 func (l *Loop) readDocuments(ctx context.Context, batch []db.ProfileOwner) (documents map[string]string, err error) {
 	versions := map[string]int{}
 	for _, o := range batch {
@@ -192,7 +196,7 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 	p := l.profiles[o.ProfileName]
 	if p == nil {
 		now := time.Now()
-		p = &owned{name: o.ProfileName, ownerEpoch: epoch, isPaused: o.IsPaused,
+		p = &ownedProfile{name: o.ProfileName, ownerEpoch: epoch, isPaused: o.IsPaused,
 			freeTimes: []time.Time{now, now.Add(abandonedFor)}}
 		l.setProfile(p)
 		l.waiting.isDemandStale = true // the database may have demand of the former owner
@@ -209,9 +213,9 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 	p.decideBy(read)
 }
 
-// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with
-// it; another one is left to workers of that release.
-func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
+// markUnreadable remembers a version by which this release or this worker cannot decide. A profile that is decided by an
+// older version stays with it; another one is left to workers that can.
+func (l *Loop) markUnreadable(ctx context.Context, name string, version int, err error) {
 	l.unreadableVersions[name] = version // the next look gives it up
 	l.options.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name),
 		slog.Int("version", version), slog.Any("error", err))

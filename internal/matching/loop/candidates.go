@@ -16,15 +16,15 @@ func (l *Loop) ticketFree(e *entry) {
 
 // ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
 func (l *Loop) ticketGone(e *entry) {
-	l.leaveCandidates(e)
+	l.removeCandidate(e)
 	delete(l.refusalsByAnchor, e.id)
 	if j := l.waiting.removeJobOf(e.id); j != nil {
-		l.giveBack(j, 0)
+		l.giveBack(j, noPause)
 	}
 }
 
-// leaveCandidates takes a ticket from the candidates of every profile.
-func (l *Loop) leaveCandidates(e *entry) {
+// removeCandidate takes a ticket from the candidates of every profile.
+func (l *Loop) removeCandidate(e *entry) {
 	c := change{moment: l.lastMoment, kind: candidatesLeft, ticketIDs: []string{e.id}}
 	for p := range l.profilesTaking(e) {
 		l.passChange(p, c)
@@ -32,9 +32,9 @@ func (l *Loop) leaveCandidates(e *entry) {
 	}
 }
 
-// profilesTaking are the profiles of this worker that may take a ticket.
-func (l *Loop) profilesTaking(e *entry) iter.Seq[*owned] {
-	return func(yield func(*owned) bool) {
+// profilesTaking returns the profiles of this worker that may take a ticket.
+func (l *Loop) profilesTaking(e *entry) iter.Seq[*ownedProfile] {
+	return func(yield func(*ownedProfile) bool) {
 		if !e.isPlayable() {
 			return
 		}
@@ -53,8 +53,9 @@ func (l *Loop) profilesTaking(e *entry) iter.Seq[*owned] {
 	}
 }
 
-// fillProfile gives a version that begins to decide the game regions and the queue without the tickets that are taken.
-func (l *Loop) fillProfile(p *owned) {
+// fillProfile gives a profile whose version begins to decide the game regions, and the tickets of the queue that no
+// match of the profile has.
+func (l *Loop) fillProfile(p *ownedProfile) {
 	entries := l.candidateEntries(p.name, p.profile.Pool != nil, l.ticketsUnderWay(p.name))
 	now := l.currentMoment()
 	l.passChange(p, change{moment: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
@@ -71,7 +72,8 @@ func (l *Loop) candidateEntries(profile string, hasPool bool, taken map[string]b
 		func(e *entry) bool { return !e.isFree(now) || taken[e.id] })
 }
 
-// ticketsUnderWay are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
+// ticketsUnderWay returns the tickets of a profile's decided matches that are not committed. They stay candidates of
+// other profiles.
 func (l *Loop) ticketsUnderWay(name string) map[string]bool {
 	all := l.allJobs()
 	return ticketsOf(slices.DeleteFunc(all, func(j *job) bool { return j.match.Profile != name }))

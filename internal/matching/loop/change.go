@@ -20,35 +20,34 @@ type engine interface {
 
 // change is something that an engine is to learn.
 type change struct {
-	moment    time.Time // the engine decides what was due before this moment first
+	moment    time.Time // the engine first decides what was due before this moment
 	kind      changeKind
-	entries   []*entry // of candidatesCame and candidatesReturned
-	ticketIDs []string // of candidatesLeft and candidatesReturned
-	regions   []decide.Region
-	roster    decide.Roster
+	entries   []*entry        // of candidatesCame and candidatesReturned
+	ticketIDs []string        // of candidatesLeft and candidatesReturned
+	regions   []decide.Region // of regionsChanged
+	roster    decide.Roster   // of rosterChanged; of rosterEnded only its Session
 }
 
 type changeKind int
 
-// changeStep is how many candidates are added between two looks at the clock: about half a millisecond.
-const changeStep = 128
-
 const (
-	candidatesCame changeKind = iota
-	candidatesLeft            // for good, or into a match of another profile
-	// of a proposal that was dropped; an engine that began after the proposal does not have them
-	candidatesReturned
+	candidatesCame     changeKind = iota
+	candidatesLeft                // for good, or into a match of another profile
+	candidatesReturned            // from a proposal that was dropped
 	regionsChanged
 	rosterChanged
-	rosterEnded  // ticketIDs has its session, and nothing else
+	rosterEnded
 	decisionsDue // after a pause
 )
+
+// changeStep is how many candidates are added between two readings of the clock: about half a millisecond.
+const changeStep = 128
 
 // mayFindMatch reports whether the engine may find a match because of the change.
 func (c *change) mayFindMatch() bool { return c.kind != candidatesLeft }
 
-// applyPart applies a part of the change that takes a short time, and reports whether that was the rest.
-func (c *change) applyPart(e engine, playerArg string) (whole bool) {
+// applyPart applies a part of the change that takes a short time, and reports whether the change is applied whole.
+func (c *change) applyPart(e engine, playerArg string) (isDone bool) {
 	switch c.kind {
 	case candidatesCame:
 		n := min(changeStep, len(c.entries))
@@ -62,7 +61,7 @@ func (c *change) applyPart(e engine, playerArg string) (whole bool) {
 	case candidatesReturned:
 		e.Return(c.ticketIDs...)
 		for _, one := range c.entries {
-			// An engine that began after the proposal does not have them.
+			// An engine that began after the proposal does not have the ticket.
 			if !e.Has(one.id) {
 				addAll(e, []*entry{one}, playerArg)
 			}
@@ -71,24 +70,27 @@ func (c *change) applyPart(e engine, playerArg string) (whole bool) {
 		e.SetRegions(c.regions)
 	case rosterChanged, rosterEnded:
 		c.applyRoster(e)
-	// Nothing to apply: the change only brings the moment at which the engine decides.
 	case decisionsDue:
+		return true // nothing to apply: the change only brings the moment at which the engine decides
 	}
 	return true
 }
 
+// applyRoster applies rosterChanged or rosterEnded.
 func (c *change) applyRoster(e engine) {
 	d, ok := e.(*decide.Engine)
-	switch {
-	case !ok: // a match function finds no open matches
-	case c.kind == rosterChanged:
+	// A match function finds no open matches.
+	if !ok {
+		return
+	}
+	if c.kind == rosterChanged {
 		d.PutRoster(c.roster)
-	default:
-		d.RemoveRoster(c.ticketIDs[0])
+	} else {
+		d.RemoveRoster(c.roster.Session)
 	}
 }
 
-// addAll makes tickets candidates. What cannot be decoded is none.
+// addAll makes tickets candidates, except those that cannot be decoded.
 func addAll(e engine, entries []*entry, playerArg string) {
 	for _, one := range entries {
 		if t, err := one.decodedTicket(playerArg); err == nil {

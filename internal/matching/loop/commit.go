@@ -9,15 +9,15 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 )
 
-// What one transaction takes at most.
+// What the transaction of one batch takes at most.
 const (
 	batchMatches = 256
 	batchPlayers = 1024
 )
 
-// maxUnderWay bounds the matches of this worker that are decided and not committed yet, of all game regions, since
-// only the decision says which region a match is for. Beyond it, deciding waits: for the length of a transaction at
-// most, which the database bounds.
+// maxUnderWay bounds the matches of this worker that are queued or sent, of all game regions, since only the decision
+// says which region a match is for. Beyond it, deciding waits: for the length of a transaction at most, which the
+// database bounds.
 const maxUnderWay = 4096
 
 // commitLanes is how many transactions of one game region run at a time while more matches wait than one takes, each on
@@ -26,20 +26,20 @@ const maxUnderWay = 4096
 const commitLanes = 2
 
 // commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one
-// for the ready checks of each length, beside each other. What waits meanwhile is the next batch.
+// for the ready checks of each length, beside each other. The matches that wait meanwhile are the next batch.
 type commits struct {
 	store            Store
 	universe         string
 	history          *historian
-	outcomeQueue     chan outcomes
+	outcomeQueue     chan outcomes // of the batches whose transaction has ended
 	abandoned        chan struct{} // closed when nobody takes outcomes any more
-	returnedOutcomes []outcomes    // taken from the channel, not handled yet
+	returnedOutcomes []outcomes    // taken from outcomeQueue, not handled yet
 	stateByLine      map[line]*lineState
-	underWay         int            // batches that were sent and are not handled yet
+	sentBatches      int            // whose outcomes are not handled yet
 	askingByProfile  map[string]int // matches whose players are to be asked, by profile
 }
 
-// line is where a transaction is sent: to a game region, or to players.
+// line identifies the matches that share a transaction: those for a game region, or those whose players are asked.
 type line struct {
 	region       string
 	asksPlayers  bool
@@ -47,17 +47,17 @@ type line struct {
 }
 
 type lineState struct {
-	queuedJobs []*job
-	sentByLane [commitLanes][]*job // by lane; nil: none is under way
+	queuedJobs []*job              // the oldest first
+	sentByLane [commitLanes][]*job // the batch of each lane; nil: the lane is free
 	laneCount  int                 // in use
 }
 
-// outcomes is what became of a batch. On an error nothing is known about its matches.
+// outcomes is what became of a batch. With an error, nothing is known about its matches.
 type outcomes struct {
 	line          line
 	lane          int
 	jobs          []*job
-	matchOutcomes []db.MatchOutcome
+	matchOutcomes []db.MatchOutcome // as jobs
 	err           error
 	tookTime      time.Duration
 }
@@ -70,10 +70,10 @@ func newCommits(store Store, universe string, history *historian) *commits {
 	}
 }
 
-// addJob queues a match: the oldest first.
+// addJob queues a match in its line, by its oldest ticket.
 func (c *commits) addJob(j *job) {
 	j.match.Demand = db.DemandKey{}
-	// The commit subtracts the match from the demand, if it is counted there: see sumDemand.
+	// The commit subtracts the match from this row of demand, if it is counted there: see sumDemand.
 	if region, key := j.demandRow(c.universe); j.waitedForServer && region == j.gameRegion() {
 		j.match.Demand = key
 	}
@@ -96,7 +96,7 @@ func (c *commits) addJob(j *job) {
 // sendBatches sends a batch on each free lane of the lines that have jobs.
 func (c *commits) sendBatches(ctx context.Context) {
 	for to, s := range c.stateByLine {
-		// Only while none runs: lanes of different counts would share game servers.
+		// Lanes are chosen only while the line has no transaction: lanes of different counts would share game servers.
 		if len(s.sentJobs()) == 0 {
 			if len(s.queuedJobs) == 0 {
 				delete(c.stateByLine, to)
@@ -107,18 +107,18 @@ func (c *commits) sendBatches(ctx context.Context) {
 		for lane := range s.laneCount {
 			if s.sentByLane[lane] == nil && len(s.queuedJobs) > 0 {
 				s.sentByLane[lane] = s.takeBatch()
-				c.underWay++
-				go c.reportBatch(ctx, to, db.HostShare{Lane: lane, LaneCount: s.laneCount}, s.sentByLane[lane])
+				c.sentBatches++
+				go c.runBatch(ctx, to, db.HostShare{Lane: lane, LaneCount: s.laneCount}, s.sentByLane[lane])
 			}
 		}
 	}
 }
 
-// sentJobs are the matches under way.
+// sentJobs returns the matches of the line's transactions.
 func (s *lineState) sentJobs() []*job { return slices.Concat(s.sentByLane[:]...) }
 
-// chooseLanes uses all lanes if more matches wait than one transaction takes. Where one is enough it chooses among all
-// game servers.
+// chooseLanes uses all lanes if more matches wait than one transaction takes. A single lane chooses among all game
+// servers.
 func (s *lineState) chooseLanes(to line) {
 	s.laneCount = 1
 	if !to.asksPlayers && s.batchSize() < len(s.queuedJobs) {
@@ -126,10 +126,11 @@ func (s *lineState) chooseLanes(to line) {
 	}
 }
 
-// reportBatch runs the transaction of a batch and hands in its outcomes.
-func (c *commits) reportBatch(ctx context.Context, to line, share db.HostShare, jobs []*job) {
+// runBatch runs the transaction of a batch and hands in its outcomes.
+func (c *commits) runBatch(ctx context.Context, to line, share db.HostShare, jobs []*job) {
+	o := c.runTransaction(ctx, to, share, jobs)
 	select {
-	case c.outcomeQueue <- c.runTransaction(ctx, to, share, jobs):
+	case c.outcomeQueue <- o:
 	// The loop began anew and takes no outcomes: the queue that it reads next has what was committed.
 	case <-c.abandoned:
 	}
@@ -146,16 +147,16 @@ func (s *lineState) batchSize() (n int) {
 	return n
 }
 
-// takeBatch takes the next batch off the queue. Matches with and without a completed ready check may share it.
+// takeBatch takes the next batch off the queue. Matches with and without a completed ready check may share a batch.
 func (s *lineState) takeBatch() []*job {
 	n := s.batchSize()
-	// A copy: the transaction reads it while the loop queues others in the same array.
+	// A copy: the transaction reads the batch while the loop queues others in the array of queuedJobs.
 	batch := slices.Clone(s.queuedJobs[:n])
 	s.queuedJobs = slices.Delete(s.queuedJobs, 0, n)
 	return batch
 }
 
-// runTransaction runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
+// runTransaction runs the transaction of a batch. It runs beside the loop, and uses nothing that the loop changes.
 func (c *commits) runTransaction(ctx context.Context, to line, share db.HostShare, jobs []*job) outcomes {
 	started := time.Now()
 	matches, owners := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}
@@ -173,14 +174,14 @@ func (c *commits) runTransaction(ctx context.Context, to line, share db.HostShar
 			encodeAssignment)
 	}
 	o.tookTime = time.Since(started)
-	// Here and not in the loop, which may have begun anew: what is committed has left the queue, and must have a history.
+	// Not in the loop, which may have begun anew: tickets that a commit took out of the queue must have a history.
 	for _, outcome := range o.matchOutcomes {
 		c.history.keepMatched(outcome.LeftTickets)
 	}
 	return o
 }
 
-// encodeAssignment returns what Open Match's frontends read of a match.
+// encodeAssignment returns the assignment of a match's tickets, as frontends of Open Match read it.
 func encodeAssignment(m *db.NewMatch, p db.Placement) []byte {
 	seats := ticketbody.Seats{MatchID: m.ID.String(), SessionHandle: p.SessionHandle, Endpoint: p.Endpoint,
 		Region: p.Region, Teams: map[string]string{}}
@@ -193,7 +194,7 @@ func encodeAssignment(m *db.NewMatch, p db.Placement) []byte {
 	return body
 }
 
-// allJobs are all that are queued or under way.
+// allJobs returns the matches that are queued or sent.
 func (c *commits) allJobs() (all []*job) {
 	for _, s := range c.stateByLine {
 		all = append(append(all, s.queuedJobs...), s.sentJobs()...)
@@ -201,6 +202,7 @@ func (c *commits) allJobs() (all []*job) {
 	return all
 }
 
+// len returns the number of matches that are queued or sent.
 func (c *commits) len() int {
 	n := 0
 	for _, s := range c.stateByLine {
@@ -209,7 +211,8 @@ func (c *commits) len() int {
 	return n
 }
 
-// dropProfile drops what is queued of a profile. What is under way fails at its fence.
+// dropProfile drops the queued matches of a profile. Those that were sent are refused, since their transaction checks
+// who owns the profile.
 func (c *commits) dropProfile(name string) {
 	isDropped := func(j *job) bool { return j.owner.ProfileName == name }
 	for _, s := range c.stateByLine {
@@ -222,7 +225,7 @@ func (c *commits) dropProfile(name string) {
 	}
 }
 
-// endAsking removes a job that has left from the count of matches whose players are to be asked.
+// endAsking subtracts a match that has left the line of its ready check from askingByProfile.
 func (c *commits) endAsking(j *job) {
 	if !j.asksPlayers {
 		return
@@ -233,11 +236,11 @@ func (c *commits) endAsking(j *job) {
 	}
 }
 
-// waitForAll waits for the transactions under way, so that their outcomes are known before this worker's lease ends.
+// waitForAll waits for the transactions that run, so that they have ended before this worker's lease does.
 func (c *commits) waitForAll(ctx context.Context) {
-	c.underWay -= len(c.returnedOutcomes) // the loop took them from the channel when it woke, and then ended
+	c.sentBatches -= len(c.returnedOutcomes) // the loop took them from the channel when it woke, and then ended
 	c.returnedOutcomes = nil
-	for ; c.underWay > 0; c.underWay-- {
+	for ; c.sentBatches > 0; c.sentBatches-- {
 		select {
 		case <-c.outcomeQueue:
 		case <-ctx.Done():

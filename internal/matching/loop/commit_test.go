@@ -64,14 +64,14 @@ func TestLanesOfAGameRegion(t *testing.T) {
 
 	free := func() {
 		o := <-c.outcomeQueue
-		c.underWay--
+		c.sentBatches--
 		c.stateByLine[o.line].sentByLane[o.lane] = nil
 	}
 	for range 3 {
 		s.end <- struct{}{}
 		free()
 	}
-	require.Zero(t, c.underWay)
+	require.Zero(t, c.sentBatches)
 	c.sendBatches(t.Context())
 	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, LaneCount: 1}, 1}, <-s.begun)
 	c.addJob(jobIn("eu"))
@@ -85,7 +85,7 @@ func TestLanesOfAGameRegion(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	c.waitForAll(ctx)
-	require.Zero(t, c.underWay)
+	require.Zero(t, c.sentBatches)
 }
 
 // Pins a worker that waits a second for an outcome that it has taken already: the loop ended while it slept, and with
@@ -101,7 +101,7 @@ func TestAnOutcomeThatWasTakenIsNotAwaited(t *testing.T) {
 	defer cancel()
 	l.commits.sendBatches(ctx)
 	s.end <- struct{}{}
-	for timers := newTimers(reconcileEvery); len(l.commits.returnedOutcomes) == 0; {
+	for timers := newTimers(compareEvery); len(l.commits.returnedOutcomes) == 0; {
 		l.sleepUntilDue(ctx, &wakes{}, timers, time.Now())
 	}
 	s.end <- struct{}{}

@@ -12,31 +12,31 @@ import (
 // changes, and begins turns, which apply them and search beside the loop. So a search that lasts delays only its own
 // profile.
 type decider struct {
-	searchState   *searching
-	queuedChanges []change // that no turn has applied yet, oldest first
+	search        *searchState
+	queuedChanges []change // that no turn has yet, oldest first
 
-	isRunning      bool // a turn has begun, and its result is not taken yet
-	isHot          bool // its last turn used its whole time
-	isUnfinished   bool // the last turn left something to search for
-	candidateCount int  // after the last turn
-	nextAt         time.Time
-	hasNext        bool // time alone makes a decision possible, at nextAt
+	isRunning      bool      // a turn has begun, and its result is not taken yet
+	isHot          bool      // its last turn used its whole time
+	isUnfinished   bool      // the last turn left something to search for
+	candidateCount int       // after the last turn
+	nextAt         time.Time // when time alone makes a decision possible; valid with hasNext
+	hasNext        bool
 }
 
-// searching is what only the goroutine of a turn uses.
-type searching struct {
+// searchState is what only the goroutine of a turn uses.
+type searchState struct {
 	engine     *decide.Engine
 	isDirty    bool      // the engine has something to search for
 	decisionAt time.Time // the moment of its next decision, or of its last
 }
 
 func newDecider(v decide.Version, seed uint64) *decider {
-	return &decider{searchState: &searching{engine: decide.New(v, seed)}}
+	return &decider{search: &searchState{engine: decide.New(v, seed)}}
 }
 
-// putChange queues a change. Newcomers of one moment become one change.
+// putChange queues a change.
 func (d *decider) putChange(c change) {
-	// One change for a page of newcomers, whose listener calls come one by one.
+	// The newcomers of a page have one moment and come one by one: they become one change.
 	if n := len(d.queuedChanges); n > 0 && c.kind == candidatesCame {
 		if last := &d.queuedChanges[n-1]; last.kind == candidatesCame && last.moment.Equal(c.moment) {
 			last.entries = append(last.entries, c.entries...)
@@ -52,8 +52,8 @@ func (d *decider) mayFind(now time.Time) bool {
 	return d.isUnfinished || len(d.queuedChanges) > 0 || d.hasNext && !d.nextAt.After(now)
 }
 
-// beginTurn begins a turn with all changes.
-func (d *decider) beginTurn(t *turn) *turn {
+// prepareTurn gives a turn all queued changes, and returns it. The decider counts as running from then on.
+func (d *decider) prepareTurn(t *turn) *turn {
 	t.decider, t.changes, t.isHot = d, d.queuedChanges, d.isHot
 	d.queuedChanges, d.isRunning = nil, true
 	return t
@@ -63,7 +63,7 @@ func (d *decider) beginTurn(t *turn) *turn {
 func (d *decider) endTurn(t *turn) {
 	// What the turn has not applied comes before what came during the turn.
 	d.isRunning, d.queuedChanges = false, append(t.changes, d.queuedChanges...)
-	d.isHot, d.isUnfinished, d.candidateCount = t.usedUp, t.isUnfinished, t.candidateCount
+	d.isHot, d.isUnfinished, d.candidateCount = t.isUsedUp, t.isUnfinished, t.candidateCount
 	d.nextAt, d.hasNext = t.nextAt, t.hasNext
 }
 
@@ -76,41 +76,43 @@ type turn struct {
 	changes     []change
 	isHot       bool
 
-	beganAt      time.Time // the moment when it began
+	beganAt      time.Time // by the database's clock, as the moments of changes
 	mayDecide    bool      // false: it only applies changes
 	maxTime      time.Duration
-	maxLate      time.Duration
-	searchEffort int
-	maxMatches   int // ends the turn with so many matches
+	maxLate      time.Duration // a decision that is later is of a later moment: see nextDecision
+	searchEffort int           // nodes between two readings of the clock
+	maxMatches   int           // ends the turn with so many matches
 	playerArg    string
 
-	decidedMatches []decided
+	// What came of the turn.
+	decidedMatches []decidedMatch
 	tookTime       time.Duration
-	usedUp         bool
-	isUnfinished   bool
+	isUsedUp       bool // it used its whole time
+	isUnfinished   bool // as in decider, like the three fields below
 	candidateCount int
 	nextAt         time.Time
 	hasNext        bool
-	err            error
+	err            error // a panic
 }
 
-// decided is a match that an engine decided.
-type decided struct {
+// decidedMatch is a match that an engine decided.
+type decidedMatch struct {
 	proposal decide.Proposal
 
 	decidedAt time.Time
 	tickets   []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
 }
 
+// runSteps runs the turn: until nothing is left to do, or its time or its number of matches is used up.
 func (t *turn) runSteps() {
 	began := time.Now()
-	s := t.decider.searchState
+	s := t.decider.search
 	for t.runStep(s) {
 		t.tookTime = time.Since(began)
 		if t.tookTime >= t.maxTime || len(t.decidedMatches) >= t.maxMatches {
 			// A turn that ends at its number of matches alone is not hot: its profile does not compete with those
 			// that search.
-			t.usedUp = t.tookTime >= t.maxTime
+			t.isUsedUp = t.tookTime >= t.maxTime
 			break
 		}
 	}
@@ -119,10 +121,10 @@ func (t *turn) runSteps() {
 	t.nextAt, t.hasNext = s.engine.Next()
 }
 
-// runStep does a short piece of work; false: there is none.
-func (t *turn) runStep(s *searching) bool {
+// runStep does a short piece of work, and reports whether there was one.
+func (t *turn) runStep(s *searchState) bool {
 	switch {
-	case len(t.changes) > 0 && t.appliesNext(s):
+	case len(t.changes) > 0 && t.mustApplyNext(s):
 		t.applyChange(s)
 	case !t.mayDecide:
 		return false
@@ -134,32 +136,32 @@ func (t *turn) runStep(s *searching) bool {
 	return true
 }
 
-// advanceTime goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier;
-// false: there is neither.
-func (t *turn) advanceTime(s *searching) bool {
-	at, due := t.nextDecision(s)
-	switch {
-	case due:
-		s.wakeAt(at)
-	case len(t.changes) > 0:
-		t.applyChange(s)
-	default:
-		return false
+// advanceTime goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier,
+// and reports whether there was one.
+func (t *turn) advanceTime(s *searchState) bool {
+	if at, isDue := t.nextDecision(s); isDue {
+		s.scheduleDecision(at)
+		return true
 	}
-	return true
+	if len(t.changes) > 0 {
+		t.applyChange(s)
+		return true
+	}
+	return false
 }
 
-// appliesNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or
+// mustApplyNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or
 // a decision without it would be too late.
-func (t *turn) appliesNext(s *searching) bool {
+func (t *turn) mustApplyNext(s *searchState) bool {
 	at := t.changes[0].moment
 	return !t.mayDecide || !at.After(s.decisionAt) || t.beganAt.Sub(at) > t.maxLate
 }
 
-func (t *turn) applyChange(s *searching) {
+// applyChange applies a part of the next change.
+func (t *turn) applyChange(s *searchState) {
 	c := &t.changes[0]
 	if c.mayFindMatch() {
-		s.wakeAt(c.moment)
+		s.scheduleDecision(c.moment)
 	}
 	if c.applyPart(s.engine, t.playerArg) {
 		t.changes = t.changes[1:]
@@ -167,7 +169,7 @@ func (t *turn) applyChange(s *searching) {
 }
 
 // nextDecision returns the moment of a decision that time alone makes possible by the next change, or by now.
-func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
+func (t *turn) nextDecision(s *searchState) (at time.Time, ok bool) {
 	by := t.beganAt
 	if len(t.changes) > 0 {
 		by = t.changes[0].moment
@@ -181,12 +183,13 @@ func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 	return at, ok && !at.After(by)
 }
 
-// searchOn searches for a while. What it finds counts as decided at the moment of the decision, however late that is.
-func (t *turn) searchOn(s *searching) {
+// searchOn searches for a while. The matches that it finds count as decided at the moment of the decision, however late
+// that is.
+func (t *turn) searchOn(s *searchState) {
 	found, done := s.engine.Run(s.decisionAt, t.searchEffort)
 	s.isDirty = !done
 	for _, f := range found {
-		d := decided{proposal: f, decidedAt: s.decisionAt}
+		d := decidedMatch{proposal: f, decidedAt: s.decisionAt}
 		for _, id := range f.Tickets {
 			d.tickets = append(d.tickets, s.engine.Ticket(id))
 		}
@@ -194,8 +197,8 @@ func (t *turn) searchOn(s *searching) {
 	}
 }
 
-// wakeAt schedules a decision at a moment.
-func (s *searching) wakeAt(at time.Time) {
+// scheduleDecision makes the engine search at a moment, or at that of a decision which is scheduled later.
+func (s *searchState) scheduleDecision(at time.Time) {
 	s.isDirty = true
 	if at.After(s.decisionAt) {
 		s.decisionAt = at

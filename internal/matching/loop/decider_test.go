@@ -45,7 +45,7 @@ func drain(d *decider, now time.Time, template turn) (all []string) {
 	for turns := 0; d.mayFind(now) && turns < 100_000; turns++ {
 		one := template
 		one.beganAt = now
-		t := d.beginTurn(&one)
+		t := d.prepareTurn(&one)
 		t.runSteps()
 		d.endTurn(t)
 		for _, f := range t.decidedMatches {
@@ -97,13 +97,13 @@ func TestLateChangesDoNotWaitForADecision(t *testing.T) {
 	d := newPairs(t)
 	one := whole
 	one.maxTime, one.maxLate, one.beganAt = 0, time.Second, start
-	d.searchState.wakeAt(start) // it still has something to search for
+	d.search.scheduleDecision(start) // it still has something to search for
 	d.putChange(change{moment: start.Add(time.Millisecond), kind: candidatesCame,
 		entries: []*entry{waitsSince(t, 1, 1, start)}})
-	next := d.beginTurn(&one)
-	require.False(t, next.appliesNext(d.searchState))
+	next := d.prepareTurn(&one)
+	require.False(t, next.mustApplyNext(d.search))
 	next.beganAt = start.Add(2 * time.Second)
-	require.True(t, next.appliesNext(d.searchState))
+	require.True(t, next.mustApplyNext(d.search))
 }
 
 // A profile that may not decide learns of changes all the same, so that they do not pile up, and decides about all of
@@ -117,7 +117,7 @@ func TestAPausedProfileLearnsOfChanges(t *testing.T) {
 		d.putChange(change{moment: start.Add(time.Duration(n) * time.Second), kind: candidatesCame,
 			entries: []*entry{waitsSince(t, n, 1, start)}})
 		applied := paused
-		turn := d.beginTurn(&applied)
+		turn := d.prepareTurn(&applied)
 		turn.runSteps()
 		d.endTurn(turn)
 		require.Empty(t, turn.decidedMatches)
@@ -146,7 +146,7 @@ func TestDecidersDoNotShareNewcomers(t *testing.T) {
 func turnOf(t *testing.T, hot bool) *turn {
 	t.Helper()
 	one := whole
-	turn := newPairs(t).beginTurn(&one)
+	turn := newPairs(t).prepareTurn(&one)
 	turn.isHot = hot
 	return turn
 }
@@ -158,20 +158,20 @@ func TestTurnsAreSharedFairly(t *testing.T) {
 	q.runningCount = 3 // nothing runs by itself
 	hot := []*turn{turnOf(t, true), turnOf(t, true), turnOf(t, true)}
 	for _, h := range hot {
-		q.beginTurn(h)
+		q.queueTurn(h)
 	}
-	first, second := q.nextTurn(nil), q.nextTurn(nil)
+	first, second := q.exchangeTurn(nil), q.exchangeTurn(nil)
 	require.Same(t, hot[0], first)
 	require.Same(t, hot[1], second)
-	require.Nil(t, q.nextTurn(nil), "the last goroutine is for others")
+	require.Nil(t, q.exchangeTurn(nil), "the last goroutine is for others")
 	require.Equal(t, 2, q.runningCount)
 	for range 5 {
 		q.light = append(q.light, turnOf(t, false))
 	}
 	light := q.light[0]
-	require.Same(t, light, q.nextTurn(nil), "which begin at once")
-	require.NotSame(t, hot[2], q.nextTurn(first), "while one hot turn runs, others come first")
-	require.Same(t, hot[2], q.nextTurn(second), "else a hot one")
+	require.Same(t, light, q.exchangeTurn(nil), "which begin at once")
+	require.NotSame(t, hot[2], q.exchangeTurn(first), "while one hot turn runs, others come first")
+	require.Same(t, hot[2], q.exchangeTurn(second), "else a hot one")
 	require.Len(t, q.takeEnded(), 2)
 	require.Empty(t, q.takeEnded())
 }
@@ -181,9 +181,9 @@ func TestATurnThatPanics(t *testing.T) {
 	t.Parallel()
 	q := newTurns(2, panics.New(nil, nil))
 	broken, fine := turnOf(t, false), turnOf(t, false)
-	broken.decider = &decider{searchState: &searching{}} // without an engine
-	q.beginTurn(broken)
-	q.beginTurn(fine)
+	broken.decider = &decider{search: &searchState{}} // without an engine
+	q.queueTurn(broken)
+	q.queueTurn(fine)
 	q.goroutines.Wait()
 	require.Len(t, q.takeEnded(), 2)
 	require.ErrorIs(t, broken.err, panics.ErrInternal)

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// turnEffort is how many nodes a profile searches between two looks at the clock, some milliseconds.
+	// turnEffort is how many nodes a profile searches between two readings of the clock, some milliseconds.
 	turnEffort = 16384
-	// turnMatches ends a turn, so that the loop handles the matches of one turn in a few milliseconds.
+	// turnMatches bounds the matches of a turn, so that the loop handles them in a few milliseconds.
 	turnMatches = 256
-	// askEffort is the effort of profiles with ready checks, of which only a few may begin at a time.
+	// askEffort is turnEffort for profiles with ready checks, of which only a few may begin at a time.
 	askEffort = 1024
 	// panicPause is how long a profile waits after a bug ended its turn.
 	panicPause = 5 * time.Second
@@ -22,26 +22,35 @@ func (l *Loop) takeTurns(ctx context.Context) {
 	for _, t := range l.turns.takeEnded() {
 		t.decider.endTurn(t)
 		l.metrics.decideSeconds.Observe(t.tookTime.Seconds())
-		switch p := l.profiles[t.profileName]; {
-		case p == nil: // this worker gave the profile up, or lost it
+		p := l.profiles[t.profileName]
+		switch {
+		// This worker gave the profile up, or lost it.
+		case p == nil:
+			continue
 		case t.isShadow:
 			l.endShadow(p, t)
-		// Another version decides now, or this worker gave the profile up and took it again: the matches are not of
-		// the engine that has the tickets.
-		case p.liveDecider != t.decider:
-		case t.err != nil:
-			l.decideAnew(ctx, p)
-		default:
-			for _, d := range t.decidedMatches {
-				l.handleDecided(ctx, p, d, nil)
-			}
+		// Otherwise another version decides now, or this worker gave the profile up and took it again: the matches are
+		// not of the engine that has the tickets.
+		case p.liveDecider == t.decider:
+			l.endLive(ctx, p, t)
 		}
+	}
+}
+
+// endLive takes the result of a turn of a profile's live version.
+func (l *Loop) endLive(ctx context.Context, p *ownedProfile, t *turn) {
+	if t.err != nil {
+		l.decideAnew(ctx, p)
+		return
+	}
+	for _, d := range t.decidedMatches {
+		l.handleDecided(ctx, p, d, nil)
 	}
 }
 
 // decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other
 // profiles go on.
-func (l *Loop) decideAnew(ctx context.Context, p *owned) {
+func (l *Loop) decideAnew(ctx context.Context, p *ownedProfile) {
 	p.failedAt = time.Now()
 	l.metrics.beginningsAnew.WithLabelValues(anewFailed).Inc()
 	l.options.Log.LogAttrs(ctx, slog.LevelError,
@@ -71,7 +80,7 @@ func (l *Loop) beginTurns() {
 }
 
 // beginTurn begins a turn of a profile. One that may not decide learns of changes all the same.
-func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
+func (l *Loop) beginTurn(p *ownedProfile, now time.Time, mayDecide bool, room int) {
 	d := p.liveDecider
 	hasWork := len(d.queuedChanges) > 0 || mayDecide && d.mayFind(now)
 	if d.isRunning || !hasWork {
@@ -84,21 +93,21 @@ func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
 		t.searchEffort = askEffort
 		t.maxMatches = min(t.maxMatches, maxReadyChecks-p.openChecks-l.commits.askingByProfile[p.name])
 	}
-	l.turns.beginTurn(d.beginTurn(t))
+	l.turns.queueTurn(d.prepareTurn(t))
 }
 
-// mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused;
-// without the game regions it would make matches that find no server, and without the open matches it would begin
-// others.
-func (l *Loop) mayDecide(p *owned, room int) bool {
+// mayDecide reports whether a profile may decide now, with room for so many matches under way. It is not paused, not
+// even by a panic, and its game regions and open matches are known: without regions it would make matches that find no
+// server, and without open matches it would begin others.
+func (l *Loop) mayDecide(p *ownedProfile, room int) bool {
 	return !p.isPaused && l.mayAsk(p) && room > 0 && l.hosts.knowsModes(p.profile.Modes) && p.knowsRosters() &&
 		(p.failedAt.IsZero() || time.Since(p.failedAt) >= panicPause)
 }
 
-// nextDecision is when time alone makes a decision possible, after a step that began at stepAt; zero: never.
+// nextDecision returns when time alone makes a decision possible, after a step that began at stepAt; zero: never.
 func (l *Loop) nextDecision(stepAt time.Time) (next time.Time) {
 	skew := time.Until(l.options.Store.Now()) // timers run by this machine's clock
-	earlier := func(dueAt time.Time, ok bool) {
+	consider := func(dueAt time.Time, ok bool) {
 		if !ok {
 			return
 		}
@@ -108,13 +117,13 @@ func (l *Loop) nextDecision(stepAt time.Time) (next time.Time) {
 	}
 	room := maxUnderWay - l.commits.len()
 	for _, p := range l.profiles {
-		if l.mayDecide(p, room) { // else what it waits for wakes the loop
-			earlier(p.nextDecision(skew))
+		if l.mayDecide(p, room) { // else what the profile waits for wakes the loop
+			consider(p.nextDecision(skew))
 		}
-		earlier(p.shadow.nextDecision(skew))
+		consider(p.shadow.nextDecision(skew))
 	}
 	for _, h := range l.holds {
-		earlier(h.heldUntil, true)
+		consider(h.heldUntil, true)
 	}
 	return next
 }

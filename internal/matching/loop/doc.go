@@ -16,8 +16,8 @@
 // Following the queue:
 //
 //	queue.go          the tickets of the queue as this worker knows them; queue_follow.go reads what changes in it
-//	queue_load.go     reading all of them, at the beginning and to compare them
-//	entry.go          one ticket, and the tickets of a profile
+//	queue_load.go     reads all tickets at the beginning; queue_compare.go compares them now and then
+//	entry.go          one ticket; index.go: the tickets of a profile
 //	candidates.go     passes changes of the queue on to the profiles that may take the ticket
 //	store.go          what the loop needs of the database; every call is bounded and named
 //
@@ -34,7 +34,7 @@
 //	deciding.go       which profiles have a turn now, and what is done with what they decided
 //	turns.go          runs turns on a few goroutines, first come, first served
 //	decider.go        an engine, with the changes that it has not seen (change.go), and a turn of it
-//	shadow.go         another version that decides beside it, and commits nothing; shadow_turns.go gives it turns
+//	shadow.go         a version that decides beside the live one, and commits nothing; shadow_turns.go gives it turns
 //	function.go       when the match function of a profile is called; function_call.go makes one call, and
 //	                  function_run.go begins calls and takes their results
 //
@@ -44,8 +44,8 @@
 //	job.go            a decided match on its way; new_job.go makes it
 //	commit.go         sends jobs to the database in batches, in lanes of a game region
 //	outcome.go        what becomes of a match that was sent
-//	give_back.go      how the tickets of a dropped match become candidates again; marks.go: those that a cycle has marked
-//	waiting.go        matches that wait for a server; waiting_serve.go commits them, and records the demand that they make
+//	give_back.go      how the tickets of a dropped match become candidates again; marks.go: those marked by a cycle
+//	waiting.go        matches that wait for a server; waiting_serve.go commits them, and records their demand
 //	ready.go          matches whose players are asked first
 //	historian.go      what is written after the fact: histories, and when tickets were seen (sightings.go)
 //	waiting_times.go  how long tickets waited, for estimates

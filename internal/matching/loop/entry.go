@@ -1,12 +1,9 @@
 package loop
 
 import (
-	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
@@ -19,20 +16,19 @@ type entry struct {
 	id           string
 	createdAt    time.Time
 	body         []byte // nil if no profile can take the ticket
-	lastTx       uint64
+	lastTx       uint64 // the transaction that changed it last
 	isPaused     bool
 	pendingUntil time.Time // it is in a match until then; zero: in none
-	readyCheck   uuid.UUID // the match of ours that it is in
-	seenAt       time.Time // when a worker first had it, if that is recorded, else this one
+	seenAt       time.Time // when a worker first had it, if that is recorded, else when this one had it
 
-	askedProfiles []string // that the ticket asks for; none: each whose pool holds it
-	decodedOnce   atomic.Pointer[match.Ticket]
+	askedProfiles []string                     // that the ticket asks for; none: each whose pool holds it
+	decodedOnce   atomic.Pointer[match.Ticket] // nil until decodedTicket is called
 }
 
-func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
+// newEntry makes the entry of a ticket that this worker read at seenAt.
+func newEntry(c db.Candidate, seenAt time.Time, playerArg string) *entry {
 	e := &entry{id: c.TicketID, createdAt: c.CreatedAt, lastTx: c.ChangedTx, isPaused: c.IsPaused,
-		pendingUntil: c.PendingUntil,
-		readyCheck:   c.ReadyCheck, seenAt: seen}
+		pendingUntil: c.PendingUntil, seenAt: seenAt}
 	if !c.SeenAt.IsZero() {
 		e.seenAt = c.SeenAt
 	}
@@ -51,8 +47,8 @@ func (e *entry) isFree(now time.Time) bool {
 // isPlayable reports whether a profile may take the ticket.
 func (e *entry) isPlayable() bool { return e.body != nil }
 
-// decodedTicket returns the decoded ticket: the same to all callers, so that it is decoded once and that its address
-// identifies this version of it. It is safe for concurrent use. Errors: those of [ticketbody.Decode].
+// decodedTicket returns the decoded ticket: all callers get the same pointer, which identifies this version of the
+// ticket. It is safe for concurrent use. Errors: those of [ticketbody.Decode].
 func (e *entry) decodedTicket(playerArg string) (*match.Ticket, error) {
 	if t := e.decodedOnce.Load(); t != nil {
 		return t, nil
@@ -69,59 +65,3 @@ func (e *entry) decodedTicket(playerArg string) (*match.Ticket, error) {
 const entryBytes = 400
 
 func (e *entry) memoryBytes() int { return entryBytes + len(e.body) }
-
-// index finds the tickets that a profile may take, so that a worker that takes a profile over looks at no others.
-type index struct {
-	byProfile      map[string]map[*entry]struct{} // by the profile that they ask for
-	withoutProfile map[*entry]struct{}            // those that ask for no profile: profiles with a pool may take them
-}
-
-func newIndex() index {
-	return index{byProfile: map[string]map[*entry]struct{}{}, withoutProfile: map[*entry]struct{}{}}
-}
-
-func (x *index) addEntry(e *entry) {
-	if !e.isPlayable() {
-		return
-	}
-	if len(e.askedProfiles) == 0 {
-		x.withoutProfile[e] = struct{}{}
-	}
-	for _, name := range e.askedProfiles {
-		if x.byProfile[name] == nil {
-			x.byProfile[name] = map[*entry]struct{}{}
-		}
-		x.byProfile[name][e] = struct{}{}
-	}
-}
-
-func (x *index) removeEntry(e *entry) {
-	delete(x.withoutProfile, e)
-	for _, name := range e.askedProfiles {
-		delete(x.byProfile[name], e)
-		if len(x.byProfile[name]) == 0 {
-			delete(x.byProfile, name)
-		}
-	}
-}
-
-// countAsking returns how many tickets ask for a profile.
-func (x *index) countAsking(profile string) int { return len(x.byProfile[profile]) }
-
-// entriesOf returns the tickets that a profile may take, in the order of the queue.
-func (x *index) entriesOf(profile string, hasPool bool) []*entry {
-	all := make([]*entry, 0, len(x.byProfile[profile]))
-	for e := range x.byProfile[profile] {
-		all = append(all, e)
-	}
-	if hasPool {
-		for e := range x.withoutProfile {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(a.createdAt.Compare(b.createdAt),
-			cmp.Compare(a.id, b.id))
-	})
-	return all
-}

@@ -7,4 +7,4 @@ import "time"
 func (l *Loop) Unhurried() { l.turnTime, l.maxLate = time.Minute, time.Minute }
 
 // ReconcileEvery makes a loop compare its queue with the database more often than once a minute. Call it before Run.
-func (l *Loop) ReconcileEvery(pause time.Duration) { l.reconcileEvery = pause }
+func (l *Loop) ReconcileEvery(pause time.Duration) { l.compareEvery = pause }

@@ -16,10 +16,10 @@ const (
 	functionInterval = 5 * time.Second
 	// functionPauseMax bounds the pauses of a function that fails. They double, beginning with the profile's every.
 	functionPauseMax = 30 * time.Second
-	// maxFunctionCalls bounds the concurrent calls of functions on this worker; a call beyond it waits for
-	// functionTurn.
+	// maxFunctionCalls bounds the concurrent calls of functions on this worker.
 	maxFunctionCalls = 64
-	functionTurn     = 100 * time.Millisecond
+	// functionTurn is how long a call beyond maxFunctionCalls waits until it is tried again.
+	functionTurn = 100 * time.Millisecond
 )
 
 // function schedules the calls of a profile's match function. Its times are the database's.
@@ -30,16 +30,16 @@ type function struct {
 	candidateIDs  map[string]bool
 	hasNew        bool // a candidate is new since the last call began
 	isCalling     bool
-	beganAt       time.Time // the last call
-	notBefore     time.Time // not to be called before
+	beganAt       time.Time // of the last call
+	notBefore     time.Time // the earliest time of the next call
 	failurePauses *backoff.ExponentialBackOff
-	lastFailure   string // of the last call; "" when it succeeded
+	lastFailure   string // the error of the last call; "": it succeeded
 }
 
 func newFunction(p *profile.Profile) *function {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = p.Function.Every, 2, max(functionPauseMax,
-		p.Function.Every)
+	pauses.InitialInterval, pauses.Multiplier = p.Function.Every, 2
+	pauses.MaxInterval = max(functionPauseMax, p.Function.Every)
 	return &function{profile: p, completer: decide.NewCompleter(p), candidateIDs: map[string]bool{},
 		failurePauses: pauses}
 }
@@ -68,7 +68,7 @@ func (f *function) Len() int { return len(f.candidateIDs) }
 // SetRegions implements engine.
 func (f *function) SetRegions(regions []decide.Region) { f.hostRegions = regions }
 
-// Next implements engine: when the function is called next.
+// Next implements engine. It returns when the function is called next; ok is false while it runs or has no candidates.
 func (f *function) Next() (at time.Time, ok bool) {
 	at = f.notBefore
 	if again := f.beganAt.Add(functionInterval); !f.hasNew && again.After(at) {
@@ -89,7 +89,7 @@ func (f *function) endCall(now time.Time, failed bool) {
 		f.failurePauses.Reset()
 		return
 	}
-	// The candidates count as new, as before the call, so that the pause alone delays the next one.
+	// The candidates count as new, as before the call, so that the pause alone delays the next call.
 	f.hasNew = true
 	if at := now.Add(f.failurePauses.NextBackOff()); at.After(f.notBefore) {
 		f.notBefore = at

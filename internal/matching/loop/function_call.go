@@ -33,11 +33,12 @@ type calls struct {
 	loopContext  context.Context // ends with the loop: a call outlasts the step that begins it
 	runningCount int             // calls whose results are not taken yet
 	resultQueue  chan *functionCall
-	returned     []*functionCall // taken from the channel, not handled yet
-	goroutines   sync.WaitGroup
-	store        Store
-	log          *slog.Logger
-	guard        *panics.Guard
+	// returnedCalls were taken from resultQueue and are not handled yet.
+	returnedCalls []*functionCall
+	goroutines    sync.WaitGroup
+	store         Store
+	log           *slog.Logger
+	guard         *panics.Guard
 }
 
 func newCalls(o Options) *calls {
@@ -47,7 +48,7 @@ func newCalls(o Options) *calls {
 // runAndReport runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted
 // matches.
 func (c *calls) runAndReport(call *functionCall) {
-	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.loopContext) })
+	call.err = c.guard.Do("call of a match function", func() error { return call.proposeAndFetch(c.loopContext) })
 	if c.loopContext.Err() == nil {
 		c.resultQueue <- call // it has room for maxFunctionCalls, so this does not block
 		return
@@ -60,8 +61,8 @@ func (c *calls) runAndReport(call *functionCall) {
 	}
 }
 
-// delivered returns the results that are delivered and not handled yet.
-func (c *calls) delivered() (all []*functionCall) {
+// takeDelivered takes the results from resultQueue.
+func (c *calls) takeDelivered() (all []*functionCall) {
 	for len(c.resultQueue) > 0 {
 		all = append(all, <-c.resultQueue)
 	}
@@ -76,36 +77,36 @@ type functionCall struct {
 	store       Store
 	universe    string
 	playerArg   string
-	judgedAt    time.Time
+	judgedAt    time.Time // the moment at which proposed tickets have to be free
 	profile     *profile.Profile
 	profileName string
 	ownerEpoch  int64 // when the call began: a later owner's matches have another one
 	function    *function
 
 	proposals       []cycle.Proposal
-	heldBytes       int
+	heldBytes       int                          // of the proposals, held in the bound of the matchmaker's engine
 	teamsByMatch    map[string]map[string]string // team of each ticket, by match; a match without teams is missing
 	refusedByReason map[string]int               // number of refused proposals, by reason
 	acceptedMatches []cycle.Accepted
 	err             error
 }
 
-func (c *functionCall) run(ctx context.Context) error {
+// proposeAndFetch calls the function and has a cycle decide about its proposals.
+func (c *functionCall) proposeAndFetch(ctx context.Context) error {
 	defer func() { c.matchmaker.Engine.Release(c.heldBytes) }()
 	newID := func() string { return db.FunctionMatchID(c.profileName, c.ownerEpoch) }
-	// An error of the function counts last: the proposals that arrived before it are valid.
-	failed := c.matchmaker.Call(ctx, c.profile, newID,
-		c.collectProposal)
+	// An error of the function is returned last: the proposals that arrived before it are valid.
+	callError := c.matchmaker.Call(ctx, c.profile, newID, c.collectProposal)
 	if err := c.judgeProposals(ctx); err != nil {
 		return err
 	}
 	if len(c.proposals) == 0 {
-		return failed
+		return callError
 	}
 	if err := c.matchmaker.Engine.Fetch(ctx, c); err != nil {
 		return err
 	}
-	return failed
+	return callError
 }
 
 // collectProposal takes a proposal of the function.
@@ -114,7 +115,7 @@ func (c *functionCall) collectProposal(p cycle.Proposal) error {
 	if len(c.proposals) >= maxFunctionMatches || c.heldBytes+size > maxFunctionBytes {
 		return errTooManyMatches
 	}
-	// Against the same bound as proposals in cycles: until Fetch they are in no cycle, and take memory all the same.
+	// Counted against the bound of proposals in cycles: until Fetch these are in no cycle, and take memory all the same.
 	if err := c.matchmaker.Engine.Hold(size); err != nil {
 		return err
 	}
@@ -158,12 +159,12 @@ func (c *functionCall) judgeProposals(ctx context.Context) error {
 	c.teamsByMatch, c.refusedByReason = map[string]map[string]string{}, map[string]int{}
 	var valid []cycle.Proposal
 	for _, p := range c.proposals {
-		teams, why := j.judge(p)
-		switch {
-		case why != "":
-			c.refusedByReason[why]++
+		teams, refusal := j.judge(p)
+		if refusal != "" {
+			c.refusedByReason[refusal]++
 			continue
-		case teams != nil:
+		}
+		if teams != nil {
 			c.teamsByMatch[p.ID] = teams
 		}
 		valid = append(valid, p)
@@ -201,20 +202,22 @@ type functionJudge struct {
 	completer  *decide.Completer
 }
 
-// judge returns the teams of a proposal, nil if it names none, or why it cannot be committed: a reason of the metric.
+// judge returns the teams of a proposal, nil if it names none, or why it cannot be committed: a value of the metric's
+// label why.
 func (j *functionJudge) judge(p cycle.Proposal) (teams map[string]string, refusal string) {
-	teams, err := functions.Teams(p)
-	switch {
-	case p.BackfillBody != nil:
+	if p.BackfillBody != nil {
 		return nil, "backfill"
-	case len(p.Tickets) == 0:
+	}
+	if len(p.Tickets) == 0 {
 		return nil, "empty"
-	case err != nil:
+	}
+	teams, err := functions.Teams(p)
+	if err != nil {
 		return nil, "teams"
 	}
 	players, tickets := map[string]bool{}, map[string]bool{}
 	for _, id := range p.Tickets {
-		// Before it is looked up: its players would count as twice in the match.
+		// Checked before its players, which would count as twice in the match.
 		if tickets[id] {
 			return nil, "same_ticket"
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
@@ -12,12 +11,12 @@ import (
 )
 
 // callFunction starts a call of a profile's function, concurrent with the loop, when it is due.
-func (l *Loop) callFunction(p *owned) {
+func (l *Loop) callFunction(p *ownedProfile) {
 	now, f := l.currentMoment(), p.function
 	if at, ok := f.Next(); !ok || at.After(now) {
 		return
 	}
-	// Without the pause the call would stay due, and the loop would not sleep until another call has ended.
+	// Put off, since a call that stays due would keep the loop awake until another one has ended.
 	if l.calls.runningCount >= maxFunctionCalls {
 		f.notBefore = now.Add(functionTurn)
 		return
@@ -25,16 +24,15 @@ func (l *Loop) callFunction(p *owned) {
 	f.beginCall(now)
 	l.calls.runningCount++
 	call := &functionCall{matchmaker: l.options.Matchmaker, store: l.options.Store, universe: l.options.Universe,
-		playerArg: l.options.PlayerArg,
-		judgedAt:  now, profile: f.profile, profileName: p.name, ownerEpoch: p.ownerEpoch,
-		function: f}
+		playerArg: l.options.PlayerArg, judgedAt: now, profile: f.profile, profileName: p.name,
+		ownerEpoch: p.ownerEpoch, function: f}
 	l.calls.goroutines.Go(func() { l.calls.runAndReport(call) })
 }
 
 // takeCalls handles the calls of functions that ended.
 func (l *Loop) takeCalls(ctx context.Context) error {
-	all := slices.Concat(l.calls.returned, l.calls.delivered())
-	l.calls.returned = nil
+	all := slices.Concat(l.calls.returnedCalls, l.calls.takeDelivered())
+	l.calls.returnedCalls = nil
 	for _, c := range all {
 		l.calls.runningCount--
 		if err := l.takeCall(ctx, c); err != nil {
@@ -44,15 +42,15 @@ func (l *Loop) takeCalls(ctx context.Context) error {
 	return nil
 }
 
-// takeCall finds servers for the accepted matches of a call. If another worker or another version now decides for the
-// profile, it returns their tickets to the queue.
+// takeCall handles the accepted matches of a call as decided ones. If another worker or another version now decides for
+// the profile, it returns their tickets to the queue.
 func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	l.reportCall(ctx, c)
 	p := l.profiles[c.profileName]
 	if p == nil || p.function != c.function {
 		// Freed at once, so that the function of the worker or version that decides now may propose the tickets again.
 		for _, m := range c.markedTickets() {
-			l.freeTickets(m, 0)
+			l.freeLater(m, noPause)
 		}
 		return nil
 	}
@@ -66,7 +64,8 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	return nil
 }
 
-// readMarked reads the tickets of accepted matches, which are no longer candidates of other profiles.
+// readMarked reads the tickets of a call's accepted matches anew: as marked ones they are no longer candidates of other
+// profiles.
 func (l *Loop) readMarked(ctx context.Context, c *functionCall) error {
 	var ids []string
 	for _, m := range c.acceptedMatches {
@@ -80,8 +79,8 @@ func (l *Loop) readMarked(ctx context.Context, c *functionCall) error {
 	return nil
 }
 
-// takeAccepted completes a match of a function, and finds it a server.
-func (l *Loop) takeAccepted(ctx context.Context, p *owned, m cycle.Accepted, teams map[string]string) {
+// takeAccepted completes a match of a function and handles it as a decided one, unless a ticket has left the queue.
+func (l *Loop) takeAccepted(ctx context.Context, p *ownedProfile, m cycle.Accepted, teams map[string]string) {
 	marked := db.MarkedTickets{TicketIDs: m.Proposal.Tickets, MatchMark: m.Mark}
 	tickets := make([]*match.Ticket, 0, len(m.Proposal.Tickets))
 	for _, id := range m.Proposal.Tickets {
@@ -93,10 +92,10 @@ func (l *Loop) takeAccepted(ctx context.Context, p *owned, m cycle.Accepted, tea
 	}
 	if len(tickets) < len(m.Proposal.Tickets) {
 		l.metrics.droppedMatches.WithLabelValues(droppedGone).Inc()
-		l.freeTickets(marked, 0)
+		l.freeLater(marked, noPause)
 		return
 	}
-	l.handleDecided(ctx, p, decided{proposal: p.function.completer.Proposal(tickets, teams, p.function.hostRegions),
+	l.handleDecided(ctx, p, decidedMatch{proposal: p.function.completer.Proposal(tickets, teams, p.function.hostRegions),
 		decidedAt: l.currentMoment()}, &marked)
 }
 
@@ -115,37 +114,26 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
 			slog.Any("matches", c.refusedByReason))
 	}
-	if last := c.function.lastFailure; failure != last {
-		c.function.lastFailure = failure
-		if failure == "" {
-			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
-		} else {
-			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
-				slog.String("error", failure))
-		}
+	if failure == c.function.lastFailure {
+		return
 	}
+	c.function.lastFailure = failure
+	if failure == "" {
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
+		return
+	}
+	l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
+		slog.String("error", failure))
 }
 
 // dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the
 // queue.
 func (l *Loop) dropCalls() {
 	l.calls.goroutines.Wait()
-	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
+	for _, c := range append(l.calls.returnedCalls, l.calls.takeDelivered()...) {
 		for _, m := range c.markedTickets() {
-			l.freeTickets(m, 0)
+			l.freeLater(m, noPause)
 		}
 	}
 	l.calls = newCalls(l.options)
-}
-
-// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks
-// expire.
-func (l *Loop) maxWaitOf(tickets []string) time.Duration {
-	limit, now := waitAtMost, l.options.Store.Now()
-	for _, id := range tickets {
-		if e := l.queue.entryByID[id]; e != nil {
-			limit = min(limit, e.pendingUntil.Sub(now)/2)
-		}
-	}
-	return limit
 }

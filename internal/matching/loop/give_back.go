@@ -6,7 +6,10 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// hold keeps tickets of a profile from being candidates until a moment.
+// noPause is the pause after which tickets are candidates again at once.
+const noPause time.Duration = 0
+
+// hold keeps tickets of a profile from being candidates until a moment, by this machine's clock.
 type hold struct {
 	heldUntil time.Time
 	profile   string
@@ -15,6 +18,7 @@ type hold struct {
 
 type holds []hold
 
+// withoutProfile returns the holds of other profiles.
 func (h holds) withoutProfile(name string) (rest holds) {
 	for _, hold := range h {
 		if hold.profile != name {
@@ -25,47 +29,44 @@ func (h holds) withoutProfile(name string) (rest holds) {
 }
 
 // dropMatch counts a match that could not be committed, and gives its tickets back.
-func (l *Loop) dropMatch(j *job, after time.Duration, why string) {
+func (l *Loop) dropMatch(j *job, pause time.Duration, why string) {
 	l.metrics.droppedMatches.WithLabelValues(why).Inc()
-	l.giveBack(j, after)
+	l.giveBack(j, pause)
 }
 
 // giveBack makes the tickets of a match that is not committed candidates again, at their place, after a pause.
-func (l *Loop) giveBack(j *job, after time.Duration) {
+func (l *Loop) giveBack(j *job, pause time.Duration) {
 	// Tickets that a cycle has marked are pending in the database: no profile on any worker may take them before their
 	// marks are removed there.
 	if m := j.markedTickets(); m != nil {
-		l.freeTickets(*m, after)
+		l.freeLater(*m, pause)
 		return
 	}
-	// If another worker owns the profile by now, its engine has the tickets.
-	p := l.profiles[j.match.Profile]
-	if p == nil || j.match.Accepted {
-		return // tickets of an accepted match leave it when its time is over, which the database judges
+	// Tickets of an accepted match leave it when its time is over, which the database judges.
+	if j.match.Accepted {
+		return
 	}
-	l.putBack(p, j.ticketIDs(), nil, after)
+	// Where this worker has lost the profile, the engine of its owner has the tickets.
+	if p := l.profiles[j.match.Profile]; p != nil {
+		l.putBack(p, j.ticketIDs(), nil, pause)
+	}
 }
 
 // putBack makes tickets candidates again, after a pause. marked are the tickets if a cycle has marked them, else nil.
-func (l *Loop) putBack(p *owned, tickets []string, marked *db.MarkedTickets, after time.Duration) {
+func (l *Loop) putBack(p *ownedProfile, tickets []string, marked *db.MarkedTickets, pause time.Duration) {
 	switch {
 	case marked != nil:
-		l.freeTickets(*marked, after)
-	case after > 0:
-		l.returnAfter(after, p.name, tickets)
+		l.freeLater(*marked, pause)
+	case pause > 0:
+		l.holds = append(l.holds, hold{time.Now().Add(pause), p.name, tickets})
 	default:
 		l.returnTickets(p, tickets)
 	}
 }
 
-// returnAfter makes tickets candidates of a profile again after a while.
-func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
-	l.holds = append(l.holds, hold{time.Now().Add(d), name, tickets})
-}
-
 // returnTickets makes tickets of a dropped match candidates of a profile again, at their place. An engine that began
-// while they were taken does not have them.
-func (l *Loop) returnTickets(p *owned, tickets []string) {
+// while they were taken gets them as new ones.
+func (l *Loop) returnTickets(p *ownedProfile, tickets []string) {
 	c := change{moment: l.currentMoment(), kind: candidatesReturned, ticketIDs: tickets}
 	for _, id := range tickets {
 		if e := l.queue.entryByID[id]; e != nil && e.isPlayable() && e.isFree(c.moment) {
@@ -80,10 +81,11 @@ func (l *Loop) releaseHolds() {
 	now := time.Now()
 	var rest holds
 	for _, h := range l.holds {
-		switch p := l.profiles[h.profile]; {
-		case now.Before(h.heldUntil):
+		if now.Before(h.heldUntil) {
 			rest = append(rest, h)
-		case p != nil:
+			continue
+		}
+		if p := l.profiles[h.profile]; p != nil {
 			l.returnTickets(p, h.tickets)
 		}
 	}

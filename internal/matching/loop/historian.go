@@ -31,9 +31,10 @@ type historian struct {
 	log         *slog.Logger
 	lostRecords prometheus.Counter
 
-	newRecords chan struct{}
-	mu         sync.Mutex
-	unwritten  records
+	newRecords chan struct{} // wakes the goroutine that writes
+
+	mu        sync.Mutex
+	unwritten records // guarded by mu
 }
 
 // records are what the historian writes.
@@ -63,7 +64,8 @@ func (h *historian) startWriting(ctx context.Context) (end func()) {
 	}
 }
 
-// writeGathered writes what was gathered, and the rest when gathering ends.
+// writeGathered writes the records of each second together, and the rest when gathering ends. writing bounds the calls
+// of the database.
 func (h *historian) writeGathered(gathering, writing context.Context) {
 	for gathering.Err() == nil {
 		select {
@@ -75,7 +77,7 @@ func (h *historian) writeGathered(gathering, writing context.Context) {
 	}
 }
 
-// writeAll writes what is queued, until it succeeds or ctx ends.
+// writeAll tries to write what is queued until it succeeds or ctx ends.
 func (h *historian) writeAll(ctx context.Context) {
 	for !h.writeQueued(ctx) && ctx.Err() == nil {
 		wait.For(ctx, retryPause)
@@ -107,8 +109,8 @@ func (r records) appended(more records) records {
 	return records{append(r.leftTickets, more.leftTickets...), append(r.sightings, more.sightings...)}
 }
 
-// writeQueued writes what is queued, and reports whether it did. What it could not write is queued again.
-func (h *historian) writeQueued(ctx context.Context) bool {
+// writeQueued writes what is queued, and reports whether all is written. What it could not write is queued again.
+func (h *historian) writeQueued(ctx context.Context) (isWritten bool) {
 	h.mu.Lock()
 	taken := h.unwritten
 	h.unwritten = records{}
@@ -137,7 +139,7 @@ func (h *historian) writeMatched(ctx context.Context, matched []db.LeftTicket) e
 		return nil
 	}
 	refused, err := h.store.KeepTickets(ctx, h.universe, matched)
-	// They are not tried again: the database would refuse the same data again.
+	// Histories that were refused are not tried again: the database would refuse the same data again.
 	if refused > 0 {
 		h.lostRecords.Add(float64(refused))
 		h.log.LogAttrs(ctx, slog.LevelError, "the database refuses the history of tickets",
@@ -153,7 +155,7 @@ func (h *historian) writeSightings(ctx context.Context, sightings []db.Sighting)
 	return h.store.RecordSightings(ctx, h.universe, sightings)
 }
 
-// setUnwritten drops the oldest of too many. The caller holds mu.
+// setUnwritten replaces the records that are not written, without the oldest of too many. mu is locked.
 func (h *historian) setUnwritten(r records) {
 	if over := len(r.leftTickets) - unwrittenTickets; over > 0 {
 		h.lostRecords.Add(float64(over))

@@ -12,13 +12,13 @@ import (
 type hosts struct {
 	largestFree map[string]map[string]int // free seats of the instance that has most, by region and mode
 	freeSeats   budget                    // free seats of all instances
-	knownModes  map[string]bool           // that the last reading asked for
+	knownModes  map[string]bool           // the modes that the last reading asked for
 	readAt      time.Time
 }
 
-// regionsOf returns the game regions that may host matches of a profile. While no server offers its modes anywhere,
-// they are those that the profile lists, without room: its matches wait there, so that their demand says where servers
-// are missing.
+// regionsOf returns the game regions that may host matches of a profile. While no server offers the profile's modes
+// anywhere, it returns those that the profile lists, without room: matches wait there, so that their demand says where
+// servers are missing.
 func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
 	all := decide.RegionsOf(p, h.largestFree)
 	if len(all) == 0 && len(p.Modes) > 0 {
@@ -56,15 +56,15 @@ func (h hosts) hasRoom(region string, modes []string, size int) bool {
 	return slices.ContainsFunc(modes, func(m string) bool { return h.largestFree[region][m] >= size })
 }
 
-// budget is how many seats waiting matches may still take, so that hardly more are sent than fit: thousands that do not
-// would lock their tickets in vain, and stop all other decisions meanwhile.
+// budget is how many seats waiting matches may still take, so that hardly more matches are sent than fit: thousands that
+// do not fit would lock their tickets in vain, and stop all other decisions meanwhile.
 type budget map[place]int
 
 // place is a mode in a game region.
 type place struct{ region, mode string }
 
-// takeSeats finds the best game region that may have a server for a match, makes it the next that is tried, and
-// subtracts the match's seats from the budget.
+// takeSeats makes the best game region that may have a server for a match the one that the match tries next, subtracts
+// its seats from the budget, and reports whether there is such a region.
 func (b budget) takeSeats(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {

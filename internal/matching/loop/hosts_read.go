@@ -13,10 +13,24 @@ import (
 // hostsEvery is how often the hosts are read while no match waits for one.
 const hostsEvery = 10 * time.Second
 
-// readHosts reads the hosts of all modes of this worker's profiles, and tells the engines which game regions have room.
+// readUnknownHosts reads the hosts if a mode of a profile was not asked for yet, such as that of a profile that was just
+// taken or has a new version.
+func (l *Loop) readUnknownHosts(ctx context.Context) error {
+	if l.knowHosts() {
+		return nil
+	}
+	return l.readHosts(ctx)
+}
+
+// readHosts reads the hosts of all modes of this worker's profiles, and passes to the engines which game regions have
+// room. It does nothing if what was read last is recent enough.
 func (l *Loop) readHosts(ctx context.Context) error {
-	// While a match waits for a server, capacity is read every second. Otherwise the engines need it only as a hint.
-	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.readAt) < hostsEvery && l.knowHosts() {
+	if len(l.profiles) == 0 {
+		return nil
+	}
+	// While a match waits for a server, capacity is read at each call. Otherwise the engines need it only as a hint.
+	isRecent := time.Since(l.hosts.readAt) < hostsEvery && l.knowHosts()
+	if isRecent && len(l.waiting.jobs) == 0 {
 		return nil
 	}
 	modes := l.allModes()
@@ -42,31 +56,32 @@ func (l *Loop) readHosts(ctx context.Context) error {
 		l.hosts.freeSeats[place{r.Region, r.Mode}] = r.AllFreeSeats
 	}
 	for _, p := range l.profiles {
-		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
-		p.shadow.regionsChanged(before, l.hosts, l.currentMoment())
+		l.updateRegions(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
+		p.shadow.updateRegions(before, l.hosts, l.currentMoment())
 	}
 	return nil
 }
 
-// regionsChanged passes the current game regions to the engine of a profile. Matches that wait for a server were
-// decided without the new regions.
-func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
+// updateRegions passes the current game regions to the engine of a profile, unless they are as before. If one is new,
+// the tickets of matches that wait for a server are given back, since these matches were decided without the region.
+func (l *Loop) updateRegions(p *ownedProfile, before, now []decide.Region) {
 	// A change would make the engine search anew.
 	if slices.Equal(before, now) {
 		return
 	}
 	l.passChange(p, change{moment: l.currentMoment(), kind: regionsChanged, regions: now})
-	for _, r := range now {
-		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
-			for _, j := range l.waiting.removeUnaccepted(p.name) {
-				l.giveBack(j, 0)
-			}
-			return
-		}
+	isNew := func(r decide.Region) bool {
+		return !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name })
+	}
+	if !slices.ContainsFunc(now, isNew) {
+		return
+	}
+	for _, j := range l.waiting.removeUnaccepted(p.name) {
+		l.giveBack(j, noPause)
 	}
 }
 
-// allModes are those of this worker's profiles.
+// allModes returns the modes of this worker's profiles and their shadows.
 func (l *Loop) allModes() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range l.profiles {
@@ -80,7 +95,7 @@ func (l *Loop) allModes() map[string]bool {
 	return all
 }
 
-// knowHosts reports whether the modes of all profiles were asked for at the last reading.
+// knowHosts reports whether the modes of all profiles and their shadows were asked for at the last reading.
 func (l *Loop) knowHosts() bool {
 	for _, p := range l.profiles {
 		if !l.hosts.knowsModes(p.profile.Modes) || !l.hosts.knowsModes(p.shadow.ownModes()) {

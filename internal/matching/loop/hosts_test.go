@@ -31,7 +31,7 @@ func TestAReadingThatChangesNothingWakesNoVersion(t *testing.T) {
 	s := &hostStore{regions: []db.HostRegion{{Region: "eu", Mode: "arena", FreeSeats: 10, AllFreeSeats: 10}}}
 	l := must.Get(New(Options{Store: s, Universe: "global"}))(t)
 	read := must.Get(profile.Parse([]byte("name: duel\nmode: arena\nteams: [{name: a, players: 1, count: 2}]\n")))(t)
-	p := &owned{name: "duel", profile: read, shadow: &shadow{profile: read,
+	p := &ownedProfile{name: "duel", profile: read, shadow: &shadow{profile: read,
 		decider: newDecider(decide.Version{Profile: read}, 0)}}
 	p.decideBy(read)
 	l.setProfile(p)

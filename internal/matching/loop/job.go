@@ -11,9 +11,9 @@ import (
 type job struct {
 	match           db.NewMatch
 	owner           db.MatchOwner
-	answerWithin    time.Duration // of a ready check
+	answerWithin    time.Duration // how long the players of its ready check have to answer
 	anchorTicket    string        // the ticket that the search began with
-	asksPlayers     bool          // its players are asked first
+	asksPlayers     bool          // it is sent to ask its players, not to commit it
 	oldestCreated   time.Time     // creation of the oldest ticket
 	regionIndex     int           // index in match.Regions of the game region that is tried
 	decidedAt       time.Time     // by this machine's clock
@@ -26,8 +26,10 @@ type job struct {
 // waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known
 // to be committed.
 type waiter struct {
-	createdAt   time.Time // zero: not known
-	pivotNumber float64   // the number by which estimates divide tickets into groups: [match.Ticket.Mean] of the profile's pivot
+	createdAt time.Time // zero: not known
+	// pivotNumber is the number by which estimates divide tickets into groups: [match.Ticket.Mean] of the profile's
+	// pivot.
+	pivotNumber float64
 }
 
 func (j *job) playerCount() int {
@@ -38,7 +40,7 @@ func (j *job) playerCount() int {
 	return n
 }
 
-// markedTickets returns its tickets with their mark if a cycle has marked them; nil for other matches.
+// markedTickets returns the match's tickets with their mark if a cycle has marked them, else nil.
 func (j *job) markedTickets() *db.MarkedTickets {
 	if j.match.Mark == nil {
 		return nil
@@ -54,7 +56,7 @@ func (j *job) ticketIDs() []string {
 	return ids
 }
 
-// gameRegion is where the match is committed next: "" for one without seats.
+// gameRegion returns the game region that is tried next; "" for a match without seats.
 func (j *job) gameRegion() string {
 	if len(j.match.Regions) == 0 {
 		return ""
@@ -63,7 +65,7 @@ func (j *job) gameRegion() string {
 }
 
 // demandRow returns the region and the key of the demand row that counts the match; zero for a match without a session.
-// While no game region exists it is the region nearest to the players, "" where they measured none.
+// While the match has no game region, that is the region nearest to the players, "" where they measured none.
 func (j *job) demandRow(universe string) (region string, key db.DemandKey) {
 	if len(j.match.Modes) == 0 {
 		return "", key
@@ -76,6 +78,7 @@ func (j *job) demandRow(universe string) (region string, key db.DemandKey) {
 		Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
 }
 
+// ticketsOf returns the set of the tickets of matches.
 func ticketsOf(jobs []*job) map[string]bool {
 	all := map[string]bool{}
 	for _, j := range jobs {

@@ -14,14 +14,14 @@ import (
 
 var errLeaseLost = errors.New("the lease could not be renewed in time: other workers may decide for the profiles")
 
-// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It
-// takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could
-// commit nothing, and loses its profiles to one that can.
+// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not lose it. A
+// renewal takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease
+// could commit nothing, and loses its profiles to one that can.
 type lease struct {
 	store     Store
 	workerID  uuid.UUID
 	lastsFor  time.Duration
-	ownWeight atomic.Int64 // what this worker decides about: candidates and profiles
+	ownWeight atomic.Int64 // how many candidates and profiles this worker decides about; each renewal writes it
 }
 
 func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
@@ -36,8 +36,8 @@ func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
 		return err
 	}
 	go func() {
-		held := tenure.Lease{Renew: l.renewOnce, Every: l.lastsFor / 4, Lasts: l.lastsFor}
-		if held.Hold(ctx) != nil && ctx.Err() == nil {
+		renewal := tenure.Lease{Renew: l.renewOnce, Every: l.lastsFor / 4, Lasts: l.lastsFor}
+		if renewal.Hold(ctx) != nil && ctx.Err() == nil {
 			lost()
 		}
 	}()

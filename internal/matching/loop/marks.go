@@ -14,30 +14,31 @@ type delayedFree struct {
 	freeAt  time.Time
 }
 
-// freeTickets returns the tickets of a function's match to the queue after a delay.
-func (l *Loop) freeTickets(tickets db.MarkedTickets, after time.Duration) {
-	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(after)})
+// freeLater has freeDue return the tickets of a function's match to the queue after a pause.
+func (l *Loop) freeLater(tickets db.MarkedTickets, pause time.Duration) {
+	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(pause)})
 }
 
-// freeAll returns the tickets of all matches of functions to the queue.
-func (l *Loop) freeAll() { l.freeMatches(func(*job) bool { return true }) }
+// freeAllLater has the next freeDue return the tickets of all matches of functions to the queue.
+func (l *Loop) freeAllLater() { l.freeJobsLater(func(*job) bool { return true }) }
 
-// freeProfile returns the tickets of all matches of a profile's function to the queue.
-func (l *Loop) freeProfile(name string) {
-	l.freeMatches(func(j *job) bool { return j.match.Profile == name })
+// freeProfileLater has the next freeDue return the tickets of all matches of a profile's function to the queue.
+func (l *Loop) freeProfileLater(name string) {
+	l.freeJobsLater(func(j *job) bool { return j.match.Profile == name })
 }
 
-func (l *Loop) freeMatches(isWanted func(*job) bool) {
+// freeJobsLater is freeAllLater for the matches of which isWanted is true.
+func (l *Loop) freeJobsLater(isWanted func(*job) bool) {
 	for _, j := range l.allJobs() {
 		// Matches without marks need nothing: in the database their tickets are free.
 		if m := j.markedTickets(); m != nil && isWanted(j) {
-			l.freeTickets(*m, 0)
+			l.freeLater(*m, noPause)
 		}
 	}
 }
 
-// freeMarked returns the tickets that are due to the queue. If that fails, they become free when their marks expire.
-func (l *Loop) freeMarked(ctx context.Context) {
+// freeDue returns the tickets whose pause is over to the queue. If that fails, they become free when their marks expire.
+func (l *Loop) freeDue(ctx context.Context) {
 	now := time.Now()
 	var due []db.MarkedTickets
 	var rest []delayedFree
@@ -61,8 +62,20 @@ func (l *Loop) freeMarked(ctx context.Context) {
 	}
 }
 
-// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until it notices,
-// within its lease of 2 seconds, that the caller is gone.
+// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks
+// expire.
+func (l *Loop) maxWaitOf(tickets []string) time.Duration {
+	limit, now := waitAtMost, l.options.Store.Now()
+	for _, id := range tickets {
+		if e := l.queue.entryByID[id]; e != nil {
+			limit = min(limit, e.pendingUntil.Sub(now)/2)
+		}
+	}
+	return limit
+}
+
+// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until the cycle
+// notices, within its lease of 2 seconds, that its caller is gone.
 const abandonedFor = 5 * time.Second
 
 // freeAbandoned returns the tickets of matches that functions proposed to former owners, which cannot commit them any
@@ -82,8 +95,11 @@ func (l *Loop) freeAbandoned(ctx context.Context) error {
 		freed, err = l.options.Store.FreeAbandonedTickets(ctx, l.options.Universe, epochs)
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	if freed > 0 {
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
 	}
-	return err
+	return nil
 }

@@ -2,7 +2,7 @@ package loop
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Why a loop begins anew: the label of its counter.
+// Why a loop begins anew: the values of the label why of beginningsAnew.
 const (
 	anewReading  = "database"
 	anewLease    = "lease"
@@ -10,7 +10,7 @@ const (
 	anewFailed   = "panic"
 )
 
-// Why a decided match was not committed: the label of its counter.
+// Why a decided match was not committed: the values of the label why of droppedMatches.
 const (
 	droppedGone    = "gone"
 	droppedBusy    = "busy"
@@ -59,8 +59,7 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_left_out_tickets",
 			Help: "Tickets of the queue that this worker has no place for in memory (a quarter of the memory " +
-				"limit, or 400,000 tickets), and so does not match; " +
-				"counted once a minute."}),
+				"limit, or 400,000 tickets), and so does not match; counted once a minute."}),
 		ownedProfiles: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),
 		waitingMatches: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -83,8 +82,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		droppedMatches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy " +
-				"(another transaction decided about a player), " +
-				"refused (a player is about to take a seat), bad (the database refused the data), error."},
+				"(another transaction decided about a player), refused (a player is about to take a seat), " +
+				"bad (the database refused the data), error."},
 			[]string{"why"}),
 		lostHistory: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_history_lost_total",
@@ -97,8 +96,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		beginningsAnew: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_restarts_total",
 			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it " +
-				"could not be renewed in time), " +
-				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."},
+				"could not be renewed in time), postgres_restarted (the whole queue is read again), " +
+				"panic (of the loop or of one profile)."},
 			[]string{"why"}),
 		functionCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_calls_total",
@@ -107,8 +106,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		functionRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_refused_total",
 			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: " +
-				"unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
-				"teams, backfill."}, []string{"why"}),
+				"unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, teams, backfill."},
+			[]string{"why"}),
 	}
 	for _, why := range []string{anewReading, anewLease, anewRestored, anewFailed} {
 		m.beginningsAnew.WithLabelValues(why) // so that the first one is an increase
@@ -122,10 +121,8 @@ func (m *metrics) registerAll(r prometheus.Registerer) error {
 		return nil
 	}
 	for _, c := range []prometheus.Collector{m.decideSeconds, m.commitSeconds, m.waitingTime, m.candidateCount,
-		m.leftOut, m.ownedProfiles,
-		m.waitingMatches, m.takeovers,
-		m.committedMatches, m.droppedMatches, m.lostHistory, m.beginningsAnew, m.oldestWait, m.unownedProfiles,
-		m.feedLag, m.readyChecks, m.functionCalls,
+		m.leftOut, m.ownedProfiles, m.waitingMatches, m.takeovers, m.committedMatches, m.droppedMatches,
+		m.lostHistory, m.beginningsAnew, m.oldestWait, m.unownedProfiles, m.feedLag, m.readyChecks, m.functionCalls,
 		m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return err

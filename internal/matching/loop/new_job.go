@@ -17,9 +17,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// newJob turns what was decided into what is committed. Errors: a ticket has left the queue; something cannot be
-// encoded.
-func (l *Loop) newJob(p *owned, d decided) (*job, error) {
+// newJob makes the job that commits a decided match. Errors: a ticket has left the queue; something cannot be encoded.
+func (l *Loop) newJob(p *ownedProfile, d decidedMatch) (*job, error) {
 	j := &job{owner: l.matchOwner(p), anchorTicket: d.proposal.Anchor, answerWithin: p.profile.Accept,
 		decidedAt: time.Now(), maxWait: waitAtMost}
 	var err error
@@ -40,16 +39,12 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 }
 
 // newMatch returns the match without its tickets. Regions that are known to have room come first.
-func (l *Loop) newMatch(p *owned, d decided) (m db.NewMatch, err error) {
+func (l *Loop) newMatch(p *ownedProfile, d decidedMatch) (m db.NewMatch, err error) {
 	found, size := d.proposal, p.sessionSize(d.proposal)
 	m = db.NewMatch{
 		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.lotSeed, DecidedAt: d.decidedAt,
 		Modes: found.Modes, Size: size, Data: p.profile.Data, Join: found.Session,
 		Regions: l.hosts.roomFirst(found, size),
-	}
-	bots := fillWithBots(p.profile, found)
-	if m.Why, err = explain.EncodeWhy(found, bots.needed); err != nil {
-		return m, err
 	}
 	// Newcomers join where the match runs, beside the players that it has.
 	if open, ok := p.openMatches[found.Session]; ok {
@@ -58,19 +53,24 @@ func (l *Loop) newMatch(p *owned, d decided) (m db.NewMatch, err error) {
 			m.Beside = append(m.Beside, player.Sub)
 		}
 	}
+	bots := botsOf(p.profile, found)
+	if m.Why, err = explain.EncodeWhy(found, bots.needed); err != nil {
+		return m, err
+	}
 	if len(found.Chosen) > 0 {
 		if m.Chosen, err = json.Marshal(found.Chosen); err != nil {
 			return m, err
 		}
 	}
-	if bots.fillTo != nil {
-		m.FillTo, err = json.Marshal(bots.fillTo)
+	if bots.fillTo == nil {
+		return m, nil
 	}
+	m.FillTo, err = json.Marshal(bots.fillTo)
 	return m, err
 }
 
 // addTicket adds a ticket with its players' seats to the match of a job, and returns it.
-func (l *Loop) addTicket(j *job, p *owned, id string, seats []db.MatchPlayer) (*match.Ticket, error) {
+func (l *Loop) addTicket(j *job, p *ownedProfile, id string, seats []db.MatchPlayer) (*match.Ticket, error) {
 	e := l.queue.entryByID[id]
 	if e == nil || !e.isPlayable() {
 		return nil, fmt.Errorf("ticket %s left the queue", id)
@@ -79,13 +79,13 @@ func (l *Loop) addTicket(j *job, p *owned, id string, seats []db.MatchPlayer) (*
 	if err != nil {
 		return nil, err
 	}
-	told, err := tellAttributes(seats, t, p.profile.Tell)
+	players, err := tellAttributes(seats, t, p.profile.Tell)
 	if err != nil {
 		return nil, err
 	}
 	j.waiters = append(j.waiters, waiter{e.createdAt, t.Mean(p.profile.Pivot())})
 	j.match.Tickets = append(j.match.Tickets,
-		db.MatchTicket{ID: id, Tx: e.lastTx, Players: told, History: l.historyOf(e, t)})
+		db.MatchTicket{ID: id, Tx: e.lastTx, Players: players, History: l.historyOf(e, t)})
 	if j.oldestCreated.IsZero() || e.createdAt.Before(j.oldestCreated) {
 		j.oldestCreated = e.createdAt
 	}
@@ -117,10 +117,11 @@ func playersByTicket(found decide.Proposal) map[string][]db.MatchPlayer {
 	return players
 }
 
-// tellBytes bounds what game servers are told of a player.
+// tellBytes bounds the JSON of the attributes of a player that game servers may read.
 const tellBytes = 256
 
-// tellAttributes adds the attributes that game servers may read to the players of a ticket, sorted by player.
+// tellAttributes adds the attributes that game servers may read to the players of a ticket, and sorts the players by
+// sub. A player whose attributes exceed tellBytes gets none.
 func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) ([]db.MatchPlayer, error) {
 	slices.SortFunc(players, func(a, b db.MatchPlayer) int { return cmp.Compare(a.Sub, b.Sub) })
 	if len(names) == 0 {
@@ -131,7 +132,7 @@ func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) (
 		bySub[t.Players[i].Sub] = &t.Players[i]
 	}
 	for i, p := range players {
-		told, sources := toldOf(bySub[p.Sub], names)
+		told, sources := attributesToTell(bySub[p.Sub], names)
 		text, err := json.Marshal(told)
 		if err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) (
 			continue
 		}
 		players[i].Told = text
-		// tellBytes bounds both together. Without its sources a value counts as the client's word.
+		// tellBytes bounds attributes and sources together. An attribute without a source counts as the client's word.
 		if vouched, err := json.Marshal(sources); err == nil && len(text)+len(vouched) <= tellBytes {
 			players[i].Sources = sources
 		}
@@ -148,9 +149,9 @@ func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) (
 	return players, nil
 }
 
-// toldOf returns the attributes of a player that have some names, and who vouches for those that are not the client's
-// word.
-func toldOf(p *match.Player, names []string) (told map[string]any, sources map[string]string) {
+// attributesToTell returns the attributes of a player that have some names, and the sources of those that are not the
+// client's word.
+func attributesToTell(p *match.Player, names []string) (told map[string]any, sources map[string]string) {
 	told = map[string]any{}
 	if p == nil {
 		return told, nil
@@ -177,9 +178,9 @@ type matchBots struct {
 	needed map[string]int // how many bots each team needs beside the players of the decision
 }
 
-// fillWithBots returns the bots of a match that is decided. An open match that players join has its bots already:
+// botsOf returns the bots of a match that is decided. An open match that players join has its bots already:
 // newcomers take their places.
-func fillWithBots(p *profile.Profile, found decide.Proposal) (bots matchBots) {
+func botsOf(p *profile.Profile, found decide.Proposal) (bots matchBots) {
 	if found.Session != "" {
 		return bots
 	}
@@ -202,11 +203,11 @@ func fillWithBots(p *profile.Profile, found decide.Proposal) (bots matchBots) {
 // nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
 // first by name of equals; "" without one.
 func nearestRegion(tickets []*match.Ticket) string {
-	worst, measuredBy, measuring := map[string]uint16{}, map[string]int{}, 0
+	worst, measuredBy, measuringCount := map[string]uint16{}, map[string]int{}, 0
 	for _, t := range tickets {
 		// A ticket without latencies plays anywhere: it rules no region out.
 		if len(t.Latencies) > 0 {
-			measuring++
+			measuringCount++
 		}
 		for region, ms := range t.Latencies {
 			worst[region] = max(worst[region], ms)
@@ -215,7 +216,7 @@ func nearestRegion(tickets []*match.Ticket) string {
 	}
 	best := ""
 	for _, region := range slices.Sorted(maps.Keys(worst)) {
-		if measuredBy[region] == measuring && (best == "" || worst[region] < worst[best]) {
+		if measuredBy[region] == measuringCount && (best == "" || worst[region] < worst[best]) {
 			best = region
 		}
 	}

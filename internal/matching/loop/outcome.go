@@ -12,11 +12,12 @@ import (
 const (
 	busyPause    = 50 * time.Millisecond // another transaction decides about a player
 	refusedPause = 5 * time.Second       // a player has a seat that it is about to take
-	badPause     = time.Second           // the database refuses the match; doubles up to badPauseMax
+	badPause     = time.Second           // the database refuses the match: the first pause, see countRefusal
 	badPauseMax  = 30 * time.Second
+	maxDoublings = 5 // of badPause, after which the pause exceeds badPauseMax
 )
 
-// takeOutcomes handles the transactions that ended.
+// takeOutcomes handles the outcomes of the transactions that ended.
 func (l *Loop) takeOutcomes(ctx context.Context) {
 	all := l.commits.returnedOutcomes
 	l.commits.returnedOutcomes = nil
@@ -24,7 +25,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 		all = append(all, <-l.commits.outcomeQueue)
 	}
 	for _, o := range all {
-		l.commits.underWay--
+		l.commits.sentBatches--
 		// sendBatches forgets a line that has nothing to do.
 		if s := l.commits.stateByLine[o.line]; s != nil {
 			s.sentByLane[o.lane] = nil
@@ -37,8 +38,9 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 	}
 }
 
+// handleOutcomes settles the matches of a batch.
 func (l *Loop) handleOutcomes(ctx context.Context, o outcomes) {
-	// Whether they were committed is not known: the changes of the queue say so before the pause is over.
+	// Whether the matches were committed is not known: the changes of the queue say so before the pause is over.
 	if o.err != nil {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
 			slog.Any("error", o.err))
@@ -58,7 +60,7 @@ func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome)
 	case db.MatchCommitted:
 		l.handleCommitted(j)
 	case db.MatchProposed:
-		l.leaveProfiles(j) // the changes of the queue bring its tickets back if the ready check fails
+		l.removeCandidatesOf(j) // the changes of the queue bring its tickets back if the ready check fails
 		if p := l.profiles[j.match.Profile]; p != nil {
 			p.openChecks, p.mayHaveChecks = p.openChecks+1, true
 		}
@@ -70,17 +72,16 @@ func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome)
 		l.dropMatch(j, busyPause, droppedBusy)
 	case db.MatchRefused:
 		l.dropMatch(j, pauseAfterRefusal(outcome.RefusalReason), droppedRefused)
-	// The same tickets would make the same match, so the pause of their seed grows each time.
+	// The same tickets would make the same match, so the pause grows each time.
 	case db.MatchBad:
 		l.options.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match",
-			slog.String("profile", j.match.Profile),
-			slog.Any("tickets", j.ticketIDs()))
-		l.dropMatch(j, l.badPause(j.anchorTicket), droppedBad)
+			slog.String("profile", j.match.Profile), slog.Any("tickets", j.ticketIDs()))
+		l.dropMatch(j, l.countRefusal(j.anchorTicket), droppedBad)
 	}
 }
 
-// pauseAfterRefusal is longer where a player has a seat: until the player takes it or its time is over, the same match
-// is refused again. An open match that has changed is read anew within a second.
+// pauseAfterRefusal returns a longer pause where a player has a seat: until the player takes the seat or its time is
+// over, the same match is refused again. An open match that has changed is read anew within a second.
 func pauseAfterRefusal(reason string) time.Duration {
 	if reason == db.RefusedSeated {
 		return refusedPause
@@ -96,22 +97,22 @@ func (l *Loop) handleCommitted(j *job) {
 	}
 	now, p := l.options.Store.Now(), l.profiles[j.match.Profile]
 	for i, t := range j.match.Tickets {
-		if b := j.waiters[i]; !b.createdAt.IsZero() {
-			waited := max(0, now.Sub(b.createdAt))
+		if w := j.waiters[i]; !w.createdAt.IsZero() {
+			waited := max(0, now.Sub(w.createdAt))
 			l.metrics.waitingTime.Observe(waited.Seconds())
 			if p != nil && p.waitTimes != nil {
-				p.waitTimes.estimator.End(now, b.createdAt, b.pivotNumber)
+				p.waitTimes.estimator.End(now, w.createdAt, w.pivotNumber)
 			}
 		}
 		l.queue.removeTicket(t.ID)
 	}
 }
 
-// leaveProfiles takes the tickets of a match out of every profile, without forgetting them.
-func (l *Loop) leaveProfiles(j *job) {
+// removeCandidatesOf takes the tickets of a match out of every profile, without forgetting them.
+func (l *Loop) removeCandidatesOf(j *job) {
 	for _, t := range j.match.Tickets {
 		if e := l.queue.entryByID[t.ID]; e != nil {
-			l.leaveCandidates(e)
+			l.removeCandidate(e)
 		}
 	}
 }
@@ -126,7 +127,7 @@ func (l *Loop) nextRegion(j *job) {
 	// The match was decided while no game region was known, and one appeared meanwhile.
 	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 &&
 		len(l.hosts.regionsOf(p.profile)) > 0 {
-		l.giveBack(j, 0)
+		l.giveBack(j, noPause)
 		return
 	}
 	// No region has a server with room: when one may have, the match tries its best region first.
@@ -134,15 +135,16 @@ func (l *Loop) nextRegion(j *job) {
 	l.waiting.addJob(j)
 }
 
-// badPause doubles the pause of a seed each time that the database refuses its match.
-func (l *Loop) badPause(anchor string) time.Duration {
-	n := l.refusalsByAnchor[anchor]
-	l.refusalsByAnchor[anchor] = n + 1
-	return min(badPause<<min(n, 5), badPauseMax)
+// countRefusal counts that the match of an anchor was refused, and returns the pause of its tickets, which doubles each
+// time.
+func (l *Loop) countRefusal(anchor string) (pause time.Duration) {
+	refusals := l.refusalsByAnchor[anchor]
+	l.refusalsByAnchor[anchor] = refusals + 1
+	return min(badPause<<min(refusals, maxDoublings), badPauseMax)
 }
 
 // handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after
-// a pause if that told nothing new, so that the same match is not decided and refused without end.
+// a pause if the reading found nothing new, so that the same match is not decided and refused without end.
 func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	l.metrics.droppedMatches.WithLabelValues(droppedGone).Inc()
 	known := l.queue.freeVersions(gone)
@@ -153,14 +155,14 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	for _, id := range gone {
 		if !db.IssuedHere(l.options.Universe, db.TicketID, id) {
 			l.options.Log.LogAttrs(ctx, slog.LevelError,
-				"a ticket cannot be matched: its id was not issued for its region",
-				slog.String("ticket", id))
+				"a ticket cannot be matched: its id was not issued for its region", slog.String("ticket", id))
 			l.queue.barTicket(id)
 		}
 	}
-	pause := time.Duration(0)
-	if unchanged := len(known) == len(gone) && maps.Equal(known, l.queue.freeVersions(gone)); err != nil || unchanged {
-		pause = l.badPause(j.anchorTicket)
+	areUnchanged := len(known) == len(gone) && maps.Equal(known, l.queue.freeVersions(gone))
+	if err != nil || areUnchanged {
+		l.giveBack(j, l.countRefusal(j.anchorTicket))
+		return
 	}
-	l.giveBack(j, pause)
+	l.giveBack(j, noPause)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// lookAtOwners reads who owns which profile, and acts on it. It reports whether this worker has owned all of them.
-// Without a profile in the universe, this worker keeps no ticket in memory.
+// lookAtOwners reads who owns which profile, and then takes, follows and gives up profiles. It reports whether this
+// worker owned all of them when they were read. Without a profile in the universe, it forgets the queue.
 func (l *Loop) lookAtOwners(ctx context.Context) (ownsAll bool, err error) {
 	var all []db.ProfileOwner
 	err = callDatabase(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
@@ -32,12 +32,12 @@ func (l *Loop) lookAtOwners(ctx context.Context) (ownsAll bool, err error) {
 // database decides who owns a profile; a former owner's commits fail.
 func (l *Loop) takeAndGive(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
-	// Found anew at each look, since other workers take profiles meanwhile.
+	// The functions below fill it at each look, since other workers take profiles meanwhile.
 	l.profilesToTake = nil
 	if err := l.resumeOwned(ctx, all); err != nil {
 		return err
 	}
-	if err := l.takeShare(ctx, all); err != nil {
+	if err := l.chooseFree(ctx, all); err != nil {
 		return err
 	}
 	if err := l.followVersions(ctx, all); err != nil {
@@ -55,7 +55,7 @@ const shadowsPerLook = 16
 
 // followVersions follows the versions, pauses and shadows of this worker's profiles.
 func (l *Loop) followVersions(ctx context.Context, all []db.ProfileOwner) error {
-	shadows := 0
+	begunShadows := 0
 	for _, o := range all {
 		p := l.profiles[o.ProfileName]
 		if p == nil {
@@ -66,27 +66,31 @@ func (l *Loop) followVersions(ctx context.Context, all []db.ProfileOwner) error 
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
 		l.followPause(ctx, p, o.IsPaused)
-		began, err := l.followShadow(ctx, p, o.ShadowVersion, shadows < shadowsPerLook)
+		// A shadow beyond the bound begins at a later look.
+		if o.ShadowVersion != 0 && begunShadows == shadowsPerLook {
+			continue
+		}
+		hasBegun, err := l.followShadow(ctx, p, o.ShadowVersion)
 		if err != nil {
 			return err
 		}
-		if began {
-			shadows++
+		if hasBegun {
+			begunShadows++
 		}
 	}
 	return nil
 }
 
 // followPause pauses a profile or lets it decide again. Matches that were decided are committed all the same.
-func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
-	if p.isPaused == paused {
+func (l *Loop) followPause(ctx context.Context, p *ownedProfile, isPaused bool) {
+	if p.isPaused == isPaused {
 		return
 	}
-	p.isPaused = paused
+	p.isPaused = isPaused
 	// The next decision is of this moment, not of the one when the profile was paused.
 	l.passChange(p, change{moment: l.currentMoment(), kind: decisionsDue})
 	l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
-		slog.Bool("paused", paused))
+		slog.Bool("paused", isPaused))
 }
 
 // dropOthers forgets the profiles that another worker owns now, or that were retired.
@@ -106,18 +110,19 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
-// resumeOwned takes up the profiles that this worker owns and does not decide for, because it began anew, or a reading
-// failed after it took them. It gives up those that this release cannot read.
+// resumeOwned adds to profilesToTake the profiles that this worker owns and does not decide for, because it began anew,
+// or a reading failed after it took them. It gives up those that this release cannot read.
 func (l *Loop) resumeOwned(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
-		switch {
-		case o.WorkerID != l.lease.workerID || l.profiles[o.ProfileName] != nil:
-		case l.unreadableVersions[o.ProfileName] != o.LiveVersion:
+		if o.WorkerID != l.lease.workerID || l.profiles[o.ProfileName] != nil {
+			continue
+		}
+		if l.unreadableVersions[o.ProfileName] != o.LiveVersion {
 			l.profilesToTake = append(l.profilesToTake, o)
-		default:
-			if err := l.giveUp(ctx, o.ProfileName); err != nil {
-				return err
-			}
+			continue
+		}
+		if err := l.giveUp(ctx, o.ProfileName); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -137,18 +142,18 @@ func (l *Loop) readWorkers(ctx context.Context) (all []db.LoopWorker, err error)
 	return all, err
 }
 
-// shareEvery is the shortest time between two looks at which this worker gives profiles up.
-const shareEvery = time.Second
+// giveEvery is the shortest time between two looks at which this worker gives profiles up.
+const giveEvery = time.Second
 
-// sharesMost bounds the profiles that a worker gives up at a time, since nobody decides for them until another worker
+// maxGivenUp bounds the profiles that a worker gives up at a time, since nobody decides for them until another worker
 // has taken them.
-const sharesMost = 8
+const maxGivenUp = 8
 
-// giveSurplus gives up profiles to the worker with least to decide about, as long as both have less to decide about
-// than this one afterwards.
+// giveSurplus gives up profiles to the worker with least to decide about, as long as that worker then has less to decide
+// about than this one had before.
 func (l *Loop) giveSurplus(ctx context.Context) error {
-	// A worker keeps its last profile, and knows its weight only when it has taken all that it is about to.
-	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
+	// A worker keeps its last profile, and knows its weight only when it has taken all profiles that it is about to take.
+	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < giveEvery {
 		return nil
 	}
 	l.sharedAt = time.Now()
@@ -162,7 +167,7 @@ func (l *Loop) giveSurplus(ctx context.Context) error {
 			least = min(least, w.Weight)
 		}
 	}
-	for range sharesMost {
+	for range maxGivenUp {
 		surplus := l.surplusProfile(least)
 		if surplus == nil {
 			return nil
@@ -179,8 +184,8 @@ func (l *Loop) giveSurplus(ctx context.Context) error {
 
 // surplusProfile returns the smallest profile that a worker with that weight could take and still have less than this
 // worker has now.
-func (l *Loop) surplusProfile(least int) *owned {
-	var smallest *owned
+func (l *Loop) surplusProfile(least int) *ownedProfile {
+	var smallest *ownedProfile
 	for _, p := range l.profiles {
 		if smallest == nil || p.ownWeight() < smallest.ownWeight() ||
 			p.ownWeight() == smallest.ownWeight() && p.name < smallest.name {
@@ -193,7 +198,7 @@ func (l *Loop) surplusProfile(least int) *owned {
 	return smallest
 }
 
-// ownWeight is what this worker decides about, and is about to.
+// ownWeight returns how many profiles and candidates this worker decides about, or is about to.
 func (l *Loop) ownWeight() int {
 	n := 0
 	for _, p := range l.profiles {
@@ -207,13 +212,13 @@ func (l *Loop) ownWeight() int {
 	return n
 }
 
-// freeWeight is what a profile that nobody owns would add to the weight of a worker.
+// freeWeight returns what a profile that nobody owns would add to the weight of a worker.
 func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.byProfile.countAsking(profile) }
 
-// dropProfile forgets a profile. Its tickets are candidates of other profiles all the same.
+// dropProfile forgets a profile and its matches that were not sent. Its tickets stay candidates of other profiles.
 func (l *Loop) dropProfile(name string) {
 	l.forgetProfile(name)
-	l.freeProfile(name)
+	l.freeProfileLater(name)
 	l.waiting.dropProfile(name)
 	l.waiting.isDemandStale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)

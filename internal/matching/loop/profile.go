@@ -13,8 +13,8 @@ import (
 
 var errFunction = errors.New("this worker calls no match functions")
 
-// owned is a profile that this worker decides for.
-type owned struct {
+// ownedProfile is a profile that this worker decides for.
+type ownedProfile struct {
 	name          string
 	ownerEpoch    int64
 	version       int
@@ -24,34 +24,34 @@ type owned struct {
 	function      *function               // nil for a profile that teams and rules decide
 	isPaused      bool                    // by an operator: it decides nothing
 	failedAt      time.Time               // when a turn last failed; zero: never
-	mayHaveChecks bool                    // ready checks may be open: of its version, or of one before
-	openChecks    int                     // open ready checks, as of the last second and begun since
+	mayHaveChecks bool                    // ready checks may be open, of its version or of an earlier one
+	openChecks    int                     // open ready checks that were read last, and those begun since
 	waitTimes     *waits                  // nil until the former owner's waiting times are read
 	openMatches   map[string]db.OpenMatch // the matches that newcomers may join, by session
-	rostersRead   time.Time               // zero: not yet
+	rostersRead   time.Time               // when openMatches were read; zero: not yet
 	shadow        *shadow                 // nil: none
-	freeTimes     []time.Time             // when the tickets of former owners are freed
+	freeTimes     []time.Time             // when freeAbandoned frees the tickets of former owners
 }
 
 // candidateCount returns the number of tickets that wait for a match of the profile, as of its last turn.
-func (p *owned) candidateCount() int {
+func (p *ownedProfile) candidateCount() int {
 	if p.function != nil {
 		return p.function.Len()
 	}
 	return p.liveDecider.candidateCount
 }
 
-// ownWeight is what the profile adds to what this worker decides about.
-func (p *owned) ownWeight() int { return 1 + p.candidateCount() }
+// ownWeight returns what the profile adds to the weight of this worker: itself and its candidates.
+func (p *ownedProfile) ownWeight() int { return 1 + p.candidateCount() }
 
-// hasPool reports whether a version takes tickets that ask for no profile.
-func (p *owned) hasPool() bool {
+// hasPool reports whether the live version or the shadow takes tickets that ask for no profile.
+func (p *ownedProfile) hasPool() bool {
 	return p.profile.Pool != nil || p.shadow != nil && p.shadow.profile != nil && p.shadow.profile.Pool != nil
 }
 
 // sessionSize is how many seats the session of a match has.
-func (p *owned) sessionSize(found decide.Proposal) int {
-	// Such a profile has no teams: the session has the seats of its match.
+func (p *ownedProfile) sessionSize(found decide.Proposal) int {
+	// A profile with a function has no teams.
 	if p.function != nil {
 		return found.Players()
 	}
@@ -62,8 +62,8 @@ func (p *owned) sessionSize(found decide.Proposal) int {
 	return n
 }
 
-// decideBy makes what decides by a version of the profile, without candidates.
-func (p *owned) decideBy(read *profile.Profile) {
+// decideBy replaces what decides for the profile by an engine or a function of a version, without candidates.
+func (p *ownedProfile) decideBy(read *profile.Profile) {
 	p.liveDecider, p.function = nil, nil
 	if read.Function != nil {
 		p.function = newFunction(read)
@@ -80,9 +80,9 @@ func newSeed() uint64 {
 	return binary.BigEndian.Uint64(b[:]) >> 1 // Postgres's bigint has a sign
 }
 
-// nextDecision returns when a profile may have something to decide, by this machine's clock; ok is false if it has
-// nothing, or decides now.
-func (p *owned) nextDecision(skew time.Duration) (at time.Time, ok bool) {
+// nextDecision returns when time alone may make a decision of the profile possible, by this machine's clock, which is
+// skew ahead of the database's; ok is false if it does not, or the profile decides now.
+func (p *ownedProfile) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	if p.function != nil {
 		at, ok = p.function.Next()
 		return at.Add(-skew), ok

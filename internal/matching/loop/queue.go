@@ -33,10 +33,10 @@ type queue struct {
 
 	entryByID     map[string]*entry
 	byProfile     index
-	heldBytes     int               // of the entries
-	inMatches     map[string]*entry // free again when the time of their match has passed
-	nextOverdueAt time.Time         // the earliest of these times, or an earlier one; zero: none is in a match
-	unrecorded    []unrecorded      // oldest first
+	heldBytes     int                // of the entries
+	inMatches     map[string]*entry  // free again when the time of their match has passed
+	nextOverdueAt time.Time          // no later than the earliest of these times; zero: none is in a match
+	unrecorded    []unrecordedTicket // oldest first
 
 	// Following changes.
 	followsChanges bool            // from changesPoint and settledPoint on
@@ -44,15 +44,21 @@ type queue struct {
 	settledPoint   db.SettledPoint // up to which the tickets that left were read
 
 	// Reading everything.
-	isFullyRead bool       // the tickets that waited when changes were first followed
-	lastReadID  string     // of the last page
-	nextPage    *pageAhead // that is being read; nil: none
+	isFullyRead bool       // the tickets that waited when changes were first followed are in memory, or it is full
+	lastReadID  string     // the last ticket of the pages that were read
+	nextPage    *pageAhead // the page that is being read; nil: none
 	comparison  comparison
 	leftOut     int // tickets of the queue for which the last comparison found no place in memory
 }
 
 // limit bounds the tickets in memory.
 type limit struct{ maxTickets, maxBytes int }
+
+// unrecordedTicket is a ticket for which the database does not record when a worker first saw it.
+type unrecordedTicket struct {
+	id     string
+	seenAt time.Time
+}
 
 func newQueue(o Options, to listener) *queue {
 	return &queue{
@@ -64,7 +70,7 @@ func newQueue(o Options, to listener) *queue {
 
 func (q *queue) len() int { return len(q.entryByID) }
 
-// isFull reports whether there is no place for another ticket beside so many that will be added.
+// isFull reports whether memory has no place for another ticket after so many are added.
 func (q *queue) isFull(added int) bool {
 	return len(q.entryByID)+added >= q.memoryLimit.maxTickets || q.heldBytes+added*entryBytes >= q.memoryLimit.maxBytes
 }
@@ -77,15 +83,14 @@ func (q *queue) putPage(page []db.Candidate) {
 	}
 	at := q.listener.currentMoment()
 	slices.SortFunc(page, func(a, b db.Candidate) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt),
-			cmp.Compare(a.TicketID, b.TicketID))
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.TicketID, b.TicketID))
 	})
 	for _, c := range page {
 		q.putTicket(c, at)
 	}
 }
 
-// putTicket adds a ticket that was read at a moment.
+// putTicket adds a ticket that was read at a moment, or replaces its earlier version.
 func (q *queue) putTicket(c db.Candidate, at time.Time) {
 	old := q.entryByID[c.TicketID]
 	// The oldest stay: a ticket for which there is no place is found by a later comparison.
@@ -95,16 +100,15 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 	e := newEntry(c, at, q.playerArg)
 	if old != nil {
 		e.seenAt = old.seenAt
-		// The same version as before, and as free: pages and changes overlap, and each ticket must come to the
-		// engines once.
+		// Pages and changes overlap, and the engines must get each version of a ticket once.
 		if old.lastTx == e.lastTx && old.isFree(at) == e.isFree(at) {
-			return // it was read before
+			return
 		}
 		q.removeTicket(c.TicketID)
 	}
-	// A SeenAt is in the database already. A ticket that this worker had before keeps its first one.
+	// With a SeenAt, the database has it already.
 	if old == nil && e.isPlayable() && c.SeenAt.IsZero() {
-		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seenAt})
+		q.unrecorded = append(q.unrecorded, unrecordedTicket{e.id, e.seenAt})
 	}
 	q.entryByID[c.TicketID] = e
 	q.byProfile.addEntry(e)
@@ -112,27 +116,28 @@ func (q *queue) putTicket(c db.Candidate, at time.Time) {
 	switch {
 	case e.isFree(at):
 		q.listener.ticketFree(e)
-	// A paused ticket is in no match: it becomes free with another version of it, at a time that is not known.
+	// A paused ticket is in no match: it becomes free with another version of the ticket, at a time that is not known.
 	case !e.isPaused:
 		q.inMatches[c.TicketID] = e
 		q.noteOverdue(e.pendingUntil)
 	}
 }
 
+// removeTicket forgets a ticket, if it is known.
 func (q *queue) removeTicket(id string) {
 	e := q.entryByID[id]
 	if e == nil {
 		return
 	}
 	q.heldBytes -= e.memoryBytes()
-	// Before ticketGone, which gives the tickets of a waiting match back: this one must not be found then.
+	// Deleted before ticketGone, which gives back the tickets of a waiting match that are still in entryByID.
 	delete(q.entryByID, id)
 	delete(q.inMatches, id)
 	q.byProfile.removeEntry(e)
 	q.listener.ticketGone(e)
 }
 
-// barTicket makes a ticket no candidate, until another version of it is read.
+// barTicket makes sure that a ticket is no candidate until another version of it is read.
 func (q *queue) barTicket(id string) {
 	e := q.entryByID[id]
 	if e == nil {
@@ -145,8 +150,8 @@ func (q *queue) barTicket(id string) {
 	q.heldBytes += barred.memoryBytes()
 }
 
-// freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so
-// it reads the pending tickets only when the time of one has passed.
+// freeOverdue makes tickets candidates whose match neither assigned nor released them in time. It is called each time
+// that changes are read, so it looks at inMatches only when the time of a ticket may have passed.
 func (q *queue) freeOverdue() {
 	if q.nextOverdueAt.IsZero() {
 		return
@@ -155,8 +160,7 @@ func (q *queue) freeOverdue() {
 	if q.nextOverdueAt.After(now) {
 		return
 	}
-	// Computed anew from those that are still in a match.
-	q.nextOverdueAt = time.Time{}
+	q.nextOverdueAt = time.Time{} // noteOverdue computes it anew from the tickets that are still in a match
 	for id, e := range q.inMatches {
 		if e.isFree(now) {
 			delete(q.inMatches, id)
@@ -167,7 +171,7 @@ func (q *queue) freeOverdue() {
 	}
 }
 
-// noteOverdue remembers when a ticket is free again.
+// noteOverdue makes nextOverdueAt no later than when a ticket is free again.
 func (q *queue) noteOverdue(at time.Time) {
 	if q.nextOverdueAt.IsZero() || at.Before(q.nextOverdueAt) {
 		q.nextOverdueAt = at
@@ -185,10 +189,10 @@ func (q *queue) freeVersions(ids []string) map[string]uint64 {
 	return free
 }
 
-// refreshPage bounds the tickets that one call of refreshTickets reads.
+// refreshPage bounds the tickets that are read by their ids at a time.
 const refreshPage = 1000
 
-// refreshTickets reads tickets that turned out to be other than this worker knew.
+// refreshTickets reads tickets that turned out to be other than this worker knew, and replaces what it knows of them.
 func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 	var found []db.Candidate
 	err := callDatabase(ctx, "reading tickets by their ids", func(ctx context.Context) (err error) {
@@ -204,7 +208,7 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 		stillQueued[c.TicketID] = true
 		if old := q.entryByID[c.TicketID]; old != nil {
 			if old.lastTx == c.ChangedTx && old.isFree(at) && c.IsFree(at) {
-				continue // it is as it was: its match is given back
+				continue // unchanged: whoever gives its match back makes it a candidate
 			}
 			c.SeenAt = old.seenAt
 		}
@@ -220,25 +224,9 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// unrecorded is a ticket of which the database does not say when a worker first saw it.
-type unrecorded struct {
-	id     string
-	seenAt time.Time
-}
-
 // announceLeft announces that a ticket has left the queue, as far as is known without a match. The caller removes it.
 func (q *queue) announceLeft(id string) {
 	if e := q.entryByID[id]; e != nil {
 		q.listener.ticketLeft(e)
 	}
-}
-
-// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a
-// new tx, and a limit may have left some out.
-type comparison struct {
-	beganAt     time.Time // zero: none is under way
-	lastID      string    // the last ticket that was compared
-	comparedIDs map[string]bool
-
-	leftOut int // tickets that are not in memory, since it is full
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// startFollowing reads from where on followChanges has to read, and the newest tickets. Then loadPage reads the tickets
-// that came before.
+// startFollowing reads the points from which followChanges reads on, and the newest tickets. The older ones are left to
+// loadPage.
 func (q *queue) startFollowing(ctx context.Context) error {
 	err := callDatabase(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
 		q.changesPoint, err = q.store.FeedEnd(ctx)
@@ -16,7 +16,7 @@ func (q *queue) startFollowing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Both points are read before any ticket: what changes from here on is read as a change, and is not missed.
+	// Both points are read before any ticket, so that followChanges reads every change after these readings.
 	settled, err := q.settledSince(ctx, db.SettledPoint{})
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (q *queue) followChanges(ctx context.Context) error {
 		q.putPage(page.Candidates)
 		q.changesPoint, more = page.NextPoint, page.HasMore
 	}
-	// After those that came: a ticket that came and left in between is put and then removed.
+	// The tickets that left are read after those that came: one that came and left in between is put and then removed.
 	for more := true; more; {
 		page, err := q.settledSince(ctx, q.settledPoint)
 		if err != nil {

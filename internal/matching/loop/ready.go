@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// judgeBatch bounds the ready checks that one look ends.
+	// judgeBatch bounds the ready checks that one call of judgeReadyChecks ends.
 	judgeBatch = 256
 	// maxReadyChecks bounds the open ready checks of a profile: beyond it, deciding waits.
 	maxReadyChecks = 256
-	// renewEvery is how often matches that were accepted and wait for a server keep their tickets out of others.
+	// renewEvery is how often the marks are renewed by which accepted matches that wait for a server keep their tickets.
 	renewEvery = 10 * time.Second
 )
 
-// mayAsk reports whether a profile may begin another ready check. Those that are being begun count.
-func (l *Loop) mayAsk(p *owned) bool {
+// mayAsk reports whether a profile may begin another ready check; nil may not. Checks that are queued or sent count.
+func (l *Loop) mayAsk(p *ownedProfile) bool {
 	return p != nil && p.openChecks+l.commits.askingByProfile[p.name] < maxReadyChecks
 }
 
-// readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that
-// did not accept leave the queue; the other tickets are candidates again, which the queue's changes say.
-func (l *Loop) readReadyChecks(ctx context.Context) error {
+// settleReadyChecks ends ready checks whose time is over, and queues the matches that all players accepted for their
+// commit. Parties that did not accept leave the queue; the other tickets are candidates again, as the queue's changes
+// then say.
+func (l *Loop) settleReadyChecks(ctx context.Context) error {
 	known := map[uuid.UUID]bool{}
 	for _, j := range l.allJobs() {
 		known[j.match.ID] = true
@@ -43,8 +44,7 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 		p.openChecks = len(checks)
 		p.mayHaveChecks = p.profile.Accept > 0 || len(checks)+l.commits.askingByProfile[p.name] > 0
 		for _, c := range checks {
-			// The matches under way are here already; another worker may have begun the check before it lost the
-			// profile.
+			// This worker has the match already, unless it was accepted just now, or a former owner began the check.
 			if c.Match.Accepted && !known[c.Match.ID] {
 				l.commits.addJob(l.acceptedJob(p, c))
 			}
@@ -54,9 +54,9 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 }
 
 // judgeReadyChecks ends the ready checks of a profile whose time is over, and returns those that are still open.
-func (l *Loop) judgeReadyChecks(ctx context.Context, p *owned) (open []db.OpenReadyCheck, err error) {
+func (l *Loop) judgeReadyChecks(ctx context.Context, p *ownedProfile) (open []db.OpenReadyCheck, err error) {
 	err = callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
-		// At once when their time is over: the sweeper of the workers, which judges those without an owner, waits longer.
+		// 0: overdue at once. The sweeper of the workers, which judges the checks without an owner, waits longer.
 		judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{l.matchOwner(p)}, 0,
 			judgeBatch)
 		if err != nil {
@@ -69,27 +69,28 @@ func (l *Loop) judgeReadyChecks(ctx context.Context, p *owned) (open []db.OpenRe
 	return open, err
 }
 
-// acceptedJob is the match of a ready check that all players accepted.
-func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
+// acceptedJob returns the job that commits the match of a ready check that all players accepted.
+func (l *Loop) acceptedJob(p *ownedProfile, c db.OpenReadyCheck) *job {
 	j := &job{match: c.Match, owner: l.matchOwner(p), oldestCreated: c.Match.DecidedAt, decidedAt: time.Now()}
 	j.waiters = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
 		e := l.queue.entryByID[t.ID]
-		// The ticket had no place in memory, or was not read yet. Without it only its waiting time is not known.
+		// The ticket had no place in memory, or was not read yet: then only its waiting time is not known.
 		if e == nil {
 			continue
 		}
 		if e.createdAt.Before(j.oldestCreated) {
 			j.oldestCreated = e.createdAt
 		}
-		if body, err := e.decodedTicket(l.options.PlayerArg); err == nil {
-			j.waiters[i] = waiter{e.createdAt, body.Mean(p.profile.Pivot())}
+		if decoded, err := e.decodedTicket(l.options.PlayerArg); err == nil {
+			j.waiters[i] = waiter{e.createdAt, decoded.Mean(p.profile.Pivot())}
 		}
 	}
 	return j
 }
 
-// renewAccepted keeps the tickets of accepted matches that wait for a server, and drops the matches that ended.
+// renewAccepted renews the marks of the accepted matches that wait for a server, at most every renewEvery, and drops the
+// matches that have ended.
 func (l *Loop) renewAccepted(ctx context.Context) error {
 	if time.Since(l.acceptedRenewedAt) < renewEvery {
 		return nil

@@ -25,7 +25,7 @@ func TestTheQueueIsCompared(t *testing.T) {
 	q := newQueue(Options{Store: s, Universe: "global", PlayerArg: "player", MaxCandidates: 100, Memory: 1 << 20},
 		undecided{})
 	q.beginComparing()
-	require.NoError(t, q.reconcileOn(t.Context()))
+	require.NoError(t, q.comparePage(t.Context()))
 	require.Empty(t, q.entryByID, "a queue that is not kept is not compared")
 
 	var ids []string
@@ -48,7 +48,7 @@ func TestTheQueueIsCompared(t *testing.T) {
 	q.beginComparing()
 	q.comparison.beganAt = q.comparison.beganAt.Add(1) // undecided has one moment
 	for !q.comparison.beganAt.IsZero() {
-		require.NoError(t, q.reconcileOn(t.Context()))
+		require.NoError(t, q.comparePage(t.Context()))
 	}
 	require.Len(t, q.entryByID, 2)
 	require.True(t, q.entryByID[ids[1]].isPaused)
@@ -59,7 +59,7 @@ func TestTheQueueIsCompared(t *testing.T) {
 	q.memoryLimit.maxTickets = 1 // beside the one that is there
 	q.beginComparing()
 	for !q.comparison.beganAt.IsZero() {
-		require.NoError(t, q.reconcileOn(t.Context()))
+		require.NoError(t, q.comparePage(t.Context()))
 	}
 	require.Equal(t, 1, q.leftOut, "a ticket without a place is counted")
 }

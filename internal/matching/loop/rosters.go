@@ -12,34 +12,37 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// rostersFor is how long a reading of open matches stays usable: two seconds, of which one passes between two readings.
+// rostersFor is how long a reading of open matches stays usable: twice the time between two readings.
 const rostersFor = 2 * tick
 
 // mayJoin reports whether newcomers may join matches of the profile.
-func (p *owned) mayJoin() bool { return p.profile.JoinInProgress.When != profile.Never }
+func (p *ownedProfile) mayJoin() bool { return p.profile.JoinInProgress.When != profile.Never }
 
 // knowsRosters reports whether the profile knows its open matches well enough to decide.
-func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.rostersRead) <= rostersFor }
-
-// readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each
-// match.
-func (l *Loop) readRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool { return p.candidateCount() > 0 })
+func (p *ownedProfile) knowsRosters() bool {
+	return !p.mayJoin() || time.Since(p.rostersRead) <= rostersFor
 }
 
-// missingRosters reads the open matches of the profiles whose first candidates have just come.
-func (l *Loop) missingRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool {
+// readRosters reads the open matches of the profiles that have candidates. The others do without, since the reading
+// costs Postgres a look at each match.
+func (l *Loop) readRosters(ctx context.Context) error {
+	return l.readRostersOf(ctx, func(p *ownedProfile) bool { return p.candidateCount() > 0 })
+}
+
+// readMissingRosters reads the open matches of the profiles that have something to search for and do not know them, such
+// as those whose first candidates have just come.
+func (l *Loop) readMissingRosters(ctx context.Context) error {
+	return l.readRostersOf(ctx, func(p *ownedProfile) bool {
 		return p.liveDecider != nil && p.liveDecider.mayFind(l.lastMoment) && !p.knowsRosters()
 	})
 }
 
-// readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any
-// more.
-func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) error {
+// readRostersOf reads the open matches of the profiles of which isWanted is true, and passes to their engines which
+// matches newcomers may join, and which they may not join any more.
+func (l *Loop) readRostersOf(ctx context.Context, isWanted func(*ownedProfile) bool) error {
 	var names []string
 	for _, p := range l.profilesInOrder() {
-		if p.mayJoin() && wanted(p) {
+		if p.mayJoin() && isWanted(p) {
 			names = append(names, p.name)
 		}
 	}
@@ -62,18 +65,18 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 		found[m.ProfileName][m.SessionID] = m
 	}
 	for _, name := range names {
-		// Also where none was found: those that the engine knew are over.
+		// Also where no match was found: those that the engine knew are over.
 		l.setRosters(l.profiles[name], found[name])
 	}
 	return nil
 }
 
-// setRosters replaces the open matches of a profile; those that did not change are left as they are.
-func (l *Loop) setRosters(p *owned, open map[string]db.OpenMatch) {
+// setRosters replaces the open matches of a profile, and passes those that changed to its engine.
+func (l *Loop) setRosters(p *ownedProfile, open map[string]db.OpenMatch) {
 	at := l.currentMoment()
 	for session := range p.openMatches {
-		if _, ok := open[session]; !ok {
-			l.passChange(p, change{moment: at, kind: rosterEnded, ticketIDs: []string{session}})
+		if _, isOpen := open[session]; !isOpen {
+			l.passChange(p, change{moment: at, kind: rosterEnded, roster: decide.Roster{Session: session}})
 		}
 	}
 	for session, m := range open {
@@ -90,23 +93,24 @@ func RosterOf(p *profile.Profile, m db.OpenMatch) decide.Roster {
 		Session: m.SessionID, MatchID: m.ID.String(), Region: m.Region, Mode: m.Mode, Opened: m.OpenedAt,
 		Teams: make([][]decide.RosterPlayer, len(p.Teams)),
 	}
-	teams := map[string]int{}
+	teamIndexes := map[string]int{}
 	for i, t := range p.Teams {
-		teams[t.Name] = i
+		teamIndexes[t.Name] = i
 	}
 	for i, player := range m.SeatedPlayers {
-		at, ok := teams[player.Team]
-		if !ok {
-			continue // a version that named its teams otherwise seated the player
+		team, isKnown := teamIndexes[player.Team]
+		// A version that named its teams otherwise seated the player.
+		if !isKnown {
+			continue
 		}
-		r.Teams[at] = append(r.Teams[at], decide.RosterPlayer{
+		r.Teams[team] = append(r.Teams[team], decide.RosterPlayer{
 			Ticket: m.TicketIDs[i], Sub: player.Sub, Role: player.Role, Attributes: attributesOf(player.Told),
 		})
 	}
 	return r
 }
 
-// attributesOf reads attributes as game servers are told of them.
+// attributesOf decodes the attributes of a player that game servers may read: see tellAttributes.
 func attributesOf(told json.RawMessage) match.Attributes {
 	var values map[string]any
 	if len(told) == 0 || json.Unmarshal(told, &values) != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no
-// notification does.
+// followEvery is how often the changes of the queue are read without a notification, while turns, commits and calls wake
+// the loop.
 const followEvery = 25 * time.Millisecond
 
 // followInterval returns the time between two readings of the changes without a notification. In an empty queue nothing
@@ -22,12 +22,11 @@ func (l *Loop) followInterval() time.Duration {
 	return followEvery
 }
 
-// Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
+// Run decides until ctx ends. After an error, such as in an outage of the database, it begins anew.
 func (l *Loop) Run(ctx context.Context) {
-	// Ends last: the calls that dropCalls waits for use the matchmaker until then.
+	// The matchmaker ends last: the calls that dropCalls waits for use it.
 	defer l.runMatchmaker(ctx)()
-	// A closure: forgetAll replaces l.turns.
-	defer func() { l.turns.dropAll() }()
+	defer func() { l.turns.dropAll() }() // a closure, since forgetAll replaces l.turns
 	defer l.historian.startWriting(ctx)()
 	for ctx.Err() == nil {
 		err := l.runGuarded(ctx)
@@ -44,19 +43,19 @@ func (l *Loop) Run(ctx context.Context) {
 // tickets and its profiles.
 const handOverTimeout = time.Second
 
-// handOver frees the profiles and tickets of a worker that ends at once. What is not freed in time expires by itself.
+// handOver frees the profiles and tickets of this worker, which ends. What is not freed in time expires by itself.
 func (l *Loop) handOver(ctx context.Context) {
 	waitingContext, stopWaiting := context.WithTimeout(ctx, handOverTimeout)
 	defer stopWaiting()
 	l.commits.waitForAll(waitingContext)
-	l.freeAll()
+	l.freeAllLater()
 	l.dropCalls()
-	// A time of its own: a transaction that hangs would leave none, and others would take the profiles over only when
-	// the lease has expired.
+	// Freeing has a timeout of its own: a transaction that hangs would leave no time, and others would take the profiles
+	// over only when the lease has expired.
 	freeingContext, stopFreeing := context.WithTimeout(ctx, handOverTimeout)
 	defer stopFreeing()
-	l.freeMarked(freeingContext)
-	_ = l.options.Store.EndLoopWorker(freeingContext, l.lease.workerID) // it expires by itself
+	l.freeDue(freeingContext)
+	_ = l.options.Store.EndLoopWorker(freeingContext, l.lease.workerID) // after an error the lease expires by itself
 }
 
 func (l *Loop) runGuarded(ctx context.Context) error {
@@ -83,13 +82,13 @@ func (l *Loop) runUntilError(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.calls.loopContext = ctx
-	// Before profiles are taken: those of a worker without a lease count as free.
+	// The lease comes before profiles: those of a worker without a lease count as free.
 	if err := l.lease.beginRenewing(ctx, func() { cancel(errLeaseLost) }); err != nil {
 		return err
 	}
 	wakes := l.subscribeTopics()
 	defer wakes.stopAll()
-	t := newTimers(l.reconcileEvery)
+	t := newTimers(l.compareEvery)
 	defer t.stopTimer()
 	for ctx.Err() == nil {
 		stepAt := time.Now()
@@ -105,28 +104,27 @@ func (l *Loop) runUntilError(ctx context.Context) error {
 // profiles decide. Each of its parts is short, whatever waits: long work is divided between steps, and searches run
 // beside them.
 func (l *Loop) runStep(ctx context.Context, t *timers) error {
-	// Brings lastMoment up to date, which the parts use where they need no moment of their own.
-	l.currentMoment()
+	l.currentMoment() // sets lastMoment, which the parts use where they need no moment of their own
 	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.runPeriodic} {
 		if err := part(ctx, t); err != nil {
 			return err
 		}
 	}
-	// Before turns begin: the tickets of matches that failed are candidates again in the turns of this step.
+	// Outcomes come before turns, in which the tickets of matches that failed are candidates again.
 	l.takeOutcomes(ctx)
 	if err := l.takeCalls(ctx); err != nil {
 		return err
 	}
 	l.releaseHolds()
 	l.takeTurns(ctx)
-	// Before turns begin: a profile that newcomers may join decides only with its open matches.
-	if err := l.missingRosters(ctx); err != nil {
+	// Open matches come before turns: a profile that newcomers may join decides only with them.
+	if err := l.readMissingRosters(ctx); err != nil {
 		return err
 	}
 	l.beginTurns()
 	l.commits.sendBatches(ctx)
-	l.freeMarked(ctx)
-	l.metrics.observeLoop(l)
+	l.freeDue(ctx)
+	l.observeState()
 	return nil
 }
 
@@ -137,7 +135,7 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 		if err != nil {
 			return err
 		}
-		// Nothing to take over. A change is notified, and a lost notification costs a second.
+		// There is nothing to take over. A change is notified, and a lost notification costs a second.
 		if ownsAll {
 			t.postpone(lookAt, tick)
 		}
@@ -148,17 +146,15 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 	if err := l.restoreWaits(ctx); err != nil {
 		return err
 	}
-	if !l.knowHosts() { // a profile that was just taken, or has a new version, decides only with its game regions
-		return l.readHosts(ctx)
-	}
-	return nil
+	// A shadow that has just begun may have a mode that was not asked for.
+	return l.readUnknownHosts(ctx)
 }
 
 // followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to
 // compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
-	// Also where nothing is compared below: what stays due ends every sleep.
-	isComparisonDue := t.beginIfDue(reconcileAt)
+	// Asked even where nothing is compared below, since work that stays due ends every sleep.
+	isComparisonDue := t.beginIfDue(compareAt)
 	if !l.hasProfiles {
 		l.followedNanos.Store(time.Now().UnixNano()) // there is nothing to follow: the alert on the lag must not fire
 		return nil
@@ -182,7 +178,7 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 	if isComparisonDue {
 		l.queue.beginComparing()
 	}
-	return l.queue.reconcileOn(ctx)
+	return l.queue.comparePage(ctx)
 }
 
 // loadQueue reads the next page of the queue.
@@ -190,8 +186,7 @@ func (l *Loop) loadQueue(ctx context.Context) error {
 	err := l.queue.loadPage(ctx)
 	if err == nil && l.queue.isFullyRead {
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue",
-			slog.String("universe", l.options.Universe),
-			slog.Int("tickets", l.queue.len()))
+			slog.String("universe", l.options.Universe), slog.Int("tickets", l.queue.len()))
 	}
 	return err
 }
@@ -199,7 +194,7 @@ func (l *Loop) loadQueue(ctx context.Context) error {
 // runPeriodic does what is due at times, besides the owners.
 func (l *Loop) runPeriodic(ctx context.Context, t *timers) error {
 	if t.beginIfDue(checkAt) {
-		if err := l.readReadyChecks(ctx); err != nil {
+		if err := l.settleReadyChecks(ctx); err != nil {
 			return err
 		}
 	}
@@ -225,7 +220,9 @@ func (l *Loop) runSecond(ctx context.Context) error {
 	return l.serveWaiting(ctx)
 }
 
-func (m *metrics) observeLoop(l *Loop) {
+// observeState sets the gauges.
+func (l *Loop) observeState() {
+	m := l.metrics
 	m.candidateCount.Set(float64(l.queue.len()))
 	m.leftOut.Set(float64(l.queue.leftOut))
 	m.ownedProfiles.Set(float64(len(l.profiles)))

@@ -11,8 +11,8 @@ import (
 )
 
 // shadow is a version of a profile that decides about the same tickets as the live one, and commits nothing. A ticket
-// that the shadow has matched is no longer a candidate of it; all tickets leave with the live matches. A shadow joins
-// no open matches.
+// that the shadow has matched is no longer its candidate; all tickets leave with the live matches. A shadow joins no
+// open matches.
 type shadow struct {
 	version         int
 	profile         *profile.Profile
@@ -20,7 +20,7 @@ type shadow struct {
 	timeCredit      time.Duration // how long it may decide now
 	creditedAt      time.Time     // when the credit was last increased, by this machine's clock
 	unstoredMatches db.ShadowMatches
-	countBySide     map[string]int // matches of a side within this second
+	countBySide     map[string]int // how many unstoredMatches are of a side, "live" or "shadow"
 }
 
 const (
@@ -34,12 +34,13 @@ const (
 	shadowEffort = 2048
 	// shadowPause is how long a shadow without credit waits.
 	shadowPause = 20 * time.Millisecond
-	// shadowMatches is how many matches of a side are recorded per second; further ones are left out.
+	// shadowMatches is how many matches of a side are recorded between two calls of putShadows, some per second; further
+	// ones are left out. It also bounds the matches of a turn.
 	shadowMatches = 100
 )
 
 // compares reports whether the shadow compares these two versions. A comparison is of one shadow with one live version:
-// with another one of either it begins again. A nil shadow compares none.
+// when either changes, another one begins. A nil shadow compares none.
 func (s *shadow) compares(live, version int) bool {
 	return s != nil && s.version == version && s.unstoredMatches.LiveVersion == live
 }
@@ -51,13 +52,14 @@ func (s *shadow) learnChange(c change) {
 	}
 }
 
-// nextDecision returns when a shadow may have something to decide, by this machine's clock; ok is false if it has
-// nothing.
+// nextDecision returns when a shadow may have something to decide, by this machine's clock, which is skew ahead of the
+// database's; ok is false if it has nothing, or decides now.
 func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
-	switch {
-	case s == nil || s.decider == nil || s.decider.isRunning:
+	if s == nil || s.decider == nil || s.decider.isRunning {
 		return at, false
-	case s.decider.isUnfinished || len(s.decider.queuedChanges) > 0:
+	}
+	// It has work and does not run: it lacks credit, or its game regions are not known.
+	if s.decider.isUnfinished || len(s.decider.queuedChanges) > 0 {
 		return time.Now().Add(shadowPause), true
 	}
 	return s.decider.nextAt.Add(-skew), s.decider.hasNext
@@ -70,16 +72,16 @@ func (s *shadow) setRegions(h hosts, at time.Time) {
 	}
 }
 
-// regionsChanged passes the current game regions to the shadow if they are others than before. A nil shadow ignores
-// them.
-func (s *shadow) regionsChanged(before, now hosts, at time.Time) {
+// updateRegions passes the current game regions to the shadow, unless they are as before. A nil shadow ignores them.
+func (s *shadow) updateRegions(before, now hosts, at time.Time) {
 	// A change would make the engine search anew.
 	if s != nil && s.decider != nil && !slices.Equal(before.regionsOf(s.profile), now.regionsOf(s.profile)) {
 		s.setRegions(now, at)
 	}
 }
 
-// recordMatch keeps a match for the comparison. It ignores newcomers of open matches.
+// recordMatch keeps a match of a side for the comparison, except one that lets newcomers join an open match. A nil
+// shadow keeps none.
 func (s *shadow) recordMatch(side string, p *profile.Profile, found *decide.Proposal, at time.Time) {
 	if s == nil || s.decider == nil || found.Session != "" || s.countBySide[side] >= shadowMatches {
 		return
@@ -113,7 +115,7 @@ func measuresOf(p *profile.Profile, found *decide.Proposal) map[string]float64 {
 	return m
 }
 
-// ownModes are those of the shadow; a nil shadow has none.
+// ownModes returns the modes of the shadow's version; a nil shadow has none.
 func (s *shadow) ownModes() []string {
 	if s == nil || s.decider == nil {
 		return nil

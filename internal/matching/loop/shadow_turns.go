@@ -11,14 +11,15 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// followShadow makes a version the shadow of a profile, if it may begin now, and reports whether it did; 0: none.
-func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin bool) (began bool, err error) {
-	switch {
-	case version == 0:
+var errFunctionShadow = errors.New("a version with a match function cannot be a shadow")
+
+// followShadow makes a version the shadow of a profile, 0: none, and reports whether a shadow has begun by that.
+func (l *Loop) followShadow(ctx context.Context, p *ownedProfile, version int) (hasBegun bool, err error) {
+	if version == 0 {
 		p.shadow = nil
 		return false, nil
-	// One that may not begin yet does so at a later look.
-	case !mayBegin || p.shadow.compares(p.version, version):
+	}
+	if p.shadow.compares(p.version, version) {
 		return false, nil
 	}
 	var stored db.ProfileVersion
@@ -32,16 +33,16 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	p.shadow = l.newShadow(ctx, p, version, stored.Document)
 	if p.shadow.decider != nil {
 		p.shadow.setRegions(l.hosts, l.currentMoment())
-		// Also the tickets that the live version has matched and not committed: the shadow decides about them itself.
+		// With the tickets that the live version has matched and not committed: the shadow decides about them itself.
 		p.shadow.learnChange(change{moment: l.lastMoment, kind: candidatesCame,
 			entries: l.candidateEntries(p.name, p.shadow.profile.Pool != nil, nil)})
 	}
 	return true, nil
 }
 
-// newShadow makes the shadow of a profile, without candidates. One that this release cannot run decides nothing, and is
-// not read again until one of the versions changes.
-func (l *Loop) newShadow(ctx context.Context, p *owned, version int, document string) *shadow {
+// newShadow makes the shadow of a profile, without candidates. A version that this release cannot run decides nothing,
+// and is not read again until the live version or the shadow is another one.
+func (l *Loop) newShadow(ctx context.Context, p *ownedProfile, version int, document string) *shadow {
 	s := &shadow{version: version, creditedAt: time.Now(), countBySide: map[string]int{},
 		unstoredMatches: db.ShadowMatches{Profile: p.name, LiveVersion: p.version, ShadowVersion: version}}
 	read, err := profile.ParseStored([]byte(document))
@@ -57,9 +58,9 @@ func (l *Loop) newShadow(ctx context.Context, p *owned, version int, document st
 	return s
 }
 
-// beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with
-// the hot profiles: never with those that have little to do.
-func (l *Loop) beginShadow(p *owned, now time.Time) {
+// beginShadow begins a turn of the shadow of a profile, if there is one, within the shadow's share of the time. The turn
+// competes only with those of hot profiles.
+func (l *Loop) beginShadow(p *ownedProfile, now time.Time) {
 	s := p.shadow
 	if s == nil || s.decider == nil || s.decider.isRunning || !s.decider.mayFind(now) ||
 		!l.hosts.knowsModes(s.profile.Modes) {
@@ -73,15 +74,16 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 	}
 	t := &turn{profileName: p.name, isShadow: true, beganAt: now, mayDecide: true, maxTime: s.timeCredit,
 		maxLate: l.maxLate, searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
-	s.decider.isHot = true // whatever its last turn took: players wait for the live versions only
-	l.turns.beginTurn(s.decider.beginTurn(t))
+	s.decider.isHot = true // however short its last turn was: players wait for the live versions only
+	l.turns.queueTurn(s.decider.prepareTurn(t))
 }
 
 // endShadow takes the result of a turn of the shadow of a profile.
-func (l *Loop) endShadow(p *owned, t *turn) {
+func (l *Loop) endShadow(p *ownedProfile, t *turn) {
 	s := p.shadow
+	// The shadow is another version by now, or there is none.
 	if s == nil || s.decider != t.decider {
-		return // the shadow is another version by now, or there is none
+		return
 	}
 	s.timeCredit -= t.tookTime
 	if t.err != nil {
@@ -112,5 +114,3 @@ func (l *Loop) putShadows(ctx context.Context) {
 		clear(p.shadow.countBySide)
 	}
 }
-
-var errFunctionShadow = errors.New("a version with a match function cannot be a shadow")

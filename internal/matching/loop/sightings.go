@@ -7,28 +7,29 @@ import (
 )
 
 const (
-	// sightAfter is how long a ticket waits before it is recorded when it was first seen: most are matched before.
+	// sightAfter is how long a ticket waits before the moment at which it was first seen is recorded: most tickets are
+	// matched before.
 	sightAfter = 5 * time.Second
-	// sightAtOnce bounds the waiting tickets that are recorded in a second.
+	// sightAtOnce bounds the waiting tickets that one call of sightWaiting records.
 	sightAtOnce = 5000
 )
 
-// ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
+// ticketLeft implements listener. It records until when this worker had the ticket as a candidate, for replays.
 func (l *Loop) ticketLeft(e *entry) {
 	if !l.options.NoHistory && l.decidesAbout(e) {
 		l.historian.keepSightings(db.Sighting{TicketID: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
 	}
 }
 
-// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only
-// when they leave, and have a part in searches meanwhile.
+// sightWaiting records when the tickets that have waited for some seconds were first seen. They enter the history only
+// when they leave, and a replay needs them before.
 func (l *Loop) sightWaiting() {
 	var sightings []db.Sighting
 	before, q := l.lastMoment.Add(-sightAfter), l.queue
 	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
 		first := q.unrecorded[0]
 		q.unrecorded = q.unrecorded[1:]
-		// With another time, it is a ticket that left memory and came back: a later item of the list stands for it.
+		// A ticket with another time left memory and came back: a later item of the list stands for it.
 		if e := q.entryByID[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
 			l.decidesAbout(e) {
 			sightings = append(sightings, db.Sighting{TicketID: e.id, SeenAt: e.seenAt})

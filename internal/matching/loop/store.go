@@ -26,6 +26,7 @@ type Store interface {
 	Now() time.Time
 }
 
+// owners has the calls about profiles and the workers that own them.
 type owners interface {
 	RenewLoopWorker(ctx context.Context, w db.LoopWorker, lease time.Duration) error
 	EndLoopWorker(ctx context.Context, id uuid.UUID) error
@@ -40,6 +41,7 @@ type owners interface {
 	RecordShadow(ctx context.Context, region string, m db.ShadowMatches) error
 }
 
+// tickets has the calls about the queue.
 type tickets interface {
 	FeedEnd(ctx context.Context) (db.SettledPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
@@ -52,10 +54,10 @@ type tickets interface {
 	SetTicketState(ctx context.Context, universe string, state db.TicketState, ids []string, reason string) error
 }
 
+// matches has the calls about decided matches, open matches, and history.
 type matches interface {
 	CommitMatches(ctx context.Context, universe, region string, share db.HostShare, owners []db.MatchOwner,
-		matches []db.NewMatch,
-		assign db.AssignMatch) ([]db.MatchOutcome, error)
+		matches []db.NewMatch, assign db.AssignMatch) ([]db.MatchOutcome, error)
 	KeepTickets(ctx context.Context, universe string, tickets []db.LeftTicket) (refused int, err error)
 	RecordSightings(ctx context.Context, universe string, sightings []db.Sighting) error
 	ProposeMatches(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch,
@@ -76,7 +78,7 @@ const callTimeout = 5 * time.Second
 // retryPause is how long the loop waits after a call of the database failed, before it tries again.
 const retryPause = 500 * time.Millisecond
 
-// readingError is the error of a call of the database. It leaves what this worker knows valid.
+// readingError is the error of a call of the database. What this worker knows stays valid after it: see beginAnew.
 type readingError struct {
 	whatCall string
 	tookTime time.Duration
@@ -89,13 +91,14 @@ func (e *readingError) Error() string {
 
 func (e *readingError) Unwrap() error { return e.err }
 
-// callDatabase makes a call of the database within callTimeout. what names it in an error. Errors: [readingError].
-func callDatabase(ctx context.Context, what string, call func(ctx context.Context) error) error {
+// callDatabase makes a call of the database within callTimeout. whatCall names the call in an error. Errors:
+// [readingError].
+func callDatabase(ctx context.Context, whatCall string, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
 	if err := call(ctx); err != nil {
-		return &readingError{what, time.Since(began), err}
+		return &readingError{whatCall, time.Since(began), err}
 	}
 	return nil
 }

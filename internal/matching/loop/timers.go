@@ -3,39 +3,41 @@ package loop
 import "time"
 
 const (
-	tick           = time.Second // between two looks at what notifications should have reported
-	lookInterval   = 250 * time.Millisecond
-	reconcileEvery = time.Minute
-	// leftoverPause is how long what a step has left undone, although it was due before the step, ends no sleep: another step
-	// at once would leave it again, and the loop would take a whole CPU.
+	tick         = time.Second // between two looks at what notifications should have reported
+	lookInterval = 250 * time.Millisecond
+	compareEvery = time.Minute
+	// leftoverPause is the sleep before work that was due before a step and that the step has left undone: another step
+	// at once would leave the work again, and the loop would take a whole CPU.
 	leftoverPause = 20 * time.Millisecond
 )
 
 // timers say when each kind of periodic work is due.
 type timers struct {
-	timer *time.Timer
-	dueAt [4]time.Time
-	every [4]time.Duration
+	timer *time.Timer // ends a sleep
+	dueAt [periodicKinds]time.Time
+	every [periodicKinds]time.Duration
 }
 
+// periodic is a kind of periodic work.
 type periodic int
 
 const (
-	lookAt      periodic = iota // at the owners of profiles
-	tickAt                      // at servers and matches that wait
-	checkAt                     // at ready checks
-	reconcileAt                 // at the whole queue
+	lookAt        periodic = iota // looks at the owners of profiles
+	tickAt                        // looks at servers and matches that wait
+	checkAt                       // looks at ready checks
+	compareAt                     // compares the whole queue
+	periodicKinds                 // the number of kinds
 )
 
-func newTimers(reconcileEvery time.Duration) *timers {
-	// All that gets no time below is due at once.
+func newTimers(compareEvery time.Duration) *timers {
 	t := &timers{timer: time.NewTimer(0),
-		every: [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, reconcileAt: reconcileEvery}}
-	t.dueAt[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
+		every: [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, compareAt: compareEvery}}
+	// The other kinds are due at once. The whole queue is read at the beginning and need not be compared then.
+	t.dueAt[compareAt] = time.Now().Add(compareEvery)
 	return t
 }
 
-// beginIfDue reports whether the work is due, and sets its next time.
+// beginIfDue reports whether work is due, and if so makes it due again after its interval.
 func (t *timers) beginIfDue(p periodic) bool {
 	now := time.Now()
 	if now.Before(t.dueAt[p]) {
@@ -45,12 +47,12 @@ func (t *timers) beginIfDue(p periodic) bool {
 	return true
 }
 
-// postpone makes the work due after d.
+// postpone makes work due after d.
 func (t *timers) postpone(p periodic, d time.Duration) { t.dueAt[p] = time.Now().Add(d) }
 
 func (t *timers) makeDue(p periodic) { t.dueAt[p] = time.Time{} }
 
-// endOfSleep returns when what is due at a time is to end a sleep after a step that began at stepAt.
+// endOfSleep returns when work that is due at dueAt ends the sleep after a step that began at stepAt.
 func endOfSleep(dueAt, stepAt time.Time) time.Time {
 	if dueAt.After(stepAt) {
 		return dueAt
@@ -58,9 +60,9 @@ func endOfSleep(dueAt, stepAt time.Time) time.Time {
 	return time.Now().Add(leftoverPause)
 }
 
-// sleepUntil sets the timer to the next periodic work, or to a decision that is due before it. stepAt is when the last step
-// began.
-func (t *timers) sleepUntil(decision, stepAt time.Time) {
+// setTimer sets the timer to the next periodic work, or to a decision that is due before; zero: none is. stepAt is when
+// the last step began.
+func (t *timers) setTimer(decision, stepAt time.Time) {
 	next := endOfSleep(t.dueAt[0], stepAt)
 	for _, dueAt := range t.dueAt[1:] {
 		if at := endOfSleep(dueAt, stepAt); at.Before(next) {

@@ -8,28 +8,28 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// turns runs turns on a few goroutines, first come, first served. Profiles that used up their last turn, the hot ones,
-// never run on all of them, so that another profile begins at once, and always on one, so that many others do not stop
-// them. Among themselves the hot ones take turns of equal length.
+// turns runs turns on a few goroutines, first come, first served. Profiles that used up their last turn are hot, the
+// others light. Hot ones never run on all goroutines, so that a light one begins at once, and may always run on one, so
+// that many light ones do not stop them. Among themselves the hot ones take turns of equal length.
 type turns struct {
-	maxRunning int // goroutines at most, at least 2
+	maxRunning int // bounds the goroutines; at least 2
 	guard      *panics.Guard
-	turnEnded  chan struct{} // a turn has ended
+	turnEnded  chan struct{} // wakes the loop: a turn has ended
+	goroutines sync.WaitGroup
 
-	mu           sync.Mutex
-	light, hot   []*turn // that wait
-	runningCount int
-	hotRunning   int
-	ended        []*turn // whose results are not taken yet
-	goroutines   sync.WaitGroup
+	mu           sync.Mutex // guards the fields below
+	light, hot   []*turn    // that wait
+	runningCount int        // goroutines
+	hotRunning   int        // hot turns that run
+	ended        []*turn    // whose results are not taken yet
 }
 
-func newTurns(slots int, guard *panics.Guard) *turns {
-	return &turns{maxRunning: max(2, slots), guard: guard, turnEnded: make(chan struct{}, 1)}
+func newTurns(maxRunning int, guard *panics.Guard) *turns {
+	return &turns{maxRunning: max(2, maxRunning), guard: guard, turnEnded: make(chan struct{}, 1)}
 }
 
-// beginTurn queues a turn.
-func (q *turns) beginTurn(t *turn) {
+// queueTurn queues a turn.
+func (q *turns) queueTurn(t *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if t.isHot {
@@ -37,7 +37,7 @@ func (q *turns) beginTurn(t *turn) {
 	} else {
 		q.light = append(q.light, t)
 	}
-	// Otherwise a running goroutine takes the turn when it ends its own.
+	// Otherwise a goroutine takes the turn when the one that it runs has ended.
 	if q.runningCount < q.maxRunning {
 		q.runningCount++
 		q.goroutines.Go(q.runTurns)
@@ -46,14 +46,14 @@ func (q *turns) beginTurn(t *turn) {
 
 // runTurns runs turns until none may run.
 func (q *turns) runTurns() {
-	for t := q.nextTurn(nil); t != nil; t = q.nextTurn(t) {
+	for t := q.exchangeTurn(nil); t != nil; t = q.exchangeTurn(t) {
 		t.err = q.guard.Do("director loop", func() error { t.runSteps(); return nil })
 	}
 }
 
-// nextTurn takes the result of a turn, nil for none, and returns the turn that runs next on this goroutine; nil: it
-// ends.
-func (q *turns) nextTurn(last *turn) *turn {
+// exchangeTurn takes the result of the turn that has ended on this goroutine, nil for none, and returns the one that
+// runs next on it; nil: the goroutine ends.
+func (q *turns) exchangeTurn(last *turn) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last != nil {
@@ -64,8 +64,8 @@ func (q *turns) nextTurn(last *turn) *turn {
 		wait.Wake(q.turnEnded)
 	}
 	switch {
-	// One hot turn may always run. Further ones run while no light one waits, and leave one goroutine free for the
-	// next.
+	// One hot turn may always run. Further ones run while no light one waits, and leave one goroutine for the next light
+	// one.
 	case len(q.hot) > 0 && (q.hotRunning == 0 || len(q.light) == 0 && q.hotRunning < q.maxRunning-1):
 		q.hotRunning++
 		return shiftTurn(&q.hot)
@@ -76,6 +76,7 @@ func (q *turns) nextTurn(last *turn) *turn {
 	return nil
 }
 
+// shiftTurn takes the first turn off a queue.
 func shiftTurn(queue *[]*turn) *turn {
 	first := (*queue)[0]
 	*queue = slices.Delete(*queue, 0, 1)
@@ -90,10 +91,10 @@ func (q *turns) takeEnded() (ended []*turn) {
 	return ended
 }
 
-// dropAll ends what waits, and waits for what runs.
+// dropAll drops the turns that wait, and waits for those that run.
 func (q *turns) dropAll() {
 	q.mu.Lock()
 	q.light, q.hot = nil, nil
-	q.mu.Unlock() // a goroutine locks mu to hand its turn in, and to find that no other waits
+	q.mu.Unlock() // the goroutines need mu to end
 	q.goroutines.Wait()
 }

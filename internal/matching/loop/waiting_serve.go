@@ -17,16 +17,17 @@ func (l *Loop) oldestWaiting() time.Duration {
 	return max(0, l.options.Store.Now().Sub(l.waiting.jobs[0].oldestCreated))
 }
 
-// serveWaiting commits matches for which there may be a server now, oldest first, and records what the others wait for.
+// serveWaiting queues the matches for which there may be a server now for their commit, oldest first, gives up those
+// that have waited too long, and records what the others wait for.
 func (l *Loop) serveWaiting(ctx context.Context) error {
 	room := maps.Clone(l.hosts.freeSeats)
 	var rest []*job
-	for n, j := range l.waiting.jobs {
+	for position, j := range l.waiting.jobs {
 		switch {
 		// An accepted match has no limit: its players have agreed to it, and its ready check keeps their tickets.
-		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
+		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || position >= maxWaiting):
 			l.waiting.forgetTickets(j)
-			l.giveBack(j, 0)
+			l.giveBack(j, noPause)
 		// The profile has as many open checks as it may have: one of them has to end first.
 		case j.asksPlayers && !l.mayAsk(l.profiles[j.match.Profile]):
 			rest = append(rest, j)
@@ -44,22 +45,22 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 	return l.putDemand(ctx)
 }
 
-// showWaiting lets players see that their match waits for a server, or that they are back in the queue: a statement for
-// each.
+// showWaiting lets players see that their match waits for a server, or that they are back in the queue, in one statement
+// for each of the two.
 func (l *Loop) showWaiting(ctx context.Context) error {
 	w := &l.waiting
 	begin, end := w.unshownChanges()
 	if len(begin)+len(end) == 0 {
 		return nil
 	}
-	if err := l.moveTickets(ctx, db.TicketWaitingForServer, begin); err != nil {
+	if err := l.setTicketState(ctx, db.TicketWaitingForServer, begin); err != nil {
 		return err
 	}
-	// A ticket whose match is being committed is shown as it was: it is either assigned in a moment, or waits again.
+	// A ticket whose match is being committed stays shown as waiting: it is assigned in a moment, or waits again.
 	committing := ticketsOf(l.commits.allJobs())
 	end = slices.DeleteFunc(end, func(id string) bool { return committing[id] })
 	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entryByID[id] == nil })
-	if err := l.moveTickets(ctx, db.TicketQueued, back); err != nil {
+	if err := l.setTicketState(ctx, db.TicketQueued, back); err != nil {
 		return err
 	}
 	if w.shownTickets == nil {
@@ -74,30 +75,31 @@ func (l *Loop) showWaiting(ctx context.Context) error {
 	return nil
 }
 
-func (l *Loop) moveTickets(ctx context.Context, to db.TicketState, ids []string) error {
+// setTicketState lets players see tickets in a state.
+func (l *Loop) setTicketState(ctx context.Context, to db.TicketState, ids []string) error {
 	return callDatabase(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
 		return l.options.Store.SetTicketState(ctx, l.options.Universe, to, ids, "")
 	})
 }
 
-// putDemand records what matches wait for, once a second while it changes.
+// putDemand records what matches wait for, if that has changed.
 func (l *Loop) putDemand(ctx context.Context) error {
-	now := l.sumDemand()
-	if slices.Equal(now, l.waiting.storedDemand) && !l.waiting.isDemandStale {
+	demand := l.sumDemand()
+	if slices.Equal(demand, l.waiting.storedDemand) && !l.waiting.isDemandStale {
 		return nil
 	}
 	err := callDatabase(ctx, "recording demand", func(ctx context.Context) error {
-		return l.options.Store.PutDemand(ctx, l.options.Universe, slices.Sorted(maps.Keys(l.profiles)), now)
+		return l.options.Store.PutDemand(ctx, l.options.Universe, slices.Sorted(maps.Keys(l.profiles)), demand)
 	})
 	if err != nil {
 		return err
 	}
-	l.waiting.storedDemand, l.waiting.isDemandStale = now, false
+	l.waiting.storedDemand, l.waiting.isDemandStale = demand, false
 	return nil
 }
 
 // sumDemand sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first
-// mode. It includes matches that are being committed: their commit subtracts them from demand.
+// mode. The sums include matches that are being committed: their commit subtracts them from demand.
 func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
 	for _, j := range l.allJobs() {
@@ -109,7 +111,7 @@ func (l *Loop) sumDemand() []db.Demand {
 		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
 		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key // no name has a NUL
 		if sums[key] == nil {
-			// In whole seconds, so that demand is not written at each call while only this value changes.
+			// In whole seconds, since demand is written whenever this value changes.
 			d.LongestWait = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}

@@ -11,11 +11,11 @@ import (
 
 // restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
 func (l *Loop) restoreWaits(ctx context.Context) error {
-	// The statement reads the times of the whole universe: once for all profiles that are taken together.
+	// One statement reads the times of the whole universe, for all profiles that are taken together.
 	if len(l.profilesToTake) > 0 {
 		return nil
 	}
-	var taken []*owned
+	var taken []*ownedProfile
 	for _, p := range l.profiles {
 		if p.waitTimes == nil {
 			taken = append(taken, p)
@@ -38,9 +38,10 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 	return nil
 }
 
-// putWaits estimates anew, at most once a second, and stores what changed in one statement for all profiles.
+// putWaits estimates waiting times anew, at most once a second, and stores those that changed in one statement for all
+// profiles.
 func (l *Loop) putWaits(ctx context.Context) error {
-	// runSecond also runs when capacity changes, which may be many times a second.
+	// The caller, runSecond, also runs when capacity changes, which may be many times a second.
 	if time.Since(l.waitTimesStoredAt) < tick {
 		return nil
 	}
@@ -85,12 +86,12 @@ func (l *Loop) waitingForServers() map[string]int {
 	return tickets
 }
 
-// waits estimates how long tickets of a profile wait, and counts how many of them waited for no longer than that.
+// waits estimates how long tickets of a profile wait, and counts how many of them waited no longer than estimated.
 type waits struct {
 	estimator      estimate.Estimator
-	storedTimes    []db.WaitingTime // as the database has them: by this worker, or by the owner before it
-	formerUntil    time.Time        // until when those of the owner before it count, while this worker knows too little
-	unstoredRecord estimate.Record  // that is not stored yet
+	storedTimes    []db.WaitingTime // as the database has them, from this worker or the former owner
+	formerUntil    time.Time        // until then those of the former owner count, while this worker knows too little
+	unstoredRecord estimate.Record  // the counts that are not stored yet
 }
 
 // formerFor is how long the waiting times of a former owner are left as they are.
@@ -101,7 +102,7 @@ func newWaits(stored []db.WaitingTime, now time.Time) *waits {
 }
 
 // publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has
-// others.
+// others. It adds what was counted since the last call to unstoredRecord.
 func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
 	for _, g := range w.estimator.Publish(now, waiting) {
 		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})
@@ -110,7 +111,7 @@ func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime
 	w.unstoredRecord = estimate.Record{WaitCount: w.unstoredRecord.WaitCount + r.WaitCount,
 		BeforeP50: w.unstoredRecord.BeforeP50 + r.BeforeP50,
 		BeforeP90: w.unstoredRecord.BeforeP90 + r.BeforeP90}
-	// This worker has seen too few matches for an estimate: that of the owner before it is better than none.
+	// This worker has seen too few matches for an estimate: that of the former owner is better than none.
 	if len(times) == 0 && now.Before(w.formerUntil) {
 		return w.storedTimes, false
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// sleepUntilDue waits until something may be due, after a step that began at stepAt.
+// sleepUntilDue waits until something may be due, after a step that began at stepAt, and notes what has ended the wait.
 func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers, stepAt time.Time) {
-	if l.readsOn() { // a step follows, but notifications are noted on the way
-		w.pollOnce(l)
+	if l.mustReadOn() {
+		w.notePending(l)
 		return
 	}
-	t.sleepUntil(l.nextDecision(stepAt), stepAt)
+	t.setTimer(l.nextDecision(stepAt), stepAt)
 	select {
 	case <-ctx.Done():
 	case <-t.timer.C:
@@ -28,16 +28,16 @@ func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers, stepAt ti
 		t.makeDue(tickAt)
 	case <-w.matchesWake:
 		t.makeDue(checkAt)
-	// To learn that it is there is to take it out: the next step finds it in what returned.
+	// An outcome or a call that ends the wait has left its channel, so it is kept for the next step.
 	case o := <-l.commits.outcomeQueue:
 		l.commits.returnedOutcomes = append(l.commits.returnedOutcomes, o)
 	case c := <-l.calls.resultQueue:
-		l.calls.returned = append(l.calls.returned, c)
+		l.calls.returnedCalls = append(l.calls.returnedCalls, c)
 	}
 }
 
-// readsOn reports whether a step has something to read at once.
-func (l *Loop) readsOn() bool {
+// mustReadOn reports whether a step has something to read at once.
+func (l *Loop) mustReadOn() bool {
 	return len(l.profilesToTake) > 0 || l.hasProfiles && !l.queue.isFullyRead || !l.queue.comparison.beganAt.IsZero()
 }
 
@@ -47,6 +47,7 @@ type wakes struct {
 	stopFuncs                                                       []func()
 }
 
+// subscribeTopics subscribes to all topics of wakes. The caller calls stopAll.
 func (l *Loop) subscribeTopics() *wakes {
 	w := &wakes{}
 	subscribe := func(topic, region string) <-chan struct{} {
@@ -67,9 +68,9 @@ func (w *wakes) stopAll() {
 	}
 }
 
-// pollOnce notes notifications about the queue without waiting for one. The other channels keep their signals until the
-// next sleep.
-func (w *wakes) pollOnce(l *Loop) {
+// notePending notes a notification about the queue without waiting for one. The other channels keep their signals until
+// the next sleep.
+func (w *wakes) notePending(l *Loop) {
 	select {
 	case <-w.queueWake:
 		l.queueChanged = true
