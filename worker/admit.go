@@ -136,9 +136,7 @@ func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
 
 func (s *admissionSweeper) drainSteps(ctx context.Context, valve, what string,
 	step func(context.Context, string, int) (int, error), done Done) error {
-	return drainBacklog(admissionBatch, func() (int, error) {
-		n, err := step(ctx, valve, admissionBatch)
-		done.add(what, n)
-		return n, err
+	return done.drain(what, admissionBatch, func() (int, error) {
+		return step(ctx, valve, admissionBatch)
 	})
 }

@@ -14,24 +14,19 @@ const agentBatch = 1000
 // command again.
 const remindEvery = 20 * time.Second
 
-// agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and
-// replicas.
+// agentReaper ends the agents and commands of replicas that have ended. The pruner deletes their rows.
 type agentReaper struct {
-	store       *db.Store
-	remindedAt  time.Time // when commands of kept drains were last sent again
-	forgottenAt time.Time // when old rows were last deleted
+	store      *db.Store
+	remindedAt time.Time // when commands of kept drains were last sent again
 }
 
 func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	remind, forget := time.Since(r.remindedAt) >= remindEvery, isForgetDue(&r.forgottenAt)
+	remind := time.Since(r.remindedAt) >= remindEvery
 	err := eachRegion(ctx, r.store.AgentRegions, func(region db.ReplicaRegion) error {
 		err := r.endReplicas(ctx, region, done)
 		if !region.HasOnlyReplicas {
 			err = errors.Join(err, r.settleCommands(ctx, region.Region, remind, done))
-		}
-		if forget {
-			err = errors.Join(err, r.forget(ctx, region.Region, done))
 		}
 		return err
 	})
@@ -50,42 +45,20 @@ func (r *agentReaper) endReplicas(ctx context.Context, region db.ReplicaRegion, 
 		return err
 	}
 	// By one, not by a batch: EndAgents returns 0 when nothing is left, and fewer than its bound also in between.
-	return drainBacklog(1, func() (int, error) {
-		n, err := r.store.EndAgents(ctx, region.Region)
-		done.add("agents", n)
-		return n, err
+	return done.drain("agents", 1, func() (int, error) {
+		return r.store.EndAgents(ctx, region.Region)
 	})
 }
 
 // settleCommands times out commands whose caller's replica has ended.
 func (r *agentReaper) settleCommands(ctx context.Context, region string, remind bool, done Done) error {
-	err := drainBacklog(1, func() (int, error) {
-		n, err := r.store.ExpireCommands(ctx, region)
-		done.add("commands_timed_out", n)
-		return n, err
+	err := done.drain("commands_timed_out", 1, func() (int, error) {
+		return r.store.ExpireCommands(ctx, region)
 	})
 	if err != nil || !remind {
 		return err
 	}
-	return drainBacklog(agentBatch, func() (int, error) {
-		n, err := r.store.RemindKeptDrains(ctx, region, agentBatch)
-		done.add("drains_sent", n)
-		return n, err
+	return done.drain("drains_sent", agentBatch, func() (int, error) {
+		return r.store.RemindKeptDrains(ctx, region, agentBatch)
 	})
-}
-
-func (r *agentReaper) forget(ctx context.Context, region string, done Done) error {
-	commands := drainBacklog(1, func() (int, error) {
-		n, err := r.store.ForgetCommands(ctx, region)
-		done.add("commands_forgotten", n)
-		return n, err
-	})
-	agents := drainBacklog(agentBatch, func() (int, error) {
-		n, err := r.store.ForgetAgents(ctx, region, agentBatch)
-		done.add("agents_forgotten", n)
-		return n, err
-	})
-	replicas, err := r.store.ForgetReplicas(ctx, region)
-	done.add("replicas_forgotten", replicas)
-	return errors.Join(commands, agents, err)
 }

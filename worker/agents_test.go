@@ -45,7 +45,7 @@ func TestAgentsOfDeadReplicasLeave(t *testing.T) {
 
 	b.Exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
 	b.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
-	require.Equal(t, Done{"agents_forgotten": 300, "replicas_forgotten": 1}, once(t, loopOf(t, b.options(), "agents")))
+	require.Equal(t, Done{"agents": 300, "replicas": 1}, once(t, loopOf(t, b.options(), "prune")))
 	require.Empty(t, once(t, l))
 }
 
@@ -64,10 +64,10 @@ func TestCommandsWithoutACallerEnd(t *testing.T) {
 	require.Empty(t, once(t, l))
 	b.RequireInvariants()
 	b.Exec("UPDATE commands SET settled_at = settled_at - interval '2 minutes' WHERE state = 'timed_out'")
-	// Another worker's loop each time: that of one deletes old rows every ten seconds.
-	require.Empty(t, once(t, loopOf(t, b.options(), "agents")), "the agent may still acknowledge it")
+	prune := loopOf(t, b.options(), "prune")
+	require.Empty(t, once(t, prune), "the agent may still acknowledge it")
 	b.Exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes' WHERE state = 'timed_out'")
-	require.Equal(t, Done{"commands_forgotten": 1}, once(t, loopOf(t, b.options(), "agents")))
+	require.Equal(t, Done{"commands": 1}, once(t, prune))
 }
 
 // Pins a game server that is to stay drained, and does not drain since the command was lost.

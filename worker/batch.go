@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -18,18 +17,6 @@ func drainBacklog(batch int, step func() (int, error)) error {
 			return err
 		}
 	}
-}
-
-// forgetEvery is the interval at which loops that run each second delete rows of which nobody has asked for minutes.
-const forgetEvery = 10 * time.Second
-
-// isForgetDue reports whether rows were last deleted forgetEvery ago, and counts anew if so.
-func isForgetDue(forgottenAt *time.Time) bool {
-	if time.Since(*forgottenAt) < forgetEvery {
-		return false
-	}
-	*forgottenAt = time.Now()
-	return true
 }
 
 // eachRegion calls fn for every region that list returns. It continues after an error, unless the database is

@@ -17,14 +17,13 @@ const eraseBatch = 16
 // eraser continues the erasure of players: those that an operator asked for in SQL, those whose process has stopped,
 // and the last pass of each.
 type eraser struct {
-	store    *db.Store
-	prunedAt time.Time // when old erasures were last deleted
+	store *db.Store
 }
 
-func (e *eraser) runOnce(ctx context.Context) (Done, error) {
+func (e eraser) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	open, err := e.store.OpenErasures(ctx, eraseBatch)
-	// An error does not end the run: what was read is continued, and old erasures are pruned.
+	// An error does not end the run: what was read is continued.
 	failed := []error{err}
 	for _, id := range open {
 		erasure, err := e.store.ContinueErasure(ctx, id)
@@ -33,13 +32,5 @@ func (e *eraser) runOnce(ctx context.Context) (Done, error) {
 			done.add("players_erased", 1)
 		}
 	}
-	if isForgetDue(&e.prunedAt) {
-		forgotten, err := e.store.PruneErasures(ctx, erasuresKept)
-		done.add("erasures_forgotten", forgotten)
-		failed = append(failed, err)
-	}
 	return done, errors.Join(failed...)
 }
-
-// erasuresKept is how long operators see that somebody was erased; the event of it has the retention of events.
-const erasuresKept = 30 * day

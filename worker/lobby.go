@@ -39,20 +39,14 @@ func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
 
 // closeRooms deletes invitations first: their rooms may be empty then.
 func (c *lobbyCleaner) closeRooms(ctx context.Context, region string, done Done) error {
-	invitations := drainBacklog(1, func() (int, error) {
-		n, err := c.store.DropExpiredInvitations(ctx, region, lobbyBatch)
-		done.add("rooms_with_expired_invitations", n)
-		return n, err
+	invitations := done.drain("rooms_with_expired_invitations", 1, func() (int, error) {
+		return c.store.DropExpiredInvitations(ctx, region, lobbyBatch)
 	})
-	ofPlayers := drainBacklog(lobbyBatch, func() (int, error) {
-		n, err := c.store.DropExpiredPlayerInvitations(ctx, region, lobbyBatch)
-		done.add("invitations_expired", n)
-		return n, err
+	ofPlayers := done.drain("invitations_expired", lobbyBatch, func() (int, error) {
+		return c.store.DropExpiredPlayerInvitations(ctx, region, lobbyBatch)
 	})
-	inboxes := drainBacklog(lobbyBatch, func() (int, error) {
-		n, err := c.store.DropUnusedInboxes(ctx, region, lobbyBatch)
-		done.add("inboxes_dropped", n)
-		return n, err
+	inboxes := done.drain("inboxes_dropped", lobbyBatch, func() (int, error) {
+		return c.store.DropUnusedInboxes(ctx, region, lobbyBatch)
 	})
 	// Last, since the steps before it may have made a room empty.
 	return errors.Join(invitations, ofPlayers, inboxes, drainBacklog(lobbyBatch, func() (int, error) {

@@ -34,9 +34,7 @@ func (n lobbyTicketNotifier) runOnce(ctx context.Context) (Done, error) {
 // sweep repeats a step until it finds less than a batch.
 func (n lobbyTicketNotifier) sweep(ctx context.Context, region string, done Done, what string,
 	step func(context.Context, string, int) (int, error)) error {
-	return drainBacklog(lobbyTicketBatch, func() (int, error) {
-		found, err := step(ctx, region, lobbyTicketBatch)
-		done.add(what, found)
-		return found, err
+	return done.drain(what, lobbyTicketBatch, func() (int, error) {
+		return step(ctx, region, lobbyTicketBatch)
 	})
 }

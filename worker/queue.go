@@ -20,12 +20,11 @@ const (
 // lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
 const lostEvery = 20 * time.Second
 
-// queueSweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores
+// queueSweeper deletes expired rows of the ticket queue. Little depends on when it runs: each query ignores
 // expired rows itself, and players learn that a ticket has expired when it is swept.
 type queueSweeper struct {
 	store      *db.Store
 	comparedAt time.Time // when the players were last compared with the tickets
-	demandAt   time.Time // when demand was last swept
 }
 
 func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
@@ -40,31 +39,16 @@ func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
 		s.comparedAt = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
-	err := eachRegion(ctx, s.store.TicketRegions,
+	return done, eachRegion(ctx, s.store.TicketRegions,
 		func(region string) error { return s.sweepRegion(ctx, region, sweeps, done) })
-	if isForgetDue(&s.demandAt) {
-		err = errors.Join(err, eachRegion(ctx, s.store.DemandRegions,
-			func(region string) error { return s.sweepDemand(ctx, region, done) }))
-	}
-	return done, err
-}
-
-func (s *queueSweeper) sweepDemand(ctx context.Context, region string, done Done) error {
-	return drainBacklog(queueBatch, func() (int, error) {
-		n, err := s.store.SweepDemand(ctx, region, queueBatch)
-		done.add("demand_lapsed", n)
-		return n, err
-	})
 }
 
 func (s *queueSweeper) sweepRegion(ctx context.Context, region string,
 	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
 	// A map, in no order: each sweep looks at rows of its own kind.
 	for name, sweep := range sweeps {
-		failed = errors.Join(failed, drainBacklog(queueBatch, func() (int, error) {
-			n, err := sweep(ctx, region, queueBatch)
-			done.add(name, n)
-			return n, err
+		failed = errors.Join(failed, done.drain(name, queueBatch, func() (int, error) {
+			return sweep(ctx, region, queueBatch)
 		}))
 	}
 	// nil owners: the ready checks of all profiles, also of those that no worker owns at the moment.

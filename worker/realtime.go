@@ -3,29 +3,21 @@ package worker
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/lattice-director/director/db"
 )
 
 // realtimeReaper suspends and ends sessions of the realtime lobby whose clients are gone.
 type realtimeReaper struct {
-	store       *db.Store
-	forgottenAt time.Time // when old rows of replicas were last deleted
+	store *db.Store
 }
 
-func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
+func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	forget := isForgetDue(&r.forgottenAt)
 	return done, eachRegion(ctx, r.store.RealtimeRegions, func(listed db.ReplicaRegion) error {
 		region := listed.Region
 		replicas, err := r.store.EndExpiredRealtimeReplicas(ctx, region)
 		done.add("realtime_replicas", replicas)
-		if forget {
-			forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
-			done.add("replicas_forgotten", forgotten)
-			err = errors.Join(err, forgetErr)
-		}
 		if listed.HasOnlyReplicas {
 			return err
 		}
@@ -38,11 +30,9 @@ func (r *realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 }
 
 // sweepSessions repeats a step until it finds no more sessions.
-func (r *realtimeReaper) sweepSessions(ctx context.Context, region string, done Done, what string,
+func (r realtimeReaper) sweepSessions(ctx context.Context, region string, done Done, what string,
 	step func(context.Context, string) (int, error)) error {
-	return drainBacklog(1, func() (int, error) {
-		n, err := step(ctx, region)
-		done.add(what, n)
-		return n, err
+	return done.drain(what, 1, func() (int, error) {
+		return step(ctx, region)
 	})
 }

@@ -61,7 +61,7 @@ func TestSessionsOfADeadReplicaAreSuspendedOnceAndThenEnd(t *testing.T) {
 	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT members FROM lobbies"))
 	b.RequireInvariants()
 	b.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE id = $1", dead)
-	require.Equal(t, Done{"replicas_forgotten": 1}, once(t, loopOf(t, b.options(), "realtime")))
+	require.Equal(t, Done{"replicas": 1}, once(t, loopOf(t, b.options(), "prune")))
 }
 
 // Pins a rolling update that shows every client as gone to the members of its rooms, and clients that are gone and are

@@ -11,6 +11,22 @@ func (d Done) add(what string, n int) {
 	}
 }
 
+// count adds the result of step, also that of one that failed.
+func (d Done) count(what string, step func() (int, error)) error {
+	n, err := step()
+	d.add(what, n)
+	return err
+}
+
+// drain counts the results of a step that [drainBacklog] repeats.
+func (d Done) drain(what string, batch int, step func() (int, error)) error {
+	return drainBacklog(batch, func() (int, error) {
+		n, err := step()
+		d.add(what, n)
+		return n, err
+	})
+}
+
 // result is the outcome of one run of a loop.
 type result struct {
 	loopName   string

@@ -11,10 +11,10 @@
 //	         elsewhere.
 //	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an
 //	         old key-encryption key.
-//	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is
-//	         over.
-//	agents   The agents of replicas whose lease has expired leave, commands that nobody waits for time out, and what
-//	         is settled is forgotten. Lists and placement leave out such agents by themselves.
+//	prune    Stored answers, redeemed token ids, ended instances, replicas, agents and commands, lapsed demand and
+//	         old keys are deleted when their retention is over.
+//	agents   The agents of replicas whose lease has expired leave, and commands that nobody waits for time out. Lists
+//	         and placement leave out such agents by themselves.
 //	realtime Sessions of the realtime lobby whose replica is dead are suspended, and those that are not resumed
 //	         within their TTL end. Whether a client can resume its session does not depend on when the loop runs.
 //	erase    Players are erased that an operator asked for in SQL, and the last pass over the tables of each erasure
@@ -198,9 +198,9 @@ func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 		{name: "agents", interval: reapInterval, runTimeout: 30 * time.Second,
 			runOnce: (&agentReaper{store: o.Store}).runOnce},
 		{name: "realtime", interval: reapInterval, runTimeout: 30 * time.Second,
-			runOnce: (&realtimeReaper{store: o.Store}).runOnce},
+			runOnce: realtimeReaper{o.Store}.runOnce},
 		{name: "erase", interval: eraseInterval, runTimeout: 5 * time.Minute,
-			runOnce: (&eraser{store: o.Store}).runOnce},
+			runOnce: eraser{o.Store}.runOnce},
 		{name: "lobby", interval: 2 * time.Second, runTimeout: 30 * time.Second,
 			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, runTimeout: 30 * time.Second,
