@@ -9,7 +9,7 @@ import (
 )
 
 // Now returns the database's time as far as this pod knows: its own clock, corrected by the most exact offset of the
-// last minutes.
+// last minutes, and not corrected before the first [Store.ReadClock].
 func (s *Store) Now() time.Time {
 	now := s.clock.pod()
 	if r := s.clock.latestReading.Load(); r != nil {
@@ -27,8 +27,8 @@ func (s *Store) ClockReading() (r ClockReading, ok bool) {
 }
 
 // ReadClock measures the offset of the pod's clock. Of the measurements of the last minutes the most exact one counts.
-// One call must end before the next begins. Errors: Unavailable, also for a measurement that took longer than two
-// seconds, which does not count.
+// Of two measurements at the same time one may not count. Errors: Unavailable, also for a measurement that took longer
+// than two seconds, which does not count.
 func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
@@ -49,6 +49,15 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	}
 	s.clock.latestReading.Store(&reading)
 	return nil
+}
+
+// DatabaseNow measures the offset and returns the database's time, for a command, which has no loop that measures it.
+// Errors: Unavailable.
+func (s *Store) DatabaseNow(ctx context.Context) (time.Time, error) {
+	if err := s.ReadClock(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return s.Now(), nil
 }
 
 // Pulse records that this replica can receive heartbeats. A serving replica calls it at least each tenth of a lease.

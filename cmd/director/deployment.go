@@ -51,10 +51,11 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 	}
 	// Events are read from a time on, by the clock of the database: a deployment that is gone is not in the view, which
 	// says when one began, and without a bound all partitions of the log would be read.
-	if err := l.store.ReadClock(ctx); err != nil {
+	now, err := l.store.DatabaseNow(ctx)
+	if err != nil {
 		return d, err
 	}
-	since := l.store.Now().Add(-2 * 24 * time.Hour)
+	since := now.Add(-2 * 24 * time.Hour)
 	// For a deployment in the view, the timeline begins when it was wanted, however long ago.
 	if len(found) > 0 {
 		d.Deployment, since = &found[0], found[0].CreatedAt

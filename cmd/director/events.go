@@ -108,10 +108,11 @@ func (r *eventReader) setStart(ctx context.Context, bySince bool, since time.Dur
 		return err
 	}
 	// By the clock of the database, which events have: that of this machine may be wrong.
-	if err := r.operator.store.ReadClock(ctx); err != nil {
+	now, err := r.operator.store.DatabaseNow(ctx)
+	if err != nil {
 		return err
 	}
-	from := r.operator.store.Now().Add(-since)
+	from := now.Add(-since)
 	r.sinceTime = &from
 	return nil
 }

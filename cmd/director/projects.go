@@ -145,7 +145,8 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 		return clientTokenLine{}, cli.Usage(errors.New("the project's tokens have no secret: set DIRECTOR_REALTIME_MASTER_SECRET"))
 	}
 	// Tokens are judged by the clock of the database.
-	if err := l.store.ReadClock(ctx); err != nil {
+	now, err := l.store.DatabaseNow(ctx)
+	if err != nil {
 		return clientTokenLine{}, err
 	}
 	// Refuses a revoked key, and one without the scope. It counts before the token is made: no token is uncounted.
@@ -157,7 +158,7 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 	if err != nil {
 		return clientTokenLine{}, err
 	}
-	c.IssuedAt = l.store.Now()
+	c.IssuedAt = now
 	c.Expires = c.IssuedAt.Add(ttl)
 	return clientTokenLine{token.MintProject(secret, c), c.Expires}, nil
 }

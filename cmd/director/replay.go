@@ -117,8 +117,11 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 // toReplay returns the rules to try, and the part of the history to try them on.
 func (p *program) toReplay(ctx context.Context, l operator,
 	f replayFlags) (rules decide.Version, past db.Past, err error) {
-	// One moment for both ends.
-	now := l.store.Now()
+	// One moment for both ends, by the clock of the database, which wrote the history.
+	now, err := l.store.DatabaseNow(ctx)
+	if err != nil {
+		return decide.Version{}, db.Past{}, err
+	}
 	past.Region = l.conf.config.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)

@@ -128,12 +128,13 @@ func (t tools) readEvents(ctx context.Context, in eventsArguments) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if err := t.options.Store.ReadClock(ctx); err != nil { // events have the time of the database
+	now, err := t.options.Store.DatabaseNow(ctx) // events have the time of the database
+	if err != nil {
 		return "", err
 	}
 	rows, more, err := opsview.Events.List(ctx, t.options.Store.Pool(), opsview.EventFilter{
 		Kinds: in.Kind, Region: in.Region, Instance: in.Instance, Session: in.Session,
-		Since: t.options.Store.Now().Add(-time.Duration(in.Minutes) * time.Minute),
+		Since: now.Add(-time.Duration(in.Minutes) * time.Minute),
 	}, opsview.Page{Limit: limit})
 	if err != nil {
 		return "", err

@@ -13,7 +13,8 @@ func (d Doctor) checkErasures(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeErasures(all, d.Store.Now()), nil
+	now, err := d.Store.DatabaseNow(ctx)
+	return judgeErasures(all, now), err
 }
 
 // longErasure is how long a player may take to be erased: longer than one with hundreds of thousands of past seats

@@ -16,7 +16,8 @@ type keyTurn struct {
 
 func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
 	// The times of keys are the database's: this machine's clock may be off.
-	if err := d.Store.ReadClock(ctx); err != nil {
+	now, err := d.Store.DatabaseNow(ctx)
+	if err != nil {
 		return Finding{}, err
 	}
 	keys, err := opsview.Keys.Read(ctx, d.Store.Pool(), opsview.KeyFilter{Useful: true},
@@ -24,7 +25,6 @@ func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	now := d.Store.Now()
 	var turns []keyTurn
 	for _, k := range keys {
 		if k.State == "signing" || k.State == "next" {

@@ -21,7 +21,8 @@ func (d Doctor) checkValves(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeValves(all, d.Store.Now()), nil
+	now, err := d.Store.DatabaseNow(ctx)
+	return judgeValves(all, now), err
 }
 
 // judgeValves returns the Finding of the first valve in the worst state.

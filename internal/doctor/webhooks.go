@@ -20,7 +20,8 @@ func (d Doctor) checkWebhooks(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeWebhooks(all, d.Store.Now()), nil
+	now, err := d.Store.DatabaseNow(ctx)
+	return judgeWebhooks(all, now), err
 }
 
 // judgeWebhooks returns the Finding of the first webhook in the worst state.
