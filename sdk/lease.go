@@ -57,20 +57,20 @@ func (s *GameServer) sendHeartbeat(ctx context.Context) error {
 	return err
 }
 
-// callFenced sends a request with the current incarnation; see followFence.
+// callFenced sends a request with the current incarnation; see callAsIncarnation.
 func (s *GameServer) callFenced(ctx context.Context, path string, once bool, body func(instanceRef) any,
 	out any) error {
-	return s.followFence(ctx, func(ref instanceRef) (cell string, err error) {
+	return s.callAsIncarnation(ctx, func(ref instanceRef) (cell string, err error) {
 		return s.callAt(ctx, path, once, body(ref), out)
 	})
 }
 
-// followFence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does
-// not know it, followFence registers again and returns ErrUnknownInstance, because the sessions that the call may
-// concern have ended. It does the same where another cell serves the region by now, which may know an incarnation that
+// callAsIncarnation makes a call with the current incarnation and handles a refusal of that incarnation. If the director
+// does not know it, callAsIncarnation registers again and returns ErrUnknownInstance, because the sessions that the call
+// may concern have ended. It does the same where another cell serves the region by now, which may know an incarnation that
 // this process had there before. If the incarnation is superseded, it ends the server. If the credential has expired,
 // it gets another one and repeats the call.
-func (s *GameServer) followFence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
+func (s *GameServer) callAsIncarnation(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
 	ref, credential, registeredAt := s.ownRef(), s.ownCredential(), s.registeredAt()
 	cell, err := send(ref)
 	hasMoved := cell != registeredAt

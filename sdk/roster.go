@@ -124,7 +124,7 @@ func (s *GameServer) nextSessions(ctx context.Context, known string) (list []Ses
 }
 
 func (s *GameServer) readSessions(ctx context.Context, query url.Values, answer *sessionsAnswer) error {
-	return s.followFence(ctx, func(ref instanceRef) (cell string, err error) {
+	return s.callAsIncarnation(ctx, func(ref instanceRef) (cell string, err error) {
 		query.Set("instance_id", ref.InstanceID)
 		if ref.Incarnation != "" {
 			query.Set("incarnation", ref.Incarnation)

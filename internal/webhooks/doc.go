@@ -7,12 +7,12 @@
 //
 //	run.go       takes webhooks, and exports how far they have come; engine.go is what all of them share
 //	courier.go   the loop of one webhook
-//	round.go     sends letters, those of different subjects side by side
+//	round.go     signs and sends letters, those of different subjects side by side
 //	settle.go    what follows from the answers: pure
 //	schedule.go  when a letter is tried again: pure
 //	letter.go    the letter of an event: pure
 //	post.go      one request
-//	keys.go      the keys that sign
+//	keys.go      the keys with which token/webhook.go signs
 //
 // The log is read in its order, which is that in which transactions that changed one session committed. Letters of one
 // subject (a session, a ticket, a game server) are sent one after another, and one that fails holds up the later ones

@@ -43,7 +43,7 @@ func (r *round) sendBatch(ctx context.Context, b *batch) error {
 		if r.isHopeless() {
 			return nil
 		}
-		m, err := r.sealLetter(ctx, l)
+		m, err := r.signLetter(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func (r *round) sendBatch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// sealLetter makes the message of a letter. Each attempt has a time and signatures of its own.
-func (r *round) sealLetter(ctx context.Context, l db.Letter) (message, error) {
+// signLetter makes the message of a letter. Each attempt has a time and signatures of its own.
+func (r *round) signLetter(ctx context.Context, l db.Letter) (message, error) {
 	ring, err := r.engine.keyRings.currentRing(ctx)
 	if err != nil {
 		return message{}, err
