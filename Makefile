@@ -27,8 +27,10 @@ TESTFLAGS    ?=
 # with two CPUs is busy with them alone. Most of their tests wait, so three run side by side.
 ALONE        := /(test/(broken|faults|upgrade)|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
+# With all of its parts: those with the name of a random seed are not there a second time, and nothing would be repeated.
 GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hide-empty-pkg \
-                --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
+                --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race \
+                --rerun-fails-run-root-test
 # With RACE=1, as in .ci/run, tests run with the race detector, which multiplies the CPU time of Go code. `make lint` vets.
 RACE         ?=
 # Test binaries have no debug information: linking them takes a third of the time. Stacks of panics and races are whole.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
@@ -88,19 +89,30 @@ func (d *DB) Count(sql string, args ...any) int {
 // Eventually waits until a query reads a number.
 func (d *DB) Eventually(want int, sql string, args ...any) {
 	d.T.Helper()
-	var got int
-	require.Eventually(d.T, func() bool {
-		return d.Pool().QueryRow(d.T.Context(), sql, args...).Scan(&got) == nil && got == want
-	}, time.Minute, 5*time.Millisecond, "%s: want %d", sql, want)
+	awaitValue(d, time.Minute, want, sql, args)
 }
 
 // Await waits until a query reads true.
 func (d *DB) Await(condition string, args ...any) {
 	d.T.Helper()
-	var holds bool
-	require.Eventually(d.T, func() bool {
-		return d.Pool().QueryRow(d.T.Context(), condition, args...).Scan(&holds) == nil && holds
-	}, 30*time.Second, 5*time.Millisecond, condition)
+	awaitValue(d, 30*time.Second, true, condition, args)
+}
+
+// awaitValue waits until a query reads a value. A query that fails is tried again, since the database may be away.
+func awaitValue[T comparable](d *DB, limit time.Duration, want T, sql string, args []any) {
+	d.T.Helper()
+	ctx, cancel := context.WithTimeout(d.T.Context(), limit)
+	defer cancel()
+	for {
+		var got T
+		err := d.Pool().QueryRow(ctx, sql, args...).Scan(&got)
+		if err == nil && got == want {
+			return
+		}
+		if !wait.For(ctx, 5*time.Millisecond) {
+			require.Failf(d.T, "not within "+limit.String(), "%s: want %v, last read %v, error %v", sql, want, got, err)
+		}
+	}
 }
 
 // AwaitBlocked waits until at least so many connections of the database wait for locks of others.
