@@ -67,13 +67,16 @@ func (h *historian) startWriting(ctx context.Context) (end func()) {
 // writeGathered writes the records of each second together, and the rest when gathering ends. writing bounds the calls
 // of the database.
 func (h *historian) writeGathered(gathering, writing context.Context) {
-	for gathering.Err() == nil {
+	for {
 		select {
+		// Records may have come since the last write began.
 		case <-gathering.Done():
+			h.writeAll(writing)
+			return
 		case <-h.newRecords:
 			wait.For(gathering, gatherFor)
+			h.writeAll(writing)
 		}
-		h.writeAll(writing)
 	}
 }
 
