@@ -33,9 +33,12 @@ func (l *Loop) callFunction(p *ownedProfile) {
 func (l *Loop) takeCalls(ctx context.Context) error {
 	all := slices.Concat(l.calls.returnedCalls, l.calls.takeDelivered())
 	l.calls.returnedCalls = nil
-	for _, c := range all {
+	for i, c := range all {
 		l.calls.runningCount--
 		if err := l.takeCall(ctx, c); err != nil {
+			// The loop begins anew: dropCalls frees the tickets of the calls that were not handled, beginning with this
+			// one.
+			l.calls.returnedCalls = all[i:]
 			return err
 		}
 	}
