@@ -81,7 +81,7 @@ type turn struct {
 	maxTime      time.Duration
 	maxLate      time.Duration // a decision that is later is of a later moment: see nextDecision
 	searchEffort int           // nodes between two readings of the clock
-	maxMatches   int           // ends the turn with so many matches
+	maxMatches   int           // ends a turn that may decide with so many matches
 	playerArg    string
 
 	// What came of the turn.
@@ -109,7 +109,8 @@ func (t *turn) runSteps() {
 	s := t.decider.search
 	for t.runStep(s) {
 		t.tookTime = time.Since(began)
-		if t.tookTime >= t.maxTime || len(t.decidedMatches) >= t.maxMatches {
+		hasAllMatches := t.mayDecide && len(t.decidedMatches) >= t.maxMatches
+		if t.tookTime >= t.maxTime || hasAllMatches {
 			// A turn that ends at its number of matches alone is not hot: its profile does not compete with those
 			// that search.
 			t.isUsedUp = t.tookTime >= t.maxTime

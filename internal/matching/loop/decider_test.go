@@ -142,6 +142,22 @@ func TestDecidersDoNotShareNewcomers(t *testing.T) {
 	require.Equal(t, "t00002", shadow.queuedChanges[0].entries[1].id)
 }
 
+// Pins a turn of a profile with as many ready checks as it may have: it applied one part of its changes and ended.
+func TestATurnThatMayNotDecideAppliesAllChanges(t *testing.T) {
+	t.Parallel()
+	d := newPairs(t)
+	for i := range 3 {
+		at := start.Add(time.Duration(i) * time.Millisecond)
+		d.putChange(change{moment: at, kind: candidatesCame, entries: []*entry{waitsSince(t, i, 1, at)}})
+	}
+	one := whole
+	one.mayDecide, one.maxMatches = false, 0
+	turn := d.prepareTurn(&one)
+	turn.runSteps()
+	require.Empty(t, turn.changes)
+	require.Equal(t, 3, turn.candidateCount)
+}
+
 // turnOf is a turn that runs until it is released.
 func turnOf(t *testing.T, hot bool) *turn {
 	t.Helper()
