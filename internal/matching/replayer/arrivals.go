@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// bySeen is a heap of arrivals in the order of a replay.
+// bySeen is a heap of arrivals, in the order in which workers saw them.
 type bySeen []replay.Arrival
 
 func (h *bySeen) Len() int { return len(*h) }
@@ -21,7 +21,8 @@ func (h *bySeen) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 func (h *bySeen) Less(i, j int) bool {
 	a, b := &(*h)[i], &(*h)[j]
-	// As the loop orders a page of the queue: a replay that adds the tickets in another order may decide otherwise.
+	// Arrivals of one moment are ordered as the loop orders a page of the queue: a replay that adds tickets in another
+	// order may decide otherwise.
 	if !a.SeenAt.Equal(b.SeenAt) {
 		return a.SeenAt.Before(b.SeenAt)
 	}
@@ -47,7 +48,8 @@ func (h *bySeen) Pop() any {
 func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
 	waiting, stopped := h.waitingArrivals, false
-	// release yields what was seen before a moment, or all for the zero time; false: the caller wants no more.
+	// release yields the late tickets that were seen before a moment, or all for the zero time; false: the caller wants
+	// no more.
 	release := func(until time.Time) bool {
 		for len(late) > 0 && (until.IsZero() || late[0].SeenAt.Before(until)) {
 			a, _ := heap.Pop(&late).(replay.Arrival)
@@ -59,7 +61,7 @@ func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 		return true
 	}
 	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
-		// It left after the queue was read: as the doc comment says, it counts as one that waits.
+		// The ticket left after the queue was read.
 		if h.isWaiting[row.ID] {
 			return nil
 		}
@@ -68,8 +70,7 @@ func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 			heap.Push(&late, waiting[0])
 			waiting = waiting[1:]
 		}
-		// Later rows were created, and so seen, no earlier than this one: what was seen before can be yielded in
-		// order.
+		// Later rows were created, and so seen, no earlier than this one: the tickets seen before can be yielded in order.
 		if !release(row.Created) {
 			return errEnough
 		}
@@ -79,18 +80,19 @@ func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 		}
 		return err
 	})
-	switch {
 	// The caller wants no more, and an iterator must not yield to it again.
-	case stopped:
-	case err != nil:
-		yield(replay.Arrival{}, err)
-	// Those that were created after the last ticket of the history.
-	default:
-		for _, a := range waiting {
-			heap.Push(&late, a)
-		}
-		release(time.Time{})
+	if stopped {
+		return
 	}
+	if err != nil {
+		yield(replay.Arrival{}, err)
+		return
+	}
+	// The tickets that wait and were created after the last one of the history.
+	for _, a := range waiting {
+		heap.Push(&late, a)
+	}
+	release(time.Time{})
 }
 
 // yieldMatches yields the matches that the profile made.

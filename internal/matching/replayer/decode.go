@@ -19,8 +19,7 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 	// not be decoded.
 	if row.Attributes == nil && len(h.neededAttributes) > 0 && row.Outcome == "assigned" {
 		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a "+
-			"replay needs %s=plain from before the time "+
-			"that it replays", attributesSetting)
+			"replay needs %s=plain from before the time that it replays", attributesSetting)
 	}
 	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles},
 		row.Attributes, row.Latencies)
@@ -37,21 +36,21 @@ func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) 
 				Source: match.FromBackend})
 		}
 	}
+	// No ticket is seen before it is created: the clock by which a worker recorded SeenAt may have been behind.
 	a := replay.Arrival{Ticket: t, SeenAt: laterTime(row.SeenAt, row.Created).UTC()}
 	a.Recorded = h.recordedMatch(row)
 	// A recorded match has the time at which its tickets left.
 	if a.Recorded == nil && row.Outcome != stillWaits {
 		a.LeftAt, a.Why = row.LeftAt.UTC(), leavingOf(row.Outcome)
 	}
-	// The epoch stands for a ticket of which no worker has recorded when it saw it leave.
+	// The epoch: no worker has recorded when it saw the ticket leave.
 	if row.LeftSeenAt.Unix() > 0 {
 		a.LeftSeen = row.LeftSeenAt.UTC()
 	}
 	return a, nil
 }
 
-// laterTime makes up for a worker's reading of the database's clock, which may be behind: no ticket is seen before it
-// is created.
+// laterTime returns the later of two times.
 func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -75,7 +74,7 @@ func (h *history) recordedMatch(row query.ReplayTicketsRow) *replay.RecordedMatc
 // leavingOf converts the outcome of a ticket that the profile did not match.
 func leavingOf(outcome string) replay.Leaving {
 	switch outcome {
-	// By anything but a match that the profile began: see recordedMatch.
+	// A match that the profile did not begin has the ticket: see recordedMatch.
 	case "assigned":
 		return replay.Taken
 	case "declined":

@@ -6,6 +6,6 @@
 //	waiting.go  the tickets that still wait
 //	history.go  what a reading needs
 //	decode.go   rows into tickets; hashed.go: which rules a hashed history cannot replay
-//	table.go    a report as lines of a table
+//	table.go    a report as text: a table, and lines that say more
 //	page.go     a report as a page, page.html; plot.go: its plots
 package replayer

@@ -11,8 +11,8 @@ import (
 
 const attributesSetting = "DIRECTOR_MATCH_HISTORY_ATTRIBUTES"
 
-// hash is the form of a value in a hashed history: 64 bits in hex, as package ticketbody writes them.
-var hash = regexp.MustCompile(`^[0-9a-f]{16}$`)
+// hashForm matches a value of a hashed history: 64 bits in hex, as package ticketbody writes them.
+var hashForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // needs are the attributes of a profile whose values a replay must know; for other attributes it is enough to know
 // which are equal.
@@ -76,14 +76,14 @@ func (n needs) refuseHashed(t *match.Ticket) error {
 			// A recording hashes all values of a list or none: one plain value shows that none is hashed, even if another
 			// one looks like a hash.
 			isHashedList := v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain)
-			if v.Kind == match.Text && hash.MatchString(v.Text) || isHashedList {
+			if v.Kind == match.Text && !isPlain(v.Text) || isHashedList {
 				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain "+
-					"from before the time that it replays",
-					name, by, attributesSetting)
+					"from before the time that it replays", name, by, attributesSetting)
 			}
 		}
 	}
 	return nil
 }
 
-func isPlain(text string) bool { return !hash.MatchString(text) }
+// isPlain reports whether a text is no hash.
+func isPlain(text string) bool { return !hashForm.MatchString(text) }

@@ -25,7 +25,7 @@ type Store interface {
 
 // history reads the history of a profile.
 type history struct {
-	// of Past: the iterators of a replay are given none
+	// ctx is that of Past: the iterators of a replay are given none.
 	ctx              context.Context
 	store            Store
 	pastRange        db.Past
@@ -33,10 +33,10 @@ type history struct {
 
 	recording       Recording
 	waitingArrivals []replay.Arrival // tickets that wait, by creation
-	isWaiting       map[string]bool  // the same by id
+	isWaiting       map[string]bool  // the ids of waitingArrivals
 }
 
-// errEnough ends a reading.
+// errEnough ends a reading of PastTickets or PastMatches: the function that gets the rows returns it.
 var errEnough = errors.New("enough was read")
 
 // Recording is how workers read tickets and record them, so that tickets that still wait are like those in the history.

@@ -39,7 +39,8 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.yieldArrivals, Matches: h.yieldMatches,
 		HasSameRules: func(version int) bool { return same[version] },
 	}
-	// From the fewest matches to the most: of the versions with the same rules, the seed of the most matches stays.
+	// versions begins with the most matches. Backward, so that of the versions with the same rules the seed of the most
+	// matches stays. Without such a version no match can be reproduced, and any seed will do.
 	for _, v := range slices.Backward(versions) {
 		if same[int(v.Version)] || in.Seed == 0 {
 			in.Seed = uint64(v.Seed)
@@ -54,24 +55,27 @@ const serverWait = 2 * time.Second
 
 // Capacity returns when matches waited for servers.
 func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (replay.Capacity, error) {
+	// Between decision and commit, players may have Accept to answer: that is no shortage.
 	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
-	// From the decision to the commit players may be asked for Accept: that is no shortage.
+	if err != nil {
+		return replay.Capacity{}, err
+	}
 	c := replay.Capacity{Recorded: true}
 	for _, r := range rows {
 		c.Shortages = append(c.Shortages,
 			replay.Shortage{Region: r.GameRegion, Begin: r.DecidedAt.Add(p.Accept), End: r.CommittedAt})
 	}
-	return c, err
+	return c, nil
 }
 
 // checkTickets returns an error if there is no history of that time, or it has no ticket for these rules.
 func (h *history) checkTickets(rules decide.Version) error {
-	// One candidate is enough: the tickets are read again for the replay.
-	engine, others := decide.New(rules, 0), 0
+	engine, others := decide.New(rules, 0), 0 // others: tickets of the history that are none of the profile's
 	takes := func(a replay.Arrival) bool {
 		ok, _ := engine.Candidate(a.Ticket)
 		return ok || slices.Contains(a.Ticket.Profiles, h.pastRange.ProfileName)
 	}
+	// The reading ends at the first ticket of the profile: all are read again for the replay.
 	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
 		if slices.Contains(row.Profiles, h.pastRange.ProfileName) {
 			return errEnough
@@ -93,21 +97,21 @@ func (h *history) checkTickets(rules decide.Version) error {
 		return err
 	}
 	begins, err := h.store.HistoryBegins(h.ctx, h.pastRange.Region)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case begins.IsZero():
+	}
+	if begins.IsZero() {
 		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and " +
 			"workers keep it, and 0 is not at all")
+	}
 	// Tickets that still wait are in no history, and are replayed too.
-	case slices.ContainsFunc(h.waitingArrivals, takes):
+	if slices.ContainsFunc(h.waitingArrivals, takes) {
 		return nil
 	}
 	return fmt.Errorf("no ticket of profile %s was in the queue between %s and %s%s; the history begins at %s "+
 		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.pastRange.ProfileName,
-		h.pastRange.From.UTC().Format(time.RFC3339),
-		h.pastRange.Until.UTC().Format(time.RFC3339), unnamedTickets(others, rules.Profile),
-		begins.UTC().Format(time.RFC3339))
+		h.pastRange.From.UTC().Format(time.RFC3339), h.pastRange.Until.UTC().Format(time.RFC3339),
+		unnamedTickets(others, rules.Profile), begins.UTC().Format(time.RFC3339))
 }
 
 // unnamedTickets says why tickets that named no profile are none of the profile's.
@@ -121,7 +125,7 @@ func unnamedTickets(tickets int, p *profile.Profile) string {
 	return fmt.Sprintf(", but %d that named no profile, of which its pool and rules take none", tickets)
 }
 
-// sameVersions returns the versions whose rules are equal to these.
+// sameVersions returns which of the versions have rules that equal those of p.
 func (h *history) sameVersions(versions []query.ReplayVersionsRow, p *profile.Profile) (map[int]bool, error) {
 	same, canonical := map[int]bool{}, string(p.Canonical())
 	for _, v := range versions {

@@ -7,13 +7,15 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// The size of a plot, and of the place for its labels, in pixels.
+// The size of a plot, of the place for its labels, and of what stays free above the highest value and beside the last
+// point, in pixels.
 const (
 	plotWidth, plotHeight = 720, 220
 	plotLeft, plotBottom  = 56, 28
+	plotMargin            = 8
 )
 
-// plot is a plot of the page. Its marks are computed here, so that the template only prints them.
+// plot is a plot of the page, with the positions of all that the template draws, in pixels.
 type plot struct {
 	Title         string
 	Width, Height int
@@ -35,6 +37,7 @@ type tick struct {
 	Text     string
 }
 
+// newPlot makes a plot of values from 0 to most, with five levels, which unit formats.
 func newPlot(title string, most float64, unit func(float64) string) plot {
 	p := plot{Title: title, Width: plotWidth, Height: plotHeight}
 	for i := range 5 {
@@ -50,26 +53,25 @@ func (p *plot) heightOf(value, most float64) float64 {
 	if most <= 0 {
 		most = 1
 	}
-	// 8 pixels stay free above the highest value.
-	return roundTenth(float64(plotHeight-plotBottom) - value/most*float64(plotHeight-plotBottom-8))
+	return roundTenth(float64(plotHeight-plotBottom) - value/most*float64(plotHeight-plotBottom-plotMargin))
 }
 
 // roundTenth rounds to a tenth of a pixel, so that coordinates stay short in the page.
 func roundTenth(x float64) float64 { return float64(int(x*10+0.5)) / 10 }
 
-// named is a side of a report with the name of its colour.
-type named struct {
+// namedSide is a side of a report with its name, which selects its colour in the page.
+type namedSide struct {
 	sideName   string
 	reportSide *replay.Side
 }
 
-func sidesOf(r *replay.Report) []named {
-	sides := []named{{"replayed", &r.Replayed}}
-	if r.Recorded != nil {
-		// First, as in the table.
-		sides = append([]named{{"recorded", r.Recorded}}, sides...)
+// sidesOf returns the sides of a report in the order of the table's columns.
+func sidesOf(r *replay.Report) []namedSide {
+	replayed := namedSide{"replayed", &r.Replayed}
+	if r.Recorded == nil {
+		return []namedSide{replayed}
 	}
-	return sides
+	return []namedSide{{"recorded", r.Recorded}, replayed}
 }
 
 // waitingPlot has a group of bars for each bin of waiting times.
@@ -89,7 +91,7 @@ func waitingPlot(r *replay.Report) plot {
 		p.Ticks = append(p.Ticks, tick{roundTenth(left + group/2), binLabel(r.Replayed.Bins, i)})
 		for k, s := range sides {
 			value := percentOf(s.reportSide.Bins[i].Tickets, s.reportSide.Matched)
-			// 3 pixels stay free on either side of a group, so that it is seen as one.
+			// 3 pixels stay free on either side of a group, so that its bars are seen together.
 			width := (group - 6) / float64(len(sides))
 			y := p.heightOf(value, most)
 			p.Bars = append(p.Bars, bar{roundTenth(left + 3 + float64(k)*width), y, roundTenth(width),
@@ -137,7 +139,8 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 		}
 		p.Paths = append(p.Paths, path{s.sideName, d.String()})
 	}
-	// A label below each tenth point: more would overlap.
+	// A label below each tenth point, since more would overlap, and 12 pixels to the right, so that the first one keeps
+	// clear of the labels beside the plot.
 	for i := 0; i < len(r.Replayed.Line); i += 10 {
 		at := pointLeft(i, r.Replayed.Line)
 		p.Ticks = append(p.Ticks, tick{roundTenth(at + 12), r.Replayed.Line[i].At.UTC().Format("02 15:04")})
@@ -148,5 +151,5 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 // pointLeft returns the distance of a point of a line from the left edge.
 func pointLeft(i int, line []replay.Point) float64 {
 	steps := max(1, len(line)-1) // a report of one moment has one point
-	return plotLeft + float64(i)*float64(plotWidth-plotLeft-8)/float64(steps)
+	return plotLeft + float64(i)*float64(plotWidth-plotLeft-plotMargin)/float64(steps)
 }

@@ -17,7 +17,7 @@ type Line struct{ Measure, Recorded, Replayed string }
 // Lines returns the report as a table.
 func Lines(r *replay.Report) []Line {
 	var lines []Line
-	// add adds a measure that both sides have. Lines of the replayed side alone are added without it.
+	// add adds a line with the measure of both sides. Lines of the replayed side alone are appended below.
 	add := func(measure string, of func(*replay.Side) string) {
 		line := Line{Measure: measure, Replayed: of(&r.Replayed)}
 		if r.Recorded != nil {
@@ -116,7 +116,8 @@ func lackText(why replay.LackingCount) string {
 		return "their party is larger than any team"
 	case decide.LacksMode:
 		return "they allow none of the profile's modes"
-	case decide.LacksRule, decide.LacksPlaces: // no replay asks for them
+	case decide.LacksRule, decide.LacksPlaces:
+		return string(why.Reason) // no replay asks for these
 	}
 	return string(why.Reason)
 }
@@ -146,11 +147,11 @@ func Bands(r *replay.Report) (lines []string) {
 // Verdict returns a line with the number of reproduced matches; "" if nothing was recorded.
 func Verdict(r *replay.Report) string {
 	m := r.Reproduced
-	switch {
-	case m == nil:
+	if m == nil {
 		return ""
+	}
 	// Only matches of the same rules can be expected again; others are compared for information.
-	case m.SameRules > 0:
+	if m.SameRules > 0 {
 		return fmt.Sprintf("reproduced %d of %d matches that these rules made", m.FromSame, m.SameRules)
 	}
 	return fmt.Sprintf("%d of %d recorded matches would have been the same", m.Matches, m.Of)

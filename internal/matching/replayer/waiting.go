@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// readQueue reads the tickets of the profile that wait: they are in no history, and have a part in each search.
+// readQueue reads the tickets of the profile that wait: they are in no history, and the replay searches with them.
 func (h *history) readQueue() error {
 	h.isWaiting = map[string]bool{}
 	for after, more := "", true; more; {
@@ -32,20 +32,20 @@ func (h *history) readQueue() error {
 	return nil
 }
 
-// readWaiting adds a ticket that waits, as the history will have it. What cannot be decoded is no candidate of a worker
-// either.
+// readWaiting adds a ticket that waits, as the history will have it. A ticket that cannot be decoded is left out, as no
+// worker has it as a candidate.
 func (h *history) readWaiting(c *db.Candidate) error {
-	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
-	// It came after the time that is replayed, or only other profiles may match it.
-	if !players || !c.CreatedAt.Before(h.pastRange.Until) ||
+	profiles, mayHavePlayers := ticketbody.Requested(c.Body, h.recording.PlayerArg)
+	// The ticket came after the time that is replayed, or only other profiles or none may match it.
+	if !mayHavePlayers || !c.CreatedAt.Before(h.pastRange.Until) ||
 		len(profiles) > 0 && !slices.Contains(profiles, h.pastRange.ProfileName) {
 		return nil
 	}
 	t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, h.recording.PlayerArg)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil //nolint:nilerr // left out
 	}
-	// By way of a row of the history: the ticket then lacks what a recording does not keep, as all others do.
+	// Made from a row of the history, so that the ticket lacks what a recording does not keep, as all others do.
 	row := query.ReplayTicketsRow{ID: c.TicketID, Created: c.CreatedAt, SeenAt: c.SeenAt, Profiles: t.Profiles,
 		Outcome: stillWaits}
 	for _, p := range t.Players {
@@ -54,8 +54,9 @@ func (h *history) readWaiting(c *db.Candidate) error {
 	row.Party = h.recording.Privacy.Party(row.Party)
 	row.Attributes, row.Latencies = h.recording.Privacy.Facts(t)
 	a, err := h.arrivalOf(row)
-	if err == nil {
-		h.isWaiting[c.TicketID], h.waitingArrivals = true, append(h.waitingArrivals, a)
+	if err != nil {
+		return err
 	}
-	return err
+	h.isWaiting[c.TicketID], h.waitingArrivals = true, append(h.waitingArrivals, a)
+	return nil
 }
