@@ -21,9 +21,10 @@ import (
 // action is something that an operator may do. GET asks, POST does it.
 type action struct {
 	routePath string
-	// askFirst says what would happen. It is also called before do, whose question it must be.
+	// askFirst returns the question, which says what would happen. It runs again before do, because the question says
+	// which fields of the form count.
 	askFirst func(ctx context.Context, s Store, q query) (question, error)
-	// do does it, and returns a sentence that says what it did. Doing it twice must do no more than doing it once.
+	// do performs the action, and returns a sentence about its outcome. A second call must change nothing further.
 	do func(ctx context.Context, s Store, q query, d deed) (string, error)
 }
 
@@ -64,11 +65,11 @@ func withSeen(fields ...field) []field {
 	return fields
 }
 
-// deed is who does something, and why.
+// deed is a form that was sent: who acts, why, and the values of its fields.
 type deed struct {
 	// Functions of the store that require a reason take it as an argument, and the others by Act.Because.
 	Actor, Reason string
-	Values        map[string]string // of the fields
+	Values        map[string]string // by the name of the field
 }
 
 // changes reports whether a field of withSeen has another value than the person saw, which is not empty. One that has
@@ -83,8 +84,8 @@ type actionView struct {
 	Question question
 
 	Path        string // of the action, to which the form is sent
-	Error       string // why it was refused; empty: it was not, or nothing was sent yet
-	GivenReason string // that was sent
+	Error       string // why the form was refused; empty: none was, or none was sent yet
+	GivenReason string // the reason that the refused form had
 }
 
 // addAction mounts an action. Viewers are refused before the gate, so that they take no slots of operators.
@@ -112,7 +113,7 @@ func (c *Console) askAction(g *gin.Context, a action) {
 		return
 	}
 	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["confirm"],
-		c.viewOf(g, q, actionView{Question: asked, Path: q.URL()}))
+		c.makeView(g, q, actionView{Question: asked, Path: q.URL()}))
 }
 
 // performAction does what a form asks for, and leads to the page that shows it.
@@ -131,37 +132,43 @@ func (c *Console) performAction(g *gin.Context, a action) {
 		return
 	}
 	d := readDeed(g, asked.Fields)
-	problem := cmp.Or(checkReason(d.Reason, asked.RequiresReason), checkFields(asked.Fields, d.Values))
-	done := ""
-	if problem == "" {
-		done, err = a.do(ctx, c.options.Store, q, d)
-		problem = refusalText(err)
+	if problem := cmp.Or(checkReason(d.Reason, asked.RequiresReason), checkFields(asked.Fields, d.Values)); problem != "" {
+		c.askAgain(g, asked, d, problem)
+		return
 	}
-	switch {
-	case problem != "":
-		// With what was typed, so that nobody has to write it again.
-		asked.Fields = filledFields(asked.Fields, d.Values)
-		c.writeTemplate(g, http.StatusUnprocessableEntity, c.templates.pagesByName["confirm"],
-			c.viewOf(g, q, actionView{asked, q.URL(), problem, d.Reason}))
-	case err != nil:
+	outcome, err := a.do(ctx, c.options.Store, q, d)
+	if problem := refusalText(err); problem != "" {
+		c.askAgain(g, asked, d, problem)
+		return
+	}
+	if err != nil {
 		rest.Fail(g, err)
-	default:
-		c.leaveNotice(g, done)
-		// 303: a browser that reloads the next page does not send the form again.
-		g.Redirect(http.StatusSeeOther, asked.Back)
+		return
 	}
+	c.leaveNotice(g, outcome)
+	// 303: a browser that reloads the next page does not send the form again.
+	g.Redirect(http.StatusSeeOther, asked.Back)
+}
+
+// askAgain answers with the question and what is wrong with the form that was sent.
+func (c *Console) askAgain(g *gin.Context, asked question, d deed, problem string) {
+	q := queryOf(g)
+	// The form has what was typed, so that nobody has to write it again.
+	asked.Fields = filledFields(asked.Fields, d.Values)
+	c.writeTemplate(g, http.StatusUnprocessableEntity, c.templates.pagesByName["confirm"],
+		c.makeView(g, q, actionView{asked, q.URL(), problem, d.Reason}))
 }
 
 // readDeed reads the form of an action. It ignores fields that the question does not have, whoever sent them.
-func readDeed(g *gin.Context, asked []field) deed {
+func readDeed(g *gin.Context, fields []field) deed {
 	d := deed{sessionOf(g).Name, strings.TrimSpace(g.PostForm("reason")), map[string]string{}}
-	for _, f := range asked {
+	for _, f := range fields {
 		d.Values[f.Name] = strings.TrimSpace(g.PostForm(f.Name))
 	}
 	return d
 }
 
-// filledFields returns fields with other values, by name.
+// filledFields returns a copy of fields with other values, by name.
 func filledFields(fields []field, values map[string]string) []field {
 	filled := slices.Clone(fields) // those of some actions are shared by all requests
 	for i := range filled {
@@ -184,8 +191,8 @@ func checkReason(reason string, required bool) string {
 }
 
 // checkFields returns which field is too long, or "".
-func checkFields(asked []field, values map[string]string) string {
-	for _, f := range asked {
+func checkFields(fields []field, values map[string]string) string {
+	for _, f := range fields {
 		if utf8.RuneCountInString(values[f.Name]) > maxFieldLength {
 			return fmt.Sprintf("%s: at most %d characters.", f.Label, maxFieldLength)
 		}
@@ -193,13 +200,22 @@ func checkFields(asked []field, values map[string]string) string {
 	return ""
 }
 
-// refusalText returns why the store refuses an action, "" if it does not.
+// refusalText returns why the store refuses an action, for an error after which the form is shown again; otherwise "".
 func refusalText(err error) string {
-	var stored *fault.Error
-	// Of these the person can change what was typed, or sees that nothing is left to do. Others are pages of their own.
-	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid ||
-		stored.Kind == fault.Gone) {
-		return stored.Detail
+	var refused *fault.Error
+	// After an error of these kinds the person can change what was typed, or sees that nothing is left to do. Errors of
+	// other kinds have a page of their own.
+	if errors.As(err, &refused) && (refused.Kind == fault.Conflict || refused.Kind == fault.Invalid ||
+		refused.Kind == fault.Gone) {
+		return refused.Detail
 	}
 	return ""
+}
+
+// outcomeText returns the sentence for an action that changed something, or the one for an action that did not.
+func outcomeText(changed bool, did, didNot string) string {
+	if changed {
+		return did
+	}
+	return didNot
 }

@@ -20,11 +20,11 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// assets are the files of static/, by the name under which they are served. It contains a hash of the content, so that
-// browsers may keep them for ever and two releases side by side do not mix.
+// assets are the files of static/. The name under which a file is served contains a hash of its content, so that
+// browsers may keep the file for ever and two releases side by side do not mix.
 type assets struct {
-	contentByName map[string][]byte
-	hashedNames   map[string]string // the name served, by the name of the file
+	contentByName map[string][]byte // by the name under which a file is served
+	pathByFile    map[string]string // where a file of static/ is served
 }
 
 // loadAssets reads the files that were built in.
@@ -38,19 +38,20 @@ func loadAssets() (a assets, err error) {
 		if err != nil {
 			return err
 		}
+		// 48 bits of the hash are enough to distinguish the releases of a file.
 		hash := sha256.Sum256(content)
 		ext := path.Ext(file)
 		name := strings.TrimSuffix(path.Base(file), ext) + "." + hex.EncodeToString(hash[:6]) + ext
-		a.contentByName[name], a.hashedNames[path.Base(file)] = content, "/static/"+name
+		a.contentByName[name], a.pathByFile[path.Base(file)] = content, "/static/"+name
 		return nil
 	})
 	return a, err
 }
 
 // pathOf returns where a file is served.
-func (a assets) pathOf(file string) string { return a.hashedNames[file] }
+func (a assets) pathOf(file string) string { return a.pathByFile[file] }
 
-// serveAsset answers with a file. One of another release is not found: a page that asks for it has been open since
+// serveAsset answers with a file. A file of another release is not found: a page that asks for one has been open since
 // before an upgrade, or comes from a replica of that release.
 func (a assets) serveAsset(g *gin.Context) {
 	name := g.Param("name")

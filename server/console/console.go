@@ -30,7 +30,7 @@ const sessionTTL = 12 * time.Hour
 // which nobody can log in.
 type Options struct {
 	Store   Store
-	Doctor  doctor.Doctor // what the page of health says
+	Doctor  doctor.Doctor // makes the diagnosis of the page Health
 	Cookies *token.Cookies
 	Explain Explainer
 	Tokens  []string // of operators; see rest.ParseOperatorTokens
@@ -38,8 +38,8 @@ type Options struct {
 	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
 	Rotate   func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
 	Universe string // of tickets and profiles; "" means global
-	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes
-	// cookies secure also where a proxy that ends TLS does not say so.
+	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. With https,
+	// cookies are secure also where a proxy that ends TLS sends no X-Forwarded-Proto.
 	URL string
 
 	TrustedProxies []string  // whose X-Forwarded-For and X-Forwarded-Proto are trusted; see rest.Options
@@ -53,10 +53,10 @@ type Options struct {
 }
 
 const (
-	maxRequests = 32              // that are read or decided at a time; further ones get 503
+	maxRequests = 32              // pages and actions at a time; further ones get 503
 	callTimeout = 5 * time.Second // of one page or action
-	maxLogins   = 32              // that are decided at a time; strangers take no slots of operators
-	maxForms    = 64              // that are read at a time; one more displaces the slowest
+	maxLogins   = 32              // logins at a time, apart from maxRequests: strangers take no slots of operators
+	maxForms    = 64              // forms that arrive at a time; one more displaces the slowest
 	formTimeout = 5 * time.Second // for a form to arrive
 )
 
@@ -72,14 +72,15 @@ type Console struct {
 	pageHub        *hub
 	crossSite      *http.CrossOriginProtection
 	oidcLogin      *oidcLogin // nil: login by token only
-	usedParts      usage
+	capabilities   usage
 	engine         *gin.Engine
-	now            func() time.Time
 
-	streamBeat time.Duration
+	now        func() time.Time // time.Now, but for tests
+	streamBeat time.Duration    // the constant, but for tests
 }
 
-// checkRequired returns what is missing. A console without it would start, and fail at the first click.
+// checkRequired returns an error if an option is missing, without which a console would start, and fail at the first
+// click; or if the URL is malformed.
 func (o Options) checkRequired() error {
 	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
 		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
@@ -96,7 +97,7 @@ func (o Options) checkRequired() error {
 // isOrigin reports whether a URL has a scheme and a host, and nothing else but a slash.
 func isOrigin(text string) bool {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
-	// Paths are appended to it, as of the return from the issuer.
+	// A query or a path would stand before the paths that the console appends, such as that of the return from the issuer.
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
 		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
@@ -110,7 +111,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.engine.S
 // Stop ends the streams, whose browsers reconnect to another replica. Call it when the listener shuts down.
 func (c *Console) Stop() { c.pageHub.stop() }
 
-// boundCall returns the context of a reading or an action.
+// boundCall returns the context of a reading or an action, which ends after callTimeout.
 func (c *Console) boundCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callTimeout)
 }
@@ -120,8 +121,8 @@ func (c *Console) templateFuncs() template.FuncMap {
 	return template.FuncMap{"asset": c.assets.pathOf}
 }
 
-// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes
-// seconds, and it bounds how many run.
+// Explainer explains tickets and matches; internal/matching/explainer implements it, and bounds how many explanations
+// run at a time, since that of a ticket takes seconds.
 type Explainer interface {
 	Ticket(ctx context.Context, id string) (explain.Ticket, error)
 	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)

@@ -11,10 +11,10 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// maxDetail bounds the text of one value of a detail.
-const maxDetail = 300
+// maxValue is how many bytes of one value of a detail are shown.
+const maxValue = 300
 
-// maxWhole bounds the text of a whole detail.
+// maxWhole is how many bytes of a whole detail are shown.
 const maxWhole = 64 << 10
 
 // detailHTML shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text
@@ -50,7 +50,8 @@ func namedValues(raw json.RawMessage) (html string, cut bool) {
 	return b.String(), cut
 }
 
-// wholeDetail is the text of a detail, closed. Its id keeps it open while the page is replaced.
+// wholeDetail returns the whole text of a detail, folded. By its id, console.js keeps it unfolded when the page is
+// replaced.
 func wholeDetail(e opsview.Event) string {
 	var text bytes.Buffer
 	if json.Indent(&text, e.Detail, "", "  ") != nil {
@@ -68,10 +69,10 @@ func valueText(v any) (text string, cut bool) {
 		encoded, _ := json.Marshal(v) // decoded values always encode
 		text = string(encoded)
 	}
-	return shortenText(text, maxDetail), len(text) > maxDetail
+	return shortenText(text, maxValue), len(text) > maxValue
 }
 
-// shortenText cuts a text after so many bytes, between two characters, and says so.
+// shortenText cuts a text after so many bytes, between two characters, and appends an ellipsis if it does.
 func shortenText(text string, most int) string {
 	if len(text) <= most {
 		return text

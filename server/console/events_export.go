@@ -15,8 +15,9 @@ import (
 const (
 	// maxExported bounds the events of a file; director events has no bound.
 	maxExported = 10_000
-	// exportReads bounds how often the log is read for a file, 5,000 events each.
-	exportReads = 20
+	// maxExportReads bounds how often the log is read for a file. A reading looks at up to 5,000 events, of which it
+	// returns those that the filter selects.
+	maxExportReads = 20
 )
 
 // exportEvents answers with the events that the filter of the page selects, latest first, as the JSON lines that
@@ -30,7 +31,7 @@ func (c *Console) exportEvents(g *gin.Context) {
 		rest.Fail(g, err)
 		return
 	}
-	// In memory until all is read: an error in the middle must not look like the end of the file.
+	// The lines are in memory until all are read: an error in the middle must not look like the end of the file.
 	lines, err := readEventLines(ctx, c.options.Store, q, f)
 	if err != nil {
 		rest.Fail(g, err)
@@ -40,7 +41,7 @@ func (c *Console) exportEvents(g *gin.Context) {
 	g.Data(http.StatusOK, "application/x-ndjson", lines)
 }
 
-// readEventLines reads the events of a file, from the page that the query asks for on.
+// readEventLines reads the events of a file, beginning with the page that the query asks for.
 func readEventLines(ctx context.Context, s Store, q query, f opsview.EventFilter) ([]byte, error) {
 	var lines bytes.Buffer
 	out := json.NewEncoder(&lines)
@@ -56,7 +57,7 @@ func readEventLines(ctx context.Context, s Store, q query, f opsview.EventFilter
 			}
 			written++
 		}
-		if found.Next == nil || written == maxExported || reads == exportReads {
+		if found.Next == nil || written == maxExported || reads == maxExportReads {
 			return lines.Bytes(), nil
 		}
 		if found, err = eventsBefore(ctx, s, *found.Next, f, opsview.MaxPage); err != nil {

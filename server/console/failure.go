@@ -25,7 +25,8 @@ var advice = map[int]string{
 	http.StatusForbidden:           "A viewer may read everything and change nothing: ask an operator.",
 }
 
-// writeError is the rest.ErrorWriter of the console.
+// writeError answers with the page of an error, and returns its code for the log. It is the rest.ErrorWriter of the
+// console.
 func (c *Console) writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
 	v := errorView{Status: p.Status, Title: p.Title, Detail: p.Detail, Fields: p.Errors, Advice: advice[p.Status],

@@ -5,9 +5,12 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/match"
 )
@@ -32,17 +35,17 @@ func endingText(reason string) string {
 // pairArguments makes a map of names and values, for templates that take several.
 func pairArguments(pairs ...any) (map[string]any, error) {
 	all := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, ok := pairs[i].(string)
-		if !ok || len(pairs)%2 != 0 {
+	for pair := range slices.Chunk(pairs, 2) {
+		name, ok := pair[0].(string)
+		if !ok || len(pair) < 2 {
 			return nil, fmt.Errorf("dict takes names and values: %v", pairs)
 		}
-		all[name] = pairs[i+1]
+		all[name] = pair[1]
 	}
 	return all, nil
 }
 
-// timeOf accepts a time or a pointer to one. A time that is not known is zero.
+// timeOf accepts a time or a pointer to one. nil, and what is no time, is the zero time.
 func timeOf(v any) time.Time {
 	switch t := v.(type) {
 	case time.Time:
@@ -71,7 +74,7 @@ func agoHTML(v any, now time.Time) template.HTML {
 	return timeElement(t, "data-relative", text) + template.HTML(clock) //nolint:gosec // G203: of digits
 }
 
-// aheadHTML is ago for a time that may be missing because nothing is planned.
+// aheadHTML is agoHTML for a time that may be missing because nothing is planned.
 func aheadHTML(v any, now time.Time) template.HTML {
 	if timeOf(v).IsZero() {
 		return `<span class="none">not planned</span>`
@@ -88,7 +91,8 @@ func clockHTML(v any) template.HTML {
 	return timeElement(t, "", t.UTC().Format("2006-01-02 15:04:05"))
 }
 
-// timeElement is a time for browsers, which show the title at a touch, and keep relative texts current by datetime.
+// timeElement is an element with a time, as text and, in UTC, as its title. console.js keeps the text current by
+// datetime if the element has the attribute data-relative.
 func timeElement(t time.Time, attribute, text string) template.HTML {
 	utc := t.UTC()
 	html := `<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` +
@@ -96,7 +100,7 @@ func timeElement(t time.Time, attribute, text string) template.HTML {
 	return template.HTML(html) //nolint:gosec // G203: of digits and letters
 }
 
-// spanText is a duration for people: two units at most. It takes durations, and seconds as a number.
+// spanText is a duration for people: two units at most. It takes what durationOf accepts.
 func spanText(v any) string {
 	d := durationOf(v).Abs()
 	switch {
@@ -166,8 +170,9 @@ func formatPercent(part, whole any) string {
 	return strconv.FormatInt(p*100/w, 10) + " %"
 }
 
-// formatShare is a part of one, with a decimal: half a percent more is a drift.
-func formatShare(of float64) string { return strconv.FormatFloat(100*of, 'f', 1, 64) + " %" }
+// formatShare is a share from 0 to 1 as a percentage. It has a decimal, since half a percent more is a drift of the
+// estimates that it is shown for.
+func formatShare(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
 // formatLoad is what a game server reports: a share, or a count.
 func formatLoad(v *float64) string {
@@ -200,14 +205,15 @@ func pluralText(n any, one, many string) string {
 
 // shortID cuts a long id. Its whole text belongs into a title.
 func shortID(text string) string {
-	region, id, found := strings.Cut(text, ".")
-	if found && len(id) == 36 { // the id of a session
+	// The id of a session is that of a region, and a UUID.
+	if region, id, found := strings.Cut(text, "."); found && len(id) == len(uuid.Nil.String()) {
 		return region + "." + shortID(id)
 	}
-	if len(text) <= 13 {
+	const head, tail = 8, 4
+	if len(text) <= head+1+tail { // the cut text would be no shorter, with its ellipsis
 		return text
 	}
-	return text[:8] + "…" + text[len(text)-4:]
+	return text[:head] + "…" + text[len(text)-tail:]
 }
 
 // actorName is an actor of an event for people.

@@ -20,17 +20,17 @@ type hub struct {
 	mu           sync.Mutex
 	topicsByKey  map[string]*topic
 	openStreams  int
-	maxViews     int
-	readingSlots chan struct{} // a place for each reading at a time
+	maxStreams   int
+	readingSlots chan struct{} // holds an element for each reading that runs
 }
 
 // maxReadings bounds the readings of a replica at a time, for all pages that are watched together.
 const maxReadings = 2
 
 // newHub makes a hub for so many streams, and as many topics. stop ends its readings.
-func newHub(maxViews int, guard *panics.Guard) *hub {
+func newHub(maxStreams int, guard *panics.Guard) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, guard: guard, topicsByKey: map[string]*topic{}, maxViews: maxViews,
+	return &hub{ctx: ctx, stop: stop, guard: guard, topicsByKey: map[string]*topic{}, maxStreams: maxStreams,
 		readingSlots: make(chan struct{}, maxReadings)}
 }
 
@@ -41,7 +41,7 @@ type topic struct {
 	latestReading reading
 }
 
-// reading is what the last reading of a topic brought.
+// reading is the outcome of reading the page of a topic.
 type reading struct {
 	data   any
 	err    error
@@ -58,8 +58,8 @@ func (h *hub) watchTopic(key string, every time.Duration,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topicsByKey[key]
-	// Topics are bounded as well: one stays for a while when its watchers have left, and each is read.
-	if h.openStreams >= h.maxViews || t == nil && len(h.topicsByKey) >= h.maxViews {
+	// Topics are bounded as well: a topic stays until its next reading when its watchers have left.
+	if h.openStreams >= h.maxStreams || t == nil && len(h.topicsByKey) >= h.maxStreams {
 		return nil, nil, errFull
 	}
 	h.openStreams++
@@ -76,14 +76,16 @@ func (h *hub) watchTopic(key string, every time.Duration,
 func (h *hub) leaveTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// The topic stays until its loop runs next, which forgets it if nobody watches it then: a browser that reloads finds
+	// it.
 	h.openStreams--
-	// The topic goes with its next reading, if nobody has come back by then: a browser that reloads finds it.
 	t.watcherCount--
 }
 
-// readTopic reads until nobody watches, at most half of the time.
+// readTopic reads a topic until nobody watches it. As follow.Loop does, it pauses for at least as long as a reading
+// takes.
 func (h *hub) readTopic(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
-	// Not of the request of the first watcher, which ends before those of others.
+	// The context is not that of the request of the first watcher, who may leave before others.
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
 	follow.Loop{Every: every, Do: func(context.Context, bool) error {
@@ -104,7 +106,7 @@ func (h *hub) forgetUnwatched(key string, t *topic) bool {
 	if t.watcherCount > 0 && h.ctx.Err() == nil {
 		return false
 	}
-	// Under the lock under which watchers join: nobody joins a topic whose loop ends.
+	// The same lock is held while a watcher joins: nobody joins a topic whose loop ends.
 	delete(h.topicsByKey, key)
 	return true
 }
@@ -119,7 +121,8 @@ func (h *hub) readOnce(load func(context.Context) (any, error)) reading {
 		return reading{err: h.ctx.Err(), readAt: time.Now()}
 	}
 	var data any
-	err := h.guard.Do("console page", func() (err error) { // the watchers learn of a panic, and of the next reading
+	// The watchers get a panic as an error, and later the next reading.
+	err := h.guard.Do("console page", func() (err error) {
 		data, err = load(h.ctx)
 		return err
 	})
@@ -136,8 +139,8 @@ func (h *hub) publishReading(t *topic, r reading) {
 	t.nextRead = make(chan struct{})
 }
 
-// nextReading returns the latest reading, and a channel that is closed when there is a newer one.
-func (h *hub) nextReading(t *topic) (reading, <-chan struct{}) {
+// readingOf returns the latest reading of a topic, and a channel that is closed when there is a newer one.
+func (h *hub) readingOf(t *topic) (latest reading, replaced <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return t.latestReading, t.nextRead

@@ -28,7 +28,7 @@ type loginView struct {
 func (c *Console) showLogin(g *gin.Context) {
 	next := localPath(g.Query("next"))
 	if s, ok := c.readSession(g.Request); ok {
-		// Where it is not known, the page that comes next shows the error.
+		// After an error the browser is sent on as well: the page that it asked for shows the error.
 		if ended, _ := c.hasEnded(g.Request.Context(), s); !ended {
 			g.Redirect(http.StatusSeeOther, next)
 			return
@@ -46,13 +46,13 @@ func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
 	c.writeTemplate(g, status, c.templates.loginPage, v)
 }
 
-// loginByToken answers forms of the login. Failures are counted by address, as those of the API.
+// loginByToken logs in the person whose form has the token of an operator.
 func (c *Console) loginByToken(g *gin.Context) {
 	next := localPath(g.PostForm("next"))
-	// Counted only if it fails: the right token works from an address where others have failed.
+	// Only failures are limited: the right token works from an address where others have failed.
 	who, ok := c.operatorTokens.Find(g.PostForm("token"))
 	if !ok {
-		c.loginFailed(g, next,
+		c.refuseLogin(g, next,
 			"This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
 		return
 	}
@@ -61,10 +61,11 @@ func (c *Console) loginByToken(g *gin.Context) {
 	g.Redirect(http.StatusSeeOther, next)
 }
 
-// loginFailed shows the login again. An address that has failed too often has to wait.
-func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
+// refuseLogin shows the login again with a problem; reason is for the log. It counts the failure for the address, as
+// those of the API; an address that has failed too often has to wait.
+func (c *Console) refuseLogin(g *gin.Context, next, problem, reason string) {
 	rest.AddLogAttrs(g.Request.Context(), slog.String("reason", reason), slog.String("client", g.ClientIP()))
-	// By address, and not by token or name: whoever guesses tries many of them.
+	// Not by token or name: whoever guesses tries many of them.
 	if wait := c.failureLimiter.Take(rest.FailureKey(g)); wait > 0 {
 		c.writeLogin(g, http.StatusTooManyRequests, next,
 			"Too many failed logins from your address. Wait a minute, and try again.")
@@ -81,7 +82,7 @@ func (c *Console) logOut(g *gin.Context) {
 	}
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	// Before the cookie is cleared: if this fails, the browser can log out again.
+	// The login ends before the cookie is cleared: if this fails, the browser can log out again.
 	if err := c.options.Store.EndLogin(ctx, s.loginDigest(), s.Until); err != nil {
 		rest.Fail(g, err)
 		return
@@ -90,8 +91,8 @@ func (c *Console) logOut(g *gin.Context) {
 	g.Redirect(http.StatusSeeOther, "/login?"+url.Values{"next": {"/"}}.Encode())
 }
 
-// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they
-// sent.
+// askLogin sends a browser to the login, which leads back here. Streams and forms get an error, since a redirect would
+// lose what was sent.
 func (c *Console) askLogin(g *gin.Context) {
 	if g.Request.Method != http.MethodGet || wantsStream(g.Request) {
 		rest.Fail(g, &rest.Problem{
@@ -109,9 +110,8 @@ func (c *Console) askLogin(g *gin.Context) {
 	g.Abort()
 }
 
-// requireLogin is the middleware that asks for a login. A login by a token that is configured no more, or has another
-// role now, counts no more. While nobody knows whether a login has ended, nothing changes; pages still answer, because
-// Health has to say what is wrong.
+// requireLogin is the middleware that asks for a login. While the database does not say whether a login has ended,
+// actions are refused; pages still answer, because Health has to say what is wrong.
 func (c *Console) requireLogin(g *gin.Context) {
 	s, ok := c.readSession(g.Request)
 	if !ok {
@@ -119,12 +119,11 @@ func (c *Console) requireLogin(g *gin.Context) {
 		return
 	}
 	ended, err := c.hasEnded(g.Request.Context(), s)
-	switch {
-	case ended:
+	if ended {
 		c.askLogin(g)
 		return
-	// An action of a login that may have ended is refused, while pages only read.
-	case err != nil && g.Request.Method != http.MethodGet:
+	}
+	if err != nil && g.Request.Method != http.MethodGet {
 		rest.Fail(g, err)
 		return
 	}
@@ -132,24 +131,42 @@ func (c *Console) requireLogin(g *gin.Context) {
 	g.Set(sessionKey, s)
 }
 
-// maxIssuerText bounds what a page shows of the issuer's words, which anybody can send who has a link to the callback.
+// beginOIDC sends a browser to the issuer.
+func (c *Console) beginOIDC(g *gin.Context) {
+	p, err := c.oidcLogin.readProvider(g.Request.Context())
+	if err != nil {
+		c.failAtIssuer(g, err)
+		return
+	}
+	// The verifier (PKCE) keeps whoever sees the code, such as a proxy that logs addresses, from using it.
+	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
+		c.now().Add(loginTimeout)}
+	// The browser keeps the attempt, because another replica may get the return from the issuer.
+	c.setCookie(g, purposeLogin, a, loginTimeout)
+	config := c.oidcLogin.oauthConfig(p)
+	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
+		oauth2.S256ChallengeOption(a.Verifier)))
+}
+
+// maxIssuerText is how many bytes a page shows of a text of the issuer, which anybody can send who has a link to the
+// callback.
 const maxIssuerText = 200
 
 // finishOIDC logs in a browser that the issuer sends back.
 func (c *Console) finishOIDC(g *gin.Context) {
 	var a attempt
-	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
-	// Whatever comes of it: a state is good for one return.
+	isCurrent := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
+	// Also if the login fails below: a state is good for one return.
 	c.clearCookie(g, purposeLogin)
-	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
-		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
+	if !isCurrent || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
+		c.refuseLogin(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
 			"oidc: unknown state")
 		return
 	}
-	// Such as access_denied, when the person went back: what the issuer says is shown as text, and never followed.
-	if refused := shortenText(g.Query("error"), maxIssuerText); refused != "" {
-		c.loginFailed(g, a.Next, "The issuer refused the login: "+refused+" "+
-			shortenText(g.Query("error_description"), maxIssuerText), "oidc: "+refused)
+	// The error is access_denied when the person went back. It is shown as text, and never followed.
+	if code := shortenText(g.Query("error"), maxIssuerText); code != "" {
+		c.refuseLogin(g, a.Next, "The issuer refused the login: "+code+" "+
+			shortenText(g.Query("error_description"), maxIssuerText), "oidc: "+code)
 		return
 	}
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.oidcLogin.settings.HTTP),
@@ -159,29 +176,12 @@ func (c *Console) finishOIDC(g *gin.Context) {
 	var refused *refusedLogin
 	switch {
 	case errors.As(err, &refused):
-		c.loginFailed(g, a.Next, refused.sentence, "oidc: "+refused.reason)
+		c.refuseLogin(g, a.Next, refused.sentence, "oidc: "+refused.reason)
 	case err != nil:
-		c.issuerFailed(g, err)
+		c.failAtIssuer(g, err)
 	default:
 		c.beginSession(g, s)
 		rest.AddLogAttrs(g.Request.Context(), slog.String("login", s.Name))
 		g.Redirect(http.StatusSeeOther, a.Next)
 	}
-}
-
-// beginOIDC sends a browser to the issuer.
-func (c *Console) beginOIDC(g *gin.Context) {
-	p, err := c.oidcLogin.readProvider(g.Request.Context())
-	if err != nil {
-		c.issuerFailed(g, err)
-		return
-	}
-	// The verifier (PKCE) keeps whoever sees the code, such as a proxy that logs addresses, from using it.
-	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
-		c.now().Add(loginTimeout)}
-	// In the browser and not here, because another replica may get the return from the issuer.
-	c.setCookie(g, purposeLogin, a, loginTimeout)
-	config := c.oidcLogin.oauthConfig(p)
-	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
-		oauth2.S256ChallengeOption(a.Verifier)))
 }

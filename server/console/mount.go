@@ -3,12 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
-	"io/fs"
-	"maps"
 	"net/http"
-	"path"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,37 +11,6 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/server/rest"
 )
-
-// mountAll makes the engine with all routes.
-func (c *Console) mountAll() (err error) {
-	c.engine, err = rest.New(rest.Options{
-		Log: c.options.Log, Metrics: c.options.Metrics, Tracer: c.options.Tracer,
-		TrustedProxies: c.options.TrustedProxies, ErrorWriter: c.writeError,
-		QuietRoutes: []string{"/static/:name"}, UntracedRoutes: []string{"/static/:name"},
-	})
-	if err != nil {
-		return err
-	}
-	c.engine.UseRawPath = true // so that an id may contain an escaped slash
-	c.engine.Use(c.secureHeaders, c.sameSite)
-	c.engine.GET("/static/:name", c.assets.serveAsset)
-	c.engine.GET("/favicon.ico", func(g *gin.Context) {
-		g.Redirect(http.StatusMovedPermanently,
-			c.assets.pathOf("icon.svg"))
-	})
-	gate := rest.NewGate(maxRequests, c.options.Metrics, c.options.Log)
-	strangers := rest.NewGate(maxLogins, c.options.Metrics, c.options.Log)
-	// Before anybody is known: with slots of its own, so that strangers cannot keep operators out.
-	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
-		rest.SetDeadline(callTimeout)))
-	// Forms are read after the login is known. The gate comes with each route, because streams do not pass it.
-	pages := c.engine.Group("", c.requireLogin, rest.NewBodies(maxForms, formTimeout).ReadForm)
-	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
-	pages.POST("/logout", c.logOut)
-	c.mountPages(pages, gate)
-	c.mountActions(pages, gate)
-	return nil
-}
 
 // New makes the console. Errors: a missing option, a malformed URL or proxy.
 func New(o Options) (*Console, error) {
@@ -75,6 +39,37 @@ func New(o Options) (*Console, error) {
 	return c, c.mountAll()
 }
 
+// mountAll makes the engine with all routes.
+func (c *Console) mountAll() (err error) {
+	c.engine, err = rest.New(rest.Options{
+		Log: c.options.Log, Metrics: c.options.Metrics, Tracer: c.options.Tracer,
+		TrustedProxies: c.options.TrustedProxies, ErrorWriter: c.writeError,
+		QuietRoutes: []string{"/static/:name"}, UntracedRoutes: []string{"/static/:name"},
+	})
+	if err != nil {
+		return err
+	}
+	c.engine.UseRawPath = true // so that an id may contain an escaped slash
+	c.engine.Use(c.secureHeaders, c.sameSite)
+	c.engine.GET("/static/:name", c.assets.serveAsset)
+	c.engine.GET("/favicon.ico", func(g *gin.Context) {
+		g.Redirect(http.StatusMovedPermanently,
+			c.assets.pathOf("icon.svg"))
+	})
+	gate := rest.NewGate(maxRequests, c.options.Metrics, c.options.Log)
+	strangers := rest.NewGate(maxLogins, c.options.Metrics, c.options.Log)
+	// The login has slots of its own, so that strangers cannot keep operators out.
+	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
+		rest.SetDeadline(callTimeout)))
+	// Forms are read after the login is known. Each route enters the gate by itself, because streams do not.
+	pages := c.engine.Group("", c.requireLogin, rest.NewBodies(maxForms, formTimeout).ReadForm)
+	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
+	pages.POST("/logout", c.logOut)
+	c.mountPages(pages, gate)
+	c.mountActions(pages, gate)
+	return nil
+}
+
 // mountLogin mounts what a browser may ask before anybody is known.
 func (c *Console) mountLogin(r gin.IRoutes) {
 	r.GET("/login", c.showLogin)
@@ -83,37 +78,4 @@ func (c *Console) mountLogin(r gin.IRoutes) {
 		r.GET("/login/oidc", c.beginOIDC)
 		r.GET("/login/callback", c.finishOIDC)
 	}
-}
-
-// parseTemplates parses all pages at the start, so that a template with an error is never served.
-func parseTemplates(more template.FuncMap) (t templates, err error) {
-	files, err := fs.Sub(templateFiles, "templates")
-	if err != nil {
-		return t, err
-	}
-	all := maps.Clone(funcs)
-	maps.Copy(all, more)
-	// A misspelt key of a dict would be shown as "<no value>".
-	base, err := template.New("base").Funcs(all).Option("missingkey=error").ParseFS(files, shared...)
-	if err != nil {
-		return t, err
-	}
-	names, err := fs.Glob(files, "*.html")
-	if err != nil {
-		return t, err
-	}
-	t.pagesByName = map[string]*template.Template{}
-	for _, name := range names {
-		// A set for each page: all define "title", "head" and "live", and would replace each other's.
-		own, err := template.Must(base.Clone()).ParseFS(files, name)
-		if err != nil {
-			return t, err
-		}
-		t.pagesByName[strings.TrimSuffix(path.Base(name), ".html")] = own
-	}
-	t.loginPage, t.errorPage = t.pagesByName["login"].Lookup("login.html"), t.pagesByName["error"].Lookup("error.html")
-	for name, own := range t.pagesByName {
-		t.pagesByName[name] = own.Lookup("layout")
-	}
-	return t, nil
 }

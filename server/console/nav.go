@@ -11,11 +11,11 @@ type navGroup struct {
 type navLink struct {
 	Path, Label string
 	Key         string // the shortcut after g, as in g f
-	Here        bool   // whether the page shown belongs to this link
-	Capability  string // the link is shown where it is used; empty: always
+	Here        bool   // whether the link is marked: the page that is shown belongs to it
+	Capability  string // the link is shown to installations that use this capability; empty: to all
 }
 
-// nav is the navigation. A page below a link (/fleet/x) or in belongs is shown as part of it.
+// nav is the navigation. On a page below a link (/fleet/x), or with a prefix of linkByPrefix, that link is marked.
 var nav = []navGroup{
 	{"Overview", []navLink{
 		{Path: "/health", Label: "Health", Key: "h"},
@@ -44,15 +44,15 @@ var nav = []navGroup{
 	}},
 }
 
-// belongs names the link that is marked on pages whose path does not begin with that of a link. No prefix is the
-// beginning of another, since they are tried in any order.
-var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/hosts/": "/fleet",
+// linkByPrefix has the link that is marked on pages whose path does not begin with that of a link, by the beginning of
+// their path. No prefix is the beginning of another, since they are tried in any order.
+var linkByPrefix = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/hosts/": "/fleet",
 	"/labels/": "/fleet", "/regions/": "/fleet", "/evacuations": "/fleet", "/moves": "/fleet",
 	"/tickets/": "/queue", "/lobby": "/lobbies", "/pools/": "/deployments", "/profiles/": "/queue"}
 
 // linkOf returns the path of the link that a page belongs to, or the path of the page.
 func linkOf(path string) string {
-	for prefix, link := range belongs {
+	for prefix, link := range linkByPrefix {
 		if strings.HasPrefix(path, prefix) {
 			return link
 		}
@@ -67,7 +67,7 @@ func navFor(path string, used map[string]bool) (groups []navGroup) {
 		shown := navGroup{Name: group.Name}
 		for _, l := range group.Links {
 			l.Here = path == l.Path || strings.HasPrefix(path, l.Path+"/")
-			// A page that is open has its link, also where the installation does not use it.
+			// The link of the page that is open is shown even if the installation does not use the capability.
 			if l.Here || l.Capability == "" || used[l.Capability] {
 				shown.Links = append(shown.Links, l)
 			}

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// formatNumber is a number with spaces between thousands.
+// formatNumber is a number with spaces between thousands. Fractions have two decimals. It takes the types of numbers
+// that views have; pointers other than *int32 must not be nil.
 func formatNumber(v any) string {
 	var n int64
 	switch x := v.(type) {

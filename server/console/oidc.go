@@ -38,7 +38,7 @@ type OIDC struct {
 	// Operators and Viewers are the values of the claim that make somebody an operator or a viewer. "*" is everybody
 	// whom the issuer knows.
 	Operators, Viewers []string
-	HTTP               *http.Client // to the issuer; nil: one with a timeout
+	HTTP               *http.Client // to the issuer; nil: one with a timeout of 10 seconds
 }
 
 const (
@@ -55,8 +55,8 @@ type oidcLogin struct {
 
 	mu            sync.Mutex
 	knownProvider *oidc.Provider // nil until it could be read
-	lastFailure   error          // of the last attempt to read it
-	signingAlgs   []string       // with which it signs ID tokens
+	lastFailure   error          // of the last attempt to read the provider; nil: it succeeded
+	signingAlgs   []string       // with which the issuer signs ID tokens; set before knownProvider, and then constant
 
 	issuerKeys atomic.Pointer[token.KeySource] // of the issuer; nil until the provider was read
 }
@@ -64,8 +64,8 @@ type oidcLogin struct {
 // DefaultOIDC returns what operators may change, with its defaults. [New] uses them for fields that are zero.
 func DefaultOIDC() OIDC { return OIDC{Scopes: []string{"email", "profile"}, RoleClaim: "groups"} }
 
-// newOIDCLogin fills in the defaults. It asks nothing: a replica starts without its issuer.
-func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
+// newOIDCLogin fills in the defaults. It sends no request: a replica starts also while its issuer is down.
+func newOIDCLogin(o OIDC, consoleURL string, log *slog.Logger) *oidcLogin {
 	o.RoleClaim = cmp.Or(o.RoleClaim, DefaultOIDC().RoleClaim)
 	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: issuerTimeout})
 	if len(o.Scopes) == 0 {
@@ -74,7 +74,7 @@ func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
 	_, host, _ := strings.Cut(o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")
 	o.Label = cmp.Or(o.Label, host)
-	return &oidcLogin{settings: o, log: log, callbackURL: strings.TrimSuffix(public, "/") + "/login/callback"}
+	return &oidcLogin{settings: o, log: log, callbackURL: strings.TrimSuffix(consoleURL, "/") + "/login/callback"}
 }
 
 // attempt is a login that has begun. The browser keeps it, sealed, until the issuer sends it back.
@@ -86,16 +86,15 @@ type attempt struct {
 	Until    time.Time `json:"until"`
 }
 
-// readProvider returns the issuer's description. It is read again until that succeeds, so that a replica starts without
-// its issuer.
+// readProvider returns the issuer's description, which it keeps once it could read it.
 func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
+	// The lock is held while the issuer is asked: logins that begin meanwhile wait for the same answer.
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Under the lock while it is read: logins that begin meanwhile wait for the same answer, and do not ask again.
 	if l.knownProvider != nil {
 		return l.knownProvider, nil
 	}
-	// The provider keeps the context for its later requests, so that it must not end with this one.
+	// The provider keeps the context for its later requests, so the context must not end with the present request.
 	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.settings.HTTP), l.settings.Issuer)
 	if err == nil {
 		err = l.useKeys(p)
@@ -109,8 +108,8 @@ func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
 	return p, nil
 }
 
-// useKeys makes the source of the issuer's keys. It is that of players' tokens: one key that is malformed or unknown
-// does not disturb the others.
+// useKeys makes the source of the issuer's keys, and sets with which algorithms the issuer signs. The source is of the
+// type that players' access tokens have: a key that is malformed or unknown does not disturb the others.
 func (l *oidcLogin) useKeys(p *oidc.Provider) error {
 	var published struct {
 		JWKSURI string   `json:"jwks_uri"`
@@ -145,7 +144,8 @@ func (l *oidcLogin) keyStatus() token.SetStatus {
 	return token.SetStatus{Err: l.lastFailure}
 }
 
-// LoginKeys returns what tells of the keys of the issuer of logins; nil: people log in with tokens only.
+// LoginKeys returns the function that says what is known of the keys of the issuer of logins; nil: people log in with
+// tokens only.
 func (c *Console) LoginKeys() func() token.SetStatus {
 	if c.oidcLogin == nil {
 		return nil
@@ -153,7 +153,8 @@ func (c *Console) LoginKeys() func() token.SetStatus {
 	return c.oidcLogin.keyStatus
 }
 
-// oauthConfig is what the issuer is asked with. It must be the same for the redirect and for the exchange of the code.
+// oauthConfig returns the parameters of a login, which must be the same for the redirect and for the exchange of the
+// code.
 func (l *oidcLogin) oauthConfig(p *oidc.Provider) oauth2.Config {
 	return oauth2.Config{
 		ClientID: l.settings.ClientID, ClientSecret: l.settings.ClientSecret, Endpoint: p.Endpoint(),
@@ -169,8 +170,8 @@ func randomText() string {
 	return base64.RawURLEncoding.EncodeToString(random)
 }
 
-// issuerFailed answers when the issuer cannot be asked.
-func (c *Console) issuerFailed(g *gin.Context, err error) {
+// failAtIssuer answers that the issuer cannot be reached, or does not answer as it should.
+func (c *Console) failAtIssuer(g *gin.Context, err error) {
 	rest.Fail(g, fmt.Errorf("%w: %w", &rest.Problem{
 		Status: http.StatusBadGateway, Code: "issuer_unavailable", Title: "The login cannot be reached",
 		Detail: "The issuer of logins does not answer as it should. The log of the replica says why. " +
@@ -179,11 +180,14 @@ func (c *Console) issuerFailed(g *gin.Context, err error) {
 }
 
 // refusedLogin is a login that the issuer or our rules refuse.
-type refusedLogin struct{ sentence, reason string }
+type refusedLogin struct {
+	sentence string // for the page
+	reason   string // for the log
+}
 
 func (r *refusedLogin) Error() string { return r.reason }
 
-// finish exchanges a code for an ID token, verifies it, and returns who it is.
+// finish exchanges a code for an ID token, verifies it, and returns the login of the person. Errors: *refusedLogin.
 func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session, error) {
 	p, err := l.readProvider(ctx)
 	if err != nil {
@@ -204,23 +208,24 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 	if err != nil {
 		return session{}, err
 	}
-	// A token that the issuer made for another login, and somebody slipped into this one.
+	// Otherwise a token that the issuer made for another login could be used in this one.
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
 		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.",
 			"wrong nonce"}
 	}
-	return l.personOf(id)
+	return l.sessionFor(id)
 }
 
-// personOf returns who an ID token is about, and the role.
-func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
+// sessionFor returns the name and the role of the person that an ID token is about. Errors: *refusedLogin, for a person
+// without a role.
+func (l *oidcLogin) sessionFor(id *oidc.IDToken) (session, error) {
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
 		return session{}, err
 	}
-	// Emails are easier to read in events than the subjects of most issuers.
 	name := id.Subject
-	// An email that the issuer has not verified may be that of somebody else. Some issuers send truth values as texts.
+	// Emails are easier to read in events than the subjects of most issuers. One that the issuer has not verified may be
+	// that of somebody else. Some issuers send truth values as texts.
 	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false &&
 		claims["email_verified"] != "false" {
 		name = email
@@ -228,7 +233,7 @@ func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 	name = actorPrefix + cleanName(name)
 	roles := textsAt(claims, l.settings.RoleClaim)
 	switch {
-	// First: whoever is in both groups is an operator.
+	// This case is first, because whoever is in both groups is an operator.
 	case admitsRole(l.settings.Operators, roles):
 		return session{Name: name}, nil
 	case admitsRole(l.settings.Viewers, roles):
@@ -239,7 +244,11 @@ func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 		"no role: " + name}
 }
 
-// cleanName bounds a name that a stranger may have chosen.
+// maxName bounds a name of a person, in bytes: the cookie of the session has it, and browsers keep at most
+// 4 KiB of a cookie.
+const maxName = 150
+
+// cleanName bounds a name that a stranger may have chosen, and drops control characters.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -247,8 +256,8 @@ func cleanName(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, ""))
-	// Cut last, and mended: the cut may be within a character, which no event could store.
-	return strings.ToValidUTF8(name[:min(len(name), 150)], "")
+	// The cut may be within a character, which no event could store.
+	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }
 
 // admitsRole reports whether a role, or being known to the issuer ("*"), is enough.
@@ -257,18 +266,23 @@ func admitsRole(allowed, roles []string) bool {
 		slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })
 }
 
-// textsAt returns the texts of a claim.
-func textsAt(claims map[string]any, claim string) (texts []string) {
-	var at any = claims
-	if whole, ok := claims[claim]; ok { // names of claims may be URLs, with dots
-		at = whole
-	} else {
-		for part := range strings.SplitSeq(claim, ".") {
-			object, _ := at.(map[string]any)
-			at = object[part]
-		}
+// claimAt returns the value of a claim, in whose name dots lead into objects; nil: there is none.
+func claimAt(claims map[string]any, claim string) any {
+	// Names of claims may be URLs, with dots.
+	if whole, ok := claims[claim]; ok {
+		return whole
 	}
-	switch v := at.(type) {
+	var value any = claims
+	for part := range strings.SplitSeq(claim, ".") {
+		object, _ := value.(map[string]any)
+		value = object[part]
+	}
+	return value
+}
+
+// textsAt returns the texts of a claim that is a text or a list.
+func textsAt(claims map[string]any, claim string) (texts []string) {
+	switch v := claimAt(claims, claim).(type) {
 	// Issuers send a list of one as a text.
 	case string:
 		return []string{v}

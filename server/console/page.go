@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // pageSize bounds the rows of a list.
@@ -26,7 +27,7 @@ type page[T any] struct {
 	loadData     func(ctx context.Context, s Store, q query) (T, error)
 }
 
-// query is what a page is asked for. It is read only.
+// query is what a request asks a page for. Nothing changes it.
 type query struct {
 	escapedPath string
 	pathParams  map[string]string
@@ -36,7 +37,7 @@ type query struct {
 // Param returns a parameter of the path, unescaped.
 func (q query) Param(name string) string { return q.pathParams[name] }
 
-// maxParam bounds a parameter of the query, in bytes. Ids have no more.
+// maxParam bounds a parameter of the query, in bytes. No id is longer.
 const maxParam = 255
 
 // Get returns a parameter of the query that a person may have typed: without spaces around it, and bounded. It is ""
@@ -100,7 +101,7 @@ func (q query) pageAfterID() opsview.Page {
 // Next is the address of the page after a row with this key. The first part must have no tilde.
 func (q query) Next(first, second string) string { return q.With(afterParam, first+"~"+second) }
 
-// URL is the address of what is asked for, with its known parameters only.
+// URL is the address of what is asked for, without parameters that are empty.
 func (q query) URL() string {
 	if len(q.values) == 0 {
 		return q.escapedPath
@@ -111,12 +112,12 @@ func (q query) URL() string {
 // Paged reports whether this is not the first page of a list.
 func (q query) Paged() bool { return q.Get(afterParam) != "" }
 
-// With is URL with a parameter changed; an empty value removes it. It leads to the first page of a list, unless it
-// changes that.
+// With is URL with a parameter changed; an empty value removes it. The address is that of the first page of a list,
+// unless the parameter is afterParam.
 func (q query) With(name, value string) string {
 	values := url.Values{}
 	maps.Copy(values, q.values)
-	// The key belongs to the order and the filter of before.
+	// The key is one of the list with the old order and filter.
 	values.Del(afterParam)
 	values.Del(name)
 	if value != "" {
@@ -132,7 +133,7 @@ func queryOf(g *gin.Context) query {
 	for _, p := range g.Params {
 		q.pathParams[p.Key] = p.Value
 	}
-	// The version that a browser has is no part of what it asks for: all that watch an address share one topic.
+	// The version that a browser has is no part of what it asks for: all browsers that watch a page share one topic.
 	q.values.Del(sinceParam)
 	for name, all := range q.values {
 		if len(all) == 0 || all[0] == "" { // an empty field of a filter
@@ -149,17 +150,20 @@ type anyPage struct {
 	loadData     func(ctx context.Context, q query) (any, error)
 }
 
-const (
-	// sinceParam is the version of the live part that a browser has when it first connects; later it sends
-	// Last-Event-ID.
-	sinceParam = "_since"
-	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
-	streamBeat = 15 * time.Second
-	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
-	streamLife = 10 * time.Minute
-)
+// sinceParam is the version of the live part that a browser has when it first connects; later it sends Last-Event-ID.
+const sinceParam = "_since"
 
 // wantsStream reports whether a request is that of an EventSource.
 func wantsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+}
+
+// idParam returns the parameter id of the path, which must be the UUID of what the noun says. Errors: Invalid.
+func idParam(q query, noun string) (uuid.UUID, error) {
+	id, err := uuid.Parse(q.Param("id"))
+	if err != nil {
+		return id, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
+			Detail: "the id of a " + noun + " is a UUID"}
+	}
+	return id, nil
 }

@@ -54,7 +54,7 @@ func loadAgent(ctx context.Context, s Store, q query) (v agentView, err error) {
 	if v.Agent, err = agentOf(ctx, s, q.Param("id")); err != nil {
 		return v, err
 	}
-	if v.Rooms, v.Next, err = roomPage(ctx, s, q, opsview.RoomFilter{Agent: v.Agent.Agent}); err != nil {
+	if v.Rooms, v.Next, err = listRooms(ctx, s, q, opsview.RoomFilter{Agent: v.Agent.Agent}); err != nil {
 		return v, err
 	}
 	if v.Commands, err = latestCommands(ctx, s, v.Agent.Agent); err != nil {
@@ -75,17 +75,6 @@ func latestCommands(ctx context.Context, s Store, agent string) ([]opsview.Comma
 	commands, _, err := listView(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent},
 		opsview.Page{Limit: pageSize})
 	return commands, err
-}
-
-// roomPage returns a page of rooms, and the address of the next one.
-func roomPage(ctx context.Context, s Store, q query,
-	f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
-	rooms, more, err := listView(ctx, s, opsview.Rooms, f, q.pageAfter())
-	if more {
-		last := rooms[len(rooms)-1]
-		next = q.Next(last.Region, last.Room)
-	}
-	return rooms, next, err
 }
 
 // drainAgentAction gives an agent no new rooms.

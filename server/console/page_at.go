@@ -14,22 +14,22 @@ import (
 // pastView is what templates/at.html reads.
 type pastView struct {
 	Time     string // as it was entered; empty: nothing is asked for
-	What     string // fleet, sessions, seats or keys
+	What     string // one of Kinds
 	Moment   time.Time
 	Refused  string // why nothing is shown
 	Fleet    []db.InstanceAt
 	Sessions []db.SessionAt
 	Seats    []db.SeatAt
 	Keys     []db.KeyAt
-	HasMore  bool // more than maxPast rows: director at has all
-	Starts   map[string]time.Time
-	Regions  []string
+	HasMore  bool                 // more than maxPast rows: director at has all
+	Starts   map[string]time.Time // how far back history reaches, by kind
+	Regions  []string             // for the filter
 }
 
 // maxPast bounds the rows that are shown.
 const maxPast = 500
 
-// Kinds are what can be asked for.
+// Kinds are the kinds of rows that can be asked for.
 func (pastView) Kinds() []string { return []string{"fleet", "sessions", "seats", "keys"} }
 
 // Rows returns how many rows are shown.
@@ -56,7 +56,7 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 		return v, nil
 	}
 	// One row more than is shown, to say whether there are more.
-	v, err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
+	v, err = v.withRows(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
 		v.Refused = refused.Detail
 		return v, nil
@@ -73,8 +73,8 @@ func parsePast(text string) (moment time.Time, refused string) {
 	return moment.UTC(), ""
 }
 
-// read returns the view with the rows that it asks for.
-func (v pastView) read(ctx context.Context, s Store, a db.AsOf) (_ pastView, err error) {
+// withRows adds the rows of the kind that the view asks for.
+func (v pastView) withRows(ctx context.Context, s Store, a db.AsOf) (_ pastView, err error) {
 	switch v.What {
 	case "sessions":
 		v.Sessions, err = s.SessionsAt(ctx, a)
@@ -85,8 +85,11 @@ func (v pastView) read(ctx context.Context, s Store, a db.AsOf) (_ pastView, err
 	default:
 		v.Fleet, err = s.FleetAt(ctx, a)
 	}
+	if err != nil {
+		return v, err
+	}
 	v.HasMore = v.Rows() > maxPast
 	v.Fleet, v.Sessions = v.Fleet[:min(len(v.Fleet), maxPast)], v.Sessions[:min(len(v.Sessions), maxPast)]
 	v.Seats, v.Keys = v.Seats[:min(len(v.Seats), maxPast)], v.Keys[:min(len(v.Keys), maxPast)]
-	return v, err
+	return v, nil
 }

@@ -15,8 +15,8 @@ type capacityView struct {
 	Demand  []opsview.Demand
 	Regions []string
 	Party   int // players of the request that is judged
-	Seats   int // of its session
-	Refused int // rows in which it is refused
+	Seats   int // of the session that the request would open
+	Refused int // rows in which the request is refused
 }
 
 // capacityRow is what a region can take of a mode.
@@ -27,9 +27,10 @@ type capacityRow struct {
 	Do       string // what an operator can do about it
 }
 
-const maxParty = 1024 // seats of a session
+// maxParty bounds the players and the seats of the request: a session has at most so many seats.
+const maxParty = 1024
 
-// capacityPage shows what a request is answered now in each region and mode.
+// capacityPage shows how a request would be answered now in each region and mode.
 var capacityPage = page[capacityView]{routePath: "/capacity", templateName: "capacity", readEvery: 3 * time.Second,
 	loadData: loadCapacity}
 
@@ -39,7 +40,7 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 	// A session has seats for the whole party.
 	v.Seats = max(v.Party, queryNumber(q.Get("seats"), 8, maxParty))
 	var more bool
-	found, err := readAll(ctx, s, func(ctx context.Context,
+	found, err := readViews(ctx, s, func(ctx context.Context,
 		r opsview.Querier) (found []opsview.ModeCapacity, err error) {
 		found, more, err = opsview.ListCapacity(ctx, r, q.Get("region"), q.pageAfter())
 		return found, err

@@ -12,8 +12,8 @@ import (
 
 // deploymentsView is what templates/deployments.html reads.
 type deploymentsView struct {
-	Pools       []opsview.Pool // at most 200
-	MorePools   bool
+	Pools       []opsview.Pool         // at most 200
+	MorePools   bool                   // further pools exist
 	Providers   []opsview.Budget       // at most 200
 	Outcomes    []db.DeploymentOutcome // most servers first, at most 200
 	Deployments []opsview.Deployment
@@ -21,7 +21,7 @@ type deploymentsView struct {
 	Filtered    bool
 }
 
-// maxPools bounds the pools of a page.
+// maxPools bounds the pools of a page, the budgets of providers, and the schedules of a pool.
 const maxPools = 200
 
 // deploymentsPage shows pools, the budgets of providers, why servers ended, and the deployments that a filter selects.
@@ -90,7 +90,7 @@ func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deploymen
 		"deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
 }
 
-// stepsOf returns the steps in the order in which most deployments take them.
+// stepsOf returns the steps of a deployment, in the order in which most deployments take them.
 func stepsOf(d opsview.Deployment) []deploymentStep {
 	return []deploymentStep{
 		{"Decided to start it", &d.CreatedAt}, {"Called the provider last", d.IntentAt},

@@ -31,7 +31,7 @@ func loadEvacuations(ctx context.Context, s Store, _ query) (v evacuationsView, 
 type evacuationView struct {
 	Evacuation opsview.Evacuation
 	Players    []opsview.EvacuatedPlayer
-	Outcome    string // that the filter selects; "": all
+	Outcome    string // the outcome that the filter selects; "": all
 	Next       string
 }
 
@@ -62,7 +62,8 @@ func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, er
 	return v, err
 }
 
-// evacuatedAfter is the page of players that the query asks for. A malformed key is the first page.
+// evacuatedAfter is the page of players that the query asks for. Before its tilde, the key has the region, the game
+// server and the session, separated by spaces. A malformed key is the first page.
 func evacuatedAfter(q query) opsview.Page {
 	p := opsview.Page{Limit: pageSize}
 	place, player := q.lastKey()
@@ -85,17 +86,17 @@ const lostWithin = 10 * time.Minute
 
 // evacuationTarget is what the path of the action names.
 func (d drainGroup) evacuationTarget(q query) db.EvacuationTarget {
-	return db.EvacuationTarget{Name: q.Param(d.param), Kind: d.noun, LostWithin: lostWithin}
+	return db.EvacuationTarget{Name: q.Param(d.noun), Kind: d.noun, LostWithin: lostWithin}
 }
 
 // evacuateAction takes the players off all game servers of the group.
 func (d drainGroup) evacuateAction() action {
 	return action{
-		routePath: "/" + d.noun + "s/:" + d.param + "/evacuate",
+		routePath: "/" + d.noun + "s/:" + d.noun + "/evacuate",
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			p, err := s.PreviewEvacuation(ctx, d.evacuationTarget(q))
 			return question{
-				Title: "Evacuate " + fmt.Sprintf(d.membersText, q.Param(d.param)) + "?", Button: "Evacuate",
+				Title: "Evacuate " + fmt.Sprintf(d.membersText, q.Param(d.noun)) + "?", Button: "Evacuate",
 				Danger:         true,
 				RequiresReason: true,
 				Back:           "/evacuations",
@@ -105,8 +106,8 @@ func (d drainGroup) evacuateAction() action {
 						pluralText(p.Players, "player loses the seat", "players lose their seats") + ".",
 					fmt.Sprintf("Of %s, %d report. Those that do not report end.",
 						pluralText(p.Servers, "game server", "game servers"), p.Alive),
-					"Within the last 10 minutes " + pluralText(p.Lost, "player", "players") +
-						" lost such a game server. They count as well, unless they wait or play elsewhere.",
+					fmt.Sprintf("Within the last %.0f minutes %s lost such a game server. They count as well, unless they "+
+						"wait or play elsewhere.", lostWithin.Minutes(), pluralText(p.Lost, "player", "players")),
 					"This cannot be undone.",
 				},
 				Fields: []field{
@@ -127,13 +128,13 @@ func (d drainGroup) evacuateAction() action {
 				Target: d.evacuationTarget(q), Requeue: by.Values[fieldRequeue] == "yes",
 				Dead:    by.Values[fieldDead] == "yes",
 				SeatsIn: by.Values[fieldSeatsIn]})
-			return "The evacuation has begun.", unknownRegion(err)
+			return "The evacuation has begun.", blameForm(err)
 		},
 	}
 }
 
-// unknownRegion shows a region that does not exist as what is wrong with the form, and not as a page that is missing.
-func unknownRegion(err error) error {
+// blameForm makes a region that does not exist a fault of the form, which names it, where it would be a missing page.
+func blameForm(err error) error {
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.NotFound {
 		return fault.New(fault.Invalid, "invalid", "%s", refused.Detail)
 	}

@@ -22,20 +22,19 @@ type eventsView struct {
 	Export   string // the address of the same events as a file
 	Regions  []string
 	Filtered bool
-	From     string // as it was given; empty: the beginning of the log
-	Until    string // as it was given; empty: the latest events
-	Past     bool   // these are not the latest events: their times are more telling than their ages
+	From     string // the time as the filter has it; empty: the beginning of the log
+	Until    string // the time as the filter has it; empty: the latest events
+	Past     bool   // these are not the latest events: their times are shown rather than their ages
 	// IsPartial reports that reading ended before the page was full: the filter selects few of the latest events.
 	IsPartial bool
 }
 
-// AllKinds returns what the filter offers: the groups of kinds, each followed by its kinds.
+// AllKinds returns what the filter offers: the kinds of events, and before the first kind of each group the beginning
+// that selects the group, such as "agent.".
 func (eventsView) AllKinds() (all []string) {
-	group := ""
 	for _, kind := range db.EventKinds {
 		noun, _, _ := strings.Cut(kind, ".")
-		if noun+"." != group && !slices.Contains(all, noun+".") {
-			group = noun + "."
+		if group := noun + "."; !slices.Contains(all, group) {
 			all = append(all, group)
 		}
 		all = append(all, kind)
@@ -59,8 +58,8 @@ func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error)
 	if err != nil {
 		return v, err
 	}
-	// The file begins with the latest event, whichever page is shown: With drops the key.
-	v.Events, v.Export = found.Events, strings.Replace(q.With("", ""), "/events", "/events/export", 1)
+	// The file begins with the first page, whichever is shown.
+	v.Events, v.Export = found.Events, strings.Replace(q.With(afterParam, ""), "/events", "/events/export", 1)
 	if found.Next != nil {
 		v.Next = q.Next(strconv.FormatUint(found.Next.Tx, 10), found.Next.ID.String())
 		v.IsPartial = len(found.Events) < pageSize
@@ -93,16 +92,18 @@ func eventsPageOf(ctx context.Context, s Store, q query, f opsview.EventFilter, 
 // eventsBefore reads the events before a cursor.
 func eventsBefore(ctx context.Context, s Store, before opsview.EventCursor, f opsview.EventFilter,
 	limit int) (opsview.EventPage, error) {
-	return readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.EventPage, error) {
+	return readViews(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.EventPage, error) {
 		return opsview.ReadEvents(ctx, r, before, f, limit)
 	})
 }
 
-// eventCursor is where the page begins: after the page before, or else at a time. A malformed cursor is the first page.
+// eventCursor is where the page begins: after the page before, or on the first page at the time until, if the query has
+// one. A malformed cursor is the first page.
 func eventCursor(ctx context.Context, s Store, q query) (opsview.EventCursor, error) {
 	first, second := q.lastKey()
-	tx, err := strconv.ParseUint(first, 10, 63)
-	if id, idErr := uuid.Parse(second); err == nil && idErr == nil {
+	tx, txErr := strconv.ParseUint(first, 10, 63)
+	id, idErr := uuid.Parse(second)
+	if txErr == nil && idErr == nil {
 		return opsview.EventCursor{Tx: tx, ID: id}, nil
 	}
 	if q.Get("until") == "" {

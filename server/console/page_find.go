@@ -27,9 +27,9 @@ type foundGroup struct {
 
 type foundLink struct{ Text, Path string }
 
-// findPage leads from the search of the frame to the page of what has this id, or whose id alone begins so; where
-// several begin so, it lists them.
-func (c *Console) findPage(g *gin.Context) {
+// serveFind answers the search of the frame. It leads to the page of the thing whose id is the text, or is the only one
+// that begins with it; where several ids begin so, it lists them.
+func (c *Console) serveFind(g *gin.Context) {
 	q := queryOf(g)
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
@@ -49,24 +49,25 @@ func (c *Console) findPage(g *gin.Context) {
 	case len(groups) == 1 && len(groups[0].Links) == 1:
 		g.Redirect(http.StatusSeeOther, groups[0].Links[0].Path)
 	default:
-		c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["find"], c.viewOf(g, q, findView{text, groups}))
+		c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["find"], c.makeView(g, q, findView{text, groups}))
 	}
 }
 
-// findSpelled returns what has an id that begins with the first of several texts with which any does.
+// findSpelled tries texts one after another, until some ids begin with one. It returns the last text that it tried, and
+// what has an id that begins with it.
 func (c *Console) findSpelled(ctx context.Context, spellings []string) (text string, groups []foundGroup, err error) {
 	for _, text = range spellings {
 		if groups, err = c.findBeginning(ctx, text); err != nil || len(groups) > 0 {
-			break
+			return text, groups, err
 		}
 	}
-	return text, groups, err
+	return text, nil, nil
 }
 
-// findExactly returns the page of what has this id; empty: nothing has, or it may be the id of a player.
+// findExactly returns the path of the page of what has this id; empty: nothing has, or it may be the id of a player.
 func (c *Console) findExactly(ctx context.Context, text string) string {
-	// First what needs no query. Errors of the queries below count as not found: the page that comes next meets them
-	// again, and shows them.
+	// Ids of sessions and tickets need no query. Errors of the queries below count as not found: the page that comes next
+	// meets them again, and shows them.
 	if _, _, err := db.ParseSessionID(text); err == nil {
 		return sessionPath(text)
 	}
@@ -85,12 +86,12 @@ func (c *Console) findExactly(ctx context.Context, text string) string {
 	return ""
 }
 
-// findUUID returns the page of a deployment whose server has not registered, or else of a match.
+// findUUID returns the path of the page of a deployment whose server has not registered, or else of a match.
 func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
 	if d, err := deploymentOf(ctx, c.options.Store, id); err == nil {
 		return deploymentPath(d.Deployment.String())
 	}
-	// Its page says that there is none, whatever the id is of.
+	// If there is no such match, its page says so.
 	return matchPath(id.String())
 }
 
@@ -102,6 +103,7 @@ func (c *Console) findBeginning(ctx context.Context, text string) (groups []foun
 	if len(text) < shortestBegun {
 		return nil, nil
 	}
+	// A text that was copied from a page may have been cut there.
 	text = strings.TrimSuffix(text, "…")
 	err = c.options.Store.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		for _, kind := range c.findableKinds() {

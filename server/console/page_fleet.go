@@ -20,9 +20,8 @@ type fleetView struct {
 	Filtered       bool
 	Sort           string
 	Sorts          []fleetSort
-	// of the region that the filter selects; empty: no worker has taken samples
-	Plots  []plotData
-	Ranges []plotRange // of the plots
+	Plots          []plotData  // of the region that the filter selects; empty: no worker has taken samples
+	Ranges         []plotRange // of the plots
 }
 
 // fleetTotals are sums over all game servers, whatever the filter selects.
@@ -42,14 +41,15 @@ func (t fleetTotals) LiveServers() int32 { return t.Ready + t.Draining }
 var fleetPage = page[fleetView]{routePath: "/fleet", templateName: "fleet", readEvery: 2 * time.Second,
 	loadData: loadFleet}
 
-// fleetSort is an order of the fleet. Its pages are found by the key of the last row, whose first part is a text.
+// fleetSort is an order of the fleet. The key of a row is the value by which it is sorted, and then the id.
 type fleetSort struct {
-	Value, Label string // of the field of the filter
+	Value, Label string // of the option in the form of the filter
 	order        opsview.Order
-	key          func(opsview.Instance) string
-	parse        func(string) (any, error)
+	sortedBy     func(opsview.Instance) string // returns the first part of the key, as addresses have it
+	parse        func(string) (any, error)     // parses what sortedBy returned
 }
 
+// fleetSorts are the orders that the page offers; the first is the default.
 var fleetSorts = []fleetSort{
 	{"", "region, id", nil, func(i opsview.Instance) string { return i.Region },
 		func(text string) (any, error) { return text, nil }},
@@ -62,7 +62,7 @@ var fleetSorts = []fleetSort{
 		func(text string) (any, error) { return time.Parse(time.RFC3339Nano, text) }},
 }
 
-// parseNumber parses a key that is a number.
+// parseNumber parses the first part of a key that is a number.
 func parseNumber(text string) (any, error) { return strconv.ParseInt(text, 10, 32) }
 
 // pageOf is the page that the query asks for. A malformed key is the first page.
@@ -101,7 +101,7 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	}
 	if more {
 		last := v.Fleet[len(v.Fleet)-1]
-		v.Next = q.Next(sorted.key(last), last.Instance)
+		v.Next = q.Next(sorted.sortedBy(last), last.Instance)
 	}
 	counts, err := s.FleetCounts(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	if v.Regions, err = regionNames(ctx, s); err != nil {
 		return v, err
 	}
-	// Further pages have no plots: they would be those of the first one.
+	// Further pages have no plots, which would be the same as on the first one.
 	if v.Modes, err = s.FleetModes(ctx); err != nil || q.Paged() {
 		return v, err
 	}
@@ -183,12 +183,4 @@ var undrainAction = action{
 		return outcomeText(changed, q.Param("id")+" takes players again.",
 			q.Param("id")+" was not draining: nothing changed."), err
 	},
-}
-
-// outcomeText says what an action did.
-func outcomeText(changed bool, did, didNot string) string {
-	if changed {
-		return did
-	}
-	return didNot
 }

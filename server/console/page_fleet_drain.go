@@ -10,8 +10,8 @@ import (
 
 // drainGroup is what drains together: the game servers of a region or a host, or those with a label.
 type drainGroup struct {
-	noun, param string // as in host, and the parameter of the path
-	membersText string // what belongs to it; %s is its name
+	noun        string // as in host; also the name of the parameter of paths
+	membersText string // describes the game servers; %s is the name of the group
 	fleetFilter func(name string) opsview.FleetFilter
 	beginDrain  func(a db.Act, ctx context.Context, name, region string) (bool, error)
 	endDrain    func(a db.Act, ctx context.Context, name, region string) (bool, error)
@@ -20,10 +20,9 @@ type drainGroup struct {
 // drainGroups are the groups that operators can drain, undrain and evacuate.
 var drainGroups = []drainGroup{
 	{
-		noun: "region", param: "region", membersText: "the game servers of the region %s",
+		noun: "region", membersText: "the game servers of the region %s",
 		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Region: name, Running: true} },
-		beginDrain: func(a db.Act, ctx context.Context,
-			name, _ string) (bool, error) {
+		beginDrain: func(a db.Act, ctx context.Context, name, _ string) (bool, error) {
 			return a.DrainRegion(ctx, name)
 		},
 		endDrain: func(a db.Act, ctx context.Context, name, _ string) (bool, error) {
@@ -31,18 +30,18 @@ var drainGroups = []drainGroup{
 		},
 	},
 	{
-		noun: "host", param: "host", membersText: "the game servers whose endpoint has the host %s",
+		noun: "host", membersText: "the game servers whose endpoint has the host %s",
 		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Host: name, Running: true} },
 		beginDrain:  db.Act.DrainHost, endDrain: db.Act.UndrainHost,
 	},
 	{
-		noun: "label", param: "label", membersText: "the game servers with the label %s",
+		noun: "label", membersText: "the game servers with the label %s",
 		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Label: name, Running: true} },
 		beginDrain:  db.Act.DrainLabel, endDrain: db.Act.UndrainLabel,
 	},
 }
 
-// fleetPath returns the fleet of the group.
+// fleetPath returns the page Fleet with the game servers of the group.
 func (d drainGroup) fleetPath(name string) string {
 	return query{escapedPath: "/fleet"}.With(d.noun, name)
 }
@@ -50,9 +49,9 @@ func (d drainGroup) fleetPath(name string) string {
 // drainAction drains all game servers of the group, in all regions.
 func (d drainGroup) drainAction() action {
 	return action{
-		routePath: "/" + d.noun + "s/:" + d.param + "/drain",
+		routePath: "/" + d.noun + "s/:" + d.noun + "/drain",
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-			name := q.Param(d.param)
+			name := q.Param(d.noun)
 			found, more, err := listView(ctx, s, opsview.Fleet, d.fleetFilter(name), opsview.Page{Limit: pageSize})
 			count := pluralText(len(found), "game server runs", "game servers run")
 			if more {
@@ -68,8 +67,8 @@ func (d drainGroup) drainAction() action {
 			}, err
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
-			// "": in all regions, since a host or a label is not of one.
-			changed, err := d.beginDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
+			// "" stands for all regions: the path of a host or a label names none.
+			changed, err := d.beginDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.noun), "")
 			return outcomeText(changed, "All game servers of the "+d.noun+" drain.",
 				"They drained already: nothing changed."), err
 		},
@@ -79,16 +78,16 @@ func (d drainGroup) drainAction() action {
 // undrainAction ends the drain of the group.
 func (d drainGroup) undrainAction() action {
 	return action{
-		routePath: "/" + d.noun + "s/:" + d.param + "/undrain",
+		routePath: "/" + d.noun + "s/:" + d.noun + "/undrain",
 		askFirst: func(_ context.Context, _ Store, q query) (question, error) {
-			name := q.Param(d.param)
+			name := q.Param(d.noun)
 			return question{
 				Title: "Undrain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
 				Effects: []string{"Players get seats on them again. Those that drain for another reason still do."},
 			}, nil
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
-			changed, err := d.endDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
+			changed, err := d.endDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.noun), "")
 			return outcomeText(changed, "The drain of the "+d.noun+" has ended.",
 				"There was no such drain: nothing changed."), err
 		},

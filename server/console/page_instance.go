@@ -53,3 +53,27 @@ func instanceOf(ctx context.Context, s Store, id string) (opsview.Instance, erro
 		return opsview.ReadInstance(ctx, q, id)
 	}, "instance_unknown", "no instance %q: ended ones are forgotten after some time", id)
 }
+
+// revokeServerAction revokes the credential that a game server got by an enrolment.
+var revokeServerAction = action{
+	routePath: "/instances/:id/revoke",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
+		c, err := readRow(ctx, s, opsview.ServerCredentials,
+			opsview.ServerCredentialFilter{Instance: q.Param("id"), Credential: "enrolment"}, "not_found",
+			"Game server %q has no credential of an enrolment.", q.Param("id"))
+		return question{
+			Title: "Revoke the credential of " + c.Instance + "?", Button: "Revoke", Danger: true,
+			Back:           instancePath(c.Instance),
+			RequiresReason: true,
+			Effects: []string{
+				"Its registration ends now, with its sessions, and its credential opens nothing any more.",
+				"A process that has the token of its enrolment registers again, with another credential.",
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).RevokeServer(ctx, q.Param("id"))
+		return outcomeText(changed, "The credential of "+q.Param("id")+" is revoked.",
+			"It was revoked before: nothing changed."), err
+	},
+}

@@ -11,9 +11,9 @@ import (
 // keysView is what templates/keys.html reads.
 type keysView struct {
 	Keys    []opsview.Key // the latest, latest turn first
-	HasMore bool          // older ones exist
+	HasMore bool          // older keys exist
 	KEKs    []opsview.KeyEncryptionKey
-	// Enrolments are those whose token registers game servers, and those that have some.
+	// Enrolments have a token that registers game servers, or game servers that have registered by it.
 	Enrolments     []opsview.Enrolment
 	MoreEnrolments bool
 }
@@ -114,4 +114,36 @@ func (c *Console) rotateAction() action {
 				pluralText(len(made), "key was made.", "keys were made."), err
 		},
 	}
+}
+
+// fieldServers is the field of a form that says whether the servers of an enrolment are revoked with it.
+const fieldServers = "servers"
+
+// revokeEnrolmentAction lets the token of an enrolment register no more game servers.
+var revokeEnrolmentAction = action{
+	routePath: "/enrolments/:region/:name/revoke",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
+		// An enrolment that has ended is not found: there is nothing left to ask.
+		e, err := readRow(ctx, s, opsview.Enrolments,
+			opsview.EnrolmentFilter{Region: q.Param("region"), Name: q.Param("name"), State: "valid"},
+			"not_found", "There is no valid enrolment %q.", q.Param("name"))
+		return question{
+			Title: "Revoke enrolment " + e.Name + "?", Button: "Revoke", Danger: true, Back: "/keys",
+			RequiresReason: true,
+			Effects: []string{
+				"Its token registers no game server any more, on all replicas at once.",
+				pluralText(int(e.Servers), "game server has", "game servers have") +
+					" a credential by it. They continue, and may register again.",
+				"This cannot be undone: make another enrolment.",
+			},
+			Fields: []field{{Name: fieldServers, Label: "Also revoke its game servers",
+				Help: "Write yes if the token has leaked: their sessions end. Empty: they continue."}},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).RevokeEnrolment(ctx, q.Param("region"), q.Param("name"),
+			d.Values[fieldServers] == "yes") // this word only: whatever else was typed ends no session
+		return outcomeText(changed, "The enrolment "+q.Param("name")+" is revoked.",
+			"It was revoked before: nothing changed."), err
+	},
 }

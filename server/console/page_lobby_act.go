@@ -12,28 +12,32 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// roomDeed is something that an operator may do in a room of the realtime lobby, or to a player in it.
-type roomDeed struct {
-	path     string
-	title    string // behind which the player or the room comes
-	ofPlayer bool
-	effects  []string
-	button   string
-	isDanger bool
-	noReason bool
-	fields   []field
-	outcome  string // behind the player or the room
-	do       func(ctx context.Context, in db.RoomAct, player string, d deed) error
+// roomAction is an action in a room of the realtime lobby, or on a player in it.
+type roomAction struct {
+	path        string
+	title       string // the beginning of the title, before the player or the room
+	isOnPlayer  bool
+	effects     []string
+	button      string
+	isDanger    bool
+	hidesReason bool
+	endsRoom    bool
+	fields      []field
+	outcome     string // the end of the sentence about the outcome, after the player or the room
+	do          func(ctx context.Context, in db.RoomAct, player string, d deed) error
 }
 
 // minutesField is the field of sanctions that end.
 var minutesField = field{Name: "minutes", Label: "For how many minutes", Number: true,
-	Help: "Empty: while the room lives. At most 525600, a year."}
+	Help: fmt.Sprintf("Empty: while the room lives. At most %d, a year.", maxSanctionMinutes)}
 
-// roomDeeds are mounted as an action each.
-var roomDeeds = []roomDeed{
+// maxSanctionMinutes is lobby.MaxSanction in the unit of minutesField.
+const maxSanctionMinutes = int(lobby.MaxSanction / time.Minute)
+
+// roomActions are mounted as an action each.
+var roomActions = []roomAction{
 	{
-		path: "/lobby/kick", title: "Take out of the room: ", ofPlayer: true, button: "Kick",
+		path: "/lobby/kick", title: "Take out of the room: ", isOnPlayer: true, button: "Kick",
 		outcome: " has left the room.",
 		effects: []string{"The player leaves the room, and its invitations end. It may join again."},
 		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
@@ -41,7 +45,7 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/ban", title: "Ban from the room: ", ofPlayer: true, button: "Ban",
+		path: "/lobby/ban", title: "Ban from the room: ", isOnPlayer: true, button: "Ban",
 		outcome: " is banned from the room.",
 		effects: []string{"The player leaves the room and cannot join it again.", "A pardon ends the ban."},
 		fields:  []field{minutesField},
@@ -54,7 +58,7 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/mute", title: "Mute in the room: ", ofPlayer: true, button: "Mute",
+		path: "/lobby/mute", title: "Mute in the room: ", isOnPlayer: true, button: "Mute",
 		outcome: " is muted in the room.",
 		effects: []string{"What the player says in the room is refused.", "A pardon ends it."},
 		fields:  []field{minutesField},
@@ -67,7 +71,7 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/pardon", title: "Pardon in the room: ", ofPlayer: true, button: "Pardon",
+		path: "/lobby/pardon", title: "Pardon in the room: ", isOnPlayer: true, button: "Pardon",
 		outcome: " is pardoned.",
 		effects: []string{"The ban and the mute of the player in this room end."},
 		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
@@ -75,14 +79,14 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/close", title: "End the room ", button: "End the room", isDanger: true, outcome: " has ended.",
+		path: "/lobby/close", title: "End the room ", button: "End the room", isDanger: true, endsRoom: true, outcome: " has ended.",
 		effects: []string{"All members leave it, and a party leaves the queue.",
 			"Whoever joins its id next makes a new room.",
 			"This cannot be undone."},
 		do: func(ctx context.Context, in db.RoomAct, _ string, _ deed) error { return in.Close(ctx) },
 	},
 	{
-		path: "/lobby/message", title: "Send a message to the room ", button: "Send", noReason: true,
+		path: "/lobby/message", title: "Send a message to the room ", button: "Send", hidesReason: true,
 		outcome: " has the message.",
 		effects: []string{"The members receive it as what the room says, without a sender. An event has your name, and not the text."},
 		fields:  []field{{Name: "text", Label: "Message", Help: fmt.Sprintf("At most %d characters.", maxFieldLength)}},
@@ -106,29 +110,30 @@ func sanctionTime(d deed) (time.Duration, error) {
 		return 0, nil
 	}
 	minutes, err := strconv.Atoi(text)
-	if err != nil || minutes < 1 || minutes > int(lobby.MaxSanction.Minutes()) {
-		return 0, fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to 525600, or empty.")
+	if err != nil || minutes < 1 || minutes > maxSanctionMinutes {
+		return 0, fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to %d, or empty.",
+			maxSanctionMinutes)
 	}
 	return time.Duration(minutes) * time.Minute, nil
 }
 
 // subjectOf is the player or the room, for titles and outcomes.
-func (r roomDeed) subjectOf(q query) string {
-	if r.ofPlayer {
+func (r roomAction) subjectOf(q query) string {
+	if r.isOnPlayer {
 		return q.Exactly("player")
 	}
 	return q.Exactly("room")
 }
 
-// actionOf is the action of the deed.
-func (r roomDeed) actionOf() action {
+// toAction makes an action, whose path and question name the room.
+func (r roomAction) toAction() action {
 	return action{
 		routePath: r.path,
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			room, err := s.LobbyDetails(ctx, q.Exactly("project"), q.Exactly("room"))
 			back := lobbyPath(q)
-			if r.isDanger {
-				// The room has ended then, and has no page any more.
+			if r.endsRoom {
+				// The room has no page any more.
 				back = lobbiesPage.routePath
 			}
 			back = backToPlayer(q, back)
@@ -137,13 +142,13 @@ func (r roomDeed) actionOf() action {
 			return question{Title: r.title + r.subjectOf(q) + "?", Effects: says, Button: r.button, Danger: r.isDanger,
 				Back: back,
 				// Support has to say why it acts on a player; a moderator in a room need not.
-				RequiresReason: isFromPlayer(q), HidesReason: r.noReason, Fields: r.fields}, err
+				RequiresReason: isFromPlayer(q), HidesReason: r.hidesReason, Fields: r.fields}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Exactly("project"), q.Exactly("room"))
 			err := r.do(ctx, in, q.Exactly("player"), d)
-			// Not the room, which the question has found: the player has left it meanwhile.
-			if fault.Is(err, fault.NotFound) && r.ofPlayer {
+			// askFirst has found the room, so it is the player who is not found.
+			if fault.Is(err, fault.NotFound) && r.isOnPlayer {
 				return r.subjectOf(q) + " is not in the room: nothing changed.", nil
 			}
 			return r.subjectOf(q) + r.outcome, err

@@ -3,9 +3,6 @@ package console
 import (
 	"context"
 
-	"github.com/google/uuid"
-
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/explain"
 )
 
@@ -29,14 +26,4 @@ func matchPage(e Explainer) page[matchView] {
 			v.Words = v.Match.Text()
 			return v, nil
 		}}
-}
-
-// idParam returns the parameter id of the path, a UUID. Errors: Invalid.
-func idParam(q query, noun string) (uuid.UUID, error) {
-	id, err := uuid.Parse(q.Param("id"))
-	if err != nil {
-		return id, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
-			Detail: "the id of a " + noun + " is a UUID"}
-	}
-	return id, nil
 }

@@ -29,7 +29,7 @@ func matchesPage(universe string) page[matchesView] {
 		loadData: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 			v.Profile = q.Get("profile")
 			f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
-			// Further pages are of history alone.
+			// Further pages show past matches alone.
 			if !q.Paged() {
 				if err := v.loadPresent(ctx, s, f); err != nil {
 					return v, err
@@ -47,7 +47,7 @@ func matchesPage(universe string) page[matchesView] {
 		}}
 }
 
-// loadPresent reads what is not history: the matches that play, and the plots.
+// loadPresent reads what only the first page shows: the matches that play, and the plots.
 func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchFilter) (err error) {
 	v.Running, v.HasMoreRunning, err = listView(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize})
 	if err != nil {
@@ -67,8 +67,8 @@ func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchF
 func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.MatchFilter) error {
 	committed := opsview.PastMatchFilter{Universe: f.Universe, Profile: f.Profile}
 	from := opsview.Page{Limit: pageSize}
-	at, second := q.lastKey()
-	before, timeErr := time.Parse(time.RFC3339Nano, at)
+	first, second := q.lastKey()
+	before, timeErr := time.Parse(time.RFC3339Nano, first)
 	id, idErr := uuid.Parse(second)
 	if timeErr == nil && idErr == nil { // a malformed key is the first page
 		committed.Until, from.After = before, []any{before, id}
@@ -82,12 +82,12 @@ func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.
 	return err
 }
 
-// maxPlots bounds the measures that are shown. A profile has some rules, and many profiles have many.
+// maxPlots bounds the measures that are shown: each rule of each profile may have one.
 const maxPlots = 12
 
-// qualityPlots makes a plot of the number of matches, of one profile or, for "", of all, and of each measure: its mean
-// and its highest value in each minute. Where several profiles have it, both are those of the profile with the highest
-// value.
+// qualityPlots makes plots of the matches of a profile or, for "", of all profiles. The first is of their number, and
+// there is one for each measure, with its mean and its highest value in each minute. If several profiles have the
+// measure, the plot has the highest of their means, and the highest of their values.
 func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
 	means, peaks, now := map[string]*timeline{}, map[string]*timeline{}, past.now
 	var measures []string
@@ -103,7 +103,9 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 		return nil
 	}
 	matches := past.matchesOf(profile)
-	if last := hour - 1; !matches.isKnown[last] { // no worker has counted it yet, or nothing was matched
+	// Workers count only minutes with matches, so another minute without a value had none. The last one is a gap: perhaps
+	// no worker has counted it yet.
+	if last := hour - 1; !matches.isKnown[last] {
 		matches.values[last] = -1
 	}
 	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })
@@ -116,8 +118,8 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	return plots
 }
 
-// measureOrder is by what measures are sorted: what every profile has comes first, since digits sort before the names
-// of rules.
+// measureOrder is the text by which measures are sorted: the measures that every profile has come first, since digits
+// sort before the names of rules.
 func measureOrder(name string) string {
 	return map[string]string{"players": "0", "latency_ms": "1"}[name] + name
 }

@@ -17,7 +17,7 @@ type playerView struct {
 	Similar []string              // players whose ids begin with the text that is looked for
 	Called  []string              // players with an attribute that has this text, such as a name
 	Recent  []opsview.Refusal     // of all players, latest first, while nobody is looked for
-	Code    string                // that Recent has; empty: any
+	Code    string                // the code of the refusals in Recent; empty: any
 }
 
 // Waiting returns how many tickets of the player are in the queue.
@@ -40,10 +40,7 @@ func (v playerView) Joined() (n int) {
 	return n
 }
 
-// isWaiting reports whether a ticket in a state is in the queue, so that it can be cancelled.
-func isWaiting(state string) bool { return ticketWaits[state] != "" }
-
-// playerPage looks for a player by the sub of the access token. universe is that of its tickets.
+// playerPage looks for a player by the sub of the access token. universe is that of the player's tickets.
 func playerPage(universe string) page[playerView] {
 	return page[playerView]{routePath: "/players", templateName: "player", readEvery: 3 * time.Second,
 		loadData: func(ctx context.Context, s Store, q query) (v playerView, err error) {
@@ -56,7 +53,7 @@ func playerPage(universe string) page[playerView] {
 			if v.Record.PastMore {
 				v.Next = q.Next("", v.Record.Past[len(v.Record.Past)-1].LeftAt.Format(time.RFC3339Nano))
 			}
-			// It may be the beginning of an id, or a name, that somebody typed.
+			// The text may be a name, or the beginning of an id.
 			if !v.Record.IsKnown() {
 				return v.withSimilar(ctx, s, universe)
 			}
@@ -74,25 +71,25 @@ func playerPage(universe string) page[playerView] {
 func (v playerView) withRecord(ctx context.Context, s Store, q query, universe string) (_ playerView, err error) {
 	past := opsview.Page{Limit: pageSize}
 	_, last := q.lastKey()
-	if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
+	if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed key is the first page
 		past.After = []any{before}
 	}
 	for _, v.Player = range q.spellings("q") {
-		v.Record, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
+		v.Record, err = readViews(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
 			return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
 		})
 		if err != nil || v.Record.IsKnown() {
-			break
+			return v, err
 		}
 	}
-	return v, err
+	return v, nil
 }
 
 // withRecent adds a page of the latest refusals of all players.
 func (v playerView) withRecent(ctx context.Context, s Store, q query) (playerView, error) {
 	v.Code = q.Get("code")
 	// Reading ends after so many refusals, however few of them have the code.
-	from := opsview.Page{Limit: pageSize, Scan: 5000}
+	from := opsview.Page{Limit: pageSize, Scan: maxSearched}
 	first, second := q.lastKey()
 	if before, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
 		from.After = []any{before, second}

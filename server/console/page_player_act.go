@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// playerParam names the player in addresses of actions. It is a parameter, as in playerPath.
+// playerParam is the parameter of the query that names the player in addresses of actions.
 const playerParam = "player"
 
 // fromParam with fromPlayer says that an action was asked for on the page of the player.
@@ -20,10 +20,10 @@ const (
 	fromPlayer = "player"
 )
 
-// isFromPlayer reports whether an action was asked for on the page of the player, which is shown again then.
+// isFromPlayer reports whether an action was asked for on the page of the player.
 func isFromPlayer(q query) bool { return q.Get(fromParam) == fromPlayer }
 
-// backToPlayer is the page of the player of an action that was asked for there, or otherwise.
+// backToPlayer returns where an action leads: to the page of the player if it was asked for there, else to otherwise.
 func backToPlayer(q query, otherwise string) string {
 	if isFromPlayer(q) {
 		return playerPath(q.Exactly(playerParam))
@@ -42,7 +42,7 @@ func (sessionView) SeatPath(seat opsview.Seat) string {
 	return query{escapedPath: sessionPath(seat.Session) + "/free"}.With(playerParam, seat.Player)
 }
 
-// TicketPath is the action that cancels a ticket of the player.
+// TicketPath is the action that cancels a ticket of the player, and comes back to the player.
 func (v playerView) TicketPath(ticket string) string {
 	return query{escapedPath: ticketPath(ticket) + "/cancel",
 		values: url.Values{playerParam: {v.Player}, fromParam: {fromPlayer}}}.URL()
@@ -63,13 +63,13 @@ var freeSeatAction = action{
 		if err != nil {
 			return question{}, err
 		}
-		at := slices.IndexFunc(v.History.Seats, func(seat opsview.Seat) bool { return seat.Player == player })
-		says := []string{"The player has no seat in this session any more: nothing would change."}
-		if at >= 0 {
-			says = freedSeatSays(v, v.History.Seats[at])
+		i := slices.IndexFunc(v.History.Seats, func(seat opsview.Seat) bool { return seat.Player == player })
+		effects := []string{"The player has no seat in this session any more: nothing would change."}
+		if i >= 0 {
+			effects = freeSeatEffects(v, v.History.Seats[i])
 		}
 		return question{Title: "Free the seat of " + player + "?", Button: "Free the seat", Danger: true,
-			RequiresReason: true, Back: backToPlayer(q, sessionPath(v.ID)), Effects: says}, nil
+			RequiresReason: true, Back: backToPlayer(q, sessionPath(v.ID)), Effects: effects}, nil
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).FreeSeat(ctx, q.Param("id"), q.Exactly(playerParam), d.Reason)
@@ -77,16 +77,17 @@ var freeSeatAction = action{
 	},
 }
 
-// freedSeatSays says what becomes of the seat, the session and the player's connection.
-func freedSeatSays(v sessionView, seat opsview.Seat) []string {
-	says := []string{fmt.Sprintf("The %s seat in %s on %s is free for others.", seat.State, v.Mode, v.Instance)}
+// freeSeatEffects says what becomes of the seat, the session and the player's connection.
+func freeSeatEffects(v sessionView, seat opsview.Seat) []string {
+	effects := []string{fmt.Sprintf("The %s seat in %s on %s is free for others.", seat.State, v.Mode, v.Instance)}
 	if v.Players == 1 {
-		says = append(says, "Nobody else has a seat in the session: it closes.")
+		effects = append(effects, "Nobody else has a seat in the session: it closes.")
 	}
 	if seat.State == "connected" {
-		says = append(says, "The game server sees that the player has no seat; whether it disconnects the player is up to it.")
+		effects = append(effects,
+			"The game server sees that the player has no seat; whether it disconnects the player is up to it.")
 	}
-	return append(says, "A session token that was fetched before admits the player again until it expires, if there is room.")
+	return append(effects, "A session token that was fetched before admits the player again until it expires, if there is room.")
 }
 
 // cancelTicketAction takes a ticket of a universe out of the queue.
@@ -101,16 +102,16 @@ func cancelTicketAction(universe string) action {
 			}
 			waiting, _, err := listView(ctx, s, opsview.WaitingTickets,
 				opsview.WaitingTicketFilter{Universe: universe, Ticket: id}, opsview.Page{Limit: 1})
-			says := []string{"The ticket has left the queue: nothing would change."}
+			effects := []string{"The ticket has left the queue: nothing would change."}
 			if len(waiting) > 0 {
-				says = []string{
+				effects = []string{
 					fmt.Sprintf("%s of it lose their place in the queue.",
 						pluralText(len(waiting[0].Players), "player", "players")),
 					"They are told that an operator took it out of the queue, and may queue again.",
 				}
 			}
 			return question{Title: "Cancel ticket " + shortID(id) + "?", Button: "Cancel the ticket", Danger: true,
-				RequiresReason: true, Back: backToPlayer(q, ticketPath(id)), Effects: says}, err
+				RequiresReason: true, Back: backToPlayer(q, ticketPath(id)), Effects: effects}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			changed, err := s.As(d.Actor).CancelTicket(ctx, universe, q.Param("id"), d.Reason)

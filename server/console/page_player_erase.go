@@ -13,13 +13,13 @@ import (
 )
 
 // ErasePath is the action that erases the player.
-func (v playerView) ErasePath() string { return ofPlayer("/players/erase", v.Player) }
+func (v playerView) ErasePath() string { return pathWithPlayer("/players/erase", v.Player) }
 
 // ExportPath is the file of what is known of the player.
-func (v playerView) ExportPath() string { return ofPlayer("/players/export", v.Player) }
+func (v playerView) ExportPath() string { return pathWithPlayer("/players/export", v.Player) }
 
-// ofPlayer is the address of an action on a player.
-func ofPlayer(path, player string) string {
+// pathWithPlayer adds the player to a path, as a parameter of the query.
+func pathWithPlayer(path, player string) string {
 	return query{escapedPath: path, values: url.Values{playerParam: {player}}}.URL()
 }
 

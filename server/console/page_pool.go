@@ -2,111 +2,73 @@ package console
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
-	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// scaleAction changes how many servers a pool keeps at least, and may have at most.
-var scaleAction = action{
-	routePath: "/pools/:region/:app/:version/scale",
-	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-		p, err := poolOf(ctx, s, q)
-		return question{
-			Title: "Scale " + poolName(p) + "?", Button: "Scale", Back: "/deployments",
-			Effects: []string{
-				"The pool has " + pluralText(p.Servers, "server", "servers") + " that run or start, " +
-					pluralText(p.Busy, "of them", "of them") + " with players.",
-				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
-				"With a maximum of 0 the pool is off.",
-			},
-			Fields: withSeen(
-				field{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)),
-					Help: "That run whether players need them or not.", Number: true},
-				field{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)),
-					Help: "At most 100,000. Every server may cost money.", Number: true},
-			),
-		}, err
-	},
-	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		least, err := changedNumber(d, "min", "the minimum")
-		if err != nil {
-			return "", err
-		}
-		most, err := changedNumber(d, "max", "the maximum")
-		if err != nil {
-			return "", err
-		}
-		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"),
-			q.Param("version"), least, most)
-		return outcomeText(changed, "The pool has other limits now: workers start or end servers.",
-			"The pool had these limits already: nothing changed."), err
-	},
+// poolView is what templates/pool.html reads.
+type poolView struct {
+	Pool      opsview.Pool
+	Schedules []opsview.PoolSchedule // at most 200
+	Record    opsview.ForecastError  // how wrong past forecasts were
+	Past      plotData               // of the last week: what was forecast, and what players needed
+	Coming    []opsview.ForecastHour // the next day
 }
 
-// poolName is a pool for people.
-func poolName(p opsview.Pool) string { return p.App + " " + p.Version + " in " + p.Region }
+// forecastHours are the hours of the next day that the page lists.
+const forecastHours = 24
 
-// pausePoolAction keeps a pool from starting servers, without an end.
-var pausePoolAction = action{
-	routePath: "/pools/:region/:app/:version/pause",
-	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-		p, err := poolOf(ctx, s, q)
-		return question{
-			Title: "Pause " + poolName(p) + "?", Button: "Pause", Back: "/deployments", RequiresReason: true,
-			Effects: []string{
-				"The pool starts no servers until somebody resumes it, also when players wait.",
-				"Its " + pluralText(p.Servers, "server", "servers") +
-					" that run or start stay, and their players play on.",
-			},
-		}, err
-	},
-	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Because(d.Reason).PausePool(ctx, q.Param("region"), q.Param("app"),
-			q.Param("version"), time.Time{})
-		return outcomeText(changed, "The pool is paused: it starts no servers.",
-			"The pool was paused for this reason already: nothing changed."), err
-	},
+// poolPage shows a pool with its schedules, its forecast, and how good past forecasts were.
+var poolPage = page[poolView]{routePath: "/pools/:region/:app/:version", templateName: "pool",
+	readEvery: 5 * time.Second, loadData: loadPool}
+
+// loadPool reads the page of a pool. Errors: NotFound.
+func loadPool(ctx context.Context, s Store, q query) (v poolView, err error) {
+	if v.Pool, err = poolOf(ctx, s, q); err != nil {
+		return v, err
+	}
+	f := opsview.PoolFilter{Region: v.Pool.Region, App: v.Pool.App, Version: v.Pool.Version}
+	if v.Schedules, _, err = listView(ctx, s, opsview.PoolSchedules, f, opsview.Page{Limit: maxPools}); err != nil {
+		return v, err
+	}
+	if v.Record, err = readRow(ctx, s, opsview.ForecastErrors, f, "pool_unknown", "there is no such pool"); err != nil {
+		return v, err
+	}
+	hours, _, err := listView(ctx, s, opsview.Forecasts, f, opsview.Page{Limit: opsview.MaxPage})
+	if err != nil {
+		return v, err
+	}
+	past := min(opsview.PastForecastHours+1, len(hours)) // the present hour is in the plot, with what it has so far
+	v.Past, v.Coming = forecastPlot(hours[:past]), hours[past:min(past+forecastHours, len(hours))]
+	return v, nil
 }
 
-// resumePoolAction ends pauses of a pool: those by people, and those after failures.
-var resumePoolAction = action{
-	routePath: "/pools/:region/:app/:version/resume",
-	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-		p, err := poolOf(ctx, s, q)
-		return question{
-			Title: "Resume " + poolName(p) + "?", Button: "Resume", Back: "/deployments",
-			Effects: []string{
-				"The pool starts servers again, at once if players need them.",
-				"Its pauses after failures and for lack of capacity end too.",
-			},
-		}, err
-	},
-	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Because(d.Reason).ResumePool(ctx, q.Param("region"), q.Param("app"),
-			q.Param("version"))
-		return outcomeText(changed, "The pool starts servers again.", "The pool was not paused: nothing changed."), err
-	},
+// forecastPlot is the plot of hours that have passed.
+func forecastPlot(hours []opsview.ForecastHour) plotData {
+	expected, used := series{Name: "forecast"}, series{Name: "needed by players"}
+	for _, h := range hours {
+		expected.Values = append(expected.Values, countOrGap(h.Expected))
+		used.Values = append(used.Values, countOrGap(h.Used))
+	}
+	p := plotData{Title: "Servers in the last seven days, highest of each hour", Step: time.Hour,
+		Lines: []series{used, expected}}
+	if len(hours) > 0 {
+		p.From, p.Until = hours[0].Hour, hours[len(hours)-1].Hour
+	}
+	return p
+}
+
+// countOrGap is a number as a value of a plot, where a value below zero is a gap; nil: it is not known.
+func countOrGap(n *int32) float64 {
+	if n == nil {
+		return -1
+	}
+	return float64(*n)
 }
 
 // poolOf returns the pool that a path names. Errors: NotFound.
 func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
 	f := opsview.PoolFilter{Region: q.Param("region"), App: q.Param("app"), Version: q.Param("version")}
 	return readRow(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
-}
-
-// changedNumber returns the number of a field of withSeen, nil where it is unchanged. It must not be negative; how large
-// it may be is the store's to say. Errors: Invalid.
-func changedNumber(d deed, name, noun string) (*int32, error) {
-	if !d.changes(name) {
-		return nil, nil //nolint:nilnil // the number stays
-	}
-	n, err := strconv.ParseInt(d.Values[name], 10, 32)
-	if err != nil || n < 0 {
-		return nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name,
-			Detail: noun + " must be a whole number that is not negative"}
-	}
-	return new(int32(n)), nil
 }

@@ -13,10 +13,10 @@ import (
 // queueView is what templates/queue.html reads.
 type queueView struct {
 	State   opsview.QueueState
-	Profile string                // the page is about; empty: about all
-	Chosen  *opsview.ProfileQueue // that profile; nil: about all, or there is none of that name
-	Written []opsview.ProfileQueue
-	BuiltIn []opsview.ProfileQueue // of the realtime lobby, in the order of their sizes
+	Profile string                 // the profile that the page is about; empty: all profiles
+	Chosen  *opsview.ProfileQueue  // that profile; nil: the page is about all, or there is none of that name
+	Written []opsview.ProfileQueue // the profiles that operators wrote
+	BuiltIn []opsview.ProfileQueue // those of the realtime lobby, in the order of their sizes
 	// HasLeft says whether tickets left in the last hour, which the plots show.
 	HasLeft   bool
 	WaitPlot  plotData
@@ -37,26 +37,26 @@ type waitingList struct {
 type waitingTicket struct {
 	Ticket opsview.WaitingTicket
 	Lacks  string // why it can be in no match, whatever comes; empty: it can, or it is not known
-	// Candidates are the other tickets that wait for one of its profiles, at most: rules may exclude some.
+	// Candidates is how many other tickets wait for the busiest of its profiles. Rules may exclude some of them.
 	Candidates int64
 }
 
 // builtInPrefix begins the names of the profiles that the realtime lobby uses where a room type names none.
 const builtInPrefix = "realtime-"
 
-// queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost
-// grows with the tickets of that hour.
+// queuePage shows the queue of a universe, and the waits of its last hour. It is read rarely, because the cost of the
+// waits grows with the tickets of that hour.
 func queuePage(universe string, e Explainer) page[queueView] {
 	return page[queueView]{routePath: "/queue", templateName: "queue", readEvery: 10 * time.Second,
 		loadData: func(ctx context.Context, s Store, q query) (v queueView, err error) {
 			v.Profile = q.Get("profile")
-			v.State, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
+			v.State, err = readViews(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
 				return opsview.ReadQueue(ctx, r, universe)
 			})
 			if err != nil {
 				return v, err
 			}
-			v = v.withSortedProfiles()
+			v = v.withProfiles()
 			if v.Tickets, err = readTickets(ctx, s, q, universe, e); err != nil {
 				return v, err
 			}
@@ -77,22 +77,23 @@ func queuePage(universe string, e Explainer) page[queueView] {
 		}}
 }
 
-// countCandidates counts the candidates of each ticket of the list.
-func (v queueView) countCandidates() {
+// countCandidates sets the candidates of each ticket of the list.
+func (v *queueView) countCandidates() {
 	waiting := map[string]int64{}
 	for _, p := range v.State.Profiles {
 		waiting[p.Profile.Profile] = p.Waiting.Tickets
 	}
-	for i, t := range v.Tickets.Rows {
+	for i := range v.Tickets.Rows {
+		t := &v.Tickets.Rows[i]
 		for _, name := range t.Ticket.Profiles {
-			// Without the ticket itself.
-			v.Tickets.Rows[i].Candidates = max(v.Tickets.Rows[i].Candidates, waiting[name]-1)
+			t.Candidates = max(t.Candidates, waiting[name]-1) // the ticket itself waits as well
 		}
 	}
 }
 
-// withSortedProfiles separates the profiles that operators write from those that are built in, which are many.
-func (v queueView) withSortedProfiles() queueView {
+// withProfiles finds the chosen profile, and separates the profiles that operators wrote from those that are built in,
+// which are many.
+func (v queueView) withProfiles() queueView {
 	for i, p := range v.State.Profiles {
 		if p.Profile.Profile == v.Profile {
 			v.Chosen = &v.State.Profiles[i]
@@ -111,7 +112,7 @@ func (v queueView) withSortedProfiles() queueView {
 	return v
 }
 
-// BusyBuiltIn returns the built-in profiles that tickets wait for.
+// BusyBuiltIn returns how many of the built-in profiles some ticket waits for.
 func (v queueView) BusyBuiltIn() (n int) {
 	for _, p := range v.BuiltIn {
 		if p.Waiting.Tickets > 0 {
@@ -121,7 +122,7 @@ func (v queueView) BusyBuiltIn() (n int) {
 	return n
 }
 
-// maxSearched bounds the waiting tickets that are searched for those of a profile.
+// maxSearched bounds the rows that are searched for those that a filter selects.
 const maxSearched = 5000
 
 // readTickets reads a page of the waiting tickets, oldest first, with what they lack.
@@ -134,8 +135,9 @@ func readTickets(ctx context.Context, s Store, q query, universe string, e Expla
 	f := opsview.WaitingTicketFilter{Universe: universe, Profile: q.Get("profile")}
 	found, more, err := listView(ctx, s, opsview.WaitingTickets, f, from)
 	if err != nil || len(found) == 0 {
-		return waitingList{IsSurveyed: true}, err
+		return waitingList{IsSurveyed: true}, err // a list without tickets needs no survey
 	}
+	// Without the survey the page shows the list all the same.
 	reasons, err := surveyReasons(ctx, e)
 	l.IsSurveyed = err == nil
 	for _, t := range found {
@@ -174,8 +176,8 @@ func (t waitingTicket) Why() string {
 	return ticketWaits[t.Ticket.State]
 }
 
-// waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles
-// have tickets, the waits of a minute are those of the slowest one.
+// waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. If several profiles have
+// tickets, the waits of a minute are those of the slowest profile.
 func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData) {
 	p50, p95 := newTimeline(now, hour), newTimeline(now, hour)
 	assigned, others := newTimeline(now, hour), newTimeline(now, hour)
@@ -194,3 +196,6 @@ func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData)
 		series{"declined, cancelled or expired", others.values})
 	return waited, left
 }
+
+// isWaiting reports whether a ticket in a state is in the queue, so that it can be cancelled.
+func isWaiting(state string) bool { return ticketWaits[state] != "" }

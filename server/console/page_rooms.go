@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
@@ -20,41 +19,17 @@ var roomsPage = page[roomsView]{routePath: "/rooms", templateName: "rooms", read
 	loadData: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
 		f := opsview.RoomFilter{Text: q.Get("text")}
 		v.Filtered = f.Text != ""
-		v.Rooms, v.Next, err = roomPage(ctx, s, q, f)
+		v.Rooms, v.Next, err = listRooms(ctx, s, q, f)
 		return v, err
 	}}
 
-// lobbiesView is what templates/lobbies.html reads.
-type lobbiesView struct {
-	Totals   []opsview.LobbyTotal
-	Rooms    []opsview.Lobby
-	Next     string
-	Filtered bool
-}
-
-// lobbiesPage shows the rooms of the realtime lobby.
-var lobbiesPage = page[lobbiesView]{routePath: "/lobbies", templateName: "lobbies", readEvery: 3 * time.Second,
-	loadData: loadLobbies}
-
-// loadLobbies reads a page of the rooms that the filter selects. The totals are of all.
-func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err error) {
-	f := opsview.LobbyFilter{Project: q.Get("project"), Text: q.Get("text")}
-	v.Filtered = f.Project+f.Text != ""
-	from := opsview.Page{Limit: pageSize}
-	if q.Paged() {
-		// A key of three texts: the project and the room are joined below.
-		region, rest := q.lastKey()
-		project, room, _ := strings.Cut(rest, "~")
-		from.After = []any{region, project, room}
-	}
-	if v.Totals, _, err = listView(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
-		return v, err
-	}
-	rooms, more, err := listView(ctx, s, opsview.Lobbies, f, from)
-	v.Rooms = rooms
+// listRooms returns a page of rooms, and the address of the next one.
+func listRooms(ctx context.Context, s Store, q query,
+	f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
+	rooms, more, err := listView(ctx, s, opsview.Rooms, f, q.pageAfter())
 	if more {
 		last := rooms[len(rooms)-1]
-		v.Next = q.Next(last.Region, last.Project+"~"+last.Room)
+		next = q.Next(last.Region, last.Room)
 	}
-	return v, err
+	return rooms, next, err
 }

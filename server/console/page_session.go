@@ -17,14 +17,15 @@ type sessionView struct {
 	ID, Region, Mode, Instance string
 	Match                      string // empty: none
 	Players, MaxPlayers        int32
-	Teams                      bool // some seat has a team
+	Teams                      bool // whether some seat has a team
 }
 
 // sessionPage shows an open session, or one that was closed and is still in history.
 var sessionPage = page[sessionView]{routePath: "/sessions/:id", templateName: "session", readEvery: 2 * time.Second,
 	loadData: loadSession}
 
-// loadSession reads the page of a session, and what its actions ask by. Errors: those of db.ParseSessionID; NotFound.
+// loadSession reads the page of a session, which its actions read as well. Errors: those of db.ParseSessionID;
+// NotFound.
 func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
 	region, id, err := db.ParseSessionID(q.Param("id"))
 	if err != nil {
@@ -70,7 +71,7 @@ var closeAction = action{
 				"This cannot be undone.",
 			},
 		}
-		// It has ended since the page with the button was shown.
+		// The session may have ended since the page with the button was shown.
 		if v.History.PastSession != nil {
 			asked.Effects = []string{"This session was closed before: " + v.History.PastSession.Reason + "."}
 		}
@@ -78,7 +79,7 @@ var closeAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		err := s.As(d.Actor).CloseSession(ctx, q.Param("id"), d.Reason)
-		// Sent twice, a form closes once.
+		// The same form, or somebody else, has closed the session.
 		if fault.Is(err, fault.Conflict) {
 			return "The session was closed before: nothing changed.", nil
 		}

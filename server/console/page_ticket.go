@@ -27,8 +27,7 @@ func ticketPage(universe string, e Explainer) page[ticketView] {
 		}}
 }
 
-// ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has
-// none.
+// ticketStates returns the states of a ticket in their order, at most 200. An unknown ticket has none.
 func ticketStates(ctx context.Context, s Store, universe, ticket string) ([]opsview.TicketState, error) {
 	states, _, err := listView(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket},
 		opsview.Page{Limit: 200})

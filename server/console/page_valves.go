@@ -15,7 +15,7 @@ type valvesView struct {
 	Valves []opsview.Valve
 }
 
-// valvesPage shows the login queues.
+// valvesPage shows the valves with their login queues.
 var valvesPage = page[valvesView]{routePath: "/valves", templateName: "valves", readEvery: 2 * time.Second,
 	loadData: loadValves}
 
@@ -34,15 +34,14 @@ func valveOf(ctx context.Context, s Store, q query) (opsview.Valve, error) {
 	return readRow(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
 }
 
-// limitValveAction sets the limits of a valve, the rate and the players at once.
+// limitValveAction sets the limits of a valve: how many players it admits a second, and how many may be in at once.
 var limitValveAction = action{
 	routePath: "/valves/:name/limit",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
-		// As the form has it: any number.
-		most := "0"
+		maxPlayers := "0" // in the form, 0 is any number of players
 		if v.MaxPlayers != nil {
-			most = strconv.Itoa(int(*v.MaxPlayers))
+			maxPlayers = strconv.Itoa(int(*v.MaxPlayers))
 		}
 		return question{
 			Title: "Limit who enters by valve " + v.Name + "?", Button: "Limit", Back: "/valves",
@@ -53,7 +52,7 @@ var limitValveAction = action{
 			Fields: withSeen(
 				field{Name: "rate", Label: "Admissions a second", Value: strconv.FormatFloat(v.Rate, 'f', -1, 64),
 					Help: "What your slowest service takes. A fraction is allowed."},
-				field{Name: "max_players", Label: "Players at once", Value: most, Help: "0: any number.", Number: true},
+				field{Name: "max_players", Label: "Players at once", Value: maxPlayers, Help: "0: any number.", Number: true},
 			),
 		}, err
 	},
@@ -82,7 +81,7 @@ func valveSettings(d deed) (set db.ValveSettings, err error) {
 	return set, err
 }
 
-// openValveAction lets everybody in, and forgets the line.
+// openValveAction lets everybody in, and empties the login queue.
 var openValveAction = action{
 	routePath: "/valves/:name/open",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
@@ -102,7 +101,7 @@ var openValveAction = action{
 	},
 }
 
-// closeValveAction admits nobody, and keeps the line.
+// closeValveAction admits nobody, and keeps the login queue.
 var closeValveAction = action{
 	routePath: "/valves/:name/close",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {

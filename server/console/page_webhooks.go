@@ -17,7 +17,7 @@ type webhooksView struct {
 	Webhooks []opsview.Webhook
 }
 
-// webhooksPage shows the webhooks with what is behind and what failed.
+// webhooksPage shows the webhooks, how far each is behind, and what failed.
 var webhooksPage = page[webhooksView]{routePath: "/webhooks", templateName: "webhooks", readEvery: 3 * time.Second,
 	loadData: loadWebhooks}
 
@@ -31,7 +31,7 @@ func loadWebhooks(ctx context.Context, s Store, _ query) (v webhooksView, err er
 type webhookView struct {
 	Webhook    opsview.Webhook
 	Deliveries []opsview.WebhookDelivery // that have not succeeded, the oldest first
-	HasMore    bool                      // further ones exist
+	HasMore    bool                      // further deliveries exist
 }
 
 // webhookPage shows a webhook, and the deliveries that have not succeeded.
@@ -82,7 +82,7 @@ var pauseWebhookAction = action{
 	},
 }
 
-// resumeWebhookAction ends a pause, also the one between two attempts.
+// resumeWebhookAction ends a pause by an operator, and the wait between two attempts.
 var resumeWebhookAction = action{
 	routePath: "/webhooks/:name/resume",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
@@ -98,7 +98,7 @@ var resumeWebhookAction = action{
 	},
 }
 
-// replayWebhookAction sends dead letters again: all, or that of an event.
+// replayWebhookAction sends dead letters again: all, or that of the event that the path names.
 func replayWebhookAction(path string) action {
 	return action{
 		routePath: path,

@@ -37,10 +37,10 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	addPage(c, r, gate, webhooksPage)
 	addPage(c, r, gate, webhookPage)
 	addPage(c, r, gate, valvesPage)
-	// These are no pages of templates: two answer with files, and the last one leads elsewhere.
+	// These routes are no page[T]: two answer with files, and the last one leads to a page.
 	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/players/export", gate.Enter, c.exportPlayer)
-	r.GET("/find", gate.Enter, c.findPage)
+	r.GET("/find", gate.Enter, c.serveFind)
 }
 
 // mountActions adds what operators may do.
@@ -61,8 +61,8 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, revokeServerAction)
 	c.addAction(r, gate, drainAgentAction)
 	c.addAction(r, gate, undrainAgentAction)
-	for _, deed := range roomDeeds {
-		c.addAction(r, gate, deed.actionOf())
+	for _, inRoom := range roomActions {
+		c.addAction(r, gate, inRoom.toAction())
 	}
 	c.addAction(r, gate, stopAction)
 	c.addAction(r, gate, scaleAction)
@@ -93,7 +93,7 @@ func addPage[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
 			c.streamPage(g, untyped)
 			return
 		}
-		// Not for streams, which would hold a slot for minutes.
+		// Streams have not entered the gate: each would hold a slot for minutes.
 		gate.Enter(g)
 		if !g.IsAborted() {
 			c.showPage(g, untyped)

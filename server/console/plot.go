@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// series is a line of a plot: a value for each step, oldest first; below zero means that there is none.
+// series is a line of a plot: a value for each step, oldest first. A value below zero is a gap.
 type series struct {
 	Name   string
 	Values []float64
@@ -26,7 +26,7 @@ type plotData struct {
 	Lines []series
 }
 
-// clockText shows a time of the scale; with steps of hours, whose plots are of days, also the day.
+// clockText shows a time of the scale, with the day if steps are hours: such a plot is of several days.
 func (p plotData) clockText(t time.Time) string {
 	if p.Step >= time.Hour {
 		return t.UTC().Format("Mon 15:04")
@@ -45,10 +45,12 @@ func (p plotData) stepName() string {
 const (
 	// The units of the SVG, which is stretched to the width of the page.
 	plotWidth, plotHeight = 600.0, 120.0
-	// plotTop is free above the highest value, whose line would be cut in half at the edge.
+	// plotTop is the free space above the highest value, whose line would be cut in half at the edge.
 	plotTop = 8.0
 	// loneWidth is the length of the line that stands for a value between two gaps.
 	loneWidth = 6.0
+	// lineColours is how many classes for lines the style sheet has.
+	lineColours = 4
 )
 
 // plotHTML draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of
@@ -69,9 +71,8 @@ func plotHTML(p plotData) template.HTML {
 		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.1f" y2="%.1f"></line>`, plotWidth, y, y)
 	}
 	for i, l := range p.Lines {
-		// The style sheet has four colours.
 		for _, d := range l.linePaths(highest) {
-			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
+			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%lineColours, d)
 		}
 	}
 	b.WriteString(`</svg></div><div class="scale"><span>` + p.clockText(p.From) + `</span><span>` +
@@ -89,14 +90,14 @@ func (p plotData) legendHTML() string {
 		if value, known := l.lastValue(); known {
 			present = "now " + formatNumber(value) + p.Unit
 		}
-		fmt.Fprintf(&b, `<li class="line%d">%s, <b>%s</b></li>`, i%4, template.HTMLEscapeString(l.Name),
+		fmt.Fprintf(&b, `<li class="line%d">%s, <b>%s</b></li>`, i%lineColours, template.HTMLEscapeString(l.Name),
 			template.HTMLEscapeString(present))
 	}
 	b.WriteString(`</ul>`)
 	return b.String()
 }
 
-// lastValue returns the value of the last step, or of one of the two before it: a worker takes it up to a step later.
+// lastValue returns the latest value of the last three steps: workers write a value up to a step later.
 func (l series) lastValue() (value float64, known bool) {
 	for _, v := range slices.Backward(l.Values[max(0, len(l.Values)-3):]) {
 		if v >= 0 {
@@ -119,18 +120,19 @@ func sparkHTML(values []float64) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // G203: of digits
 }
 
-// tableHTML is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens
-// it, and has the steps with a value only.
+// tableHTML is the plot as a table, for people who cannot see it, or want its values. It is folded at first, and leaves
+// out the steps in which no line is above zero.
 func (p plotData) tableHTML() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))
+	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`,
+		hashOf(p.Title), template.HTMLEscapeString(p.Title))
 	b.WriteString(`<thead><tr><th scope="col">` + p.stepName() + `</th>`)
 	for _, l := range p.Lines {
 		b.WriteString(`<th scope="col" class="n">` + template.HTMLEscapeString(l.Name) + `</th>`)
 	}
 	b.WriteString(`</tr></thead><tbody>`)
 	for i := range p.stepCount() {
-		if p.hasValues(i) {
+		if p.isAboveZero(i) {
 			b.WriteString(p.rowHTML(i))
 		}
 	}
@@ -146,15 +148,16 @@ func (p plotData) stepCount() int {
 	return len(p.Lines[0].Values)
 }
 
-// hasValues reports whether a line has a value other than zero in a step.
-func (p plotData) hasValues(i int) bool {
+// isAboveZero reports whether a line is above zero in step i.
+func (p plotData) isAboveZero(i int) bool {
 	return slices.ContainsFunc(p.Lines, func(l series) bool { return l.Values[i] > 0 })
 }
 
-// rowHTML is the row of a step.
+// rowHTML is the row of step i.
 func (p plotData) rowHTML(i int) string {
 	var row strings.Builder
-	row.WriteString(`<tr><th scope="row">` + p.clockText(p.From.Add(time.Duration(i)*cmp.Or(p.Step, time.Minute))) + `</th>`)
+	at := p.From.Add(time.Duration(i) * cmp.Or(p.Step, time.Minute))
+	row.WriteString(`<tr><th scope="row">` + p.clockText(at) + `</th>`)
 	for _, l := range p.Lines {
 		text := "–"
 		if l.Values[i] >= 0 {
@@ -166,14 +169,14 @@ func (p plotData) rowHTML(i int) string {
 	return row.String()
 }
 
-// hashOf makes an id of a text, so that the browser keeps the table open while the page is replaced.
+// hashOf makes an id of a text, by which console.js keeps the table unfolded when the page is replaced.
 func hashOf(text string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text))
 	return h.Sum32()
 }
 
-// wordsFor is the plot in words.
+// wordsFor is the plot in words, for screen readers.
 func (p plotData) wordsFor(highest float64) string {
 	says := []string{p.Title, "highest " + formatNumber(highest) + p.Unit}
 	for _, l := range p.Lines {
@@ -187,14 +190,14 @@ func (p plotData) wordsFor(highest float64) string {
 // plotPoint is a point of a plot, in the units of its SVG.
 type plotPoint struct{ x, y float64 }
 
-// pointOf returns where a value of the line is drawn.
+// pointOf returns where the value of step i is drawn in a plot whose highest value is given.
 func (l series) pointOf(i int, highest float64) plotPoint {
-	// SVG counts from the top. Lines of zeros alone lie on the ground, and divide by nothing.
+	// SVG counts from the top. The lower bound of highest keeps lines of zeros alone from a division by zero.
 	return plotPoint{plotWidth * float64(i) / float64(max(len(l.Values)-1, 1)),
 		plotHeight - 1 - (plotHeight-1-plotTop)*l.Values[i]/max(highest, 1e-9)}
 }
 
-// linePaths returns the points of the line, a text for each part without gaps.
+// linePaths returns the points of the line as SVG has them, a text for each part without gaps.
 func (l series) linePaths(highest float64) (paths []string) {
 	var part []plotPoint
 	for i, v := range l.Values {

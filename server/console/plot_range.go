@@ -1,5 +1,7 @@
 package console
 
+import "slices"
+
 // plotRange is how far the plots of a page reach back, which the page offers as links.
 type plotRange struct {
 	Label   string // as in "6 h", also the value of the parameter
@@ -11,18 +13,28 @@ type plotRange struct {
 // rangeParam is the parameter of the query that chooses a range.
 const rangeParam = "range"
 
-// plotRanges are the ranges of a page, and the one that is chosen: an hour, unless the query says another.
+// defaultRange is the label of the range without a parameter.
+const defaultRange = "1 h"
+
+// plotRanges are the ranges of a page, and the one that the query chooses.
 func plotRanges(q query) (all []plotRange, chosen plotRange) {
-	all = []plotRange{{Label: "15 min", Minutes: 15}, {Label: "1 h", Minutes: hour}, {Label: "6 h", Minutes: 6 * hour}}
-	selected := 1
-	for i := range all {
-		if q.Get(rangeParam) == all[i].Label {
-			selected = i
-		}
-		all[i].Path = q.With(rangeParam, all[i].Label)
+	all = []plotRange{{Label: "15 min", Minutes: 15}, {Label: defaultRange, Minutes: hour},
+		{Label: "6 h", Minutes: 6 * hour}}
+	isKnown := slices.ContainsFunc(all, func(r plotRange) bool { return r.Label == q.Get(rangeParam) })
+	label := defaultRange
+	if isKnown {
+		label = q.Get(rangeParam)
 	}
-	// The default has no parameter, so that the page has one address, which all who watch it share (see hub).
-	all[1].Path = q.With(rangeParam, "")
-	all[selected].Chosen = true
-	return all, all[selected]
+	for i, r := range all {
+		all[i].Path = q.With(rangeParam, r.Label)
+		// The default has no parameter, so that the page has one address, and all who watch it share a topic of the hub.
+		if r.Label == defaultRange {
+			all[i].Path = q.With(rangeParam, "")
+		}
+		if r.Label == label {
+			all[i].Chosen = true
+			chosen = all[i]
+		}
+	}
+	return all, chosen
 }

@@ -19,12 +19,12 @@ func listView[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.V
 	return rows, more, err
 }
 
-// readOne runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with
-// this code, whose detail is made of the format and its arguments.
-func readOne[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error),
+// readOne runs a function that reads a thing of one or several views. If there is no such thing, the error is of the
+// kind NotFound, with the code, and a detail made of the format and its arguments.
+func readOne[T any](ctx context.Context, s Store, read func(context.Context, opsview.Querier) (T, error),
 	code, format string, args ...any) (found T, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
-		found, err = what(ctx, q)
+		found, err = read(ctx, q)
 		return err
 	})
 	// Every kind of thing has its own code and words: the page of the error says what may have become of it.
@@ -34,12 +34,12 @@ func readOne[T any](ctx context.Context, s Store, what func(context.Context, ops
 	return found, err
 }
 
-// readAll runs what reads one thing of several views, which is always there.
-func readAll[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error)) (T, error) {
-	return readOne(ctx, s, what, "not_found", "there is no row")
+// readViews runs a function that reads one or several views, of something that always exists.
+func readViews[T any](ctx context.Context, s Store, read func(context.Context, opsview.Querier) (T, error)) (T, error) {
+	return readOne(ctx, s, read, "not_found", "there is no row")
 }
 
-// readRow reads the row that a filter selects. Errors: as read.
+// readRow reads the row that a filter selects. Errors: as of readOne.
 func readRow[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string,
 	args ...any) (T, error) {
 	return readOne(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code,
@@ -51,7 +51,7 @@ const latestEvents = 10
 
 // eventsOf returns the latest events of an instance, an agent or a deployment.
 func eventsOf(ctx context.Context, s Store, id string) ([]opsview.Event, error) {
-	p, err := readAll(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.EventPage, error) {
+	p, err := readViews(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.EventPage, error) {
 		return opsview.ReadEvents(ctx, q, opsview.LatestEvent(), opsview.EventFilter{Instance: id}, latestEvents)
 	})
 	return p.Events, err

@@ -11,18 +11,18 @@ import (
 type requestState struct {
 	Routes                    []db.RouteCount // those with the most failures first
 	Requests, Refused, Failed int64           // in all minutes
-	Range                     plotRange       // how far they reach back
+	Range                     plotRange       // how far the requests reach back
 
 	requestLine, refusedLine, failedLine *timeline
 }
 
-// readRequests reads the requests of a range.
-func readRequests(ctx context.Context, s Store, reach plotRange) (r requestState, err error) {
+// readRequests reads how the requests of a range were answered.
+func readRequests(ctx context.Context, s Store, chosen plotRange) (r requestState, err error) {
 	now := time.Now()
-	r = requestState{Range: reach, requestLine: newTimeline(now, reach.Minutes),
-		refusedLine: newTimeline(now, reach.Minutes),
-		failedLine:  newTimeline(now, reach.Minutes)}
-	minutes, err := s.RequestsByMinute(ctx, reach.Minutes)
+	r = requestState{Range: chosen, requestLine: newTimeline(now, chosen.Minutes),
+		refusedLine: newTimeline(now, chosen.Minutes),
+		failedLine:  newTimeline(now, chosen.Minutes)}
+	minutes, err := s.RequestsByMinute(ctx, chosen.Minutes)
 	if err != nil {
 		return r, err
 	}
@@ -32,7 +32,7 @@ func readRequests(ctx context.Context, s Store, reach plotRange) (r requestState
 		r.refusedLine.addValue(m.Minute, float64(m.Refused))
 		r.failedLine.addValue(m.Minute, float64(m.Failed))
 	}
-	r.Routes, err = s.RequestsByRoute(ctx, reach.Minutes)
+	r.Routes, err = s.RequestsByRoute(ctx, chosen.Minutes)
 	return r, err
 }
 
@@ -42,7 +42,8 @@ func (r requestState) FailedLine() []float64 { return r.failedLine.values }
 // RefusedLine returns the refused requests of each minute.
 func (r requestState) RefusedLine() []float64 { return r.refusedLine.values }
 
-// drawPlots draw the requests, and apart from them the few that went wrong, whose lines would lie on the ground.
+// drawPlots returns a plot of all requests, and one of those that went wrong: these are few, and their lines would be
+// flat beside that of all.
 func (r requestState) drawPlots() []plotData {
 	return []plotData{
 		r.requestLine.plotOf("Requests of each minute", "", series{"answered", r.requestLine.values}),

@@ -9,8 +9,8 @@ import (
 type samples struct {
 	now     time.Time
 	minutes int
-	count   int // of values that were read
-	lines   map[[2]string]*timeline
+	count   int                     // of values that were read
+	lines   map[[2]string]*timeline // by measure and subject
 }
 
 // readSamples reads measures of the last minutes, of all regions or, with a region, of that one.
@@ -18,24 +18,27 @@ func readSamples(ctx context.Context, s Store, region string, minutes int, measu
 	found, err := s.MinuteSamples(ctx, region, minutes, measures...)
 	all := samples{now: time.Now(), minutes: minutes, count: len(found), lines: map[[2]string]*timeline{}}
 	for _, f := range found {
-		all.lineOf(f.Measure, f.Subject).addValue(f.Minute, f.Value)
+		key := [2]string{f.Measure, f.Subject}
+		if all.lines[key] == nil {
+			all.lines[key] = all.newLine()
+		}
+		all.lines[key].addValue(f.Minute, f.Value)
 	}
 	return all, err
 }
 
-// lineOf returns the timeline of a measure, which has no value where there is none.
+// lineOf returns the timeline of a measure; an empty one if no value was read.
 func (s samples) lineOf(measure, subject string) *timeline {
-	key := [2]string{measure, subject}
-	if s.lines[key] == nil {
-		s.lines[key] = s.newLine()
+	if line := s.lines[[2]string{measure, subject}]; line != nil {
+		return line
 	}
-	return s.lines[key]
+	return s.newLine()
 }
 
 // newLine returns an empty timeline of the minutes of the samples.
 func (s samples) newLine() *timeline { return newTimeline(s.now, s.minutes) }
 
-// instancesLine returns how many game servers are in a state: 0 in the minutes in which only others have a value.
+// instancesLine returns how many game servers were in a state, in each minute: 0 if only other states have a value.
 func (s samples) instancesLine(state string) []float64 {
 	const measure = "instances"
 	values := s.lineOf(measure, state).valuesWithGaps()
@@ -51,8 +54,8 @@ func (s samples) instancesLine(state string) []float64 {
 	return values
 }
 
-// matchesOf returns how many matches a profile made or, for "", all profiles together, of samples that have no other
-// measure.
+// matchesOf returns how many matches a profile made or, for "", all profiles together. It is for samples that have the
+// measure "matches" only.
 func (s samples) matchesOf(profile string) *timeline {
 	matches := s.newLine()
 	for key, line := range s.lines {
@@ -65,7 +68,7 @@ func (s samples) matchesOf(profile string) *timeline {
 	return matches
 }
 
-// hasAny reports whether a worker has taken any.
+// hasAny reports whether any value was read; otherwise no worker has taken samples.
 func (s samples) hasAny() bool { return s.count > 0 }
 
 // fleetPlots are the game servers by state, and the seats of those that are ready.
@@ -88,31 +91,31 @@ func (s samples) gamePlots() []plotData {
 	if !s.hasAny() {
 		return nil
 	}
-	at := s.newLine()
+	base := s.newLine()
 	return []plotData{
-		at.plotOf("Players with a seat", "", series{"players", s.lineOf("players", "").valuesWithGaps()}),
-		at.plotOf("Waiting tickets and players", "",
+		base.plotOf("Players with a seat", "", series{"players", s.lineOf("players", "").valuesWithGaps()}),
+		base.plotOf("Waiting tickets and players", "",
 			series{"tickets in the queue", s.lineOf("tickets", "").valuesWithGaps()},
 			series{"players without a game server", s.lineOf("waiting_players", "").valuesWithGaps()}),
-		at.plotOf("Wait of the oldest ticket", " s",
+		base.plotOf("Wait of the oldest ticket", " s",
 			series{"oldest ticket", s.lineOf("oldest_ticket", "").valuesWithGaps()}),
-		at.plotOf("Game servers that died or are silent", "",
+		base.plotOf("Game servers that died or are silent", "",
 			series{"silent: no heartbeat in time", s.instancesLine("silent")},
 			// Without gaps: workers count a minute only if a game server died in it.
 			series{"died in that minute", s.lineOf("lost", "").values}),
 	}
 }
 
-// machineryPlots are what holds the director up.
+// machineryPlots are of what slows the director down.
 func (s samples) machineryPlots() []plotData {
 	if !s.hasAny() {
 		return nil
 	}
-	at := s.newLine()
+	base := s.newLine()
 	return []plotData{
-		at.plotOf("Age of the oldest snapshot, which blocks vacuum", " s",
+		base.plotOf("Age of the oldest snapshot, which blocks vacuum", " s",
 			series{"oldest snapshot", s.lineOf("oldest_snapshot", "").valuesWithGaps()}),
-		at.plotOf("Loops of workers that are late", "",
+		base.plotOf("Loops of workers that are late", "",
 			series{"late loops", s.lineOf("late_loops", "").valuesWithGaps()}),
 	}
 }

@@ -36,7 +36,7 @@ func TestPlotsOfTheLastHour(t *testing.T) {
 func TestHealthListsConnectedProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	v, err := readAll(t.Context(), b.Store, opsview.ReadHealth)
+	v, err := readViews(t.Context(), b.Store, opsview.ReadHealth)
 	require.NoError(t, err)
 	require.NotEmpty(t, v.Processes)
 	require.Equal(t, "director", v.Processes[0].Process)

@@ -30,7 +30,7 @@ func (c *Console) secureHeaders(g *gin.Context) {
 	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 	// Pages show players: neither a proxy nor a shared computer keeps them after the logout.
 	h.Set("Cache-Control", "no-store")
-	// Over plain HTTP browsers ignore it, and a console at localhost without TLS has to stay reachable.
+	// Over plain HTTP browsers ignore this header, and a console at localhost without TLS has to stay reachable.
 	if c.isSecure(g.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -20,11 +20,11 @@ import (
 // session is a login. The browser has it as a sealed cookie, so that every replica knows it; a query says only whether
 // it has ended before its time.
 type session struct {
-	// as events name the actor: console: and the name of the token, or the email or subject of OIDC
+	// Name is the actor in events: actorPrefix, and the name of the token, or the email or subject of OIDC.
 	Name   string    `json:"name"`
 	Viewer bool      `json:"viewer,omitempty"`
 	Token  string    `json:"token,omitempty"` // the fingerprint of the operator's token; empty after a login by OIDC
-	CSRF   string    `json:"csrf"`
+	CSRF   string    `json:"csrf"`            // what forms of the session carry, so that no other site can send them
 	Until  time.Time `json:"until"`
 }
 
@@ -32,13 +32,7 @@ type session struct {
 const actorPrefix = "console:"
 
 // Label is the name without its kind, for the header of pages.
-func (s session) Label() string {
-	_, name, found := strings.Cut(s.Name, ":")
-	if !found {
-		return s.Name
-	}
-	return name
-}
+func (s session) Label() string { return actorName(s.Name) }
 
 // Role is the role, in words.
 func (s session) Role() string {
@@ -51,7 +45,7 @@ func (s session) Role() string {
 // The purposes of sealed cookies. A cookie of one purpose does not open for another.
 const (
 	purposeSession = "session"
-	purposeLogin   = "login" // with an OIDC issuer, in between
+	purposeLogin   = "login" // an attempt, between the button and the return from the issuer
 	purposeNotice  = "notice"
 )
 
@@ -71,23 +65,23 @@ func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 		return s, c.oidcLogin != nil
 	}
 	who, ok := c.operatorTokens.Current(s.Token)
-	// From the settings of now, not from the cookie: a token may have got another name or role.
+	// Name and role are those of the present settings, not those of the cookie: a token may have got others.
 	s.Name, s.Viewer = actorOf(who), who.Viewer
 	return s, ok
 }
 
-// loginDigest is how the database names a login: it could log in nobody.
+// loginDigest is how the database names a login: whoever reads it there cannot log in with it.
 func (s session) loginDigest() []byte {
 	sum := sha256.Sum256([]byte(s.CSRF))
 	return sum[:]
 }
 
-// lookTimeout bounds a look at whether a login has ended, without which pages answer, too.
-const lookTimeout = 500 * time.Millisecond
+// endedTimeout bounds the query whether a login has ended. It is short, because pages answer also without its result.
+const endedTimeout = 500 * time.Millisecond
 
 // hasEnded reports whether somebody has logged out of the login, at any replica.
 func (c *Console) hasEnded(ctx context.Context, s session) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, endedTimeout)
 	defer cancel()
 	return c.options.Store.LoginHasEnded(ctx, s.loginDigest())
 }
@@ -101,12 +95,12 @@ func actorOf(who rest.OperatorIdentity) string {
 func (c *Console) beginSession(g *gin.Context, s session) {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails, by its contract
-	// A token for each login, and not for each form: pages that are open in several tabs stay usable.
+	// The token is one for the login, and not for each form: pages that are open in several tabs stay usable.
 	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(sessionTTL)
 	c.setCookie(g, purposeSession, s, sessionTTL)
 }
 
-// checkForm refuses a form without the token of the session.
+// checkForm reports whether a form has the token of the session. If not, it answers with an error.
 func checkForm(g *gin.Context, s session) bool {
 	if subtle.ConstantTimeCompare([]byte(g.PostForm("csrf")), []byte(s.CSRF)) == 1 {
 		return true
@@ -143,13 +137,14 @@ func (c *Console) writeCookie(g *gin.Context, purpose, value string, seconds int
 	})
 }
 
-// openCookie reads a sealed cookie into a pointer.
+// openCookie decodes a sealed cookie into what the pointer into points to, and reports whether there was a valid one.
 func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
 	cookie, err := r.Cookie(c.cookieName(r, purpose))
 	if err != nil {
 		return false
 	}
-	// Sealed by another key-encryption key, or for another purpose: it counts as no cookie, so that the browser logs in anew.
+	// A cookie that was sealed by another key-encryption key, or for another purpose, counts as none, so that the browser
+	// logs in anew.
 	text, err := c.options.Cookies.Open(purpose, cookie.Value)
 	return err == nil && json.Unmarshal(text, into) == nil
 }
@@ -157,7 +152,8 @@ func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
 // localPath returns a path of this console, or "/": a link to the login must not lead elsewhere after it.
 func localPath(next string) string {
 	u, err := url.Parse(next)
-	// Browsers take //host and a backslash for the begin of another host, and drop tabs and line feeds within an address.
+	// Browsers take //host and a backslash for the beginning of another host, and drop tabs and line feeds within an
+	// address.
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return "/"

@@ -10,7 +10,7 @@ import (
 
 // Store is the part of db.Store that the console calls.
 type Store interface {
-	// ReadOps runs what reads views of schema ops, in a read-only transaction of bounded length.
+	// ReadOps runs a function that reads views of schema ops, in a read-only transaction of bounded length.
 	ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error
 
 	Sums
@@ -22,7 +22,7 @@ type Store interface {
 
 	ExportPlayer(ctx context.Context, player string) (db.PlayerExport, error)
 
-	// As returns what a person may change, whom events name.
+	// As returns the functions that change something in the name of a person, whom events name.
 	As(actor string) db.Act
 
 	EndLogin(ctx context.Context, login []byte, until time.Time) error
@@ -39,7 +39,7 @@ type Sums interface {
 	RequestsByRoute(ctx context.Context, minutes int) ([]db.RouteCount, error)
 }
 
-// PastReads are what was true at a time.
+// PastReads read what was true at a time.
 type PastReads interface {
 	FleetAt(ctx context.Context, a db.AsOf) ([]db.InstanceAt, error)
 	SessionsAt(ctx context.Context, a db.AsOf) ([]db.SessionAt, error)

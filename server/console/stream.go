@@ -11,6 +11,13 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+const (
+	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
+	streamBeat = 15 * time.Second
+	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
+	streamLife = 10 * time.Minute
+)
+
 // replacement is the event that carries a live part.
 type replacement struct {
 	HTML string `json:"html"`
@@ -40,13 +47,13 @@ func (c *Console) streamPage(g *gin.Context, p anyPage) {
 		ctx, cancel := context.WithDeadline(ctx, earlierTime(s.Until, c.now().Add(streamLife)))
 		defer cancel()
 		w := watcher{console: c, login: s, page: p, query: q, isOperator: !s.Viewer,
-			versionSeen: versionSeen(g.Request)}
+			versionSeen: readVersionSeen(g.Request)}
 		return w.streamTopic(ctx, topic, out)
 	})(g)
 }
 
-// versionSeen returns the version that the browser has; -1: none.
-func versionSeen(r *http.Request) int {
+// readVersionSeen returns the version of the live part that the browser has; -1: none.
+func readVersionSeen(r *http.Request) int {
 	for _, text := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get(sinceParam)} {
 		if version, err := strconv.Atoi(text); err == nil {
 			return version
@@ -83,15 +90,15 @@ func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) e
 	}
 	for {
 		// The channel is taken with the reading, so a newer reading is not missed while this one is sent.
-		latest, changed := w.console.pageHub.nextReading(t)
+		latest, replaced := w.console.pageHub.readingOf(t)
 		if err := w.sendReading(latest, out.Send); err != nil {
 			return err
 		}
 		select {
-		// The next turn of the loop takes the reading.
-		case <-changed:
+		// The next turn of the loop takes the newer reading.
+		case <-replaced:
 		case <-beat.C:
-			// Where nobody knows, the stream stays: Health has to show that the database does not answer.
+			// On an error the stream stays: Health has to show that the database does not answer.
 			if ended, _ := w.console.hasEnded(ctx, w.login); ended {
 				return nil
 			}
@@ -113,7 +120,7 @@ func (w *watcher) sendReading(r reading, send func(name string, id int, data any
 	// The first reading of the topic is not there yet.
 	case r.readAt.IsZero():
 		return nil
-	// With the version that the browser has, so that it asks from there after it reconnects.
+	// The event has the version of the browser's content as its id, so that a browser which reconnects sends that one.
 	case r.err != nil:
 		w.isTroubled = true
 		return send("trouble", max(w.versionSeen, 0), trouble{rest.ProblemOf(r.err).Detail})

@@ -79,7 +79,7 @@ func TestStreamsShareReadings(t *testing.T) {
 		topic, done, err := h.watchTopic("fleet /fleet", time.Hour, load)
 		require.NoError(t, err)
 		leave = append(leave, done)
-		for r, changed := h.nextReading(topic); r.readAt.IsZero(); r, changed = h.nextReading(topic) {
+		for r, changed := h.readingOf(topic); r.readAt.IsZero(); r, changed = h.readingOf(topic) {
 			<-changed
 		}
 	}
@@ -111,10 +111,10 @@ func TestAPanicCostsOneReading(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer leave()
-	failed := func() bool { r, _ := h.nextReading(topic); return errors.Is(r.err, panics.ErrInternal) }
+	failed := func() bool { r, _ := h.readingOf(topic); return errors.Is(r.err, panics.ErrInternal) }
 	require.Eventually(t, failed, time.Minute, time.Millisecond, "the watchers learn that the page failed")
 	close(seen)
-	read := func() bool { r, _ := h.nextReading(topic); return r.data == 1 && r.err == nil }
+	read := func() bool { r, _ := h.readingOf(topic); return r.data == 1 && r.err == nil }
 	require.Eventually(t, read, time.Minute, time.Millisecond, "the page is read again")
 }
 

@@ -2,7 +2,7 @@ package console
 
 import "time"
 
-// hour is the minutes of a timeline, unless a page offers a choice: the views of minutes show the last hour.
+// hour is the number of minutes of a timeline, unless the page offers a choice: views of minutes show the last hour.
 const hour = 60
 
 // timeline has a value for each of the last minutes, oldest first. The current minute is not over, and left out.
@@ -20,7 +20,7 @@ func newTimeline(now time.Time, minutes int) *timeline {
 
 // indexOf returns the place of a minute; ok is false for a minute that the timeline does not have.
 func (t *timeline) indexOf(minute time.Time) (i int, ok bool) {
-	// A division rounds towards 0: without the comparison below, the minute before the first would count as the first.
+	// The division rounds towards 0: without the last comparison, the minute before the first would count as the first.
 	i = int(minute.Sub(t.fromMinute) / time.Minute)
 	return i, i >= 0 && i < len(t.values) && !minute.Before(t.fromMinute)
 }
@@ -40,7 +40,7 @@ func (t *timeline) keepHighest(minute time.Time, value float64) {
 	}
 }
 
-// sumAll adds all values up.
+// sumAll returns the sum of all values.
 func (t *timeline) sumAll() (all float64) {
 	for _, v := range t.values {
 		all += v

@@ -23,26 +23,26 @@ const (
 type usage struct {
 	mu               sync.Mutex
 	usedCapabilities map[string]bool
-	readAt           time.Time
+	readAt           time.Time // when the last reading began
 }
 
-// usageAge is how old the knowledge may be: a capability that is new appears after as long.
+// usageAge is how old the knowledge may be: a capability that is used now appears after at most so long.
 const usageAge = 15 * time.Second
 
-// usageTimeout bounds a reading: a page that is shown waits for it.
+// usageTimeout bounds a reading, since a page waits for it.
 const usageTimeout = time.Second
 
-// latest returns what is used; all of it where that has never been read. One request reads at a time, and others use
-// what is known: while the database gives no answer, no page waits for those before it.
+// latest returns the capabilities that are used; all of them as long as none was read. One request reads at a time, and
+// others use what is known: while the database gives no answer, no page waits for the reading of another one.
 func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]bool {
-	known, isOld := u.lastReading(now)
-	if !isOld {
+	known, mustRead := u.claimReading(now)
+	if !mustRead {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
 	defer cancel()
-	read, err := readAll(ctx, s, readUsage)
-	// The page that asks shows the error of the database, if it needs one; its navigation is no place for it.
+	read, err := readViews(ctx, s, readUsage)
+	// An error of the database is shown by the page itself, if it reads anything; the navigation does not.
 	if err != nil {
 		return known
 	}
@@ -52,22 +52,23 @@ func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]b
 	return read
 }
 
-// lastReading returns what was read last, and whether that is so old that the caller has to read it again.
-func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld bool) {
+// claimReading returns what was read last, and whether the caller has to read it again. It asks one caller in each
+// usageAge to do so.
+func (u *usage) claimReading(now time.Time) (capabilities map[string]bool, mustRead bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	isOld = now.Sub(u.readAt) >= usageAge
-	if isOld {
-		// Before it is read, so that others do not read it as well; after a failure it is tried again when that time is
-		// over.
+	mustRead = now.Sub(u.readAt) >= usageAge
+	if mustRead {
+		// The time is set before the caller reads, so that others do not read as well. If the reading fails, the next one
+		// follows after usageAge.
 		u.readAt = now
 	}
 	// Nothing was read yet: a link to an empty page is better than a page that nobody finds.
 	if u.usedCapabilities == nil {
 		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true,
-			usesWebhooks: true, usesValves: true}, isOld
+			usesWebhooks: true, usesValves: true}, mustRead
 	}
-	return u.usedCapabilities, isOld
+	return u.usedCapabilities, mustRead
 }
 
 // signsOfUse are the rows that show that a capability is used: any one of them is enough.
@@ -102,7 +103,7 @@ func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) 
 	return used, nil
 }
 
-// anyRow returns what reports whether a filter selects any row of a view.
+// anyRow returns a function that reports whether a filter selects any row of a view.
 func anyRow[T any, F opsview.Filter](v opsview.View[T, F], f F) func(context.Context, opsview.Querier) (bool, error) {
 	return func(ctx context.Context, q opsview.Querier) (bool, error) {
 		rows, err := v.Read(ctx, q, f, opsview.Page{Limit: 1})

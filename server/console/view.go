@@ -28,14 +28,14 @@ type view struct {
 	Build    string
 }
 
-// viewOf returns what every page shows beside its data. It takes the notice of the last action, which is shown once.
-func (c *Console) viewOf(g *gin.Context, q query, data any) view {
+// makeView returns what every page shows beside its data. It takes the notice of the last action, which is shown once.
+func (c *Console) makeView(g *gin.Context, q query, data any) view {
 	s := sessionOf(g)
 	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	return view{
 		Data: data, Query: q, Operator: !s.Viewer, Now: c.now(),
-		Session: s, Nav: navFor(q.escapedPath, c.usedParts.latest(ctx, c.options.Store, c.now())),
+		Session: s, Nav: navFor(q.escapedPath, c.capabilities.latest(ctx, c.options.Store, c.now())),
 		Theme: themeOf(g.Request), Notice: c.takeNotice(g), Build: c.options.Version,
 	}
 }
@@ -43,7 +43,7 @@ func (c *Console) viewOf(g *gin.Context, q query, data any) view {
 // themeOf returns the theme that the browser chose (static/console.js sets the cookie).
 func themeOf(r *http.Request) string {
 	cookie, err := r.Cookie("director-theme")
-	// Anybody can write the cookie, and the page carries its value: nothing else gets there.
+	// Anybody can write the cookie, and the page has its value: only the two values are taken.
 	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
 		return ""
 	}
@@ -52,8 +52,8 @@ func themeOf(r *http.Request) string {
 
 // leaveNotice keeps a text for the next page of the browser.
 func (c *Console) leaveNotice(g *gin.Context, text string) {
-	// Browsers drop a cookie of more than 4 KiB, and the notice with it. A minute: the next page takes it, and one that
-	// was never loaded must not show it much later.
+	// Browsers drop a cookie of more than 4 KiB, and with it the notice. The cookie lasts a minute: if the next page is
+	// never loaded, no page must show the notice much later.
 	c.setCookie(g, purposeNotice, shortenText(text, 1000), time.Minute)
 }
 
@@ -73,7 +73,7 @@ func (c *Console) showPage(g *gin.Context, p anyPage) {
 		rest.Fail(g, err)
 		return
 	}
-	v := c.viewOf(g, q, data)
+	v := c.makeView(g, q, data)
 	live, err := c.templates.renderLive(p.templateName, v)
 	if err != nil {
 		rest.Fail(g, err)
