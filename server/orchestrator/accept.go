@@ -25,7 +25,7 @@ func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
 
 // shakeHands accepts or refuses a request that has a slot of handshakes, as judgeRequest does.
 func (s *Server) shakeHands(w http.ResponseWriter, r *http.Request) *socket {
-	// Before the connection is served, which may last for days.
+	// The slot is released before the connection is served, which may last for days.
 	defer s.handshakeSlots.Release()
 	shake := &handshake{server: s, writer: w, request: r, offer: offerOf(r.Header)}
 	return shake.judgeRequest()
@@ -43,24 +43,24 @@ type handshake struct {
 func (h *handshake) judgeRequest() *socket {
 	s := h.server
 	current := s.currentReplica.Load()
-	here := s.options.CheckHere(s.options.Region)
-	key, known := s.agentKeys.findKey(h.offer.secret)
-	switch {
-	// First, since nothing can be said of the key yet: 503 asks the agent to come back, and 4001 says that its key is
-	// wrong.
-	case current == nil || current.sockets.IsClosed(), !known && !s.agentKeys.isComplete():
+	key, isKnown := s.agentKeys.findKey(h.offer.secret)
+	// 503 asks the agent to come back, and 4001 would say that its key is wrong, which is not known before the keys are
+	// read.
+	if current == nil || current.sockets.IsClosed() || !isKnown && !s.agentKeys.isComplete() {
 		h.rejectRequest("not_ready", errNotReady)
 		return nil
-	case !known:
+	}
+	if !isKnown {
 		h.refuseKey()
 		return nil
-	// After the key: only agents learn which cell serves a region.
-	case here != nil:
-		rest.SetCell(h.writer.Header(), here, fault.ListenerOrchestrator)
+	}
+	// The key is checked before: only agents learn which cell serves a region.
+	if err := s.options.CheckHere(s.options.Region); err != nil {
+		rest.SetCell(h.writer.Header(), err, fault.ListenerOrchestrator)
 		h.rejectRequest("elsewhere", errElsewhere)
 		return nil
-	// Last, because a slot that was taken has to be given back.
-	case !s.agentSlots.Take():
+	}
+	if !s.agentSlots.Take() {
 		h.rejectRequest("full", errNotReady)
 		return nil
 	}
@@ -68,9 +68,10 @@ func (h *handshake) judgeRequest() *socket {
 }
 
 // acceptAgent returns the socket of an agent for which a slot was taken, or nil if the handshake fails.
-func (h *handshake) acceptAgent(current *replica, key key) (agent *socket) {
+func (h *handshake) acceptAgent(current *replica, key agentKey) (agent *socket) {
 	s := h.server
-	// Deferred, so that a handshake that panics gives the slot back as well. Otherwise serveConn does it.
+	// serveConn releases the slot of an agent that was accepted. This is deferred, so that a handshake that panics
+	// releases it as well.
 	defer func() {
 		if agent == nil {
 			s.agentSlots.Release()
@@ -97,10 +98,10 @@ func (h *handshake) rejectRequest(why string, err rejection) {
 // without an upgrade. Agents with a valid key are not throttled, even if their address is.
 func (h *handshake) refuseKey() {
 	s, client := h.server, h.server.trustedProxies.Client(h.request)
-	// Not the key itself: it may be a valid one with a typing error.
-	log := []slog.Attr{slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != "")}
-	s.options.Log.LogAttrs(h.request.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
-	// The attempts before it cost an upgrade and a close frame, which is how an agent learns that its key is wrong.
+	// The key itself is not logged: it may be a valid one with a typing error.
+	s.options.Log.LogAttrs(h.request.Context(), slog.LevelWarn, "agent refused: its key is not known",
+		slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != ""))
+	// Failures within the limit cost an upgrade and a close frame, by which an agent learns that its key is wrong.
 	if s.failureLimiter.Take(rest.AddressKey(client)) > 0 {
 		h.rejectRequest("throttled", errThrottled)
 		return
@@ -122,15 +123,15 @@ func (h *handshake) refuseKey() {
 	})
 }
 
-// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. It checks no
-// Origin: browsers add cookies to requests of foreign pages, but never a key.
+// upgradeConn upgrades the request to a WebSocket. It returns nil if the request is not a valid handshake; the error
+// answer is already sent then. It checks no Origin: browsers add cookies to requests of foreign pages, but never a key.
 func (h *handshake) upgradeConn() *ws.Conn {
 	s := h.server
 	conn, err := ws.Accept(h.writer, h.request, ws.Options{
 		Subprotocols: h.offer.subprotocols(), MaxMessage: maxFrameBytes, WriteTimeout: writeTimeout,
 		WrapConn: func(conn net.Conn) net.Conn { return countedConn{conn, s.metrics} },
 	})
-	if err != nil { // It quotes headers of the caller, so it is not logged.
+	if err != nil { // The error quotes headers of the caller, so it is not logged.
 		s.metrics.refusedHandshakes.WithLabelValues("handshake").Inc()
 		s.options.Log.LogAttrs(h.request.Context(), slog.LevelDebug, "handshake of an agent failed",
 			slog.String("client", s.trustedProxies.Client(h.request).String()))

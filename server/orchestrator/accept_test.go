@@ -122,14 +122,14 @@ func TestARevokedKeyClosesItsConnections(t *testing.T) {
 
 func TestBoundKeys(t *testing.T) {
 	t.Parallel()
-	k := key{boundName: new("eu0"), boundLabels: map[string]string{"region": "eu"}}
+	k := agentKey{boundName: new("eu0"), boundLabels: map[string]string{"region": "eu"}}
 	require.NoError(t, k.checkSnapshot(&snapshot{name: "eu0", labels: map[string]string{"region": "eu", "more": ""}}))
 	require.EqualError(t, k.checkSnapshot(&snapshot{name: "eu1", labels: map[string]string{"region": "eu"}}),
 		"name is not the one that the key is bound to")
 	require.EqualError(t, k.checkSnapshot(&snapshot{name: "eu0", labels: map[string]string{"region": "us"}}),
 		"labels lacks one that the key is bound to")
 	require.Error(t, k.checkSnapshot(&snapshot{name: "eu0"}))
-	require.NoError(t, key{}.checkSnapshot(&snapshot{}))
+	require.NoError(t, agentKey{}.checkSnapshot(&snapshot{}))
 }
 
 func TestValidKeys(t *testing.T) {

@@ -183,9 +183,9 @@ func TestAgentRefusesAnOrchestratorThatSelectsNoSubprotocol(t *testing.T) {
 func TestAgentGivesUpOnAnotherMajorVersion(t *testing.T) {
 	t.Parallel()
 	otherMajor := hello{"562cfc2cbeef8cf4", time.Second}.encodeFrame()
-	otherMajor[len(encodeFrame(topicHello, nil))-versionBytes] = 4
+	otherMajor[len(frameAround(topicHello, nil))-versionBytes] = 4
 	body := appendText(nil, 1, "562cfc2cbeef8cf4")
-	otherVersion := encodeFrame(topicHello, appendNumber(appendNumber(body, 2, 4), 3, 1000))
+	otherVersion := frameAround(topicHello, appendNumber(appendNumber(body, 2, 4), 3, 1000))
 	for name, greeting := range map[string][]byte{"byte": otherMajor, "field": otherVersion} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,10 +205,10 @@ func TestAGarbledFrameEndsTheAgent(t *testing.T) {
 		"more than a frame":   append(append([]byte{}, whole...), whole...),
 		"empty":               {},
 		"no payload":          appendText(nil, 1, topicPoll),
-		"fields out of order": encodeFrame(topicPoll, appendText(appendText(nil, 3, statusActive), 1, "poll_1")),
-		"a topic of agents":   encodeFrame(topicAck, appendText(nil, 1, "c1")),
+		"fields out of order": frameAround(topicPoll, appendText(appendText(nil, 3, statusActive), 1, "poll_1")),
+		"a topic of agents":   frameAround(topicAck, appendText(nil, 1, "c1")),
 		"status not recorded": poll{"poll_1", nil, "wished"}.encodeFrame(),
-		"drain of a room": encodeFrame(topicCmd,
+		"drain of a room": frameAround(topicCmd,
 			appendText(appendText(appendText(nil, 1, "c1"), 2, opDrain), 3, "m1")),
 	} {
 		t.Run(name, func(t *testing.T) {

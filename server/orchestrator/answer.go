@@ -24,6 +24,7 @@ type answer struct {
 // answerDone is the answer without data.
 var answerDone = answer{status: http.StatusOK, body: []byte(`{"status":"OK"}`)}
 
+// dataBegins is the beginning of an answer with data; closeObject ends it.
 const dataBegins = `{"status":"OK","data":`
 
 // dataAnswer returns an answer whose data is the JSON that appendData appends.
@@ -31,9 +32,10 @@ func dataAnswer(status int, appendData func(b []byte) []byte) answer {
 	return answer{status: status, body: closeObject(appendData([]byte(dataBegins)))}
 }
 
-// listAnswer returns an answer whose data is a list. next, unless it is empty, follows the data.
-func listAnswer(list func(b []byte) (_ []byte, next string)) answer {
-	b, next := list([]byte(dataBegins))
+// listAnswer returns an answer whose data is the list that appendList appends. next is the cursor of the next page; ""
+// means that this is the last page.
+func listAnswer(appendList func(b []byte) (_ []byte, next string)) answer {
+	b, next := appendList([]byte(dataBegins))
 	if next != "" {
 		b = append(append(append(b, `,"next":"`...), next...), '"')
 	}
@@ -104,8 +106,8 @@ var statuses = map[string]int{
 // tooManyStreams is the error code with which package roster refuses a stream.
 const tooManyStreams = "too_many_streams"
 
-// rejectionOf converts an error to the rejection that callers see. An error without a protocol code only shows whether
-// a retry may succeed.
+// rejectionOf converts an error to the rejection that callers see. Of an error without a code of the protocol, callers
+// learn only whether a retry may succeed.
 func rejectionOf(err error) rejection {
 	var own rejection
 	var stored *fault.Error
@@ -145,7 +147,7 @@ func rejectionOfStore(err *fault.Error) rejection {
 	switch err.Kind {
 	case fault.Elsewhere:
 		return errElsewhere
-	// superseded: this replica was ended and continues under another id
+	// Superseded means that this replica was ended and continues under another id.
 	case fault.Unavailable, fault.TooMany, fault.Superseded:
 		return errNotReady
 	default:

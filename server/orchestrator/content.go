@@ -37,7 +37,7 @@ func newContent(j snapshotJob) *content {
 // differencesFrom returns the differences from the content that was applied before. agent is nil if only rooms differ.
 func (c *content) differencesFrom(before *content) (agent *db.AgentContent, changed []db.ReportedRoom,
 	removed []string) {
-	// Compared by content and not by the hash, which the agent makes and nobody checks.
+	// The content is compared, and not the hash, which the agent makes and nobody checks.
 	if !sameAgent(c.agent, before.agent) {
 		agent = &c.agent
 	}

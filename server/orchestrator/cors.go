@@ -15,30 +15,30 @@ const corsMethods = "GET, HEAD, POST, DELETE"
 // the page, and it allows every header that a page requests. Keys are sent in a header and never in cookies, so a page
 // cannot use the keys of its visitors.
 func crossOrigin(origins []string) gin.HandlerFunc {
-	anyOrigin := slices.Contains(origins, "*")
+	allowsAny := slices.Contains(origins, "*")
 	return func(c *gin.Context) {
-		allowed := "*"
 		origin := c.GetHeader("Origin")
-		if !anyOrigin {
+		isAllowed := origin != "" &&
+			slices.ContainsFunc(origins, func(o string) bool { return strings.EqualFold(o, origin) })
+		switch {
+		case allowsAny:
+			c.Header("Access-Control-Allow-Origin", "*")
+		case isAllowed:
+			c.Header("Access-Control-Allow-Origin", origin)
+		}
+		if !allowsAny {
 			// A cache must not give one origin the answer to another.
 			c.Writer.Header().Add("Vary", "Origin")
-			allowed = origin
-			if !slices.ContainsFunc(origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
-				allowed = ""
-			}
-		}
-		if allowed != "" {
-			c.Header("Access-Control-Allow-Origin", allowed)
 		}
 		if c.Request.Method == http.MethodOptions && origin != "" &&
 			c.GetHeader("Access-Control-Request-Method") != "" {
-			answerPreflight(c, allowed != "")
+			answerPreflight(c, allowsAny || isAllowed)
 		}
 	}
 }
 
-func answerPreflight(c *gin.Context, allowed bool) {
-	if allowed {
+func answerPreflight(c *gin.Context, isAllowed bool) {
+	if isAllowed {
 		c.Header("Access-Control-Allow-Methods", corsMethods)
 		if asked := c.GetHeader("Access-Control-Request-Headers"); asked != "" {
 			c.Header("Access-Control-Allow-Headers", asked)

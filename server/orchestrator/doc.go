@@ -9,7 +9,7 @@
 //   - lease.go, follow.go, replica.go: the ids of this replica in the database; what each reads of its agents and
 //     commands; the connections that it owns
 //   - accept.go, key.go: handshakes, keys and limits
-//   - agent.go, effects.go: the protocol of one connection, as a pure state machine
+//   - conversation.go, effects.go: the protocol of one connection, as a pure state machine
 //   - socket_serve.go, socket_host.go: what happens to a conversation: messages, ticks, answers of the database
 //   - socket_effects.go, socket_write.go, socket_end.go, socket.go: what its socket does then; one reader and one writer
 //     at a time
@@ -23,8 +23,8 @@
 //   - receive.go, field.go: the bodies that the director receives (state, ack)
 //   - snapshot.go, text.go: what a snapshot may contain
 //
-// REST and events: routes.go mounts the routes, answer.go writes answers and errors; each resource has a file of its
-// own.
+// REST and events: routes.go mounts the routes, answer.go writes answers and errors, commander.go turns the outcome of a
+// command into an answer; each resource has a file of its own.
 //
 // Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package
 // internal/rivalis/command waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the

@@ -38,12 +38,15 @@ type ackJob struct {
 // missJob records the number of unanswered polls in a row; 0 means that the agent answers again.
 type missJob struct {
 	missedPolls int
-	heardAt     time.Time // its last reply
+	heardAt     time.Time // when the last reply came
 }
+
+// leaveJob is the last job of a connection: the agent's row leaves.
+type leaveJob struct{}
 
 // note is an event for logs and metrics that does not end the connection. It contains no text that the agent sent.
 type note struct {
-	outcome   string // for the metric
+	outcome   string // one of the constants below
 	topic     string
 	cause     string
 	byteCount int           // of a dropped message

@@ -25,7 +25,7 @@ func (s *REST) streamEvents(c *gin.Context) {
 	format := eventsFormat
 	format.Timeout = s.streamTimeout
 	out := rest.NewEvents(c, format)
-	// Without a follower: it would hold a place among the streams for an answer that has no events.
+	// HEAD gets no follower, which would take a place among the streams for an answer that has no events.
 	if c.Request.Method == http.MethodHead {
 		out.Begin()
 		return
@@ -61,7 +61,7 @@ func sendEvents(ctx context.Context, out *rest.Events, follower Follower) error 
 				return err
 			}
 		}
-		// After the events: a caller that gets some at every moment still gets its pings.
+		// Pings do not depend on a pause: a caller gets them also where events come without end.
 		if !time.Now().Before(ping) {
 			if err := out.Comment("ping"); err != nil {
 				return err
@@ -76,7 +76,7 @@ func nextBefore(ctx context.Context, ping time.Time, follower Follower) ([]roste
 	waiting, cancel := context.WithDeadline(ctx, ping)
 	defer cancel()
 	events, err := follower.Next(waiting)
-	// The deadline was that of the ping, and the follower can be used again.
+	// It was the deadline of the ping that ended the wait, after which the follower can be used again.
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, nil
 	}

@@ -151,7 +151,7 @@ func TestFieldsAreReadInAnyOrder(t *testing.T) {
 			byNumber[number] = byNumber[number][1:]
 			body = append(body, unknown.Draw(t, "unknown")...)
 		}
-		payload = append(unknown.Draw(t, "unknown of the frame"), encodeFrame(topicState, body)...)
+		payload = append(unknown.Draw(t, "unknown of the frame"), frameAround(topicState, body)...)
 		got, err := decodeFrame(websocket.MessageBinary, payload)
 		require.NoError(t, err)
 		require.Equal(t, director(s), got)

@@ -23,11 +23,11 @@ func (r *replica) followTopic(ctx context.Context, name string, read func(contex
 // readAgents reads the changes that other replicas and workers have made to this replica's agents. If a row may have
 // been read before the agent's last own write, it is read again.
 func (r *replica) readAgents(ctx context.Context) error {
-	// Without a connection there is none to close, and the first one is followed by a reading.
+	// Without agents there are no rows to read.
 	if r.sockets.IsEmpty() {
 		return nil
 	}
-	// Before the statement: what the lanes record from here on may be newer than what it reads.
+	// The moment is taken before the statement: what the lanes record from here on may be newer than what it reads.
 	at := r.nextMoment()
 	own, err := r.server.options.Store.OwnAgents(ctx, r.server.options.Region, r.id, r.readFrom)
 	if err != nil {
@@ -35,26 +35,30 @@ func (r *replica) readAgents(ctx context.Context) error {
 	}
 	// Only a complete list proves that an agent which is not in it has no row any more.
 	if own.IsComplete {
-		r.fenceOthers(at, own.Changed)
+		r.fenceUnlisted(at, own.Changed)
 	}
+	next := own.NextTx
 	for _, a := range own.Changed {
 		s := r.sockets.Get(a.ID)
-		switch {
-		case s == nil:
-		case a.HasLeft:
+		if s == nil {
+			continue // its connection has ended
+		}
+		if a.HasLeft {
 			s.endFenced()
-		// The position stays, so that the row is read again, after the lane's own write.
-		case !s.rowRead(at, recordOf(a.State)):
-			own.NextTx = r.readFrom
+			continue
+		}
+		if isTaken := s.takeRow(at, recordOf(a.State)); !isTaken {
+			// The position stays, so that the row is read again, after the lane's own write.
+			next = r.readFrom
 		}
 	}
-	r.readFrom = own.NextTx
+	r.readFrom = next
 	return nil
 }
 
-// fenceOthers closes the connections of agents that joined before at and are not in the list all, the replica's agents:
+// fenceUnlisted closes the connections of agents that joined before at and are not among all agents of the replica:
 // their rows are gone.
-func (r *replica) fenceOthers(at moment, all []db.OwnAgent) {
+func (r *replica) fenceUnlisted(at moment, all []db.OwnAgent) {
 	listed := make(map[string]bool, len(all))
 	for _, a := range all {
 		listed[a.ID] = true
@@ -66,7 +70,7 @@ func (r *replica) fenceOthers(at moment, all []db.OwnAgent) {
 	}
 }
 
-// pendingPage is the size of a page of db.Store.PendingCommands.
+// pendingPage is how many commands db.Store.PendingCommands returns at most.
 const pendingPage = 4096
 
 // sendPending sends the pending commands. The list includes commands that were already sent; a conversation sends each

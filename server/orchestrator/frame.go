@@ -13,9 +13,9 @@ const (
 
 // The codes that the director closes an agent's socket with, beside those of RFC 6455.
 const (
-	closeKey     websocket.StatusCode = 4001
-	closeText    websocket.StatusCode = 4002
-	closeInvalid websocket.StatusCode = 4003
+	closeKey     websocket.StatusCode = 4001 // the key is wrong, or was revoked
+	closeText    websocket.StatusCode = 4002 // a text message
+	closeInvalid websocket.StatusCode = 4003 // any other end that the director decides on
 )
 
 // violation is a message that ends the connection.

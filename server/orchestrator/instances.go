@@ -65,16 +65,17 @@ func appendRooms(b []byte, rooms []db.RoomInfo) []byte {
 	return append(b, ']')
 }
 
-// instanceOfRoster returns an instance from this replica's roster, if the error is that the database did not answer.
+// instanceOfRoster returns an instance of this replica's roster, for a lookup that failed with err because the database
+// did not answer. After other errors it returns none.
 func (s *REST) instanceOfRoster(err error, id string) (*roster.Instance, bool) {
-	if !isAway(err) {
+	if !isOutage(err) {
 		return nil, false
 	}
 	return s.options.Roster.Instance(id)
 }
 
-// isAway reports whether an error means that the database did not answer.
-func isAway(err error) bool { return rejectionOf(err) == errNotReady }
+// isOutage reports whether an error means that the database did not answer.
+func isOutage(err error) bool { return rejectionOf(err) == errNotReady }
 
 // drainInstance answers POST /v1/instances/:id/drain after the ack. With ?keep=true the drain outlives the process.
 func (s *REST) drainInstance(ctx context.Context, in request) (answer, error) {

@@ -19,8 +19,8 @@ import (
 // subprotocol is the WebSocket subprotocol that agents offer in addition to their key.
 const subprotocol = "rivalis-fleet.v1"
 
-// key describes an agent key, without the secret itself.
-type key struct {
+// agentKey describes a key of agents, without the secret itself.
+type agentKey struct {
 	secretDigest [sha256.Size]byte
 	fingerprint  string     // for logs and as the actor of events; set by findKey
 	rowID        *uuid.UUID // nil: the key comes from the configuration
@@ -30,7 +30,7 @@ type key struct {
 
 // checkSnapshot returns an error if an agent with this key may not report a snapshot. The error contains no value of
 // the snapshot.
-func (k key) checkSnapshot(s *snapshot) error {
+func (k agentKey) checkSnapshot(s *snapshot) error {
 	if k.boundName != nil && s.name != *k.boundName {
 		return refusalError("name is not the one that the key is bound to")
 	}
@@ -77,22 +77,23 @@ type Keys interface {
 
 // keyring holds the keys of agents: the keys of the configuration, and the rows as last read. Safe for concurrent use.
 type keyring struct {
-	configuredKeys []key
-	rowKeys        atomic.Pointer[[]key] // nil before the first read
+	configuredKeys []agentKey
+	rowKeys        atomic.Pointer[[]agentKey] // nil before the first read
 }
 
 func newKeyring(secrets []string) *keyring {
 	r := &keyring{}
 	for _, secret := range secrets {
-		r.configuredKeys = append(r.configuredKeys, key{secretDigest: sha256.Sum256([]byte(secret))})
+		r.configuredKeys = append(r.configuredKeys, agentKey{secretDigest: sha256.Sum256([]byte(secret))})
 	}
 	return r
 }
 
 func (r *keyring) setRows(rows []db.AgentKey) {
-	keys := make([]key, len(rows))
+	keys := make([]agentKey, len(rows))
 	for i, row := range rows {
-		keys[i] = key{secretDigest: row.Digest, rowID: &row.ID, boundName: row.BoundName, boundLabels: row.BoundLabels}
+		keys[i] = agentKey{secretDigest: row.Digest, rowID: &row.ID, boundName: row.BoundName,
+			boundLabels: row.BoundLabels}
 	}
 	r.rowKeys.Store(&keys)
 }
@@ -100,10 +101,11 @@ func (r *keyring) setRows(rows []db.AgentKey) {
 // isComplete reports whether the rows have been read. Until then, an unknown key may still be valid.
 func (r *keyring) isComplete() bool { return r.rowKeys.Load() != nil }
 
-// findKey takes the same time for each secret, whether and where it matches.
-func (r *keyring) findKey(secret string) (found key, ok bool) {
+// findKey returns the key with a secret. It takes the same time for each secret, whether and where it matches. Without
+// a match, the key has a fingerprint only.
+func (r *keyring) findKey(secret string) (found agentKey, ok bool) {
 	digest := sha256.Sum256([]byte(secret))
-	all := [][]key{r.configuredKeys, nil}
+	all := [][]agentKey{r.configuredKeys, nil}
 	if rows := r.rowKeys.Load(); rows != nil {
 		all[1] = *rows
 	}
@@ -120,7 +122,7 @@ func (r *keyring) findKey(secret string) (found key, ok bool) {
 }
 
 // isRevoked reports whether a key is no longer among the rows.
-func (r *keyring) isRevoked(k key) bool {
+func (r *keyring) isRevoked(k agentKey) bool {
 	rows := r.rowKeys.Load()
 	// A key of the configuration is revoked by a restart.
 	if k.rowID == nil || rows == nil {

@@ -31,13 +31,14 @@ type Lanes interface {
 type lane struct {
 	store      Lanes
 	agentRef   db.AgentRef
-	agentKey   key
+	agentKey   agentKey
 	host       laneHost
 	log        *slog.Logger
 	retryDelay func(attempt int) time.Duration // returns the delay after the given number of failed attempts
 
 	appliedContent *content // the last applied content; nil before the agent has joined
-	// a drain or undrain was acked since then: the next reply shows whether the agent still has that status
+	// drainAcked says that a drain or undrain was acked after that content was applied: the next reply shows whether the
+	// agent still has that status.
 	drainAcked bool
 }
 
@@ -51,7 +52,7 @@ type laneHost interface {
 	endFenced()                // the agent no longer belongs to this replica
 }
 
-// Each call of a lane has a timeout, so that a frozen connection to the database cannot block it. The store's own
+// laneTimeout bounds a call of a lane, which a frozen connection to the database would block otherwise. The store's own
 // timeouts are shorter.
 const laneTimeout = 15 * time.Second
 
@@ -71,15 +72,14 @@ func (l *lane) retryJob(ctx context.Context, j job) bool {
 		switch {
 		case err == nil:
 			return true
-		// Before the kind of the error: a call that was cut off may fail with any.
+		// A call that was cut off may fail with an error of any kind.
 		case ctx.Err() != nil:
 			return false
 		case fault.Is(err, fault.Superseded):
 			l.host.endFenced()
 			return false
 		case !isTemporary(err):
-			// Another attempt would fail as well. The job is left out, and the next full state says what it would have
-			// said.
+			// Another attempt would fail as well. The job is left out; the next full state has what it would have written.
 			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded",
 				slog.String("agent", l.agentRef.ID),
 				slog.Any("error", err))
@@ -107,7 +107,7 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 	case ackJob:
 		return l.recordAck(ctx, j)
 	case missJob:
-		// By its age and not its time: the database counts by its own clock.
+		// The database gets the age of the reply and not its time, because it uses its own clock.
 		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.agentRef, MissedPolls: j.missedPolls,
 			ReplyAge: time.Since(j.heardAt)})
 	case leaveJob:
@@ -118,64 +118,64 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 
 // applySnapshot writes a full state: the whole state if the agent joins, otherwise the differences from the last
 // applied one.
-func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time) error {
-	was := l.host.lastRecord()
-	// An agent that was doubted has answered, and is listed again.
-	if l.appliedContent == nil || was.isDoubted {
-		return l.joinAgent(ctx, c, received)
+func (l *lane) applySnapshot(ctx context.Context, c *content, receivedAt time.Time) error {
+	record := l.host.lastRecord()
+	// A doubted agent has answered, and is listed again.
+	if l.appliedContent == nil || record.isDoubted {
+		return l.joinAgent(ctx, c, receivedAt)
 	}
 	// Most replies differ in a few rooms, and an agent may have 50,000.
 	agent, changed, removed := c.differencesFrom(l.appliedContent)
 	// The database is not called for a state that it has, unless a command waits for what the next reply shows.
-	if agent == nil && len(changed)+len(removed) == 0 && !was.needsReply && !l.drainAcked {
+	if agent == nil && len(changed)+len(removed) == 0 && !record.needsReply && !l.drainAcked {
 		l.appliedContent = c
 		l.host.takeUnchanged(c.stateHash)
 		return nil
 	}
-	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{
+	stored, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{
 		Ref: l.agentRef, Content: agent, ChangedRooms: changed, RemovedRawIDs: removed, StateHash: c.stateHash,
 		ReplySeq: int64(c.stateSeq),
-		ReplyAge: time.Since(received),
+		ReplyAge: time.Since(receivedAt),
 	})
 	if err != nil {
 		return err
 	}
 	l.appliedContent, l.drainAcked = c, false
-	l.host.takeApplied(c.stateHash, recordOf(is))
+	l.host.takeApplied(c.stateHash, recordOf(stored))
 	return nil
 }
 
-// joinAgent lists the agent by a whole state: the first one, or the one with which an agent that was doubted answers.
-func (l *lane) joinAgent(ctx context.Context, c *content, received time.Time) error {
-	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
+// joinAgent lists the agent by a whole state: the first one, or the one with which a doubted agent answers.
+func (l *lane) joinAgent(ctx context.Context, c *content, receivedAt time.Time) error {
+	stored, err := l.store.JoinAgent(ctx, db.AgentJoin{
 		Ref: l.agentRef, KeyFingerprint: l.agentKey.fingerprint, KeyID: l.agentKey.rowID, Content: c.agent,
 		ReportedRooms: slices.Collect(maps.Values(c.roomsByID)),
-		StateHash:     c.stateHash, ReplySeq: int64(c.stateSeq), ReplyAge: time.Since(received),
+		StateHash:     c.stateHash, ReplySeq: int64(c.stateSeq), ReplyAge: time.Since(receivedAt),
 	})
 	if err != nil {
 		return err
 	}
 	l.appliedContent, l.drainAcked = c, false
-	l.host.takeApplied(c.stateHash, recordOf(is))
+	l.host.takeApplied(c.stateHash, recordOf(stored))
 	return nil
 }
 
 // confirmReply writes a reply without new content, if the database needs it.
 func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
-	was := l.host.lastRecord()
+	record := l.host.lastRecord()
 	switch {
 	case l.appliedContent == nil:
-		return nil // its first full state could not be applied
-	case was.isDoubted:
+		return nil // the agent's first full state could not be applied
+	case record.isDoubted:
 		return l.joinAgent(ctx, l.appliedContent, j.receivedAt)
 	// Nothing waits for this reply.
-	case !was.needsReply && !l.drainAcked:
+	case !record.needsReply && !l.drainAcked:
 		return nil
 	// The reply had a full state that was refused, so it says nothing of the applied one.
 	case !j.isUnchanged:
 		return nil
 	}
-	is, err := l.store.ApplySnapshot(ctx,
+	stored, err := l.store.ApplySnapshot(ctx,
 		db.AgentSnapshot{Ref: l.agentRef, StateHash: l.appliedContent.stateHash,
 			ReplySeq: int64(l.appliedContent.stateSeq),
 			ReplyAge: time.Since(j.receivedAt)})
@@ -183,39 +183,40 @@ func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 		return err
 	}
 	l.drainAcked = false
-	l.host.takeRecord(recordOf(is))
+	l.host.takeRecord(recordOf(stored))
 	return nil
 }
 
 // maxFailureBytes limits the stored part of an agent's error text.
 const maxFailureBytes = 1024
 
-// recordAck stores the result of a command, and notes what the next state of the agent is compared with.
+// recordAck stores the result of a command. It drops a destroyed room from the applied content, with which the next
+// state is compared.
 func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 	id, err := uuid.Parse(j.command.id)
 	if err != nil {
 		return err // cannot fail: the id was sent to the agent
 	}
-	// Cut by bytes, which may split a character; what is left of it is dropped.
+	// The cut may split a character, of which the rest is dropped.
 	failure := strings.ToValidUTF8(j.ack.failureText[:min(len(j.ack.failureText), maxFailureBytes)], "")
 	a := db.CommandAck{
 		AgentRef: l.agentRef, CommandID: id, IsOK: j.ack.succeeded, AlreadyGone: j.ack.alreadyGone,
-		// Of an ack with ok the field says nothing.
+		// In an ack of success the field has no meaning.
 		RoomExists: j.ack.roomExists && !j.ack.succeeded,
-		// Postgres cannot store the character.
+		// Postgres cannot store U+0000.
 		FailureText: strings.ReplaceAll(failure, "\x00", ""),
 		RoomType:    j.command.roomType, RawID: j.command.roomID,
 	}
-	is, err := l.store.AcknowledgeCommand(ctx, a)
+	stored, err := l.store.AcknowledgeCommand(ctx, a)
 	if err != nil {
 		return err
 	}
 	if j.ack.succeeded && j.command.op == opDestroy && l.appliedContent != nil {
-		// the database has deleted the room: if the agent reports it again, it is a new room
+		// The database has deleted the room: if the agent reports it again, it is a new room.
 		delete(l.appliedContent.roomsByID, j.command.roomID)
 	}
 	l.drainAcked = l.drainAcked || j.ack.succeeded && (j.command.op == opDrain || j.command.op == opUndrain)
-	l.host.takeRecord(recordOf(is))
+	l.host.takeRecord(recordOf(stored))
 	return nil
 }
 

@@ -98,7 +98,7 @@ func newLaneTest(t *testing.T) *laneTest {
 	k := &laneTest{t: t, ledger: &ledger{answer: db.AgentState{RecordedStatus: db.AgentActive}}, seat: &seat{}}
 	k.lane = &lane{
 		store: k.ledger, agentRef: db.AgentRef{Region: "global", ID: "562cfc2cbeef8cf4", ReplicaID: uuid.New()},
-		agentKey: key{fingerprint: "key#01234567"},
+		agentKey: agentKey{fingerprint: "key#01234567"},
 		host:     k.seat, log: slog.New(slog.DiscardHandler),
 		retryDelay: func(int) time.Duration { k.waited++; return 0 },
 	}

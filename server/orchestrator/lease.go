@@ -17,8 +17,8 @@ func (s *Server) serveReplicas(ctx context.Context) {
 		Begin: s.beginReplica, Hold: func(ctx context.Context, r *replica) bool { return r.holdLease(ctx) },
 		Fence: (*replica).closeFenced,
 		End:   func(ctx context.Context, r *replica) { r.stopSockets(ctx) },
-		// The longest delay at once: while the database is away, all replicas ask for an id.
-		Retry: func() time.Duration { return retryDelay(longestDelay) }, Stopping: s.stopping,
+		// The delay is the longest from the first attempt on: during an outage of the database all replicas need an id.
+		Retry: func() time.Duration { return retryDelay(longestDelayAttempt) }, Stopping: s.stopping,
 		Report: s.outageLog.Call("begin").Report,
 	}.Run(ctx)
 }
@@ -37,15 +37,13 @@ func (s *Server) beginReplica(ctx context.Context) (*replica, error) {
 	return r, nil
 }
 
-// holdLease renews the lease and follows notifications. It returns true when others have ended this id, and false when
-// the server stops.
+// holdLease renews the lease, and reads the replica's agents and commands, until others have ended this id, for which it
+// returns true, or the server stops.
 func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer cancel()
-	// Not the result of a goroutine: the loops below must end before this returns, and they end by cancel.
+	defer cancel() // deferred last, so that it comes first: it ends what Wait waits for
 	ended := make(chan struct{})
 	running.Go(func() {
 		if fault.Is(r.leaseTerms().Hold(ctx), fault.Superseded) {
@@ -64,41 +62,44 @@ func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	return false
 }
 
-// leaseTerms is renewed each second, or each tenth of the lease if that is shorter.
+// leaseTerms says how the lease is renewed: each second, or each tenth of the lease if that is shorter.
 func (r *replica) leaseTerms() tenure.Lease {
 	o := r.server.options
 	return tenure.Lease{
 		Every: min(time.Second, o.Store.Timing().LeaseTTL/10), Timeout: callTimeout,
-		Renew:  func(ctx context.Context) error { return o.Store.RenewReplica(ctx, o.Region, r.id, r.countAgents()) },
+		Renew: func(ctx context.Context) error {
+			silence := r.measureAgents()
+			return o.Store.RenewReplica(ctx, o.Region, r.id, silence)
+		},
 		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
 		Report: r.server.outageLog.Call("renew").Report,
 	}
 }
 
-// countAgents counts the agents for the metrics. Among the agents that have missed no poll, it returns the longest time
-// since a last reply.
-func (r *replica) countAgents() (silence time.Duration) {
+// measureAgents sets the metrics of the number of agents. It returns the longest time since the last reply of an agent
+// that has missed no poll.
+func (r *replica) measureAgents() (silence time.Duration) {
 	now := time.Now()
 	joining, listed, stale := 0, 0, 0
 	for _, s := range r.sockets.Conns() {
-		s.mu.Lock()
-		c := s.conversation
+		p := s.lastPolls()
 		switch {
-		case c.hasEnded:
-		case !c.hasState:
+		case p.hasEnded:
+			continue
+		case !p.hasState:
 			joining++
-		case c.missedPolls >= staleMisses:
+			continue
+		case p.missedPolls >= staleMisses:
 			stale++
 		default:
 			listed++
-			if c.missedPolls == 0 {
-				// Of those that have missed one, the lanes record how long they have been silent.
-				silence = max(silence, now.Sub(c.heardAt))
-			}
 		}
-		s.mu.Unlock()
+		// If an agent has missed a poll, its lane records how long it has been silent.
+		if p.missedPolls == 0 {
+			silence = max(silence, now.Sub(p.heardAt))
+		}
 	}
-	r.server.metrics.countAgents(joining, listed, stale)
+	r.server.metrics.setAgents(joining, listed, stale)
 	return silence
 }
 
@@ -117,8 +118,8 @@ func (r *replica) closeFenced() {
 // stopSockets leaves the rows to other replicas, and then closes the sockets, so that the agents reconnect to them.
 func (r *replica) stopSockets(ctx context.Context) {
 	r.sockets.Close()
-	// Before the sockets are closed: an agent that joins another replica takes the place of its row here only if this
-	// one has ended.
+	// The id ends before the sockets are closed: an agent that joins another replica takes the place of its row here only
+	// if this id has ended.
 	r.endReplica(ctx)
 	ws.CloseEvenly(r.laneContext, closeSpread, r.sockets.Conns(), func(s *socket) {
 		s.handleEvent(func(c *conversation) effects {

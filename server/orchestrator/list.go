@@ -8,12 +8,13 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
+// request is a request without a body.
 type request = rest.In[rest.None]
 
 // answerList answers from this replica's roster, or with 304 if the caller already has that list.
 func (s *REST) answerList(in request, makeAnswer func(*roster.View) answer) (answer, error) {
 	view := s.options.Roster.View()
-	// The first read has not ended: an empty list would say that there is no fleet.
+	// Before the first read of the fleet, an empty list would say that there are no game servers.
 	if view == nil {
 		return answer{}, errNotReady
 	}

@@ -30,7 +30,8 @@ func newMetrics() *metrics {
 		}, []string{"state"}),
 		refusedHandshakes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_handshakes_refused_total",
-			Help: "Refused connections of Rivalis agents by cause: key, throttled, full, busy, not_ready, handshake.",
+			Help: "Refused connections of Rivalis agents by cause: key, throttled, full, busy, not_ready, elsewhere, " +
+				"handshake.",
 		}, []string{"cause"}),
 		pollOutcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_polls_total",
@@ -75,7 +76,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) countAgents(joining, listed, stale int) {
+func (m *metrics) setAgents(joining, listed, stale int) {
 	m.agents.WithLabelValues("joining").Set(float64(joining))
 	m.agents.WithLabelValues("listed").Set(float64(listed))
 	m.agents.WithLabelValues("stale").Set(float64(stale))

@@ -14,8 +14,8 @@ var probes = []string{"/healthz", "/readyz"}
 
 func (s *REST) mountProbes(r gin.IRouter) {
 	mountGet(r, "/healthz", rest.Handle(http.StatusOK,
-		func(context.Context, rest.In[rest.None]) (answer, error) { return answerDone, nil }))
-	mountGet(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
+		func(context.Context, request) (answer, error) { return answerDone, nil }))
+	mountGet(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ request) (answer, error) {
 		if s.options.Roster.View() == nil {
 			return answer{}, errNotReady // the roster is not read yet, so lists cannot be answered
 		}

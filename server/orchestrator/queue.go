@@ -15,12 +15,9 @@ type jobQueue struct {
 	isClosed   bool // the agent leaves: nothing follows
 }
 
-// leaveJob is the last job of a connection.
-type leaveJob struct{}
-
-// pushJob returns false if an ack is dropped because too many wait.
+// pushJob adds a job, and drops the jobs that it replaces. It returns false if the job is an ack and too many acks wait.
 func (q *jobQueue) pushJob(j job) bool {
-	// Nothing is lost by it: the rows of the agent go with the leave.
+	// A job after the leave is dropped, since the leave deletes the rows of the agent.
 	if q.isClosed {
 		return true
 	}
@@ -30,16 +27,16 @@ func (q *jobQueue) pushJob(j job) bool {
 			return false
 		}
 		q.ackCount++
-	// A newer full state has all that those before it said.
+	// A full state has all that earlier replies said.
 	case snapshotJob:
 		q.dropJobs(isA[snapshotJob], isA[confirmJob])
 	case confirmJob:
 		q.dropJobs(isA[confirmJob])
-	// Only the last count matters.
+	// A later count of misses replaces the one before it.
 	case missJob:
 		q.dropJobs(isA[missJob])
 	case leaveJob:
-		// a miss that made the agent stale stays, because it is an event
+		// A miss that made the agent stale stays, because the database writes an event for it.
 		q.dropJobs(isA[snapshotJob], isA[confirmJob], isMinor)
 		q.isClosed = true
 	}
@@ -64,7 +61,7 @@ func isMinor(j job) bool {
 	return is && m.missedPolls < staleMisses
 }
 
-// popJob returns nil if the queue is empty.
+// popJob removes and returns the first job; nil: the queue is empty.
 func (q *jobQueue) popJob() job {
 	if len(q.queuedJobs) == 0 {
 		return nil

@@ -28,8 +28,8 @@ type snapshot struct {
 type capacity struct{ maxConnections, maxRooms *int32 }
 
 type room struct {
-	rawID       string // raw: the game's own text
-	roomType    string // its room type
+	rawID       string // the id as the game wrote it
+	roomType    string
 	connections uint32
 	isLocal     bool // the game's own code made it
 }
@@ -39,14 +39,14 @@ type ack struct {
 	commandID   string
 	succeeded   bool
 	failureText string // free text, never shown to callers
-	alreadyGone bool   // of destroy, with ok
-	roomExists  bool   // of create, without ok: the agent has a room of this id
+	alreadyGone bool   // of a destroy that succeeded: there was no such room
+	roomExists  bool   // of a create that failed: the agent has a room of this id
 	createdRoom *roomRef
 }
 
 type roomRef struct{ rawID, roomType string }
 
-// The numbers below are those of the fields of upstream's messages.
+// The numbers in the functions below are those of the fields of upstream's messages.
 
 // readState reads fields in any order; of a repeated one the last counts, as in protobuf. Labels are never nil, so that
 // addLabel can write.
@@ -105,16 +105,16 @@ func appendUpTo[T any](limit int, list []T, element T) []T {
 	return append(list, element)
 }
 
-func (s *snapshot) addLabel(l roomLabel) {
+func (s *snapshot) addLabel(l label) {
 	// A known label is replaced, however many there are: of repeated ones the last counts.
 	if _, has := s.labels[l.key]; has || len(s.labels) <= maxLabels {
 		s.labels[l.key] = l.value
 	}
 }
 
-type roomLabel struct{ key, value string }
+type label struct{ key, value string }
 
-func readLabel(in *fields) (l roomLabel) {
+func readLabel(in *fields) (l label) {
 	for in.nextField() {
 		switch in.number {
 		case 1:
@@ -130,7 +130,7 @@ func readCapacity(in *fields) (c capacity) {
 	for in.nextField() {
 		switch in.number {
 		case 1:
-			// Set where the field is there, even with 0: an absent one means unlimited, and 0 means none.
+			// The limit is set also by a field with 0: an absent field means unlimited, and 0 means none.
 			c.maxConnections = new(in.int32())
 		case 2:
 			c.maxRooms = new(in.int32())

@@ -101,7 +101,7 @@ func TestListsAreBoundedWhileTheyAreRead(t *testing.T) {
 		body = protowire.AppendBytes(protowire.AppendTag(body, 10, protowire.BytesType),
 			appendText(nil, 1, string(rune('a'+len(body)%1000))))
 	}
-	got := received(t, encodeFrame(topicState, body)).(state).snapshot
+	got := received(t, frameAround(topicState, body)).(state).snapshot
 	require.Len(t, got.rooms, maxRooms+1)
 	require.Len(t, got.roomTypes, maxRoomTypes+1)
 	require.Len(t, got.labels, maxLabels+1)

@@ -43,9 +43,9 @@ type RESTOptions struct {
 	Roster    Roster
 	Lookup    Lookup
 	Commander Commander
-	// [roster.Events.Stream]; it limits the number of streams
+	// FollowEvents is [roster.Events.Stream], which limits the number of streams.
 	FollowEvents func(ctx context.Context, lastEventID string) (Follower, error)
-	// nil result: this replica is ready for traffic
+	// CheckReady returns why this replica is not ready for traffic.
 	CheckReady func(ctx context.Context) error
 
 	AdminKeys   []string
@@ -67,7 +67,7 @@ type REST struct {
 	options RESTOptions
 
 	handler       *gin.Engine
-	streamTimeout time.Duration // within which a caller of events must read one part
+	streamTimeout time.Duration // the constant, but for tests
 }
 
 // CommandTimeout is the time in which an agent must acknowledge a command.
@@ -77,9 +77,11 @@ const (
 	maxCalls  = 4096 // at a time, including commands that wait for an agent
 	maxBodies = 1024 // read at a time; together at most 64 MiB
 
-	bodyTimeout = 10 * time.Second
+	bodyTimeout = 10 * time.Second // for a body to arrive
 	// answerTime is the time in which a caller must read an answer.
 	answerTime = time.Minute
+	// streamTimeout is the time in which a caller must read one part of a stream.
+	streamTimeout = 10 * time.Second
 )
 
 // authFailures limits the failures of one address; it is upstream's limit.
@@ -112,9 +114,9 @@ func mountGet(r gin.IRouter, path string, handler gin.HandlerFunc) {
 	r.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 }
 
-// limitAnswer limits the time in which a caller must read the answer. It replaces the deadline of the connection's
-// previous request.
+// limitAnswer limits the time in which a caller must read the answer, which may begin only when an agent has
+// acknowledged a command. It replaces the deadline of the connection's previous request.
 func limitAnswer(c *gin.Context) {
-	// an error means that the connection has no deadlines, in tests
+	// An error means that the connection has no deadlines, in tests.
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(CommandTimeout + answerTime))
 }

@@ -49,8 +49,8 @@ func (s *REST) showRoom(ctx context.Context, in request) (answer, error) {
 	if err == nil {
 		return roomAnswer(http.StatusOK, &info), nil
 	}
-	// During an outage of the database the copy is the best answer that there is.
-	if isAway(err) {
+	// During an outage of the database the roster is the best answer that there is.
+	if isOutage(err) {
 		if b, ok := s.options.Roster.AppendRoom([]byte(dataBegins), id); ok {
 			return answer{status: http.StatusOK, body: closeObject(b)}, nil
 		}

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -14,7 +13,7 @@ import (
 // NewREST returns the handler. Errors: a malformed trusted proxy.
 func NewREST(o RESTOptions) (*REST, error) {
 	o = o.withDefaults()
-	s := &REST{options: o, streamTimeout: 10 * time.Second}
+	s := &REST{options: o, streamTimeout: streamTimeout}
 	engine, err := rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, ErrorWriter: writeError,
 		ListenerName: fault.ListenerOrchestrator,
@@ -51,8 +50,8 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	failures := rest.NewLimiter(authFailures)
 	gate := rest.NewGate(maxCalls, s.options.Metrics, s.options.Log)
 	// One limiter for all groups: a wrong key counts once, whatever it was tried on.
-	key, here := rest.RequireKey(s.options.AdminKeys, "", failures), rest.RequireHere(s.options.Region,
-		s.options.CheckHere)
+	key := rest.RequireKey(s.options.AdminKeys, "", failures)
+	here := rest.RequireHere(s.options.Region, s.options.CheckHere)
 
 	reads := engine.Group("/v1", gate.RefuseWhenFull, key, here, gate.Enter, rest.SetDeadline(s.options.ReadTimeout))
 	mountGet(reads, "/stats", rest.Handle(http.StatusOK, s.showStats))
@@ -62,7 +61,8 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	mountGet(reads, "/rooms", rest.Handle(http.StatusOK, s.listRooms))
 	mountGet(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.showRoom))
 
-	// Behind the key, because the line names the caller; before the region, because a refusal is an outcome as well.
+	// The audit comes after the key, because its line names the caller, and before the region, because a refusal is an
+	// outcome as well.
 	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.auditChange, here)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	// The body is read before the call counts as one under way: a slow sender holds a place among bodies, not among
@@ -72,12 +72,12 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	changes.POST("/instances/:id/drain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.drainInstance))
 	changes.POST("/instances/:id/undrain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.undrainInstance))
 
-	query := ""
+	keyParam := "" // "": the key is accepted in a header only
 	if s.options.QueryKey {
-		query = "key"
+		keyParam = "key"
 	}
-	// Without the gate: streams last, and have a limit of their own.
-	mountGet(engine.Group("/v1", rest.RequireKey(s.options.AdminKeys, query, failures), here), "/events",
+	// Streams do not enter the gate, because they last, and have a limit of their own.
+	mountGet(engine.Group("/v1", rest.RequireKey(s.options.AdminKeys, keyParam, failures), here), "/events",
 		s.streamEvents)
 }
 

@@ -40,7 +40,8 @@ func (s *Server) Run(ctx context.Context) {
 	defer close(s.runEnded)
 	var running sync.WaitGroup
 	defer running.Wait()
-	// Until the last replica has ended: an agent whose key is revoked while the server stops is still closed.
+	// The keys are read until the last replica has ended: an agent whose key is revoked while the server stops is still
+	// closed.
 	keys, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { s.refreshKeys(keys) })
@@ -63,7 +64,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	err := s.waitForRun(ctx)
 	err = errors.Join(err, s.http.Shutdown(ctx))
-	// After Shutdown, since a handshake that is under way may add one.
+	// Wait comes after Shutdown, since a handshake that is under way may add a refused socket.
 	s.closingSockets.Wait()
 	return errors.Join(err, s.http.Close())
 }
@@ -100,7 +101,7 @@ func (s *Server) refreshKeysOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the connections are looked at: one that is accepted from here on is judged by the new rows.
+	// The keys are set before the connections are checked: one that is accepted from here on is judged by the new rows.
 	s.agentKeys.setRows(rows)
 	r := s.currentReplica.Load()
 	if r == nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // A FleetAgent ends its process when it receives a frame that it cannot parse. So frames are only built here, whole,
-// and tests hold each of them against the strict decoder of internal/testkit/agents/wire.
+// and tests hold each of them against the strict decoder of internal/testkit/agents/wire. The numbers in encodeFrame are
+// those of the fields of upstream's messages.
 
 // hello opens a conversation.
 type hello struct {
@@ -19,7 +20,7 @@ func (h hello) encodeFrame() []byte {
 	body := appendText(nil, 1, h.instanceID)
 	body = appendNumber(body, 2, protocolMajor)
 	body = appendNumber(body, 3, uint64(h.heartbeat.Milliseconds()))
-	return encodeFrame(topicHello, body)
+	return frameAround(topicHello, body)
 }
 
 // poll asks for the state of an agent.
@@ -35,7 +36,7 @@ func (p poll) encodeFrame() []byte {
 	if p.knownHash != nil {
 		body = appendText(body, 2, *p.knownHash)
 	}
-	return encodeFrame(topicPoll, appendText(body, 3, p.status))
+	return frameAround(topicPoll, appendText(body, 3, p.status))
 }
 
 // command asks an agent to act.
@@ -56,11 +57,11 @@ func (c command) encodeFrame() []byte {
 	if c.op == opCreate {
 		body = appendText(body, 4, c.roomType)
 	}
-	return encodeFrame(topicCmd, body)
+	return frameAround(topicCmd, body)
 }
 
-// encodeFrame is the outer message around a body: the topic, then version and body.
-func encodeFrame(topic string, body []byte) []byte {
+// frameAround is the outer message around a body: the topic, then version and body.
+func frameAround(topic string, body []byte) []byte {
 	payload := versionBytes + len(body)
 	b := make([]byte, 0, 2+protowire.SizeBytes(len(topic))+protowire.SizeBytes(payload))
 	b = appendText(b, fieldTopic, topic)

@@ -43,11 +43,11 @@ type Options struct {
 	MaxAgents int
 	// OtherHandler answers all requests that are not WebSocket handshakes; nil: 404.
 	OtherHandler   http.Handler
-	Addr           string // where to listen; "" means 127.0.0.1:7350. Listener, if set, is used instead.
-	Listener       net.Listener
-	TLS            *tls.Config // nil: plain text
-	TrustedProxies []string    // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
-	// limit of wrong keys from one address; zero means rest.DefaultFailureRate, below zero no limit
+	Addr           string       // where to listen; "" means 127.0.0.1:7350
+	Listener       net.Listener // nil: New's server listens on Addr
+	TLS            *tls.Config  // nil: plain text
+	TrustedProxies []string     // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
+	// FailureRate limits wrong keys from one address; zero means rest.DefaultFailureRate, below zero no limit.
 	FailureRate rest.Rate
 
 	Log     *slog.Logger          // nil: no log

@@ -21,7 +21,7 @@ func refusalError(format string, args ...any) error { return &refusal{fmt.Sprint
 // checkLimits returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits
 // in upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
 func (s *state) checkLimits() error {
-	// The reason is logged: the same snapshot has the same one here and upstream.
+	// The reason is logged. In this order it is the one that upstream would log for the same snapshot.
 	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels,
 		s.snapshot.checkRooms, s.checkShort, s.checkStorable}
 	for _, check := range checks {
@@ -77,7 +77,7 @@ func (s *snapshot) checkRooms() error {
 	return nil
 }
 
-// checkShort checks what upstream does not limit, and the database stores.
+// checkShort checks texts that upstream does not limit, and that the database stores.
 func (s *state) checkShort() error {
 	c := &s.snapshot
 	switch {

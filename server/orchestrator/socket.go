@@ -25,27 +25,27 @@ type socket struct {
 	replica *replica
 
 	agentID string
-	key     key
+	key     agentKey
 	conn    *ws.Conn
 	log     *slog.Logger
 	lane    *lane
 
 	mu            sync.Mutex
 	conversation  *conversation // guarded by mu, like the fields below
-	queuedJobs    jobQueue
+	jobs          jobQueue
 	laneIsRunning bool
 	outbox        [][]byte
 	isWriting     bool
 	closeFrame    *violation // the close frame to send after the outbox; nil: the connection stays open
-	hasEnded      bool       // the leave job is queued; no job follows
+	hasEnded      bool       // whether queueLeave was called: no effect is carried out any more
 	tickTimer     *time.Timer
 	running       sync.WaitGroup // goroutines of the socket
 }
 
-func newSocket(r *replica, conn *ws.Conn, k key) *socket {
+func newSocket(r *replica, conn *ws.Conn, k agentKey) *socket {
 	o := r.server.options
-	random := make([]byte, 8)
-	_, _ = rand.Read(random) // never fails, by its contract
+	random := make([]byte, 8) // hello has an id of 16 hex digits
+	_, _ = rand.Read(random)  // never fails, by its contract
 	s := &socket{replica: r, agentID: hex.EncodeToString(random), key: k, conn: conn}
 	s.log = o.Log.With(slog.String("agent", s.agentID))
 	s.conversation = newConversation(s.agentID, o.Heartbeat, k.checkSnapshot, time.Now)
@@ -57,14 +57,14 @@ func newSocket(r *replica, conn *ws.Conn, k key) *socket {
 	return s
 }
 
-// longestDelay is the attempt from which retryDelay does not grow.
-const longestDelay = 4
+// longestDelayAttempt is the attempt from which retryDelay does not grow.
+const longestDelayAttempt = 4
 
 // retryDelay grows from 0.1 s to 1 s. Half of it is random, so that the lanes of a replica do not retry at the same
 // time.
 func retryDelay(attempt int) time.Duration {
-	// The shift is bounded: attempts are counted without end while the database is away.
-	d := min(time.Second, 100*time.Millisecond<<min(attempt, longestDelay))
+	// The shift is bounded, because attempts are counted without end during an outage of the database.
+	d := min(time.Second, 100*time.Millisecond<<min(attempt, longestDelayAttempt))
 	return d/2 + time.Duration(float64(d/2)*randomFloat())
 }
 

@@ -24,13 +24,13 @@ func (s *socket) markLost(err error) bool {
 	if s.hasEnded {
 		return false
 	}
-	s.log.LogAttrs(context.Background(), slog.LevelDebug, "connection of an agent lost", endOf(err))
+	s.log.LogAttrs(context.Background(), slog.LevelDebug, "connection of an agent lost", endAttr(err))
 	s.queueLeave()
 	return true
 }
 
-// endOf describes the end of a connection for the log, without the reason of a close frame: the agent chooses it.
-func endOf(err error) slog.Attr {
+// endAttr describes the end of a connection for the log, without the reason of a close frame: the agent chooses it.
+func endAttr(err error) slog.Attr {
 	if code := websocket.CloseStatus(err); code >= 0 {
 		return slog.Int("code", int(code))
 	}
@@ -55,8 +55,8 @@ func (s *socket) logEnd() {
 		slog.Int("code", int(s.closeFrame.closeCode)), slog.String("cause", s.closeFrame.cause))
 }
 
-// queueLeave queues the last job as soon as the connection begins to end. A replica that stops leaves the agents' rows
-// to other replicas. It is called with mu locked.
+// queueLeave stops the ticks, and queues the last job, as soon as the connection begins to end. A replica that stops
+// leaves the agents' rows to other replicas. It is called with mu locked.
 func (s *socket) queueLeave() {
 	if s.hasEnded {
 		return
@@ -67,15 +67,15 @@ func (s *socket) queueLeave() {
 	}
 	// An agent without a full state has no row that could leave.
 	if s.conversation.takeClose() && !s.replica.sockets.IsClosed() {
-		s.queuedJobs.pushJob(leaveJob{})
+		s.jobs.pushJob(leaveJob{})
 	}
 	s.startLane()
 }
 
-// cutOnPanic ends the connection if fn panics, also while it is being closed.
+// cutOnPanic cuts the connection if fn panics, also while it is being closed.
 func (s *socket) cutOnPanic(goroutine string, fn func() error) {
 	if err := s.replica.server.guard.Do(goroutine, fn); err != nil {
 		s.cutLost(err)
-		s.conn.Cut()
+		s.conn.Cut() // cutLost does nothing on a connection that is being closed
 	}
 }

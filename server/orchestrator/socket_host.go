@@ -1,12 +1,14 @@
 package orchestrator
 
+import "time"
+
 // The host of the lane.
 
 func (s *socket) nextJob() job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.queuedJobs.popJob()
-	// Under the lock under which jobs are queued: one that comes now starts the lane again.
+	j := s.jobs.popJob()
+	// The same lock is held while a job is queued: a job that comes after this one starts the lane again.
 	s.laneIsRunning = j != nil
 	return j
 }
@@ -35,9 +37,23 @@ func (s *socket) endFenced() {
 
 // Events from the rest of the replica.
 
-// rowRead passes the agent's row, read at since, to the conversation. It returns false if the database has answered
-// another call after that.
-func (s *socket) rowRead(since moment, r agentRecord) (ok bool) {
+// pollState is how an agent answers polls, by the fields of its conversation.
+type pollState struct {
+	hasEnded, hasState bool
+	missedPolls        int
+	heardAt            time.Time
+}
+
+func (s *socket) lastPolls() pollState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conversation
+	return pollState{c.hasEnded, c.hasState, c.missedPolls, c.heardAt}
+}
+
+// takeRow passes the agent's row to the conversation; since is when the statement that read it began. It returns false
+// if the database has answered another call after that.
+func (s *socket) takeRow(since moment, r agentRecord) (ok bool) {
 	s.handleEvent(func(c *conversation) (e effects) {
 		e, ok = c.takeRow(since, r)
 		return e

@@ -16,7 +16,7 @@ import (
 func (s *socket) serveConn() {
 	r := s.replica
 	defer r.server.agentSlots.Release()
-	// The replica stopped between the handshake and here.
+	// Add refuses the connection if the replica has stopped since the handshake.
 	if !r.sockets.Add(s.agentID, s) {
 		s.conn.Close(closeInvalid, reasonStopped, closeTimeout)
 		return
@@ -54,7 +54,7 @@ func (s *socket) greetAgent() {
 func (s *socket) startTicks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The connection ended while the hello was sent: nothing would stop a timer that starts now.
+	// If the connection has ended while the hello was sent, nothing would stop a timer that starts now.
 	if s.hasEnded {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *socket) onTick() {
 		s.handleEvent(func(c *conversation) effects { return c.tickPoll() })
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// Armed again only after the tick, so that ticks of one connection never overlap.
+		// The timer starts again only after the tick, so that ticks of one connection never overlap.
 		if !s.hasEnded {
 			s.tickTimer.Reset(s.conversation.nextTick(randomFloat()))
 		}
@@ -101,7 +101,7 @@ func (s *socket) endReading(err error) {
 	// 1009, as upstream closes for a message beyond the limit.
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		s.closeWith(websocket.StatusMessageTooBig, err)
-	case isProtocolError(err): // It may quote what the agent sent, so it is not logged.
+	case isProtocolError(err): // err may quote what the agent sent, so it is not logged
 		s.closeWith(websocket.StatusProtocolError, errBrokenFrame)
 	default:
 		s.cutLost(err)

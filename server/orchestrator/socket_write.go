@@ -52,7 +52,7 @@ func (s *socket) takeUnsent() (frames [][]byte, closing *violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	frames, s.outbox = s.outbox, nil
-	// Under the lock under which frames are queued: one that comes now starts another writer.
+	// The same lock is held while frames are queued: a frame that comes after this starts another writer.
 	s.isWriting = len(frames) > 0 || s.closeFrame != nil
 	return frames, s.closeFrame
 }

@@ -10,7 +10,6 @@ import (
 // showStats answers GET /v1/stats.
 func (s *REST) showStats(_ context.Context, in request) (answer, error) {
 	return s.answerList(in, func(view *roster.View) answer {
-		return dataAnswer(http.StatusOK,
-			view.Stats().AppendJSON)
+		return dataAnswer(http.StatusOK, view.Stats().AppendJSON)
 	})
 }

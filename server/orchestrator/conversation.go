@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -39,10 +40,10 @@ type conversation struct {
 	unansweredPoll string // the reqId of the unanswered poll; empty if there is none
 	polledAt       time.Time
 	missedPolls    int       // in a row
-	heardAt        time.Time // the time of the last reply
+	heardAt        time.Time // when the last reply came
 
 	hasState    bool    // a full state was accepted, so the agent has a row or will get one
-	acceptedSeq uint32  // of the newest accepted full state
+	acceptedSeq uint32  // the seq of the newest accepted full state
 	knownHash   *string // of the last applied full state; nil if there is none
 
 	record     agentRecord // as the database last returned it
@@ -88,8 +89,8 @@ func (c *conversation) beginPolling() (e effects) {
 	return e
 }
 
-// firstTick and nextTick return when the next tick is due; random is in [0, 1). The ticks of agents that joined at the
-// same time spread out.
+// firstTick and nextTick return the time until the next tick; random is in [0, 1). By it, the ticks of agents that
+// joined at the same time spread out.
 func (c *conversation) firstTick(random float64) time.Duration {
 	return c.partOfHeartbeat(0.5 + random/2)
 }
@@ -97,19 +98,20 @@ func (c *conversation) nextTick(random float64) time.Duration {
 	return c.partOfHeartbeat(0.95 + random/10)
 }
 
-func (c *conversation) partOfHeartbeat(of float64) time.Duration {
-	return time.Duration(of * float64(c.heartbeat))
+func (c *conversation) partOfHeartbeat(share float64) time.Duration {
+	return time.Duration(share * float64(c.heartbeat))
 }
 
 // tickPoll sends the next poll, or counts a miss if the last one is not answered.
 func (c *conversation) tickPoll() (e effects) {
-	switch {
-	case c.hasEnded:
-	case c.unansweredPoll == "":
-		c.sendPoll(&e)
-	default:
-		c.countMiss(&e)
+	if c.hasEnded {
+		return e
 	}
+	if c.unansweredPoll != "" {
+		c.countMiss(&e)
+		return e
+	}
+	c.sendPoll(&e)
 	return e
 }
 
@@ -122,8 +124,7 @@ func (c *conversation) sendPoll(e *effects) {
 	if c.record.isDraining {
 		p.status = statusDraining
 	}
-	// Without a hash the agent sends its whole state. One that is doubted has to, because it is listed again by
-	// joining.
+	// Without a hash the agent sends its whole state. A doubted agent has to send it, since it is listed again by a join.
 	if c.pollCount%fullEvery != 1 && !c.record.isDoubted {
 		p.knownHash = c.knownHash
 	}
@@ -134,11 +135,12 @@ func (c *conversation) sendPoll(e *effects) {
 func (c *conversation) countMiss(e *effects) {
 	c.missedPolls++
 	e.notes = append(e.notes, note{outcome: outcomeMissed})
-	switch {
-	// Without a job: the end of the connection queues the leave.
-	case c.missedPolls >= evictedMisses:
+	if c.missedPolls >= evictedMisses {
+		// This miss is no job: the end of the connection queues the leave of the agent.
 		c.closeWith(e, closeInvalid, "", "evicted: three polls in a row were not answered")
-	case c.hasState:
+		return
+	}
+	if c.hasState {
 		e.jobs = append(e.jobs, missJob{c.missedPolls, c.heardAt})
 	}
 }
@@ -179,44 +181,37 @@ func (c *conversation) takeReply(e *effects, s state) {
 		return
 	}
 	c.unansweredPoll, c.heardAt = "", c.now()
-	// Takes back the misses that the database has, and those that still wait in the queue.
+	// A count of 0 takes back the misses that the database has, and those that still wait in the queue.
 	if c.missedPolls > 0 && c.hasState {
 		e.jobs = append(e.jobs, missJob{0, c.heardAt})
 	}
 	c.missedPolls = 0
 	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heardAt.Sub(c.polledAt)})
-	applies := s.isFull
 	if s.isFull {
-		why, refused := c.refusalOf(s)
-		if refused {
-			e.notes = append(e.notes, why)
-			applies = false
+		refusal := c.refuseState(s)
+		if refusal == nil {
+			// Even an equal state is a job: only the lane knows what the database has.
+			c.hasState, c.acceptedSeq = true, s.seq
+			e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
+			return
 		}
+		e.notes = append(e.notes, *refusal)
 	}
-	switch {
-	// Even an equal state is a job: only the lane knows what the database has.
-	case applies:
-		c.hasState, c.acceptedSeq = true, s.seq
-		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
-	case c.hasState:
-		e.jobs = append(e.jobs, confirmJob{c.heardAt, !s.isFull})
+	// A state that is refused still proves that the agent answers.
+	if c.hasState {
+		e.jobs = append(e.jobs, confirmJob{receivedAt: c.heardAt, isUnchanged: !s.isFull})
 	}
 }
 
-// refusalOf returns why a full state may not be applied, if so. A state that is refused still proves that the agent
-// answers.
-func (c *conversation) refusalOf(s state) (why note, refused bool) {
-	err := s.checkLimits()
-	if err == nil {
-		err = c.checkKey(&s.snapshot)
+// refuseState returns why a full state must not be applied; nil: it may be.
+func (c *conversation) refuseState(s state) *note {
+	if err := cmp.Or(s.checkLimits(), c.checkKey(&s.snapshot)); err != nil {
+		return &note{outcome: outcomeRefused, topic: topicState, cause: err.Error()}
 	}
-	switch {
-	case err != nil:
-		return note{outcome: outcomeRefused, topic: topicState, cause: err.Error()}, true
-	case c.hasState && s.seq <= c.acceptedSeq:
-		return note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"}, true
+	if c.hasState && s.seq <= c.acceptedSeq {
+		return &note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"}
 	}
-	return note{}, false
+	return nil
 }
 
 // takeAck accepts the answer to a command of this connection, once, even after the command's timeout.
@@ -241,13 +236,12 @@ func (c *conversation) sendCommand(cmd command) (e effects, ok bool) {
 	if c.hasEnded || !c.hasState {
 		return e, false
 	}
-	// The list of pending commands was read before the ack, or is read again while the agent works: it was sent, and
+	// A list of pending commands that was read before the ack, or while the agent works, has a command that was sent. It
 	// must not be sent twice.
 	if _, waits := c.unackedCommands[cmd.id]; waits || slices.Contains(c.ackedIDs, cmd.id) {
 		return e, true
 	}
-	// An agent that never acks must not hold memory without end. A late ack of what was forgotten closes the
-	// connection.
+	// The memory for an agent that never acks is bounded. A late ack of a forgotten command closes the connection.
 	if len(c.unackedCommands) >= maxUnacked {
 		c.forgetOldest()
 	}
@@ -270,7 +264,7 @@ func (c *conversation) forgetOldest() {
 
 // takeApplied handles the database's answer to a full state.
 func (c *conversation) takeApplied(at moment, hash string, r agentRecord) effects {
-	// The first state that was applied: from here on the agent has a row.
+	// With its first applied state the agent has a row.
 	if c.knownHash == nil {
 		c.joinedAt = at
 	}
@@ -278,7 +272,7 @@ func (c *conversation) takeApplied(at moment, hash string, r agentRecord) effect
 	return c.takeRecord(at, r)
 }
 
-// takeUnchanged handles a full state that is equal to the last applied one.
+// takeUnchanged handles a full state that is equal to the last applied one. It has no effects.
 func (c *conversation) takeUnchanged(hash string) (e effects) {
 	// The hash is the agent's own and may differ for equal content: polls echo the last one.
 	c.knownHash = &hash
@@ -308,7 +302,7 @@ func (c *conversation) joinedBefore(at moment) bool { return c.knownHash != nil 
 func (c *conversation) keepRecord(e *effects, r agentRecord) {
 	newlyDoubted := r.isDoubted && !c.record.isDoubted
 	c.record = r
-	// At once, and not with the next tick: it is not listed until it answers.
+	// A doubted agent is polled now, and not with the next tick: it is not listed until it answers.
 	if newlyDoubted && c.unansweredPoll == "" && !c.hasEnded {
 		c.sendPoll(e)
 	}
@@ -327,8 +321,8 @@ func (c *conversation) endConnection(code websocket.StatusCode, reason, cause st
 	return e
 }
 
-// takeClose handles the event that the socket is closed. It reports whether the agent may have a row.
-func (c *conversation) takeClose() bool {
+// takeClose handles the event that the socket is closed. It reports whether the agent has a row or may get one.
+func (c *conversation) takeClose() (mayHaveRow bool) {
 	c.hasEnded = true
 	return c.hasState
 }

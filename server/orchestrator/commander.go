@@ -24,7 +24,7 @@ func ackAnswer(a db.CommandAnswer, err error) (answer, error) {
 	return answerDone, nil
 }
 
-// commandError returns the error of a command that was not done in time.
+// commandError returns the error with which callers see the outcome of a command; nil: the command was done.
 func commandError(a db.CommandAnswer, err error) error {
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func commandError(a db.CommandAnswer, err error) error {
 		return errCommandFailed
 	case db.CommandDisconnected:
 		return rejection{http.StatusBadGateway, db.CodeInstanceDisconnected}
-	// The agent may still do it, after the deadline.
+	// The agent may still carry the command out, after the deadline.
 	default:
 		return errCommandTimeout
 	}
