@@ -174,7 +174,7 @@ func TestFetchMatchesReturnsTheFunctionsError(t *testing.T) {
 // The failures of one match function affect its caller only. Another caller in the same cycle gets its matches in time.
 func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 	t.Parallel()
-	million := functionstest.Proposes(1_000_000)
+	million := functionstest.ProposingCount(1_000_000)
 	for name, bad := range map[string]func(*testing.T) *pb.FunctionConfig{
 		"a million matches": func(t *testing.T) *pb.FunctionConfig { return functionstest.ServeMMF(t, million) },
 		"hangs": func(t *testing.T) *pb.FunctionConfig {

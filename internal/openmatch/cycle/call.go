@@ -16,12 +16,12 @@ import (
 type callState int
 
 const (
-	waiting callState = iota
-	proposing
-	proposed
-	failing
-	ended
-	left
+	stateWaiting callState = iota
+	stateProposing
+	stateProposed
+	stateFailing
+	stateEnded
+	stateLeft
 )
 
 // joinedCycle is what a call knows of the cycle that it has joined.
@@ -43,15 +43,15 @@ type call struct {
 
 	mu           sync.Mutex
 	state        callState
-	joined       *joinedCycle       // nil while waiting
+	joined       *joinedCycle       // nil in stateWaiting
 	stopFunction context.CancelFunc // cancels the match function
 	matchIDs     map[string]bool    // of all matches that the function has proposed
 	proposals    []*candidate
-	heldBytes    int
-	mmfErr       error
-	outbox       []Accepted
-	anyMatch     bool // at least one match was accepted
-	result       error
+	heldBytes    int        // the memory of the proposals, as chargeProposal counts it
+	mmfErr       error      // of the match function
+	outbox       []Accepted // matches to deliver
+	anyMatch     bool       // at least one match was accepted
+	result       error      // what Fetch returns; set by stateFailing or stateEnded
 }
 
 func newCall(ctx context.Context, shared *resources, caller Caller) *call {
@@ -67,7 +67,7 @@ func (c *call) advanceTo(to callState) bool {
 		return false
 	}
 	c.state = to
-	if c.stopFunction != nil && to > proposing {
+	if c.stopFunction != nil && to > stateProposing {
 		c.stopFunction()
 	}
 	wait.Wake(c.changed)
@@ -82,7 +82,7 @@ func (c *call) startFunction(in *joinedCycle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.joined = in
-	if !c.advanceTo(proposing) {
+	if !c.advanceTo(stateProposing) {
 		return
 	}
 	ctx, stop := context.WithCancel(c.ctx)
@@ -98,7 +98,7 @@ func (c *call) startFunction(in *joinedCycle) {
 func (c *call) finishProposing(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.advanceTo(proposed) {
+	if c.advanceTo(stateProposed) {
 		c.mmfErr = err
 	}
 }
@@ -108,16 +108,17 @@ func (c *call) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A call that has failed by itself keeps its own error.
-	if c.state < failing {
-		c.result = c.resultOf(err)
+	if c.state < stateFailing {
+		c.result = c.resultAfter(err)
 	}
-	c.advanceTo(ended)
+	c.advanceTo(stateEnded)
 }
 
-func (c *call) resultOf(err error) error {
+// resultAfter returns what Fetch returns when the cycle has ended with err.
+func (c *call) resultAfter(err error) error {
 	known, isDB := errors.AsType[*fault.Error](err)
 	switch {
-	// Nothing was delivered, so that the caller may simply call again.
+	// Nothing was delivered, so that the caller may call again after this error.
 	case isDB && !c.anyMatch:
 		return err
 	case isDB:
@@ -131,16 +132,16 @@ func (c *call) resultOf(err error) error {
 // fail ends the call by itself. Fetch does not return before the round has called end, because matches of the call may
 // be committed right now. The caller holds mu.
 func (c *call) fail(err error) {
-	if c.advanceTo(failing) {
+	if c.advanceTo(stateFailing) {
 		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}
 	}
 }
 
 // isOver reports whether the caller waits for no more matches.
-func (c *call) isOver() bool { return c.currentState() >= failing }
+func (c *call) isOver() bool { return c.currentState() >= stateFailing }
 
 // isProposing reports whether more proposals may follow.
-func (c *call) isProposing() bool { return c.currentState() == proposing }
+func (c *call) isProposing() bool { return c.currentState() == stateProposing }
 
 func (c *call) currentState() callState {
 	c.mu.Lock()
@@ -161,14 +162,14 @@ func (c *call) queueAccepted(m Accepted) {
 // deliverMatches delivers matches until the call has ended.
 func (c *call) deliverMatches() error {
 	for {
-		// Under one lock, so that no match can be queued between the last delivery and the end.
-		matches, ended, result := c.takeMatches()
+		// Matches and end are read under one lock, so that no match can be queued between the last delivery and the end.
+		matches, isEnded, result := c.takeMatches()
 		for _, m := range matches {
 			if err := c.caller.Deliver(m); err != nil {
 				return err
 			}
 		}
-		if ended {
+		if isEnded {
 			return result
 		}
 		select {
@@ -183,17 +184,17 @@ func (c *call) takeMatches() (matches []Accepted, isEnded bool, result error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	matches, c.outbox = c.outbox, nil
-	return matches, c.state == ended, c.result
+	return matches, c.state == stateEnded, c.result
 }
 
-// leaveCycle cancels the match function, waits until it has ended, and frees the call's memory.
-func (c *call) leaveCycle() {
+// leave cancels the match function, waits until it has ended, and releases the call's memory.
+func (c *call) leave() {
 	c.cancel()
 	c.mu.Lock()
-	c.advanceTo(left)
+	c.advanceTo(stateLeft)
 	c.mu.Unlock()
+	// The function may propose until it has ended, which takes memory.
 	c.functionDone.Wait()
-	// After the function has ended: until then it may propose, which takes memory.
 	c.resources.release(c.heldBytes)
 }
 
@@ -201,5 +202,5 @@ func (c *call) leaveCycle() {
 func (c *call) proposalsAfter(n int32) (more []*candidate, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.proposals[n:], c.state >= proposed
+	return c.proposals[n:], c.state >= stateProposed
 }

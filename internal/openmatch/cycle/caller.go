@@ -24,7 +24,8 @@ type Proposal struct {
 	Generation   int64  // of the existing backfill, as the match function saw it
 	BackfillBody []byte // an openmatch.Backfill, as the match function sent it; nil: the match has none
 	Match        []byte // an openmatch.Match, as the match function sent it
-	// Unreadable: the match has a score that cannot be decoded. The default evaluator does not get such a proposal.
+	// Unreadable says that the match has a score that cannot be decoded. The default evaluator does not get such a
+	// proposal.
 	Unreadable bool
 }
 

@@ -27,19 +27,20 @@ func (o *owner) collectLocal() {
 // readRemote reads the rows of other replicas' calls when that is due. A database that cannot be reached is tried again
 // later, until the lease has expired.
 func (o *owner) readRemote(ctx context.Context) error {
-	if o.hasNoRemote || time.Now().Before(o.round.readAt) {
+	if o.hasNoRemote || time.Now().Before(o.round.nextReadAt) {
 		return nil
 	}
 	changes, err := o.round.resources.options.Store.CycleChanges(ctx, o.round.cycleRef, o.lastProposal)
-	o.round.readAt = time.Now().Add(remoteInterval)
-	switch {
-	case err == nil:
-		o.addChanges(changes)
+	o.round.nextReadAt = time.Now().Add(remoteInterval)
 	// Before the first reading the owner does not know whether other replicas have callers: then the error counts.
-	case fault.Is(err, fault.Unavailable) && o.remoteCallers != nil:
+	if fault.Is(err, fault.Unavailable) && o.remoteCallers != nil {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	o.addChanges(changes)
+	return nil
 }
 
 // addChanges replaces the states of all remote calls, and adds their new proposals. A remote call that is not listed

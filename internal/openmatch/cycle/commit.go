@@ -13,8 +13,8 @@ import (
 // are committed.
 const batchWeight = 4096
 
-// commitBatch commits a batch of the matches that the evaluator has accepted, and delivers them. Here tickets become
-// matched. left is how many matches are left.
+// commitBatch commits a batch of the matches that the evaluator has accepted, and queues them for delivery. Here tickets
+// become matched. left is how many accepted matches are not in the batch.
 func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
 	batch, left := o.evaluation.nextAccepted(batchWeight)
 	batch = slices.DeleteFunc(batch, o.isOver)
@@ -34,7 +34,8 @@ func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
-// acceptedMatch names the proposal only for a caller of another replica, which waits for the verdict in its row.
+// acceptedMatch returns what AcceptMatches gets of a candidate. It names the proposal only for a caller of another
+// replica, which waits for the verdict in its row.
 func (c *candidate) acceptedMatch() db.AcceptedMatch {
 	m := db.AcceptedMatch{ID: c.proposal.ID, TicketIDs: c.proposal.Tickets, Backfill: c.proposal.matchBackfill()}
 	if c.localCall == nil {
@@ -43,7 +44,8 @@ func (c *candidate) acceptedMatch() db.AcceptedMatch {
 	return m
 }
 
-// noteDropped records that the matches that are left are not committed. Their tickets are free for the next cycle.
+// noteDropped counts and logs that the matches that are left are not committed. Their tickets are free for the next
+// cycle.
 func (o *owner) noteDropped(ctx context.Context, left int) {
 	o.round.resources.metrics.matchVerdicts.WithLabelValues(verdictOutOfTime).Add(float64(left))
 	o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn,

@@ -101,7 +101,7 @@ func (v *evaluation) completeInput() {
 func (v *evaluation) acceptMatch(ctx context.Context, id string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// The cycle has failed already: its error ends the evaluator.
+	// If the cycle has failed already, its error ends the evaluator.
 	if v.err != nil {
 		return v.err
 	}
@@ -134,14 +134,17 @@ func (v *evaluation) end(err error) {
 	v.cancelEvaluator()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Without an error as well: the owner is woken, and sees that the evaluator has ended.
-	if !v.hasEnded {
-		v.hasEnded = true
+	if v.hasEnded {
+		return
+	}
+	v.hasEnded = true
+	if err != nil {
 		v.failCycle(err)
 	}
+	wait.Wake(v.changed) // the owner has to see that the evaluator has ended
 }
 
-// failCycle fails the cycle for all callers, by the first error. The caller holds mu.
+// failCycle fails the cycle for all callers. Of several errors the first one counts. The caller holds mu.
 func (v *evaluation) failCycle(err error) {
 	if v.err == nil {
 		v.err = err

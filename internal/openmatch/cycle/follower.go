@@ -23,8 +23,8 @@ const (
 type follower struct {
 	round *round
 
-	lastWritten   map[uuid.UUID]int32 // the number of the last proposal in nextBatch, or before it, of each call
-	finishedCalls map[uuid.UUID]bool  // calls of which no proposals follow those
+	lastWritten   map[uuid.UUID]int32 // the number of the last proposal of each call that was written or is in nextBatch
+	finishedCalls map[uuid.UUID]bool  // calls of which no proposals follow the last one
 	nextBatch     proposalBatch
 	isCollecting  bool      // the owner takes proposals
 	answeredAt    time.Time // when the database answered last
@@ -39,7 +39,7 @@ func newFollower(r *round) *follower {
 }
 
 // idleTime implements [role].
-func (f *follower) idleTime() time.Duration { return time.Until(f.round.readAt) }
+func (f *follower) idleTime() time.Duration { return time.Until(f.round.nextReadAt) }
 
 // runStep implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this
 // replica has taken it over.
@@ -58,31 +58,37 @@ func (f *follower) runStep(ctx context.Context) (over bool, err error) {
 	return len(f.round.localCalls()) == 0, nil
 }
 
-// readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been
+// readStatus reads and takes the cycle's status when that is due. Like an owner, it tolerates a database that has been
 // unavailable for less than the lease.
 func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
-	if time.Now().Before(f.round.readAt) {
+	if time.Now().Before(f.round.nextReadAt) {
 		return false, nil
 	}
+	over, err = f.readStatusNow(ctx)
+	f.round.nextReadAt = time.Now().Add(min(statusInterval, f.round.resources.options.Lease/4))
+	if fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.round.resources.options.Lease {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	f.answeredAt = time.Now()
+	return over, nil
+}
+
+func (f *follower) readStatusNow(ctx context.Context) (over bool, err error) {
 	status, err := f.round.resources.options.Store.FollowCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
-	if err == nil {
-		over, err = f.takeStatus(ctx, status)
+	if err != nil {
+		return false, err
 	}
-	f.round.readAt = time.Now().Add(min(statusInterval, f.round.resources.options.Lease/4))
-	switch {
-	case err == nil:
-		f.answeredAt = time.Now()
-	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.round.resources.options.Lease:
-		return false, nil
-	}
-	return over, err
+	return f.takeStatus(ctx, status)
 }
 
 // takeStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the
 // cycle over when its lease has expired.
 func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
 	f.takeVerdicts(status.DecidedProposals)
-	// From this state or this time on, the owner takes no more proposals.
+	// The owner takes no more proposals when the cycle is evaluating, or its time to collect is over.
 	if status.State == db.CycleEvaluating || !time.Now().Before(f.round.collectsUntil) {
 		f.round.cancelFunctions()
 	}
@@ -121,7 +127,7 @@ func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	}
 	for _, v := range verdicts {
 		proposals, _ := calls[v.CallerID].proposalsAfter(v.Seq - 1)
-		// There is one: a verdict is only on proposals that this replica has written.
+		// The call and the proposal exist, since verdicts are on proposals that this replica has written.
 		if p := proposals[0]; !p.isDecided {
 			p.decideMatch(v.IsCommitted, f.createdBackfill(p.proposal, v))
 		}
@@ -136,7 +142,7 @@ func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfil
 	}
 	created, err := f.round.resources.options.Backfill(p.BackfillBody, nil)
 	if err != nil {
-		return nil
+		return nil // cannot be: the owner has computed the backfill from the same body
 	}
 	return &db.Backfill{ID: d.CreatedBackfill, Body: created.EncodeBody(d.CreatedBackfill, d.BackfillCreated),
 		Generation: 1, CreatedAt: d.BackfillCreated}

@@ -55,7 +55,7 @@ func (e *Engine) enqueueCall(c *call) error {
 	return nil
 }
 
-// removeCall makes room for another call.
+// removeCall makes room for another call of Fetch.
 func (e *Engine) removeCall() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,8 +63,8 @@ func (e *Engine) removeCall() {
 	e.resources.metrics.runningCalls.Dec()
 }
 
-// joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers,
-// so that they keep waiting.
+// joinWaiting puts the waiting calls into a cycle, or ends them if that fails. It returns false when the running cycle
+// no longer accepts callers, so that they keep waiting.
 func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	e.resources.joiningLock.Lock()
 	defer e.resources.joiningLock.Unlock()
@@ -87,7 +87,7 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// In front of the calls that came meanwhile.
+	// These calls are older than those that came meanwhile.
 	e.waitingCalls = append(calls, e.waitingCalls...)
 	return false
 }
@@ -102,8 +102,8 @@ func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, jo
 	return c, joined, err
 }
 
-// takeWaiting takes the waiting calls and gives each a new id: an earlier attempt whose answer was lost may have used
-// the previous one.
+// takeWaiting takes the waiting calls, drops those whose caller has left, and gives each of the others a new id: an
+// earlier attempt whose answer was lost may have used the previous one.
 func (e *Engine) takeWaiting() (calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,7 +139,7 @@ func (e *Engine) runRound(ctx context.Context, r *round, c db.Cycle) {
 	if err == nil {
 		e.resources.awaitJoining()
 	}
-	// Before the calls end: a call that is assigned from now on begins a round of its own.
+	// The round leaves the map before its calls end: a call that is assigned from now on begins a round of its own.
 	e.mu.Lock()
 	delete(e.roundByID, r.cycleRef.ID)
 	e.mu.Unlock()
@@ -169,6 +169,6 @@ func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 		return err
 	}
 	defer e.removeCall()
-	defer c.leaveCycle() // first: until the match function has ended, the call counts
+	defer c.leave() // deferred last, so that it comes first: until the match function has ended, the call counts
 	return c.deliverMatches()
 }

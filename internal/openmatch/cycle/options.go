@@ -41,7 +41,7 @@ type Options struct {
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: no metrics
-	// recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log
+	// Guard recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log.
 	Guard *panics.Guard
 }
 

@@ -19,24 +19,26 @@ type owner struct {
 	hasNoRemote   bool                         // remoteCallers is empty, and stays so
 
 	evaluation     *evaluation
-	evaluatesUntil time.Time // once nobody proposes
-	commitsUntil   time.Time // once the evaluator has ended; zero before
+	evaluatesUntil time.Time // the end of Options.Evaluation, in the phase evaluating
+	commitsUntil   time.Time // the end of Options.Acceptance; zero: the evaluator has not ended
 	cycleResult    string    // ok, failed or deserted; empty while the cycle runs
 }
 
-// newOwner returns the owner of a cycle that this replica has opened.
-func newOwner(r *round, c db.Cycle) *owner {
-	o := takenOver(r, c)
+// newFirstOwner returns the owner of a cycle that this replica has opened.
+func newFirstOwner(r *round, c db.Cycle) *owner {
+	o := newOwner(r, c)
 	// Without registration a cycle begins in collecting, and no other replica can join it.
 	o.remoteCallers, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
-	o.round.readAt = time.Now().Add(o.round.resources.options.Registration) // or when a follower notifies
+	// No other replica has proposals yet. A follower that joins earlier notifies the owner.
+	o.round.nextReadAt = time.Now().Add(o.round.resources.options.Registration)
 	return o
 }
 
-// takenOver returns the owner of a cycle that another replica owned before.
-func takenOver(r *round, c db.Cycle) *owner {
-	// The owner takes its own calls' proposals from memory, so that no statement is worth a wait; rows are due at once.
-	r.batchDelay, r.readAt = 0, time.Time{}
+// newOwner returns the owner of a cycle that another replica owned before, and sets how its round waits.
+func newOwner(r *round, c db.Cycle) *owner {
+	// The owner takes proposals of its own calls from memory, so that no statement is worth a delay. Those of others are
+	// to be read at once.
+	r.batchDelay, r.nextReadAt = 0, time.Time{}
 	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{},
 		evaluatesUntil: time.Now().Add(r.resources.options.Evaluation)}
 }

@@ -12,8 +12,8 @@ import (
 
 // runCycle runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
 func (o *owner) runCycle(ctx context.Context) error {
-	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all
-	// replicas.
+	// The evaluator does not end with ctx: if it were canceled because this replica stops, the cycle would fail for the
+	// callers of all replicas.
 	o.evaluation = o.round.startEvaluation(context.WithoutCancel(ctx))
 	defer o.evaluation.cancelEvaluator()
 	leased, cancel := context.WithCancelCause(ctx)
@@ -38,15 +38,15 @@ func (o *owner) idleTime() time.Duration {
 		until = o.round.collectsUntil
 	}
 	if len(o.remoteCallers) > 0 {
-		return min(time.Until(until), time.Until(o.round.readAt))
+		return min(time.Until(until), time.Until(o.round.nextReadAt))
 	}
 	return time.Until(until)
 }
 
 // runStep implements [role].
 func (o *owner) runStep(ctx context.Context) (over bool, err error) {
-	for _, c := range o.round.takeFinished() {
-		c.end(nil) // no commit is under way between two steps, and later ones leave its matches out
+	for _, c := range o.round.overCalls() {
+		c.end(nil) // no commit is under way between two steps, and later ones leave out the matches of the call
 	}
 	o.collectLocal()
 	if err := o.readRemote(ctx); err != nil {
@@ -55,7 +55,7 @@ func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	if err := o.closePhase(ctx); err != nil {
 		return false, err
 	}
-	// before commitBatch: once the evaluator has ended, no acceptance follows
+	// The state is read before commitBatch: once the evaluator has ended, no acceptance follows, and left counts all.
 	evaluated, failure := o.evaluation.currentState()
 	left, err := o.commitBatch(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	if left == 0 {
 		return o.cycleResult != "", nil
 	}
-	// The time of Acceptance begins with the result: before it, every batch is committed.
+	// Options.Acceptance begins with the result. Every batch before it is committed.
 	if o.cycleResult != "" && o.commitsUntil.IsZero() {
 		o.commitsUntil = time.Now().Add(o.round.resources.options.Acceptance)
 	}
@@ -78,7 +78,8 @@ func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	return true, nil
 }
 
-// closePhase moves the cycle to its next phase when this one is over.
+// closePhase moves the cycle to its next phase when this one is over. In the last phase, it completes the evaluator's
+// input, and ends an evaluator whose time is over.
 func (o *owner) closePhase(ctx context.Context) error {
 	now := time.Now()
 	switch o.phase {
@@ -111,24 +112,25 @@ func (o *owner) closePhase(ctx context.Context) error {
 // when no other replica reads it.
 func (o *owner) advancePhase(ctx context.Context, phase string) error {
 	o.phase = phase
-	wait.Wake(o.round.changed) // this phase may be over, too
+	wait.Wake(o.round.changed) // the new phase may be over, too
 	if o.hasNoRemote {
 		return nil
 	}
 	changes, err := o.round.resources.options.Store.AdvanceCycle(ctx, o.round.cycleRef, phase, o.lastProposal)
-	if err == nil {
-		o.addChanges(changes)
-		o.hasNoRemote = len(o.remoteCallers) == 0
+	if err != nil {
+		return err
 	}
-	return err
+	o.addChanges(changes)
+	o.hasNoRemote = len(o.remoteCallers) == 0
+	return nil
 }
 
-// resultOf returns how the cycle ends; empty while it does not.
+// resultOf returns how the cycle ends, as cycleResult; empty while it does not.
 func (o *owner) resultOf(evaluated bool) string {
 	switch {
 	case o.round.failure != nil:
 		return "failed"
-	// Callers may still join, also when all that are in it have left.
+	// Callers may still join a cycle that all callers have left.
 	case o.phase == db.CycleRegistering:
 		return ""
 	case evaluated && o.phase == db.CycleEvaluating:
@@ -149,7 +151,7 @@ func (o *owner) endCycle(ctx context.Context) {
 		o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers",
 			slog.String("cycle", o.round.cycleRef.ID.String()), slog.Any("error", o.round.failure))
 	}
-	// Superseded: another replica owns the cycle by now, and ends it.
+	// Superseded means that another replica owns the cycle by now, and ends it.
 	if err := o.round.resources.options.Store.EndCycle(ctx, o.round.cycleRef, text); err != nil &&
 		!fault.Is(err, fault.Superseded) {
 		o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn,

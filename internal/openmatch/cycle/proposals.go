@@ -15,14 +15,15 @@ type candidate struct {
 
 	localCall *call // the caller; nil for one of another replica
 	callerID  uuid.UUID
-	callerSeq int32 // its number among those of the caller, from 1
-	isDecided bool  // it is committed or dropped; the round's goroutine only
+	callerSeq int32 // the number of the proposal among those of the caller, from 1
+	isDecided bool  // the proposal is committed or dropped; for the round's goroutine only
 
 	isAccepted  bool // by the evaluator of this replica
-	acceptOrder int  // in the order of acceptance
+	acceptOrder int  // the number of matches that the evaluator accepted before
 }
 
-// decideMatch takes the verdict. A caller of another replica reads it from its row.
+// decideMatch takes the verdict, and queues a kept match for a caller of this replica. A caller of another replica reads
+// the verdict from its row.
 func (c *candidate) decideMatch(kept bool, created *db.Backfill) {
 	c.isDecided = true
 	if kept && c.localCall != nil {
@@ -34,7 +35,7 @@ func (c *candidate) decideMatch(kept bool, created *db.Backfill) {
 func (c *call) addProposal(p Proposal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != proposing {
+	if c.state != stateProposing {
 		return errOver
 	}
 	if c.matchIDs[p.ID] {
@@ -43,8 +44,8 @@ func (c *call) addProposal(p Proposal) error {
 		return err
 	}
 	if err := c.chargeProposal(p); err != nil {
-		// The proposals before it count: only the function ends, not the call.
-		c.advanceTo(proposed)
+		// The proposals before this one count: only the function ends, not the call.
+		c.advanceTo(stateProposed)
 		c.mmfErr = err
 		return err
 	}
@@ -60,14 +61,20 @@ func (c *call) addProposal(p Proposal) error {
 	return nil
 }
 
+// Estimates of memory, in bytes.
+const (
+	candidateCost = 128 // of a candidate, without what it refers to
+	markCost      = 64  // of the mark of a ticket, without the match id: the cycle's id, and what is around it
+)
+
 // chargeProposal counts a proposal against the bounds of the call and of the engine's memory.
 func (c *call) chargeProposal(p Proposal) error {
-	marks := len(p.Tickets) * (64 + len(p.ID))
-	size := 128 + len(p.BackfillBody) + len(p.Match) + marks
+	marks := len(p.Tickets) * (markCost + len(p.ID))
+	size := candidateCost + len(p.BackfillBody) + len(p.Match) + marks
 	for _, t := range p.Tickets {
 		size += len(t)
 	}
-	// Also for one that is refused below: leaveCycle releases what was counted.
+	// A proposal that is refused below counts as well: leave releases what was counted.
 	c.heldBytes += size
 	total := c.resources.proposalBytes.Add(int64(size))
 	switch {

@@ -10,8 +10,8 @@ import (
 // queue holds the matches that the evaluator has accepted and that are not committed yet. Callers take turns, so that
 // one with very many matches does not delay those of the others.
 type queue struct {
-	matchCount  int
-	addedCount  int
+	matchCount  int         // matches in the queue
+	addedCount  int         // matches that were ever added
 	callerTurns []uuid.UUID // callers that have matches here, in the order of their turns
 	byCaller    map[uuid.UUID][]*candidate
 }
@@ -26,8 +26,8 @@ func (q *queue) addCandidate(c *candidate) {
 	q.matchCount++
 }
 
-// takeBatch takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one.
-// They are in the order of acceptance: of two that share a ticket the first is kept.
+// takeBatch takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one. The
+// batch is in the order of acceptance, since of two matches that share a ticket the first one is kept.
 func (q *queue) takeBatch(limit int) (batch []*candidate) {
 	for weight := 0; q.matchCount > 0; {
 		caller := q.callerTurns[0]

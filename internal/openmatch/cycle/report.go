@@ -19,8 +19,8 @@ const (
 // proposalBatch is what one statement writes.
 type proposalBatch struct {
 	proposals     []db.CycleProposal
-	finishedCalls []uuid.UUID // calls of which no more follow
-	rowBytes      int
+	finishedCalls []uuid.UUID // calls of which no more proposals follow
+	rowBytes      int         // about
 }
 
 func (b *proposalBatch) isFull() bool {
@@ -45,7 +45,7 @@ func (f *follower) writeBatch(ctx context.Context) error {
 		return err // the same batch is written again
 	}
 	f.nextBatch = proposalBatch{}
-	wait.Wake(f.round.changed) // to write the next one
+	wait.Wake(f.round.changed) // to write the next batch
 	f.isCollecting = collecting
 	if !collecting {
 		f.round.cancelFunctions() // the owner takes no more proposals
@@ -55,7 +55,7 @@ func (f *follower) writeBatch(ctx context.Context) error {
 
 // leaveOver takes calls that are over out of the cycle, and delivers what was committed for them before.
 func (f *follower) leaveOver(ctx context.Context) error {
-	over := f.round.takeFinished()
+	over := f.round.overCalls()
 	if len(over) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (f *follower) fillBatch(c *call) {
 		f.lastWritten[c.id] = more[0].callerSeq
 		more = more[1:]
 	}
-	// Not before its last proposal is written, which may be in a later batch.
+	// A call is finished only with its last proposal, which may be in a later batch.
 	if complete && len(more) == 0 && !f.finishedCalls[c.id] {
 		f.finishedCalls[c.id] = true
 		f.nextBatch.finishedCalls = append(f.nextBatch.finishedCalls, c.id)
@@ -84,8 +84,9 @@ func (f *follower) fillBatch(c *call) {
 }
 
 func (b *proposalBatch) addRow(row db.CycleProposal) {
+	const ticketBytes = 24 // of the id of a ticket, about
 	b.proposals = append(b.proposals, row)
-	b.rowBytes += len(row.EncodedMatch) + len(row.MatchID) + 24*len(row.TicketIDs)
+	b.rowBytes += len(row.EncodedMatch) + len(row.MatchID) + ticketBytes*len(row.TicketIDs)
 	if row.Backfill != nil {
 		b.rowBytes += len(row.Backfill.Body)
 	}

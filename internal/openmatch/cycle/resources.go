@@ -17,7 +17,7 @@ type resources struct {
 	options         Options
 	customEvaluator bool
 	metrics         *metrics
-	proposalBytes   atomic.Int64   // that the proposals of all calls take
+	proposalBytes   atomic.Int64   // the memory of the proposals of all calls
 	goroutines      sync.WaitGroup // rounds, evaluators and renewals of leases
 	joiningLock     sync.Mutex     // held from the statement that puts calls into a cycle until their round has them
 }
@@ -39,7 +39,8 @@ func (s *resources) awaitJoining() {
 	s.joiningLock.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
 }
 
-// doInStep calls fn in a goroutine of the engine, with the deadline of a step. A panic of fn becomes an error.
+// doInStep calls fn with the deadline of a step. A panic of fn becomes an error, and is logged under the name of the
+// goroutine.
 func (s *resources) doInStep(ctx context.Context, goroutine string, fn func(context.Context) error) error {
 	return s.options.Guard.Do(goroutine, func() error { return inStep(ctx, fn) })
 }

@@ -24,8 +24,8 @@ type round struct {
 
 	registersUntil, collectsUntil time.Time // by this process's monotonic clock
 
-	readAt     time.Time     // when the rows of other replicas are to be read again
-	batchDelay time.Duration // how long a new proposal waits for more of them
+	nextReadAt time.Time     // when the rows of other replicas are to be read again
+	batchDelay time.Duration // how long a new proposal waits for others, which the same statement writes
 	failure    error         // why the cycle failed for all callers
 
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ func (r *round) playRole(ctx context.Context, as role) error {
 	return context.Cause(ctx)
 }
 
-// waitForChange waits for a change, for a duration at most.
+// waitForChange waits for a change, for a duration at most. If rows of others may have changed, they are due to be read.
 func (r *round) waitForChange(ctx context.Context, most time.Duration) {
 	timeout, batch := time.After(most), (<-chan time.Time)(nil)
 	for {
@@ -88,7 +88,7 @@ func (r *round) waitForChange(ctx context.Context, most time.Duration) {
 		case <-batch:
 		case <-r.changed:
 		case <-r.rowsChanged:
-			r.readAt = time.Time{}
+			r.nextReadAt = time.Time{}
 		case <-timeout:
 		case <-ctx.Done():
 		}
@@ -126,12 +126,12 @@ func (r *round) addCalls(calls []*call) {
 func (r *round) localCalls() []*call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Clipped, so that an append of the caller does not write where calls that join later are stored.
+	// The slice is clipped, so that an append of the caller does not write where calls that join later are stored.
 	return slices.Clip(r.calls)
 }
 
-// takeFinished returns the calls of this replica that wait for no more matches.
-func (r *round) takeFinished() (over []*call) {
+// overCalls returns the calls of this replica that wait for no more matches.
+func (r *round) overCalls() (over []*call) {
 	for _, c := range r.localCalls() {
 		if c.isOver() {
 			over = append(over, c)
@@ -144,7 +144,7 @@ func (r *round) takeFinished() (over []*call) {
 func (r *round) dropCalls(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A clone: localCalls has handed the array out.
+	// The slice is cloned, because localCalls has returned it to others.
 	r.calls = slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return slices.Contains(calls, c) })
 	for _, c := range calls {
 		c.end(nil)

@@ -25,13 +25,13 @@ func (r *round) takePart(ctx context.Context, c db.Cycle) error {
 	defer stop()
 	r.rowsChanged = notified
 	if c.Owner == r.resources.options.Replica {
-		return newOwner(r, c).runCycle(ctx)
+		return newFirstOwner(r, c).runCycle(ctx)
 	}
 	f := newFollower(r)
 	if err := r.playRole(ctx, f); err != nil || f.ownCycle == nil {
 		return err
 	}
-	return takenOver(r, *f.ownCycle).runCycle(ctx)
+	return newOwner(r, *f.ownCycle).runCycle(ctx)
 }
 
 // leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica

@@ -18,7 +18,7 @@ import (
 // Pins connections to loopback for clients of an exposed listener: services on loopback trust every client.
 func TestLoopbackIsForLoopback(t *testing.T) {
 	t.Parallel()
-	at := functionstest.ServeMMF(t, functionstest.Proposes(1))
+	at := functionstest.ServeMMF(t, functionstest.ProposingCount(1))
 	for name, c := range map[string]struct {
 		options Options
 		allowed bool

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 )
 
-// NewBackfill encodes a backfill for the store, without its id, time and generation. Errors: it has more than
-// most bytes. The message must not change afterwards.
+// NewBackfill encodes a backfill for the store, without its id, time and generation, which it clears in the message.
+// Errors: it has more than most bytes. The message must not change afterwards.
 func NewBackfill(b *pb.Backfill, most int) (db.NewBackfill, error) {
 	const id, createTime protowire.Number = 1, 5
 	b.Id, b.CreateTime, b.Generation = "", nil, 0

@@ -50,7 +50,7 @@ type connection struct {
 	address    address
 	wasRefused atomic.Bool // the allow-list refused the last address
 	wasReached atomic.Bool // a TCP connection was once accepted
-	wasTried   atomic.Bool // by a call
+	wasTried   atomic.Bool // a call has used the connection
 
 	// Guarded by the lock of connections.
 	cachePlace *list.Element // nil: retired, no new call uses it
@@ -62,8 +62,9 @@ func newConnections(d dialer, restartWait time.Duration) *connections {
 		openConnections: map[address]*connection{}, recentlyUsed: list.New()}
 }
 
-// useAddress returns the connection of an address. The caller must call done after its call.
-func (c *connections) useAddress(at address) (*connection, error) {
+// acquireConnection returns the connection of an address, which it makes and caches if there is none. The caller must
+// call releaseConnection after its call.
+func (c *connections) acquireConnection(at address) (*connection, error) {
 	at.host = strings.ToLower(at.host) // names of hosts are equal in any case, and share a connection
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,44 +83,48 @@ func (c *connections) useAddress(at address) (*connection, error) {
 	return conn, nil
 }
 
+// cacheConnection keeps a connection for later calls, in place of the one that was used least recently if the cache is
+// full.
 func (c *connections) cacheConnection(conn *connection) {
 	if c.isClosed {
-		return // the connection is closed after this call
+		return // a connection that is not cached is closed after its call
 	}
 	c.openConnections[conn.address] = conn
 	conn.cachePlace = c.recentlyUsed.PushFront(conn)
-	// Its running calls keep it: a caller that names many addresses ends no call of others.
+	// Running calls keep the dropped connection: a caller that names many addresses ends no call of others.
 	if c.recentlyUsed.Len() > maxConnections {
 		c.dropCached(c.recentlyUsed.Back().Value.(*connection))
 	}
 }
 
 // callAddress makes a call to an address. If the connection is lost before the first answer, it makes the call once
-// more on a new connection: the match function may have restarted, perhaps at another address of the same name. some
-// reports whether try got an answer.
-func (c *connections) callAddress(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
-	conn, err := c.useAddress(at)
+// more on a new connection: the match function may have restarted, perhaps at another address of the same name. try
+// makes the call, and reports whether it got an answer.
+func (c *connections) callAddress(ctx context.Context, at address,
+	try func(*connection) (gotAnswer bool, err error)) error {
+	conn, err := c.acquireConnection(at)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
 	defer c.releaseConnection(conn)
-	first := !conn.wasTried.Swap(true)
-	some, err := try(conn)
-	lost := !some && status.Code(err) == codes.Unavailable && !conn.wasRefused.Load()
-	// A first call that no TCP connection answered found nobody there: nothing restarts, so it is not made again.
-	if !lost || first && !conn.wasReached.Load() || ctx.Err() != nil {
+	isFirst := !conn.wasTried.Swap(true)
+	gotAnswer, err := try(conn)
+	isLost := !gotAnswer && status.Code(err) == codes.Unavailable && !conn.wasRefused.Load()
+	// If no TCP connection was accepted for the first call, nothing listens there that could restart.
+	if !isLost || isFirst && !conn.wasReached.Load() || ctx.Err() != nil {
 		return conn.explainError(err)
 	}
 	c.retireConnection(conn)
-	fresh, err := c.useAddress(at)
+	fresh, err := c.acquireConnection(at)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
 	defer c.releaseConnection(fresh)
 	fresh.wasTried.Store(true)
-	// Not for an address that never accepted a connection: the other callers of the cycle wait, too.
+	// The call does not wait for an address that never accepted a connection: the other callers of the cycle would wait,
+	// too.
 	if conn.wasReached.Load() {
-		fresh.becomeReady(ctx, c.restartWait)
+		fresh.awaitReady(ctx, c.restartWait)
 	}
 	_, err = try(fresh)
 	return fresh.explainError(err)
@@ -187,18 +192,18 @@ func (c *connections) newConnection(at address) (*connection, error) {
 				MaxDelay: time.Second},
 			MinConnectTimeout: outbound.ConnectTimeout,
 		}),
-		// Pings only during calls: servers disconnect clients that ping more often than they allow.
+		// There are pings only during calls: servers disconnect clients that ping more often than they allow.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		// fixed: a dynamic window grows to 16 MiB
+		// The windows are fixed, because a dynamic one grows to 16 MiB.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 	)...)
 	conn.client = client
 	return conn, err
 }
 
-// becomeReady waits until the connection is established, at most for a limit.
-func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
+// awaitReady waits until the connection is established, at most for a limit.
+func (c *connection) awaitReady(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for state := c.client.GetState(); state != connectivity.Ready && !c.wasRefused.Load(); state = c.client.GetState() {
@@ -218,19 +223,19 @@ func (c *connection) explainError(err error) error {
 	return err
 }
 
-// receiveAll takes all answers of a stream, and reports whether there were some.
-func receiveAll[A any](next func() (A, error), take func(A) error) (some bool, err error) {
+// receiveAll takes all answers of a stream, and reports whether there were any.
+func receiveAll[A any](next func() (A, error), take func(A) error) (gotAnswer bool, err error) {
 	for {
 		answer, err := next()
 		if errors.Is(err, io.EOF) {
-			return some, nil
+			return gotAnswer, nil
 		}
 		if err != nil {
-			return some, err
+			return gotAnswer, err
 		}
-		some = true
+		gotAnswer = true
 		if err := take(answer); err != nil {
-			return some, err
+			return gotAnswer, err
 		}
 	}
 }

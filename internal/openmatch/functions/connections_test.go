@@ -22,9 +22,9 @@ func makeConnections(t *testing.T) *connections {
 func TestConnectionIsShared(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	a, err := c.useAddress(address{host: "Localhost", port: 1})
+	a, err := c.acquireConnection(address{host: "Localhost", port: 1})
 	require.NoError(t, err)
-	b, err := c.useAddress(address{host: "localhost", port: 1})
+	b, err := c.acquireConnection(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	require.Same(t, a, b)
 	c.releaseConnection(a)
@@ -59,7 +59,7 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 	for range 2 { // an idle connection is made when it is called
 		require.Error(t, c.callAddress(t.Context(), at, call))
 		<-accepted
-		conn, err := c.useAddress(at)
+		conn, err := c.acquireConnection(at)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return conn.client.GetState() == connectivity.Idle }, 20*time.Second,
 			time.Millisecond)
@@ -74,10 +74,10 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	used, err := c.useAddress(address{host: "localhost", port: 1})
+	used, err := c.acquireConnection(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	for port := range maxConnections + 10 {
-		conn, err := c.useAddress(address{host: "localhost", port: 1000 + port})
+		conn, err := c.acquireConnection(address{host: "localhost", port: 1000 + port})
 		require.NoError(t, err)
 		c.releaseConnection(conn)
 	}
@@ -95,7 +95,7 @@ func TestTheConnectionUsedLastStays(t *testing.T) {
 	var first *connection
 	for port := range maxConnections + 10 {
 		for _, p := range []int{1, 1000 + port} {
-			conn, err := c.useAddress(address{host: "localhost", port: p})
+			conn, err := c.acquireConnection(address{host: "localhost", port: p})
 			require.NoError(t, err)
 			if p == 1 && first == nil {
 				first = conn
@@ -111,10 +111,10 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
 	at := address{host: "localhost", port: 1}
-	broken, err := c.useAddress(at)
+	broken, err := c.acquireConnection(at)
 	require.NoError(t, err)
 	c.retireConnection(broken)
-	next, err := c.useAddress(at)
+	next, err := c.acquireConnection(at)
 	require.NoError(t, err)
 	c.retireConnection(broken)
 	require.Same(t, next, c.openConnections[at])
@@ -127,14 +127,14 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 func TestCloseLetsCallsFinish(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	conn, err := c.useAddress(address{host: "localhost", port: 1})
+	conn, err := c.acquireConnection(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	c.closeAll()
 	require.NotEqual(t, connectivity.Shutdown, conn.client.GetState())
 	c.releaseConnection(conn)
 	require.Equal(t, connectivity.Shutdown, conn.client.GetState())
 
-	late, err := c.useAddress(address{host: "localhost", port: 1})
+	late, err := c.acquireConnection(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	c.releaseConnection(late)
 	require.Equal(t, connectivity.Shutdown, late.client.GetState(), "nothing would close it later")
@@ -147,7 +147,7 @@ func TestConnectionsOfManyCalls(t *testing.T) {
 	for i := range 16 {
 		calls.Go(func() {
 			for n := range 100 {
-				conn, err := c.useAddress(address{host: "localhost", port: 1 + (n*i)%40})
+				conn, err := c.acquireConnection(address{host: "localhost", port: 1 + (n*i)%40})
 				if err != nil || conn.client.GetState() == connectivity.Shutdown {
 					panic("a call got a closed connection")
 				}
@@ -172,11 +172,11 @@ func TestBecomeReadyEndsWithTheContext(t *testing.T) {
 	at, err := addressOf(functionstest.ConfigOf(l.Addr()))
 	require.NoError(t, err)
 	c := makeConnections(t)
-	conn, err := c.useAddress(at)
+	conn, err := c.acquireConnection(at)
 	require.NoError(t, err)
 	defer c.releaseConnection(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	conn.becomeReady(ctx, time.Hour)
+	conn.awaitReady(ctx, time.Hour)
 	require.NotEqual(t, connectivity.Ready, conn.client.GetState())
 }

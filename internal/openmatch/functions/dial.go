@@ -34,8 +34,8 @@ func (*unreachableError) Error() string { return errUnreachable.Error() }
 // GRPCStatus is for [status.FromError].
 func (*unreachableError) GRPCStatus() *status.Status { return status.Convert(errUnreachable) }
 
-// errNotAllowed is the cause when the allow-list refuses the address. outbound.ErrRefused is that within a dialer; it
-// is not a status, because gRPC would return that with the address in its text.
+// errNotAllowed is the cause when the allow-list refuses the address. Dialers return outbound.ErrRefused instead, which
+// is no status: gRPC would return a status with the address in its text.
 var errNotAllowed = status.Error(codes.PermissionDenied, "the director may not call this address")
 
 // address is where a match function or an evaluator listens.

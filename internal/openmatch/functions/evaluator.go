@@ -15,7 +15,7 @@ import (
 )
 
 // newEvaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or
-// https. For "" it returns nil: the default evaluator.
+// https, and keeps its connections in f. For "" it returns nil: the default evaluator.
 func (f *functions) newEvaluator(target string) (cycle.Evaluator, error) {
 	if target == "" {
 		return nil, nil //nolint:nilnil // cycle.Options.Evaluator: nil is the default
@@ -56,12 +56,12 @@ type grpcEvaluator struct {
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
 	proposals := &evaluatorInput{newProposals: in, guard: e.guard}
 	return e.connections.callAddress(ctx, e.address,
-		func(c *connection) (some bool, err error) { return c.evaluateOnce(ctx, proposals, accept) })
+		func(c *connection) (gotAnswer bool, err error) { return c.evaluateOnce(ctx, proposals, accept) })
 }
 
-// evaluateOnce reports whether a match was accepted.
+// evaluateOnce calls the evaluator once. gotAnswer reports whether the evaluator has accepted a match.
 func (c *connection) evaluateOnce(ctx context.Context, proposals *evaluatorInput,
-	accept func(id string) error) (some bool, err error) {
+	accept func(id string) error) (gotAnswer bool, err error) {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -71,12 +71,13 @@ func (c *connection) evaluateOnce(ctx context.Context, proposals *evaluatorInput
 		return false, err
 	}
 	sending.Go(func() { proposals.sendOrCancel(stream, cancel) })
-	some, err = receiveAll(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
+	gotAnswer, err = receiveAll(stream.Recv,
+		func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
 	// The stream reports only that its context was canceled; callers get the reason.
 	if errors.Is(context.Cause(ctx), panics.ErrInternal) {
-		err = panics.ErrInternal
+		return gotAnswer, panics.ErrInternal
 	}
-	return some, err
+	return gotAnswer, err
 }
 
 // evaluatorInput holds the proposals of a cycle for an evaluator that may restart.

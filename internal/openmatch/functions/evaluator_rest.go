@@ -38,7 +38,8 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	// a new connection: a streamed body cannot be sent again when an idle connection turns out to be closed
+	// The request gets a new connection: a streamed body cannot be sent again when an idle connection turns out to be
+	// closed.
 	request.Close = true
 	sending.Go(func() {
 		_ = proposals.CloseWithError(e.guard.Do("evaluator's input",

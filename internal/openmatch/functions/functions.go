@@ -26,9 +26,9 @@ type functions struct {
 	tracing             tracing
 	certificateRoots    *x509.CertPool // of certificates; nil: the system's
 	functionConnections *connections
-	restCalls           *restClient
+	functionHTTP        *restClient
 
-	// The evaluator's connections, which no allow-list limits.
+	// The evaluator's connections, which no allow-list limits. nil: the evaluator is called otherwise, or is the default.
 	evaluatorConnections *connections
 	evaluatorHTTP        *restClient
 }
@@ -47,7 +47,7 @@ func newFunctions(o Options) (*functions, error) {
 		}
 		guarded.tlsConfig = f.tlsConfig()
 	}
-	f.functionConnections, f.restCalls = newConnections(guarded, o.Registration), newRESTClient(guarded)
+	f.functionConnections, f.functionHTTP = newConnections(guarded, o.Registration), newRESTClient(guarded)
 	return f, nil
 }
 
@@ -70,7 +70,7 @@ func (f *functions) tlsConfig() *tls.Config {
 
 // limitMemory counts JSON answers against a memory while they are read.
 func (f *functions) limitMemory(m memory) {
-	f.restCalls.answerMemory = m
+	f.functionHTTP.answerMemory = m
 	if f.evaluatorHTTP != nil {
 		f.evaluatorHTTP.answerMemory = m
 	}
@@ -79,7 +79,7 @@ func (f *functions) limitMemory(m memory) {
 // closeIdle closes idle connections at once, and the others after their calls.
 func (f *functions) closeIdle() {
 	f.functionConnections.closeAll()
-	f.restCalls.closeIdle()
+	f.functionHTTP.closeIdle()
 	if f.evaluatorConnections != nil {
 		f.evaluatorConnections.closeAll()
 	}
@@ -92,9 +92,12 @@ func (f *functions) closeIdle() {
 // own, the one that propose returned, or the cause of the context's end.
 func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) error {
-	call := f.runGRPC // answered: a match function answered, not something else at its address
+	// answered says that a match function has answered, and not something else at its address.
+	var call func(ctx context.Context, at address, profile *pb.MatchProfile,
+		propose func(*pb.Match) error) (answered bool, err error)
 	switch config.GetType() {
 	case pb.FunctionConfig_GRPC:
+		call = f.runGRPC
 	case pb.FunctionConfig_REST:
 		call = f.runREST
 	default:
@@ -106,7 +109,7 @@ func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig,
 	}
 	answered, err := call(ctx, at, profile, propose)
 	switch {
-	// Unavailable says more than a timeout.
+	// Unavailable tells operators more than the timeout that came while the call waited for a connection.
 	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable:
 		return context.Cause(ctx)
 	case err != nil && !answered:
@@ -118,24 +121,26 @@ func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig,
 // runGRPC calls a match function over gRPC.
 func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) (answered bool, err error) {
-	err = f.functionConnections.callAddress(ctx, at, func(c *connection) (some bool, err error) {
-		some, answered, err = c.runFunction(ctx, profile, propose)
-		return some, err
+	err = f.functionConnections.callAddress(ctx, at, func(c *connection) (gotProposal bool, err error) {
+		gotProposal, answered, err = c.runFunction(ctx, profile, propose)
+		return gotProposal, err
 	})
 	return answered, err
 }
 
-// runFunction reports whether there were proposals, and whether a match function answered: the errors that the client
-// makes of a failed connection, or of an answer that is not gRPC, have no headers.
+// runFunction calls a match function once. It reports whether there were proposals, and whether a match function
+// answered: the errors that the client makes of a failed connection, or of an answer that is not gRPC, have no headers.
 func (c *connection) runFunction(ctx context.Context, profile *pb.MatchProfile,
-	propose func(*pb.Match) error) (some, answered bool, err error) {
+	propose func(*pb.Match) error) (gotProposal, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()
 	stream, err := pb.NewMatchFunctionClient(c.client).Run(ctx, &pb.RunRequest{Profile: profile})
 	if err != nil {
 		return false, false, err
 	}
-	some, err = receiveAll(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
-	header, failed := stream.Header()
-	return some, some || failed == nil && header != nil || len(stream.Trailer()) > 0, err
+	gotProposal, err = receiveAll(stream.Recv,
+		func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
+	header, headerErr := stream.Header()
+	hasHeader := headerErr == nil && header != nil || len(stream.Trailer()) > 0
+	return gotProposal, gotProposal || hasHeader, err
 }

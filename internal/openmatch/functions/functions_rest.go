@@ -26,13 +26,13 @@ func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchPr
 		return true, status.Errorf(codes.InvalidArgument, "the profile cannot be encoded as JSON: %v", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		at.urlOf(f.restCalls.urlScheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
+		at.urlOf(f.functionHTTP.urlScheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
 	if err != nil {
 		return true, status.Error(codes.Internal, err.Error())
 	}
 	// A nil header is not sent, but lets net/http retry when the function has closed an idle connection.
 	request.Header["Idempotency-Key"] = nil
-	return f.restCalls.readResults(request, func(result []byte) error {
+	return f.functionHTTP.readResults(request, func(result []byte) error {
 		var answer pb.RunResponse
 		if err := fromUserCode.Unmarshal(result, &answer); err != nil {
 			return status.Errorf(codes.Internal, "the match function's answer cannot be read: %v", err)

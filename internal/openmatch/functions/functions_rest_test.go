@@ -179,8 +179,8 @@ func TestRunRESTBoundsTheAnswer(t *testing.T) {
 				}
 			})
 			f := makeFunctions(t)
-			require.EqualValues(t, 64<<20, f.restCalls.maxAnswerBytes)
-			f.restCalls.maxAnswerBytes = 1 << 20
+			require.EqualValues(t, 64<<20, f.functionHTTP.maxAnswerBytes)
+			f.functionHTTP.maxAnswerBytes = 1 << 20
 			_, err := runs(t.Context(), f, at)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			<-gone

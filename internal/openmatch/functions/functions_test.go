@@ -50,7 +50,7 @@ func TestRunGRPCStreams(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
-		if err := functionstest.Proposes(1)(r, stream); err != nil {
+		if err := functionstest.ProposingCount(1)(r, stream); err != nil {
 			return err
 		}
 		select {
@@ -69,7 +69,7 @@ func TestRunGRPCStreams(t *testing.T) {
 func TestRunReturnsTheFunctionsError(t *testing.T) {
 	t.Parallel()
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
-		if err := functionstest.Proposes(2)(r, stream); err != nil {
+		if err := functionstest.ProposingCount(2)(r, stream); err != nil {
 			return err
 		}
 		return status.Error(codes.DataLoss, "no idea whom to match")
@@ -91,7 +91,7 @@ func TestRunFindsARestartedFunction(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t)
 	register := func(s *grpc.Server) {
-		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.Proposes(3)})
+		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.ProposingCount(3)})
 	}
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	at, stop := functionstest.Serve(t, l, register)
@@ -112,7 +112,7 @@ func TestRunFindsARestartedFunction(t *testing.T) {
 func TestRunWaitsForARestart(t *testing.T) {
 	t.Parallel()
 	register := func(s *grpc.Server) {
-		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.Proposes(1)})
+		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.ProposingCount(1)})
 	}
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	at, stop := functionstest.Serve(t, l, register)
@@ -153,7 +153,7 @@ func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 // All addresses of a name are tried, not only the first: here one of localhost's addresses refuses connections.
 func TestRunByName(t *testing.T) {
 	t.Parallel()
-	at := functionstest.ServeMMF(t, functionstest.Proposes(1))
+	at := functionstest.ServeMMF(t, functionstest.ProposingCount(1))
 	at.Host = "localhost"
 	_, err := runs(t.Context(), makeFunctions(t), at)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestRunDoesNotRepeatProposals(t *testing.T) {
 	calls := 0
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		calls++
-		if err := functionstest.Proposes(1)(r, stream); err != nil {
+		if err := functionstest.ProposingCount(1)(r, stream); err != nil {
 			return err
 		}
 		return status.Error(codes.Unavailable, "gone")
@@ -231,7 +231,7 @@ func TestRunEndsWithARefusedProposal(t *testing.T) {
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		defer func() { gone <- struct{}{} }()
 		for stream.Context().Err() == nil {
-			if err := functionstest.Proposes(100)(r, stream); err != nil {
+			if err := functionstest.ProposingCount(100)(r, stream); err != nil {
 				return err
 			}
 		}

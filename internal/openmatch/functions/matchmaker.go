@@ -102,25 +102,23 @@ func (m *Matchmaker) Close() { m.functions.closeIdle() }
 // has the cause.
 func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
 	propose func(cycle.Proposal) error) error {
-	unreadable, err := m.callFunction(ctx, at, profile, func(*pb.Match) {}, propose)
+	unreadable, err := m.collectProposals(ctx, at, profile, func(*pb.Match) {}, propose)
 	about := slog.Group("match_function", slog.String("profile", profile.GetName()), slog.String("host", at.GetHost()),
 		slog.Int("port", int(at.GetPort())))
 	if unreadable > 0 {
 		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function sets scores that cannot be decoded", about,
 			slog.Int("matches", unreadable))
 	}
-	if err != nil && ctx.Err() == nil { // otherwise it was canceled
+	if err != nil && ctx.Err() == nil { // after the end of ctx the error says only that the call was canceled
 		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", operatorCause(err)))
 	}
 	return err
 }
 
-// callFunction calls a match function, and prepares each match. unreadable is how many have a score that cannot be
-// decoded.
-func (m *Matchmaker) callFunction(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
-	prepare func(*pb.Match),
-	propose func(cycle.Proposal) error) (
-	unreadable int, err error) {
+// collectProposals calls a match function, and for each match first prepare, and then propose. unreadable is how many
+// matches have a score that cannot be decoded.
+func (m *Matchmaker) collectProposals(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
+	prepare func(*pb.Match), propose func(cycle.Proposal) error) (unreadable int, err error) {
 	err = m.functions.callFunction(ctx, at, profile, func(sent *pb.Match) error {
 		if sent != nil {
 			prepare(sent)
@@ -137,7 +135,7 @@ func (m *Matchmaker) callFunction(ctx context.Context, at *pb.FunctionConfig, pr
 	return unreadable, err
 }
 
-var errListIt = errors.New("the match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS")
+var errUnlisted = errors.New("the match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS")
 
 // operatorCause returns the cause of a match function's error, which only operators may see.
 func operatorCause(err error) error {
@@ -145,7 +143,7 @@ func operatorCause(err error) error {
 		err = unreachable.cause
 	}
 	if errors.Is(err, errNotAllowed) {
-		return errListIt
+		return errUnlisted
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func convertProposal(m *pb.Match, maxBackfill int) (p cycle.Proposal, err error)
 // scoreInput is the extension of a match that holds the default evaluator's criteria.
 const scoreInput = "evaluation_input"
 
-// scoreOf returns a match's score, nil where it has none. unreadable: it has one that cannot be decoded.
+// scoreOf returns a match's score; nil: it has none, or, with unreadable, one that cannot be decoded.
 func scoreOf(m *pb.Match) (score *float64, unreadable bool) {
 	input, ok := m.GetExtensions()[scoreInput]
 	if !ok {

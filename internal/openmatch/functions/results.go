@@ -22,9 +22,9 @@ type restClient struct {
 
 func newRESTClient(d dialer) *restClient {
 	transport := d.newTransport()
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &restClient{
-		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, urlScheme: d.httpScheme(),
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: noRedirect}, urlScheme: d.httpScheme(),
 		maxAnswerBytes: maxAnswer, closeIdle: transport.CloseIdleConnections,
 	}
 }
@@ -46,7 +46,7 @@ func (c *restClient) readResults(request *http.Request, each func(result []byte)
 		var object answerObject
 		err := objects.Decode(&object)
 		switch {
-		// First: asError would take it for an answer that cannot be read.
+		// This case is first, because asError would take the refusal for an answer that cannot be read.
 		case body.refusal != nil:
 			return true, body.refusal
 		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
@@ -61,7 +61,7 @@ func (c *restClient) readResults(request *http.Request, each func(result []byte)
 		if err := each(object.Result); err != nil {
 			return true, err
 		}
-		// What was decoded is a proposal by now, and counts as one.
+		// A decoded object is a proposal by now, whose memory is counted with the call's.
 		body.releaseUpTo(objects.InputOffset())
 	}
 }
@@ -85,8 +85,8 @@ type answerBody struct {
 	source        io.Reader
 	memory        memory
 	readBytes     int64
-	decodedBytes  int64 // of those
-	bufferedBytes int
+	decodedBytes  int64 // of readBytes, those of objects that were decoded
+	bufferedBytes int   // what memory holds for the others
 	refusal       error // why nothing more is read
 }
 
@@ -140,6 +140,17 @@ type restError struct {
 // isAnswer reports whether the object has a field of a match function's answer.
 func (o answerObject) isAnswer() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
 
+// failureText says what is wrong with a response that has no message itself. unread is the error of decoding it, or nil.
+func failureText(response *http.Response, unread error) string {
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return "answered HTTP " + response.Status
+	case unread != nil:
+		return "the answer cannot be read: " + unread.Error()
+	}
+	return "the answer has neither a result nor an error"
+}
+
 // asError returns the object as an error. unread is the error of decoding it, or nil.
 func (o answerObject) asError(response *http.Response, unread error) error {
 	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
@@ -149,16 +160,10 @@ func (o answerObject) asError(response *http.Response, unread error) error {
 	if o.Error != nil && json.Unmarshal(o.Error, &failed) != nil {
 		failed.Message = string(o.Error) // an error of another form is shown as it is
 	}
-	switch {
-	case failed.Message != "":
-	case response.StatusCode != http.StatusOK:
-		failed.Message = "answered HTTP " + response.Status
-	case unread != nil:
-		failed.Message = "the answer cannot be read: " + unread.Error()
-	default:
-		failed.Message = "the answer has neither a result nor an error"
+	if failed.Message == "" {
+		failed.Message = failureText(response, unread)
 	}
-	// User code chooses the number. OK would be no error, and gRPC knows no code above.
+	// User code chooses the number. OK would be no error, and gRPC knows no code above Unauthenticated.
 	if failed.Code == codes.OK || failed.Code > codes.Unauthenticated {
 		failed.Code = codes.Internal
 	}

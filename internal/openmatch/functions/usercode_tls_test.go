@@ -34,7 +34,7 @@ func TestUserCodeOverTLS(t *testing.T) {
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
 	require.NoError(t, os.WriteFile(signer, text, 0o600))
 	register := func(s *grpc.Server) {
-		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.Proposes(1)})
+		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.ProposingCount(1)})
 		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(_ func() (*pb.Match, error),
 			accept func(string) error) error {
 			return accept("0")
@@ -44,7 +44,7 @@ func TestUserCodeOverTLS(t *testing.T) {
 		grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
 	overHTTPS := functionstest.ConfigOf(web.Listener.Addr())
 	overHTTPS.Type = pb.FunctionConfig_REST
-	plain := functionstest.ServeMMF(t, functionstest.Proposes(1))
+	plain := functionstest.ServeMMF(t, functionstest.ProposingCount(1))
 
 	believing := functionsOf(t, Options{FunctionCA: signer, Loopback: true})
 	for _, at := range []*pb.FunctionConfig{overTLS, overHTTPS} {

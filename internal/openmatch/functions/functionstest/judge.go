@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Judge is an evaluator as users write one: it gets matches, nil after the last, and accepts with accept.
-type Judge func(shown func() (*pb.Match, error), accept func(id string) error) error
+// Judge is an evaluator as users write one: it gets matches from next, nil after the last one, and accepts by accept.
+type Judge func(next func() (*pb.Match, error), accept func(id string) error) error
 
 // GRPCJudge serves a Judge.
 type GRPCJudge struct {
@@ -38,14 +38,14 @@ func (g GRPCJudge) Evaluate(stream grpc.BidiStreamingServer[pb.EvaluateRequest, 
 	}, func(id string) error { return stream.Send(&pb.EvaluateResponse{MatchId: id}) })
 }
 
-// OverGRPC serves it and returns its address.
+// OverGRPC serves the judge and returns its address.
 func (j Judge) OverGRPC(t testing.TB) string {
 	l := Listen(t, "127.0.0.1:0")
 	Serve(t, l, func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, GRPCJudge{Judge: j}) })
 	return "grpc://" + l.Addr().String()
 }
 
-// OverHTTP serves it and returns its address.
+// OverHTTP serves the judge and returns its address.
 func (j Judge) OverHTTP(t testing.TB) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Acceptances are written while proposals are read, which HTTP/1.1 servers have to be asked for.
@@ -53,10 +53,10 @@ func (j Judge) OverHTTP(t testing.TB) string {
 			http.NotFound(w, r)
 			return
 		}
-		shown := json.NewDecoder(r.Body)
+		proposals := json.NewDecoder(r.Body)
 		err := j(func() (*pb.Match, error) {
 			var text json.RawMessage
-			if err := shown.Decode(&text); errors.Is(err, io.EOF) {
+			if err := proposals.Decode(&text); errors.Is(err, io.EOF) {
 				return nil, nil
 			} else if err != nil {
 				return nil, err

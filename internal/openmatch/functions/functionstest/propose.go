@@ -1,6 +1,7 @@
 package functionstest
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -12,6 +13,18 @@ import (
 // Proposing is a match function that proposes given matches.
 func Proposing(matches ...*pb.Match) func(*pb.RunRequest, RunServer) error {
 	return func(_ *pb.RunRequest, stream RunServer) error { return send(stream, matches) }
+}
+
+// ProposingCount is a match function that proposes n matches, whose ids are the numbers from 0.
+func ProposingCount(n int) func(*pb.RunRequest, RunServer) error {
+	return func(_ *pb.RunRequest, stream RunServer) error {
+		for i := range n {
+			if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprint(i)}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // OfPool is a match function that queries the first pool of its profile at a connection and proposes what matchesOf

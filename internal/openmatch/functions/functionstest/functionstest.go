@@ -2,7 +2,6 @@
 package functionstest
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,18 +25,6 @@ type MMF struct {
 
 // Run implements pb.MatchFunctionServer.
 func (m MMF) Run(r *pb.RunRequest, stream RunServer) error { return m.Function(r, stream) }
-
-// Proposes sends some matches, whose ids are numbers.
-func Proposes(n int) func(*pb.RunRequest, RunServer) error {
-	return func(_ *pb.RunRequest, stream RunServer) error {
-		for i := range n {
-			if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprint(i)}}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
 
 // Listen opens a port of loopback.
 func Listen(t testing.TB, addr string) net.Listener {
