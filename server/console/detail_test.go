@@ -20,11 +20,11 @@ func TestLongDetailsOpen(t *testing.T) {
 		require.NoError(t, err)
 		return string(detailHTML(opsview.Event{ID: id, Detail: raw}))
 	}
-	require.NotContains(t, shown(strings.Repeat("x", maxDetail)), "<details")
-	long := shown(strings.Repeat("x", maxDetail) + hostile + "the end")
+	require.NotContains(t, shown(strings.Repeat("x", maxValue)), "<details")
+	long := shown(strings.Repeat("x", maxValue) + hostile + "the end")
 	require.Contains(t, long, `<details id="d-7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10">`)
 	require.Contains(t, long, "the end")
 	require.NotContains(t, long, "<script>")
-	require.Contains(t, shown([]string{strings.Repeat("x", maxDetail), "the end"}), "the end")
-	require.Less(t, len(shown(strings.Repeat("é", maxWhole))), maxWhole+2*maxDetail+500)
+	require.Contains(t, shown([]string{strings.Repeat("x", maxValue), "the end"}), "the end")
+	require.Less(t, len(shown(strings.Repeat("é", maxWhole))), maxWhole+2*maxValue+500)
 }
