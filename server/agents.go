@@ -12,18 +12,17 @@ import (
 	"github.com/lattice-director/director/server/orchestrator"
 )
 
-// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
-// the calls that wait for commands, and the sessions that are rooms.
+// agents serves Rivalis game servers on this replica.
 type agents struct {
 	connections *orchestrator.Server
 
-	roster *roster.Roster
-	events *roster.Events
-	caller *command.Caller
-	hosts  *roomhost.Host
+	roster *roster.Roster  // this replica's copy of the fleet
+	events *roster.Events  // of the fleet
+	caller *command.Caller // of commands that calls of the API wait for
+	hosts  *roomhost.Host  // of sessions that are rooms
 	api    *orchestrator.REST
 
-	endStreams context.CancelFunc
+	endStreams context.CancelFunc // ends the streams of events
 }
 
 // Replica returns the id of this replica in the database; uuid.Nil before it has one.
@@ -40,9 +39,9 @@ func (a *agents) awaitRoster(ctx context.Context, tx uint64) {
 }
 
 func (a *agents) followEvents(ctx context.Context, lastEventID string) (orchestrator.Follower, error) {
-	stream, err := a.events.Stream(ctx, lastEventID)
+	stream, err := a.events.OpenStream(ctx, lastEventID)
 	if err != nil {
-		return nil, err // not a Follower that is a nil *Stream
+		return nil, err // a nil *Stream would be a Follower that is not nil
 	}
 	return stream, nil
 }
@@ -60,6 +59,6 @@ func (a *agents) runAll(ctx context.Context) {
 
 // stopAll stops the orchestrator.
 func (a *agents) stopAll(ctx context.Context) error {
-	a.endStreams() // Stop waits for the calls that it ends
+	a.endStreams() // Stop waits for the calls of the streams
 	return a.connections.Stop(ctx)
 }

@@ -18,7 +18,7 @@ type keySet struct {
 	readStatus func() token.SetStatus
 }
 
-// keySets returns those that this replica uses.
+// keySets returns the key sets that this replica uses.
 func (s *Server) keySets() (all []keySet) {
 	if keys := s.options.Access.Keys; keys != nil {
 		all = append(all, keySet{"players", "the key set of players' access tokens (DIRECTOR_AUTH_JWKS)", keys.Status})
@@ -30,6 +30,7 @@ func (s *Server) keySets() (all []keySet) {
 	return all
 }
 
+// findTrouble returns what is wrong with the key set, if anything is.
 func (k keySet) findTrouble() (db.Trouble, bool) {
 	st := k.readStatus()
 	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused",
@@ -40,7 +41,7 @@ func (k keySet) findTrouble() (db.Trouble, bool) {
 			st.InUse)
 	case st.Err != nil:
 		t.Says = fmt.Sprintf("%v; every token is refused", st.Err)
-	// Tokens of the other keys are accepted, hence no failure: issuers publish keys for other purposes, too.
+	// Ignored keys are a warning, because tokens of the others are accepted: issuers publish keys for other purposes, too.
 	case len(st.Ignored) > 0:
 		t.State = doctor.Warn
 		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored),
@@ -52,15 +53,15 @@ func (k keySet) findTrouble() (db.Trouble, bool) {
 	return t, true
 }
 
-// ignoredNames are the first of the ignored keys, with the reasons.
+// ignoredNames are the first ignored keys, with the reasons, and the number of the others.
 func ignoredNames(ignored []token.IgnoredKey) string {
-	const most = 5
+	const maxNames = 5
 	var all []string
-	for _, k := range ignored[:min(len(ignored), most)] {
+	for _, k := range ignored[:min(len(ignored), maxNames)] {
 		all = append(all, k.String())
 	}
-	if len(ignored) > most {
-		all = append(all, fmt.Sprintf("and %d more", len(ignored)-most))
+	if len(ignored) > maxNames {
+		all = append(all, fmt.Sprintf("and %d more", len(ignored)-maxNames))
 	}
 	return strings.Join(all, "; ")
 }

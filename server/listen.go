@@ -14,7 +14,7 @@ type part interface {
 	Serve() error
 }
 
-// listeningParts returns those that are served.
+// listeningParts returns the parts that this replica has.
 func (s *Server) listeningParts() []part {
 	all := []part{s.api}
 	if s.openMatch != nil {
@@ -35,7 +35,7 @@ func (s *Server) listeningParts() []part {
 	return all
 }
 
-// moreServers returns the servers of HTTP beside the API that are served.
+// moreServers returns the servers of HTTP that this replica has beside the API.
 func (s *Server) moreServers() (all []*rest.HTTPServer) {
 	for _, h := range []*rest.HTTPServer{s.control, s.console, s.metrics} {
 		if h != nil {
@@ -45,7 +45,8 @@ func (s *Server) moreServers() (all []*rest.HTTPServer) {
 	return all
 }
 
-// Listen opens the listeners that the options do not hold. Run calls it; call it before to learn the addresses.
+// Listen opens the listeners that the options do not hold. Run calls it; callers may call it before, to learn the
+// addresses.
 func (s *Server) Listen(ctx context.Context) error {
 	for _, p := range s.listeningParts() {
 		if err := p.Listen(ctx); err != nil {

@@ -43,7 +43,7 @@ const loopTimeout = 2 * time.Second
 // repeatedLoops returns what a replica repeats, after failures too.
 func (s *Server) repeatedLoops() []follow.Loop {
 	o := s.options
-	// Ten times within a lease, so that some lost pulses expire nobody.
+	// There are ten pulses within a lease, so that some lost ones let no lease expire.
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
 	cells, _ := o.Store.Subscribe(db.TopicCells, "") // ends with the store
@@ -58,7 +58,7 @@ func (s *Server) repeatedLoops() []follow.Loop {
 			Do:     func(ctx context.Context, _ bool) error { return do(ctx) },
 		}
 	}
-	// Cells are read again at once when a region has moved: its callers wait for that.
+	// Cells are read almost at once when a region has moved, because callers wait for that.
 	readCells := loop("cells", 2*time.Second, 2*time.Second, o.Store.ReadCells, cells)
 	readCells.Pause = func(time.Duration) time.Duration { return 20 * time.Millisecond }
 	return []follow.Loop{
@@ -80,9 +80,9 @@ const (
 	warmUpTries   = 3 // with a database that answers
 )
 
-// warmUp prepares connections before /readyz says that this replica is ready. It waits for a database that is away,
-// without which no replica is ready. One that answers and is too slow, or refuses, costs the first calls time and keeps
-// no replica out for long.
+// warmUp prepares connections before /readyz says that this replica is ready. It waits while the database does not
+// answer, without which no replica is ready. If the database answers, but is too slow or refuses, warmUp gives up after
+// some tries: the first calls then take longer.
 func (s *Server) warmUp(ctx context.Context) {
 	defer s.isWarm.Store(true)
 	for tries := 0; tries < warmUpTries && ctx.Err() == nil; {
@@ -90,7 +90,7 @@ func (s *Server) warmUp(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		// Counts only if the database answers: the tries are not used up while it is away.
+		// A try counts only if the database answers.
 		if s.options.Store.Ping(ctx) == nil {
 			tries++
 			s.options.Log.LogAttrs(ctx, slog.LevelWarn,

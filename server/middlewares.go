@@ -14,13 +14,13 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// requireHere refuses what concerns the universe, where another cell serves it.
+// requireHere refuses calls that concern the universe, if another cell serves it.
 func (o Options) requireHere() gin.HandlerFunc {
 	return rest.RequireHere(o.universeName(), o.Store.CheckHere)
 }
 
-// middlewares returns the chain of one audience, game servers or players, in the order of the package comment. auth are
-// the handlers that need the headers only.
+// middlewares returns the chain of one audience, such as game servers or players, in the order of the package comment.
+// auth are the handlers that need the headers only.
 func (o Options) middlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
 	return append(o.untimedMiddlewares(gate, auth...), rest.SetDeadline(o.CallTimeout))
 }
@@ -33,12 +33,12 @@ func (o Options) untimedMiddlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []
 
 // publicHandler removes the Origin header unless a listed page calls a player route. Other requests are then served
 // without CORS headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients
-// too.
-// What bevygap's clients call keeps its Origin, because that face refuses pages that are not listed.
+// too. Requests of bevygap's clients keep the header, because that face itself refuses pages that are not listed.
 func (s *Server) publicHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		judges := s.bevygap != nil && bevygap.Serves(r.URL.Path)
-		if !judges && (!play.Serves(r.URL.Path) || !s.options.allowsOrigin(r.Header.Get("Origin"))) {
+		isBevygap := s.bevygap != nil && bevygap.Serves(r.URL.Path)
+		isListed := play.Serves(r.URL.Path) && s.options.allowsOrigin(r.Header.Get("Origin"))
+		if !isBevygap && !isListed {
 			r.Header.Del("Origin")
 		}
 		s.guardedEngine.ServeHTTP(w, r)

@@ -34,11 +34,11 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	store, log := s.options.Store, s.options.Log
 	guard := panics.New(log, nil)
 	a = &agents{}
-	copied := roster.Config{Log: log, Guard: guard, Metrics: o.Options.Metrics}
-	if a.roster, err = roster.New(store, o.Options.Region, copied); err != nil {
+	rosterConfig := roster.Config{Log: log, Guard: guard, Metrics: o.Options.Metrics}
+	if a.roster, err = roster.New(store, o.Options.Region, rosterConfig); err != nil {
 		return nil, err
 	}
-	if a.events, err = roster.NewEvents(store, a.roster, o.MaxStreams, copied); err != nil {
+	if a.events, err = roster.NewEvents(store, a.roster, o.MaxStreams, rosterConfig); err != nil {
 		return nil, err
 	}
 	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
@@ -50,7 +50,7 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	a.hosts = roomhost.New(roomhost.Options{
 		Store: store, Region: o.Options.Region, Replica: a.Replica, Log: log, Guard: guard,
 		Destroy: func(ctx context.Context, room string) error {
-			// Without a wait for the ack: the host looks again with its next run.
+			// Nobody waits for the ack: the next run of the host looks again.
 			_, err := store.DestroyRoom(ctx, o.Options.Region, room, a.Replica(), "director",
 				orchestrator.CommandTimeout)
 			return err
@@ -58,16 +58,16 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	})
 	var streams context.Context
 	streams, a.endStreams = context.WithCancel(context.Background())
-	// Before the connections: the API answers what comes to their listener without a handshake.
-	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
+	// The API is made first, because it answers requests on the listener of the connections that are no handshakes.
+	if a.api, err = orchestrator.NewREST(s.agentAPIOptions(streams, o, a)); err != nil {
 		return nil, err
 	}
-	a.connections, err = orchestrator.New(s.connectionsOfAgents(o, config, a.api))
+	a.connections, err = orchestrator.New(s.connectionOptions(o, config, a.api))
 	return a, err
 }
 
-// connectionsOfAgents returns the options of the listener. What it does not serve itself is answered by api.
-func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api http.Handler) orchestrator.Options {
+// connectionOptions returns the options of the listener. Requests that are no handshakes are answered by api.
+func (s *Server) connectionOptions(o Orchestrator, config *tls.Config, api http.Handler) orchestrator.Options {
 	c := o.Options
 	c.Store = cmp.Or[orchestrator.Store](c.Store, s.options.Store)
 	c.Log = cmp.Or(c.Log, s.options.Log)
@@ -78,7 +78,7 @@ func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api htt
 	return c
 }
 
-func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
+func (s *Server) agentAPIOptions(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
 	return orchestrator.RESTOptions{
 		Region: o.Options.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
 		Commander: a.caller, FollowEvents: a.followEvents,

@@ -38,7 +38,7 @@ func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
 	lobby.Signer = cmp.Or[realtime.Signer](lobby.Signer, o.Keys)
 	lobby.Log = cmp.Or(lobby.Log, o.Log)
 	lobby.Metrics = cmp.Or(lobby.Metrics, o.Metrics.Registerer())
-	// nil and not empty: an empty list trusts nobody, whatever the other faces do.
+	// An empty list is not replaced: it trusts nobody, whatever the other faces do.
 	if lobby.TrustedProxies == nil {
 		lobby.TrustedProxies = o.TrustedProxies
 	}

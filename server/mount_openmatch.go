@@ -16,7 +16,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 	}
 	om := *o.OpenMatch
 	om.Store = cmp.Or[openmatch.Store](om.Store, o.Store)
-	// One hub for the watchers of both faces, since they wait for the same tickets.
+	// The watchers of both faces share a hub, since they wait for the same tickets.
 	om.Hub = cmp.Or(om.Hub, s.ticketHub)
 	om.Universe = cmp.Or(om.Universe, o.universeName())
 	om.PlayerArg = cmp.Or(om.PlayerArg, o.PlayerArg)

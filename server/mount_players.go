@@ -40,21 +40,27 @@ func (s *Server) mountTickets(shortCalls, waitingCalls gin.IRouter) {
 	play.MountTickets(shortCalls.Group("", here), waitingCalls.Group("", here), s.ticketRoutes())
 }
 
-// ticketRoutes configures the routes of tickets, and makes the hub that wakes calls which wait.
-func (s *Server) ticketRoutes() play.Tickets {
+// shareTicketHub returns the hub that wakes calls which wait for tickets, of players and of backends. The first call
+// makes it.
+func (s *Server) shareTicketHub() *watch.Hub {
 	o := s.options
-	// Players and backends wait at one hub.
 	if s.ticketHub == nil {
 		s.ticketHub = watch.New(o.Store, o.universeName(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
 	}
+	return s.ticketHub
+}
+
+// ticketRoutes returns the configuration of the routes of tickets.
+func (s *Server) ticketRoutes() play.Tickets {
+	o := s.options
 	return play.Tickets{
-		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universeName()), Hub: s.ticketHub,
+		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universeName()), Hub: s.shareTicketHub(),
 		Region: o.universeName(), CheckHere: o.Store.CheckHere, Parties: o.partyRules(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	}
 }
 
-// loginRoutes configures the routes of the login queue.
+// loginRoutes returns the configuration of the routes of the login queue.
 func (s *Server) loginRoutes() play.LoginQueue {
 	o := s.options
 	return play.LoginQueue{Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping}
@@ -65,7 +71,8 @@ func (o Options) partyRules() play.Parties {
 	return play.Parties{Store: o.Store, Region: o.universeName(), AreOpen: o.OpenParties}
 }
 
-// readyChecks is a store whose answer to a player of a ready check is the ticket, which the face reads next.
+// readyChecks is the store as play.TicketStore: it leaves out the outcome of an answer to a ready check, because the
+// face reads the ticket next.
 type readyChecks struct{ *db.Store }
 
 // AnswerReadyCheck implements play.TicketStore.
@@ -77,7 +84,7 @@ func (r readyChecks) AnswerReadyCheck(ctx context.Context, region string, answer
 // accessVerifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read
 // makes it return fault.Unavailable, since the token may be valid.
 func (o Options) accessVerifier() (func(ctx context.Context, raw string) (string, error), error) {
-	// By the database's clock, so that all replicas judge alike.
+	// Tokens expire by the database's clock, so that all replicas decide alike.
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)
 	if err != nil {
@@ -88,7 +95,7 @@ func (o Options) accessVerifier() (func(ctx context.Context, raw string) (string
 		defer cancel()
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
-			err = &fault.Error{
+			return "", &fault.Error{
 				Kind: fault.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now",
 				RetryAfter: time.Second, Err: err,
 			}

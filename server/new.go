@@ -33,7 +33,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// After the API: Open Match shares its hub of tickets, and the orchestrator its check of readiness.
+	// These are mounted after the API: Open Match shares its hub of tickets, and the orchestrator its check of readiness.
 	for _, mount := range []func(*tls.Config) error{s.mountOpenMatch, s.mountOrchestrator, s.mountNATS,
 		s.mountRealtime, s.mountConsole} {
 		if err := mount(config); err != nil {
@@ -48,7 +48,7 @@ func New(options Options) (*Server, error) {
 	}
 	s.api = s.httpServer(s.publicHandler(), config, o.Addr, o.Listener)
 	if o.MetricsAddr != "" || o.MetricsListener != nil {
-		// Without a write timeout: the caller chooses how long a profile takes.
+		// The metrics have no write timeout: the caller chooses how long a profile of the process takes.
 		s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Addr: o.MetricsAddr,
 			Listener: o.MetricsListener, Log: o.Log})
 	}
@@ -63,7 +63,7 @@ func (s *Server) mountAPI() error {
 	s.apiEngine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies,
 		CORSOrigins: o.CORSOrigins,
-		// Every game server sends heartbeats, all the time.
+		// Heartbeats come all the time: a line of the log for each would hide the others.
 		QuietRoutes: slices.Concat(probes, []string{"/fleet/heartbeat"}),
 		// The path of a webhook is its credential, which must not get into a trace.
 		UntracedRoutes: slices.Concat(probes, []string{"/hooks/:region/:id/:mac"}),
@@ -72,12 +72,12 @@ func (s *Server) mountAPI() error {
 	if err != nil {
 		return err
 	}
-	// One for all audiences: whoever guesses tokens counts wherever that is tried.
+	// All audiences share a limiter: guesses of tokens count wherever they are made.
 	failures := rest.NewLimiter(o.FailureRate)
-	// Two gates, so that a rush of players cannot keep heartbeats out.
+	// Game servers and players have a gate each, so that a rush of players cannot keep heartbeats out.
 	servers := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
-	// Before routing: a refusal during a rush costs as little as it can.
+	// This gate stands before routing, so that a refusal during a rush costs as little as possible.
 	s.guardedEngine = players.Guard(s.apiEngine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
 		s.mountFleet(servers, o.fleetTokens(failures).Handler())

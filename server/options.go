@@ -28,11 +28,10 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
-//
-// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens.
-// One that serves neither of them by mistake would be ready and of no use, so both are required unless a face that
-// needs neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
+// Options configure a replica. Store and Keys are required. Every other zero value is usable, but for this exception: a
+// replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens. One
+// that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
+// neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.
@@ -60,8 +59,7 @@ type Options struct {
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// Universe has the profiles and the queue of tickets; "" means "global". That of OpenMatch,
-	// if it is set, replaces it.
+	// Universe has the profiles and the queue of tickets; "" means "global". OpenMatch.Universe replaces it, if it is set.
 	Universe string
 	// PlayerArg is the string_arg that names the player of a ticket of Open Match, for explanations; "": none.
 	PlayerArg string
@@ -101,7 +99,7 @@ type Options struct {
 	ReadyTimeout time.Duration // for the database to answer a readiness probe; 0 means 900 ms
 	MaxInFlight  int           // calls of players at a time, and as many of game servers; 0 means 512, below 0 no limit
 	CallerRate   rest.Rate     // of one player; zero means rest.DefaultCallerRate, below zero no limit
-	// of failed authentication from one address; zero means rest.DefaultFailureRate, below zero no limit
+	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no limit.
 	FailureRate rest.Rate
 
 	// MinSchema is the oldest schema version that the replica is ready with; 0 means the latest version of this build.

@@ -25,8 +25,8 @@ type Console struct {
 	Listener net.Listener
 }
 
-// Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have
-// the value of the replica.
+// Orchestrator configures the orchestrator of Rivalis game servers. Options.OtherHandler is ignored: the API answers
+// other requests. Fields that are zero have the value of the replica.
 type Orchestrator struct {
 	Options orchestrator.Options
 

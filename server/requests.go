@@ -10,8 +10,8 @@ import (
 // countEvery is how old the counts in ops.request_minutes may be.
 const countEvery = 10 * time.Second
 
-// countRequests stores how many requests this replica has answered since the last call. Where the answer of the
-// database is lost, they may be counted twice.
+// countRequests stores how many requests this replica has answered since the last call. If the answer of the database is
+// lost, they may be counted twice.
 func (s *Server) countRequests(ctx context.Context) error {
 	taken := s.options.Metrics.HTTP.TakeCounts()
 	if len(taken) == 0 {
@@ -21,10 +21,10 @@ func (s *Server) countRequests(ctx context.Context) error {
 	for i, c := range taken {
 		counts[i] = db.RouteCount(c)
 	}
-	err := s.options.Store.CountRequests(ctx, counts)
-	if err != nil {
-		// They are counted with those of the next call.
+	if err := s.options.Store.CountRequests(ctx, counts); err != nil {
+		// These requests are counted with those of the next call.
 		s.options.Metrics.HTTP.ReturnCounts(taken)
+		return err
 	}
-	return err
+	return nil
 }

@@ -18,7 +18,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
 	}
-	// Not ended by ctx: keys, clock and pulse are needed until the last call is answered.
+	// The end of ctx does not end these: keys, clock and pulse are needed until the last call is answered.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
@@ -26,7 +26,7 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { run(background) })
 	}
 	parts := s.listeningParts()
-	// With room for each of them: nobody reads a second error, and no goroutine may stay behind with it.
+	// The channel has room for all of them: nobody reads a second error, and no goroutine may stay behind with it.
 	failed := make(chan error, len(parts))
 	for _, p := range parts {
 		running.Go(func() { failed <- p.Serve() })
@@ -50,7 +50,7 @@ func (s *Server) Run(ctx context.Context) error {
 	err = errors.Join(err, s.finishCalls(background))
 	stop()
 	running.Wait()
-	// After the loops have ended, which would store the same.
+	// The loops have ended, which would store the same.
 	s.recordRest(ctx)
 	return err
 }
@@ -62,7 +62,7 @@ func (s *Server) Ready(ctx context.Context) error { return s.checkReady(ctx) }
 func (s *Server) recordRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)
 	defer cancel()
-	_ = s.refusalBook.Flush(ctx) // the database is away: the loop has logged it
+	_ = s.refusalBook.Flush(ctx) // errors mean that the database does not answer, which the loops have logged
 	_ = s.countRequests(ctx)
 	_ = s.options.Store.EndReport(ctx)
 }
@@ -88,16 +88,16 @@ func (s *Server) finishCalls(ctx context.Context) error {
 	defer cancel()
 	close(s.stopping) // Shutdown waits for the calls that this ends.
 	if s.openMatch != nil {
-		s.openMatch.EndStreams() // It also ends the streams over HTTP, which Shutdown waits for.
+		s.openMatch.EndStreams() // also those over HTTP, for which Shutdown waits
 	}
-	// All at once, since each of them may need the whole time.
+	// All parts stop at the same time, since each may need the whole timeout.
 	err := joinAll(ctx, s.stopFuncs())
 	if s.openMatch != nil {
-		// After the HTTP servers: calls of the REST mapping run over its connection.
+		// Open Match stops after the HTTP servers, because calls of its REST mapping run over its gRPC connection.
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
 	if err == nil {
-		// Only if every call has ended: what was cut off may still add to batches.
+		// If calls were cut off, they may still add to batches.
 		err = s.options.Store.Drain(ctx)
 	}
 	if err != nil {

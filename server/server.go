@@ -60,14 +60,12 @@ type Server struct {
 	console       *rest.HTTPServer                // of the operators; nil where it is not served
 	checkReady    func(ctx context.Context) error // what /readyz checks
 	ticketHub     *watch.Hub                      // of players' tickets; nil when players are not served
-	// of tickets and matches; it bounds how many explanations run on the replica
-	explainer   *explainer.Reader
-	refusalBook *refusals.Book // of all players' faces
-	isWarm      atomic.Bool    // warmUp has ended
-	isDraining  atomic.Bool
-	stopping    chan struct{} // closed when calls that wait are to end
+	explainer     *explainer.Reader               // of tickets and matches; it bounds how many explanations run at a time
+	refusalBook   *refusals.Book                  // of all players' faces
+	isWarm        atomic.Bool                     // warmUp has ended
+	isDraining    atomic.Bool
+	stopping      chan struct{} // closed when calls that wait are to end
 
-	// number of calls that wait for sessions; nil when game servers are not served
-	waitingServers func() int
+	waitingServers func() int             // how many calls wait for sessions; nil: game servers are not served
 	consoleKeys    func() token.SetStatus // of the console's issuer of logins; nil: there is none
 }

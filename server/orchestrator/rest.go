@@ -43,7 +43,7 @@ type RESTOptions struct {
 	Roster    Roster
 	Lookup    Lookup
 	Commander Commander
-	// FollowEvents is [roster.Events.Stream], which limits the number of streams.
+	// FollowEvents is [roster.Events.OpenStream], which limits the number of streams.
 	FollowEvents func(ctx context.Context, lastEventID string) (Follower, error)
 	// CheckReady returns why this replica is not ready for traffic.
 	CheckReady func(ctx context.Context) error

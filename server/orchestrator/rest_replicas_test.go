@@ -45,7 +45,7 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 		Region: "global", Roster: copied, Lookup: store, Commander: caller, AdminKeys: []string{adminKey},
 		CheckReady: func(context.Context) error { return nil }, Stopping: ctx,
 		FollowEvents: func(ctx context.Context, lastEventID string) (Follower, error) {
-			stream, err := events.Stream(ctx, lastEventID)
+			stream, err := events.OpenStream(ctx, lastEventID)
 			if err != nil {
 				return nil, err
 			}

@@ -21,13 +21,13 @@ import (
 
 const (
 	readInterval = time.Second // between two reads without a notification
-	// between two reads, so that commands settled in the meantime share the next read
+	// readPause is the least time between two reads, so that commands settled in the meantime share the next read.
 	readPause   = 2 * time.Millisecond
-	readTimeout = 5 * time.Second // timeout of one read
-	// delay before a command is read again if its deadline has not passed by the database's clock
-	lookAgain  = 100 * time.Millisecond
-	rosterWait = 250 * time.Millisecond // within which the replica's roster should include the change of an answer
-	maxWaiting = 4096
+	readTimeout = 5 * time.Second // of one read
+	// expireAgain is the delay before a command is read again whose deadline has not passed by the database's clock.
+	expireAgain = 100 * time.Millisecond
+	rosterWait  = 250 * time.Millisecond // within which the replica's roster should include the change of an answer
+	maxWaiting  = 4096                   // the default of Options.MaxWaiting
 )
 
 // Store is the part of the database that a Caller uses; [db.Store] implements it.
@@ -46,14 +46,13 @@ type Store interface {
 type Options struct {
 	Replica func() uuid.UUID // the current id of this replica
 	Timeout time.Duration    // time from the insertion of a command to its deadline
-	// for [db.NewRoom.NearestAgents]; nil: the whole fleet is read for each room
+	// NearestAgents returns [db.NewRoom.NearestAgents]; nil: the whole fleet is read for each room.
 	NearestAgents func(r db.NewRoom) []string
-	// returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
+	// WaitFor returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait.
 	WaitFor    func(ctx context.Context, tx uint64)
-	MaxWaiting int          // maximum number of commands in progress; 0 means 4,096
-	Log        *slog.Logger // nil: silent
-	// recovers panics of the caller's goroutines, which then try again; may be nil
-	Guard *panics.Guard
+	MaxWaiting int           // maximum number of commands in progress; 0 means 4,096
+	Log        *slog.Logger  // nil: silent
+	Guard      *panics.Guard // recovers panics of the caller's goroutines, which then try again; may be nil
 }
 
 // Caller inserts commands of a region and waits for their answers. Make it with [New], and Run it once. Safe for
@@ -86,12 +85,12 @@ func New(store Store, region string, o Options) *Caller {
 }
 
 // Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets
-// Region, Caller and Timeout. The state of the answer is [db.CommandDone], [db.CommandDoneLate], [db.CommandExists],
-// [db.CommandFailed], [db.CommandDisconnected] or [db.CommandTimedOut]. If ctx ends, the command continues. Errors:
-// those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
+// Region, CallerReplica, Timeout and NearestAgents of r. The state of the answer is [db.CommandDone],
+// [db.CommandDoneLate], [db.CommandExists], [db.CommandFailed], [db.CommandDisconnected] or [db.CommandTimedOut]. If
+// ctx ends, the command continues. Errors: those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
 	return c.insertAndWait(ctx, func() (db.Command, error) {
-		// Read at each call: a replica that others have ended continues under another id, to which answers are
+		// The id is read at each call: a replica that others have ended continues under another id, to which answers are
 		// notified.
 		r.Region, r.CallerReplica, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
 		if c.options.NearestAgents != nil {
@@ -143,7 +142,7 @@ func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, e
 		return db.CommandAnswer{}, unavailableError(
 			"this replica stops: the command goes on, its outcome is not known yet", nil)
 	}
-	// A caller that lists rooms next should find the change. It waits rosterWait at most: the answer is true anyway.
+	// A caller that lists rooms next should find the change. The wait is bounded, because the answer is true without it.
 	if w.err == nil && c.options.WaitFor != nil &&
 		(w.answer.FinalState == db.CommandDone || w.answer.FinalState == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)
@@ -222,7 +221,7 @@ func (c *Caller) receiveFor(ctx context.Context, id uuid.UUID) {
 
 // readAnswers answers the calls whose commands are settled. It reads them in one statement.
 func (c *Caller) readAnswers(ctx context.Context) error {
-	ids := c.waitingFor()
+	ids := c.awaitedIDs()
 	// The replica's topic also carries notifications for its agents: without a waiting call they cost no statement.
 	if len(ids) == 0 {
 		return nil

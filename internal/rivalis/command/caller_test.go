@@ -110,7 +110,7 @@ func TestACommandOutlivesItsCaller(t *testing.T) {
 		_, err := b.here.FindRoom(t.Context(), region, "r")
 		return err == nil
 	}, testTimeout, time.Millisecond)
-	require.Eventually(t, func() bool { return len(b.caller.waitingFor()) == 0 }, testTimeout, time.Millisecond,
+	require.Eventually(t, func() bool { return len(b.caller.awaitedIDs()) == 0 }, testTimeout, time.Millisecond,
 		"no call waits")
 }
 
@@ -156,7 +156,7 @@ func TestCallsAreBounded(t *testing.T) {
 	stop := background.Run(b.t, b.caller.Run)
 	done := make(chan error, 1)
 	go func() { _, err := b.caller.Create(t.Context(), room("r")); done <- err }()
-	require.Eventually(t, func() bool { return len(b.caller.waitingFor()) == 1 }, testTimeout, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.caller.awaitedIDs()) == 1 }, testTimeout, time.Millisecond)
 	_, err := b.caller.Create(t.Context(), room("s"))
 	requireUnavailable(t, err)
 	stop()

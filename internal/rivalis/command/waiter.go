@@ -49,7 +49,8 @@ func (c *Caller) addWaiter(id uuid.UUID) *waiter {
 	return w
 }
 
-func (c *Caller) waitingFor() []uuid.UUID {
+// awaitedIDs returns the ids of the commands that calls wait for.
+func (c *Caller) awaitedIDs() []uuid.UUID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ids := make([]uuid.UUID, 0, len(c.waiterByID))
@@ -75,14 +76,14 @@ func (c *Caller) endWait(id uuid.UUID, a db.CommandAnswer, err error) {
 	close(w.answered)
 }
 
-// expireCommand settles a command at its deadline and answers with the state of its row: the agent may have acked it and
-// the notification was lost.
+// expireCommand settles a command at its deadline, and answers its call with the state of the row: the agent may have
+// acked the command, and the notification was lost.
 func (c *Caller) expireCommand(id uuid.UUID) {
 	if !c.beginExpiring() {
 		return
 	}
 	defer c.expiringCalls.Done()
-	// Not the caller's context: the command is settled also when its caller has left.
+	// The context is not the caller's: the command is settled also when its caller has left.
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var a db.CommandAnswer
@@ -90,12 +91,12 @@ func (c *Caller) expireCommand(id uuid.UUID) {
 		a, err = c.store.ExpireCommand(ctx, c.region, id)
 		return err
 	})
-	// This replica's clock is ahead of the database's, which decides when the deadline has passed.
+	// A command that is pending shows that this replica's clock is ahead of the database's, by which deadlines pass.
 	if err == nil && a.FinalState == db.CommandPending {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if w := c.waiterByID[id]; w != nil {
-			w.deadlineTimer.Reset(lookAgain)
+			w.deadlineTimer.Reset(expireAgain)
 		}
 		return
 	}
@@ -107,7 +108,7 @@ func (c *Caller) expireCommand(id uuid.UUID) {
 func (c *Caller) beginExpiring() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Under the lock under which stopWaiting closes the channel: no Add may follow its Wait.
+	// stopWaiting closes the channel under the same lock: no Add may follow its Wait.
 	if c.hasStopped() {
 		return false
 	}
@@ -128,7 +129,7 @@ func (c *Caller) hasStopped() bool {
 func (c *Caller) stopWaiting() {
 	c.mu.Lock()
 	close(c.stopped)
-	// Their callers return by the channel that was closed above.
+	// The calls of these waiters return by the channel that was closed above.
 	for id, w := range c.waiterByID {
 		w.deadlineTimer.Stop()
 		delete(c.waiterByID, id)

@@ -88,7 +88,7 @@ func restAfter(took, beat time.Duration) time.Duration {
 // runOnce registers the processes and settles their rooms once. With beat it also renews their leases.
 func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	replica := h.options.Replica()
-	// The replica has lost its id: its processes belong to its next id, or to other replicas.
+	// If the replica has lost its id, its processes belong to its next id, or to other replicas.
 	if replica == uuid.Nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	if err != nil || len(processes) == 0 {
 		return err
 	}
-	if err := h.registerAll(ctx, processes, beat); err != nil {
+	if err := h.updateInstances(ctx, processes, beat); err != nil {
 		return err
 	}
 	ids := make([]string, len(processes))
@@ -109,76 +109,96 @@ func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	return h.destroyOrphans(ctx, replica, ids)
 }
 
-// registerAll updates the registrations of processes.
-func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat bool) error {
+// updateInstances registers processes, renews their leases, and sets the limits of their sessions, where that is due.
+func (h *Host) updateInstances(ctx context.Context, processes []db.HostProcess, beat bool) error {
 	limits := map[string]int{}
-	// No call ends the others by its error: their leases would run out for a trouble that is not theirs.
+	// An error of one call does not end the others: their leases would run out for a fault that is not theirs.
 	var calls errgroup.Group
 	calls.SetLimit(maxConcurrent)
 	for _, p := range processes {
 		r, ok := registrationOf(p, h.options.Region)
-		switch {
-		case p.IsReplaced || !ok:
+		if p.IsReplaced || !ok {
 			h.logOnce(ctx, p, "")
-		// Neither registered nor renewed: the lease of an agent that does not answer runs out.
-		case p.IsSilent:
-		case mustRegister(p, r):
+			continue
+		}
+		if p.IsSilent {
+			continue // the lease of an agent that does not answer runs out
+		}
+		if mustRegister(p, r) {
 			calls.Go(func() error { return h.registerOne(ctx, p, r) })
-		default:
-			// Here the process and its instance both have a limit, or neither: mustRegister has compared that.
-			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
-				limits[p.ProcessUID] = *r.MaxSessions
-			}
-			// Renewals are writes: runs that a notification starts make none, however many come.
-			if beat || mustChangeDrain(p) {
-				calls.Go(func() error { return h.renewLease(ctx, p, r) })
-			}
+			continue
+		}
+		// The process and its instance both have a limit, or neither: otherwise it would be registered.
+		if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
+			limits[p.ProcessUID] = *r.MaxSessions
+		}
+		// Renewals are writes: runs that a notification starts make none, however many come.
+		if beat || mustChangeDrain(p) {
+			calls.Go(func() error { return h.renewLease(ctx, p, r) })
 		}
 	}
 	if err := calls.Wait(); err != nil {
 		return err
 	}
-	// In one statement, apart from the registrations: a limit changes with each room that the game itself makes.
 	if len(limits) == 0 {
 		return nil
 	}
+	// One statement sets all limits, which change with each room that a game itself makes.
 	return h.options.Store.LimitSessions(ctx, h.options.Region, limits)
 }
 
+// registerOne registers a process. It logs a refusal, which concerns this process only.
 func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registration) error {
-	done, err := h.options.Store.Register(ctx, r)
-	// A registration makes an instance ready: it drains again as its agent does.
-	if err == nil && p.Draining {
-		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &done.Incarnation},
-			true)
-	}
+	err := h.registerAndDrain(ctx, p, r)
 	if refused, is := fault.AsDecision(err); is {
 		h.logOnce(ctx, p, refused.Code)
-		return nil // as for one that cannot host sessions: it concerns this process only
+		return nil
 	}
+	return err
+}
+
+func (h *Host) registerAndDrain(ctx context.Context, p db.HostProcess, r db.Registration) error {
+	registered, err := h.options.Store.Register(ctx, r)
+	if err != nil || !p.Draining {
+		return err
+	}
+	// A registration makes an instance ready: it drains again as its agent does.
+	_, err = h.options.Store.SetDrain(ctx,
+		db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &registered.Incarnation}, true)
 	return err
 }
 
 // renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain
 // of the instance stays in force.
 func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registration) error {
-	ref := db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &p.Instance.Incarnation}
-	_, err := h.options.Store.Heartbeat(ctx, ref, r.Load)
-	if err == nil && mustChangeDrain(p) {
-		_, err = h.options.Store.SetDrain(ctx, ref, p.Draining)
-	}
+	err := h.beatAndDrain(ctx, p, r)
 	if _, is := fault.AsDecision(err); is {
 		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
 	}
 	return err
 }
 
+func (h *Host) beatAndDrain(ctx context.Context, p db.HostProcess, r db.Registration) error {
+	ref := db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &p.Instance.Incarnation}
+	if _, err := h.options.Store.Heartbeat(ctx, ref, r.Load); err != nil {
+		return err
+	}
+	if !mustChangeDrain(p) {
+		return nil
+	}
+	_, err := h.options.Store.SetDrain(ctx, ref, p.Draining)
+	return err
+}
+
+// maxRefused bounds the processes for which logOnce remembers that it has logged them.
+const maxRefused = 1000
+
 // logOnce logs once that a process cannot be registered; refusal is the code of the registration's error, if that was
 // the reason. It does not log the process id, because the agent chose that text.
 func (h *Host) logOnce(ctx context.Context, p db.HostProcess, refusal string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.refusedProcesses) > 1000 {
+	if len(h.refusedProcesses) > maxRefused {
 		// Agents choose the ids: forgetting them bounds the memory, and costs some more lines of the log.
 		clear(h.refusedProcesses)
 	}
@@ -191,26 +211,30 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess, refusal string) {
 	}
 }
 
-// settleRooms compares the sessions on processes with their rooms.
+// settleRooms makes the rooms of processes match their sessions, as db.Store.SettleRooms does, until nothing is left.
 func (h *Host) settleRooms(ctx context.Context, replica uuid.UUID, processes []string) error {
 	for {
 		done, err := h.options.Store.SettleRooms(ctx, h.options.Region, replica, processes)
-		// Where nothing could be done though there is more, the next run tries again.
+		// If nothing could be done although there is more, the next run tries again.
 		if err != nil || !done.HasMore || done.SessionsWithRoom+done.ClosedSessions == 0 {
 			return err
 		}
 	}
 }
 
+// destroyOrphans destroys the rooms whose session has ended.
 func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes []string) error {
 	rooms, err := h.options.Store.OrphanedRooms(ctx, h.options.Region, replica, processes)
+	if err != nil {
+		return err
+	}
 	for _, id := range rooms {
 		err := h.options.Destroy(ctx, id)
-		// A refusal, of a room that is gone or an agent that is busy, concerns this room only: if the room still exists, the
-		// next run lists it again. Without the database the others would fail as well.
+		// A refusal, of a room that is gone or an agent that is busy, concerns this room only: if the room still exists,
+		// the next run lists it again. After another error the other rooms would fail as well.
 		if _, isRefused := fault.AsDecision(err); err != nil && !isRefused {
 			return err
 		}
 	}
-	return err
+	return nil
 }

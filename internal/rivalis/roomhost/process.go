@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// the largest capacity of an instance, and the capacity of an instance that declares no maximum
+	// maxCapacity is the largest capacity of an instance, and that of an instance that declares no maximum.
 	maxCapacity = 100_000
-	maxModes    = 32
+	maxModes    = 32 // of an instance
 )
 
-var mode = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+// modePattern matches the room types that are valid modes.
+var modePattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // registrationOf returns the registration of a process as an instance. ok is false for a process that can host no
 // session: none of its room types is a valid mode, it has no endpoint, or it accepts no connections.
@@ -33,7 +34,7 @@ func registrationOf(p db.HostProcess, region string) (r db.Registration, ok bool
 
 // modesOf returns the room types that are valid modes, sorted, at most 32.
 func modesOf(types []string) []string {
-	valid := slices.DeleteFunc(slices.Clone(types), func(t string) bool { return !mode.MatchString(t) })
+	valid := slices.DeleteFunc(slices.Clone(types), func(t string) bool { return !modePattern.MatchString(t) })
 	slices.Sort(valid)
 	valid = slices.Compact(valid)
 	return valid[:min(len(valid), maxModes)]

@@ -63,7 +63,7 @@ func parsePosition(id string) (position, bool) {
 	// 31 bits fit an int on every platform; no row has as many events.
 	n, badN := strconv.ParseUint(parts[2], 10, 31)
 	p := position{rowTx: tx, rowID: row, rowIndex: int(n)}
-	// Only in the form in which ids are sent: uuid.Parse accepts others as well.
+	// The id must have the form in which ids are sent: uuid.Parse accepts others as well.
 	return p, cmp.Or(err, badRow, badN) == nil && p.String() == id
 }
 
@@ -90,9 +90,9 @@ func expandRow(row *db.AgentEvent) ([]entry, error) {
 		}
 		kinds := instanceEvents[row.Kind]
 		add(kinds.instance, AppendInstanceInfo(nil, &info))
-		// An instance that is stale or recovers keeps its rooms.
+		// An instance that is stale or recovers keeps its rooms, which get no events.
 		if kinds.room == "" {
-			break
+			return all, nil
 		}
 		for i := range info.Rooms {
 			add(kinds.room, AppendRoomInfo(nil, &info.Rooms[i]))

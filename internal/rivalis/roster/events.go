@@ -42,7 +42,7 @@ type Events struct {
 	store       EventStore
 	roster      *Roster
 	region      string
-	maxStreams  int // maximum number of streams
+	maxStreams  int
 	log         *slog.Logger
 	outage      *outage.Call
 	guard       *panics.Guard
@@ -57,11 +57,11 @@ type Events struct {
 	mu          sync.Mutex
 	streamCount int
 
-	readState reader // only Run's goroutine uses it
+	readState readState // only Run's goroutine uses it
 }
 
-// reader is the read state of Run.
-type reader struct {
+// readState is how far Run has read the log.
+type readState struct {
 	hasBegun     bool
 	nextPoint    db.AgentEventPoint
 	serverStart  time.Time
@@ -127,24 +127,28 @@ func (e *Events) Streams() int {
 	return e.streamCount
 }
 
-// stopWhenIdle stops reading the log if there is no stream.
+// stopWhenIdle stops reading the log if there is no stream, and reports whether it has.
 func (e *Events) stopWhenIdle() bool {
+	// The same lock is held while streams are counted: a stream that comes later finds that the log is not read, and waits
+	// for its beginning.
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Under the lock under which streams are counted: one that comes later finds no reader, and waits for its
-	// beginning.
-	if e.streamCount == 0 {
-		e.recent.stopLog()
-		// The next stream begins at the end of the log, or reads the database.
-		e.readState = reader{}
+	if e.streamCount > 0 {
+		return false
 	}
-	return e.streamCount == 0
+	e.recent.stopLog()
+	// The next stream begins at the end of the log, or reads the database.
+	e.readState = readState{}
+	return true
 }
 
 // readNew reads the new events of the log, and then appends a Sync if one is due.
 func (e *Events) readNew(ctx context.Context) error {
+	if isStopped := e.stopWhenIdle(); isStopped {
+		return nil
+	}
 	// Before its first reading the roster has no state hash, with which the log begins and which each Sync has.
-	if e.stopWhenIdle() || !e.roster.Ready() {
+	if !e.roster.Ready() {
 		return nil
 	}
 	if !e.readState.hasBegun {
@@ -157,7 +161,7 @@ func (e *Events) readNew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// After a restart, what this replica has read last may be lost.
+		// After a restart of Postgres, the events that this replica has read last may be lost.
 		if !page.ServerStartedAt.Equal(e.readState.serverStart) {
 			return e.resumeReading(ctx, page.ServerStartedAt)
 		}
@@ -174,7 +178,7 @@ func (e *Events) beginAtEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.readState = reader{hasBegun: true, nextPoint: page.NextPoint, serverStart: page.ServerStartedAt,
+	e.readState = readState{hasBegun: true, nextPoint: page.NextPoint, serverStart: page.ServerStartedAt,
 		syncState: syncing{sentHash: e.roster.View().fleetStats.Hash}}
 	e.recent.beginAt(position{rowTx: page.NextPoint.Tx})
 	return nil
@@ -202,7 +206,7 @@ func (e *Events) resumeReading(ctx context.Context, server time.Time) error {
 // takePage appends a page to the recent events.
 func (e *Events) takePage(page *db.AgentEventPage) {
 	r := &e.readState
-	// Nothing became readable: the older transaction may stay open for long, and each read costs a statement.
+	// If nothing became readable, the older transaction may stay open for long, and each read costs a statement.
 	if r.nextPoint == page.NextPoint {
 		r.heldBackWait = min(max(2*r.heldBackWait, againAfter), againAtMost)
 	} else {
@@ -248,8 +252,8 @@ func (e *Events) trySync(now time.Time) {
 	r, s := &e.readState, e.roster.latestReading.Load()
 	// The log was read beyond the last change of the hashed state, and the state was read after the last event that was
 	// sent.
-	complete := s.view.changedTx < r.nextPoint.Tx && s.readPoint.Includes(r.lastEvent.rowTx)
-	if !r.syncState.takeDue(s.view.fleetStats.Hash, complete, now) {
+	isComplete := s.view.changedTx < r.nextPoint.Tx && s.readPoint.Includes(r.lastEvent.rowTx)
+	if isDue := r.syncState.takeDue(s.view.fleetStats.Hash, isComplete, now); !isDue {
 		return
 	}
 	end := position{rowTx: r.nextPoint.Tx, rowID: r.nextPoint.ID, rowIndex: lastOfRow(r.nextPoint.ID)}
@@ -257,17 +261,17 @@ func (e *Events) trySync(now time.Time) {
 	e.eventCounts.countSent(Sync)
 }
 
-// nextIn returns the delay until the next read if nothing wakes the reader.
-func (r *reader) nextIn(poll time.Duration) time.Duration {
+// nextIn returns the delay until the next read if nothing wakes Run.
+func (r *readState) nextIn(poll time.Duration) time.Duration {
 	// A database that does not answer is read at the usual interval, even if events wait.
 	if r.isFailing || !r.isHeldBack && r.syncState.pendingSince.IsZero() {
 		return poll
 	}
-	wait := max(r.heldBackWait, againAfter)
+	delay := max(r.heldBackWait, againAfter)
 	if !r.syncState.pendingSince.IsZero() {
-		wait = min(wait, max(time.Until(r.syncState.pendingSince.Add(syncWithin)), time.Millisecond))
+		delay = min(delay, max(time.Until(r.syncState.pendingSince.Add(syncWithin)), time.Millisecond))
 	}
-	return wait
+	return delay
 }
 
 func (e *Events) reportRead(ctx context.Context, err error) {

@@ -26,7 +26,7 @@ type streamReader struct {
 
 func (f *follower) stream(lastEventID string) *streamReader {
 	f.t.Helper()
-	s := must.Get(f.events.Stream(f.t.Context(), lastEventID))(f.t)
+	s := must.Get(f.events.OpenStream(f.t.Context(), lastEventID))(f.t)
 	f.t.Cleanup(s.Close)
 	return &streamReader{Stream: s, t: f.t}
 }
@@ -206,7 +206,7 @@ func TestResumingElsewhere(t *testing.T) {
 		b.writes(func(c *change) { c.joins(last, "s"+last) })
 		all = append(all, whole.until(func(e Event) bool { return describe(rt, e) == RoomCreated+" s"+last })...)
 		cut := rapid.IntRange(max(before-50, 0), len(all)-1).Draw(rt, "cut")
-		s, err := rapid.SampledFrom([]*follower{first, second}).Draw(rt, "replica").events.Stream(t.Context(),
+		s, err := rapid.SampledFrom([]*follower{first, second}).Draw(rt, "replica").events.OpenStream(t.Context(),
 			all[cut].ID)
 		require.NoError(rt, err)
 		defer s.Close()

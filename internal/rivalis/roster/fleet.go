@@ -15,14 +15,13 @@ import (
 type fleet struct {
 	agentByID     map[string]*agent // all agents that have not left
 	liveReplicas  map[uuid.UUID]bool
-	heardAt       map[uuid.UUID]int64
+	heardAt       map[uuid.UUID]int64 // as of View
 	runningTotals totals
-	// the listed instances by joining; the slice is never changed in place, because views share it
-	byJoining []*Instance
-	byRank    []*Instance // the same by rank, for [Roster.NearestAgents]
-	changedTx uint64
+	byJoining     []*Instance // the listed instances by joining; never changed in place, because views share the slice
+	byRank        []*Instance // the same by rank, for [Roster.NearestAgents]
+	changedTx     uint64      // the latest transaction whose change the copy includes
 
-	mu         sync.RWMutex // guards the indexes
+	mu         sync.RWMutex // guards the two indexes below
 	listedByID map[string]*Instance
 	roomByID   map[string]place
 }
@@ -57,11 +56,11 @@ func (f *fleet) applyPage(page *db.RosterPage) {
 	if flipped := f.setReplicas(page.Replicas); len(flipped) > 0 {
 		for _, a := range f.agentByID {
 			if flipped[a.instance.replicaID] {
-				f.showAgent(a, &d)
+				f.updateListing(a, &d)
 			}
 		}
 	}
-	// After the replicas, which decide whether the agents of the page are listed.
+	// The replicas come before the agents, because they decide whether the agents of the page are listed.
 	for i := range page.Agents {
 		f.setAgent(&page.Agents[i], &d)
 	}
@@ -102,7 +101,7 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
 	f.changedTx = max(f.changedTx, row.ChangedTx)
 	a := f.agentByID[row.InstanceInfo.ID]
-	// Replaced even if the row has hardly changed: views share instances, which are immutable.
+	// The instance is replaced however little of the row has changed: views share instances, which are immutable.
 	if a != nil {
 		f.hideAgent(a, d)
 	}
@@ -112,11 +111,11 @@ func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
 	}
 	a = &agent{instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
 	f.agentByID[row.InstanceInfo.ID] = a
-	f.showAgent(a, d)
+	f.updateListing(a, d)
 }
 
-// showAgent lists or hides an agent, according to its row and its replica's row.
-func (f *fleet) showAgent(a *agent, d *diff) {
+// updateListing lists or hides an agent, according to its row and its replica's row.
+func (f *fleet) updateListing(a *agent, d *diff) {
 	if a.joinedElsewhere || !f.liveReplicas[a.instance.replicaID] {
 		f.hideAgent(a, d)
 		return
@@ -208,7 +207,7 @@ func (d *diff) removeInstance(i *Instance) {
 // places of the added ones.
 func (d *diff) mergeInto(list []*Instance, order func(a, b *Instance) int) []*Instance {
 	added := slices.SortedFunc(maps.Keys(d.addedOnes), order)
-	gone := make([]int, 0, len(d.removedOnes)+1)
+	gone := make([]int, 0, len(d.removedOnes)) // the indexes of the removed instances in list
 	for i := range d.removedOnes {
 		at, _ := slices.BinarySearchFunc(list, i, order)
 		gone = append(gone, at)
@@ -220,7 +219,7 @@ func (d *diff) mergeInto(list []*Instance, order func(a, b *Instance) int) []*In
 		at, _ := slices.BinarySearchFunc(list, i, order)
 		merged = append(appendWithout(merged, list, gone, from, at), i)
 		from = at
-		// The indexes before at were applied: appendWithout begins with the first that is left.
+		// The indexes before at were applied: the next appendWithout begins with the first one that is left.
 		passed, _ := slices.BinarySearch(gone, at)
 		gone = gone[passed:]
 	}

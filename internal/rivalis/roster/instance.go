@@ -26,7 +26,7 @@ type Instance struct {
 	declaredCapacity   db.AgentCapacity
 	autoCreate         bool
 	syncedMillis       int64  // when its last reply was recorded, in Unix milliseconds
-	hasMissed          bool   // it has missed a poll since then, so that its replica's heardAt does not apply to it
+	hasMissed          bool   // it has missed a poll since its last reply, so that its replica's heardAt does not apply
 	jsonHead, jsonTail []byte // its JSON before and after lastSyncAt
 	contentHash        uint64 // of head and tail
 }
@@ -54,7 +54,9 @@ func newInstance(a *db.RosterAgent) *Instance {
 		// A process with a maximum of 0 accepts nobody. It must not have a load that compares with nothing.
 		i.connectionLoad /= float64(max(*most, 1))
 	}
-	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.InstanceInfo.Rooms)), &a.InstanceInfo, func(from, to int) {
+	const headBytes, roomBytes = 512, 192 // of the JSON of an instance without rooms, and of a room, about
+	b := make([]byte, 0, headBytes+roomBytes*len(a.InstanceInfo.Rooms))
+	b = appendInstanceHead(b, &a.InstanceInfo, func(from, to int) {
 		r := &a.InstanceInfo.Rooms[len(i.Rooms)]
 		i.Rooms = append(i.Rooms, Room{ID: r.ID, Type: r.Type, jsonFrom: from, jsonEnd: to})
 	})
@@ -84,11 +86,11 @@ func (i *Instance) appendJSON(b []byte, heard int64) []byte {
 
 func (i *Instance) roomJSON(n int) []byte { return i.jsonHead[i.Rooms[n].jsonFrom:i.Rooms[n].jsonEnd] }
 
-// roomList returns the JSON of all its rooms, separated by commas.
+// roomList returns the JSON of all rooms of the instance, separated by commas.
 func (i *Instance) roomList() []byte {
 	if len(i.Rooms) == 0 {
 		return nil
 	}
-	// In the head they follow each other, with their commas.
+	// In the head, the rooms follow each other, with their commas.
 	return i.jsonHead[i.Rooms[0].jsonFrom:i.Rooms[len(i.Rooms)-1].jsonEnd]
 }

@@ -26,13 +26,14 @@ func (r *Roster) NearestAgents(room db.NewRoom) []string {
 }
 
 func (v *View) nearestAgents(room db.NewRoom) []string {
-	declared := sort.Search(len(v.byRank),
+	// By rank, instances without a maximum of connections come first.
+	firstWithMax := sort.Search(len(v.byRank),
 		func(n int) bool { return v.byRank[n].declaredCapacity.MaxConnections != nil })
-	ids, ofDeclared := bestHosts(v.byRank[:declared], room), bestHosts(v.byRank[declared:], room)
-	if len(ids) > 0 && len(ofDeclared) > 0 {
+	withoutMax, withMax := bestHosts(v.byRank[:firstWithMax], room), bestHosts(v.byRank[firstWithMax:], room)
+	if len(withoutMax) > 0 && len(withMax) > 0 {
 		return nil
 	}
-	return append(ids, ofDeclared...)
+	return append(withoutMax, withMax...)
 }
 
 // bestHosts returns the ids of the instances that look best for a room, the best first, at most nearCount. It walks the

@@ -7,7 +7,7 @@ import (
 
 const (
 	keptEvents = 4096     // events of earlier reads that are kept for streams: at least this many, up to twice as many
-	keptBytes  = 32 << 20 // limit of their bytes, up to twice as many
+	keptBytes  = 32 << 20 // limit of the bytes of these events, up to twice as many
 	takeAtOnce = 256      // events that a stream receives at a time
 )
 
@@ -15,13 +15,13 @@ const (
 type recent struct {
 	mu          sync.Mutex
 	epoch       uint64 // incremented when the log is started again, after a gap
-	hasReader   bool
+	hasReader   bool   // whether Run reads the log
 	entries     []entry
-	dataBytes   int           // size of their data
+	dataBytes   int           // of the entries
 	firstNumber uint64        // the number of entries[0]; an event keeps its number within an epoch
 	keptAfter   position      // entries holds all events after this position
 	readUpTo    position      // the position up to which the reader has read
-	changed     chan struct{} // closed when any of these fields changes
+	changed     chan struct{} // closed when events were added, or the log was started
 }
 
 func newRecent() *recent { return &recent{changed: make(chan struct{})} }
@@ -55,12 +55,11 @@ func (l *recent) stopLog() {
 func (l *recent) appendRead(added []entry, end position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.readUpTo = end
-	// The end is recorded all the same: a stream that begins now begins there.
+	l.readUpTo = end // also without events: a stream that begins now begins there
 	if len(added) == 0 {
 		return
 	}
-	// Only at twice the limits: trimEarliest copies what stays, and so runs once in keptEvents events.
+	// It trims only at twice the limits: trimEarliest copies what stays, and so runs once in keptEvents events.
 	if len(l.entries) > 2*keptEvents || l.dataBytes > 2*keptBytes {
 		l.trimEarliest()
 	}
@@ -82,7 +81,7 @@ func (l *recent) trimEarliest() {
 		l.keptAfter = l.entries[drop-1].position
 	}
 	l.firstNumber += uint64(drop)
-	// A copy, because a part of the array would keep the dropped events in memory.
+	// The rest is copied, because a part of the array would keep the dropped events in memory.
 	l.entries, l.dataBytes = slices.Clone(l.entries[drop:]), bytes
 }
 
@@ -105,7 +104,7 @@ func (l *recent) takeNext(m mark) (taken []entry, after mark, wait <-chan struct
 		return nil, m, l.changed, false
 	}
 	m.nextNumber += uint64(len(rest))
-	// A copy: the caller encodes the events without the lock, while the reader trims the list.
+	// The events are copied: the caller encodes them without the lock, while the list may be trimmed.
 	return slices.Clone(rest), m, nil, false
 }
 

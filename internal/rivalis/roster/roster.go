@@ -57,7 +57,8 @@ type Roster struct {
 	readNow       chan struct{} // wakes Run: a caller waits for a transaction
 	latestReading atomic.Pointer[reading]
 
-	// a panic may have interrupted a change of the copy, so the copy must be discarded; of Run's goroutine
+	// hasPanicked says that a panic may have interrupted a change of the copy, which must be discarded then. Only Run's
+	// goroutine uses it.
 	hasPanicked bool
 }
 
@@ -79,7 +80,7 @@ func New(store Store, region string, cfg Config) (*Roster, error) {
 			"the fleet cannot be read: lists stay as they are until the database is back",
 			"the fleet can be read again"),
 	}
-	// An empty reading, so that callers of WaitFor can wait for the first one.
+	// The reading is empty, so that callers of WaitFor can wait for the first one.
 	r.latestReading.Store(&reading{replaced: make(chan struct{})})
 	return r, r.registerMetrics(cfg.Metrics)
 }
@@ -154,7 +155,7 @@ func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 func (r *Roster) readChanges(ctx context.Context) error {
 	s := r.latestReading.Load()
 	begun := time.Now()
-	// Past that age, rows of agents that left may have been deleted, and no change would report them.
+	// Past maxAge, rows of agents that left may have been deleted, and no change would report them.
 	if s.fleet == nil || r.hasPanicked || begun.Sub(s.beganAt) > r.maxAge {
 		return r.readAll(ctx, begun)
 	}
@@ -163,10 +164,11 @@ func (r *Roster) readChanges(ctx context.Context) error {
 	if errors.Is(err, errServerChanged) {
 		return r.readAll(ctx, begun)
 	}
-	if err == nil {
-		r.publishReading(&reading{fleet: s.fleet, view: s.fleet.currentView(), readPoint: point, beganAt: begun})
+	if err != nil {
+		return err
 	}
-	return err
+	r.publishReading(&reading{fleet: s.fleet, view: s.fleet.currentView(), readPoint: point, beganAt: begun})
+	return nil
 }
 
 var errServerChanged = errors.New("Postgres was restarted or replaced")
@@ -191,7 +193,7 @@ func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint)
 
 // readAll makes a new copy. Lists are answered from the old copy until the new one is complete.
 func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
-	// Before the pages: a change that is committed while they are read is read again after them.
+	// The point is read before the pages: a change that is committed while they are read is read again after them.
 	point, err := readWithin(ctx, r.store.FeedEnd)
 	if err != nil {
 		return err
@@ -218,10 +220,11 @@ func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
 	return nil
 }
 
+// publishReading replaces the latest reading, and wakes who waits for a later one.
 func (r *Roster) publishReading(s *reading) {
 	s.replaced = make(chan struct{})
 	r.readSeconds.Observe(time.Since(s.beganAt).Seconds())
-	// Closed after the exchange, so that a caller that wakes up finds the new reading.
+	// The channel is closed after the exchange, so that a caller that wakes up finds the new reading.
 	close(r.latestReading.Swap(s).replaced)
 }
 

@@ -58,7 +58,7 @@ func (t *totals) countInstance(i *Instance, sign int) {
 		changed = changed || before == 0 || before+sign == 0
 	}
 	if changed {
-		// Sorted once for all changes of a page, by currentStats.
+		// currentStats sorts the types once for all changes of a page.
 		t.stats.RoomTypes = nil
 	}
 }

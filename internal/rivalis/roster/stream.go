@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxReplay = 10_000                 // events
+	maxReplay = 10_000                 // events that are replayed to a stream, before it gets a Resync instead
 	settleFor = 250 * time.Millisecond // how long a Resync waits until the copy includes the changes of the log
 )
 
@@ -24,17 +24,17 @@ type Stream struct {
 
 	isLive        bool
 	nextMark      mark     // of the next event in the log, while live
-	lastPosition  position // after the last event that Next has returned
+	lastPosition  position // of the last event that Next has returned
 	mustLookUp    bool     // lastPosition is that of an event whose row may contain further events
 	hasGap        bool     // events are missing: a Resync is next
 	replayedCount int      // events replayed since the stream was last live
 }
 
-// Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000
+// OpenStream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000
 // events, the stream begins with a Resync. With an invalid id, such as the empty one, the stream begins at the present:
-// it contains all changes that are committed after Stream has returned. The caller must close it. Errors: TooMany
+// it contains all changes that are committed after OpenStream has returned. The caller must close it. Errors: TooMany
 // beyond the limit of streams; Unavailable; ctx's.
-func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
+func (e *Events) OpenStream(ctx context.Context, lastEventID string) (*Stream, error) {
 	if !e.takeStream() {
 		return nil, &fault.Error{
 			Kind: fault.TooMany, Code: "too_many_streams",
@@ -66,7 +66,7 @@ func (e *Events) takeStream() bool {
 	return true
 }
 
-// awaitLog waits until the reader has started.
+// awaitLog waits until Run reads the log.
 func (e *Events) awaitLog(ctx context.Context) error {
 	timeout := time.NewTimer(beginWithin)
 	defer timeout.Stop()
@@ -106,12 +106,12 @@ func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 			return nil, err
 		}
 		if len(entries) > 0 {
-			return s.passOn(entries), nil
+			return eventsOf(entries), nil
 		}
 	}
 }
 
-func (s *Stream) passOn(entries []entry) []Event {
+func eventsOf(entries []entry) []Event {
 	events := make([]Event, len(entries))
 	for i := range entries {
 		events[i] = entries[i].event
@@ -144,7 +144,8 @@ func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
 	}
 	if len(entries) > 0 {
 		s.nextMark = after
-		if entries = notBefore(s.lastPosition, entries); len(entries) == 0 {
+		entries = notBefore(s.lastPosition, entries)
+		if len(entries) == 0 {
 			return nil, nil
 		}
 		last := &entries[len(entries)-1]
@@ -162,8 +163,8 @@ func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
 	}
 }
 
-// notBefore returns the entries without those that a stream at pos has received: it has replayed them from the database
-// before this replica read them. A Sync at pos may be a new one.
+// notBefore returns the entries without those that a stream at pos has received: the stream has replayed these from the
+// database before this replica read them. A Sync at pos may be a new one.
 func notBefore(pos position, entries []entry) []entry {
 	for i := range entries {
 		if c := entries[i].position.compare(pos); c > 0 || c == 0 && entries[i].event.Type == Sync {
@@ -221,10 +222,10 @@ func (s *Stream) countReplayed(entries []entry) []entry {
 	return entries
 }
 
-// goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut
-// before the one it was due.
+// goLive switches from the database to the events in memory. It returns a Sync, because the stream may have been cut
+// before the Sync that was due.
 func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
-	// The reader has begun anew since the stream was opened: events before its new beginning may be missing.
+	// If the log was started again since the stream was opened, events before its new beginning may be missing.
 	if m.logEpoch != s.nextMark.logEpoch {
 		s.hasGap = true
 		return nil, nil
@@ -233,14 +234,15 @@ func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
 	return s.statsEvent(ctx, Sync, s.lastPosition)
 }
 
-// sendResync starts again at the end of the log.
+// sendResync starts again at the end of the log, and returns a Resync.
 func (s *Stream) sendResync(ctx context.Context) ([]entry, error) {
 	m, end := s.events.recent.newestMark()
 	s.isLive, s.hasGap, s.mustLookUp, s.nextMark, s.lastPosition, s.replayedCount = true, false, false, m, end, 0
 	return s.statsEvent(ctx, Resync, end)
 }
 
-// statsEvent returns an event with the totals. They include the changes of all events up to a position.
+// statsEvent waits until the copy includes the changes of all events up to a position, and returns an event with the
+// totals.
 func (s *Stream) statsEvent(ctx context.Context, kind string, upTo position) ([]entry, error) {
 	waiting, cancel := context.WithTimeout(ctx, settleFor)
 	defer cancel()

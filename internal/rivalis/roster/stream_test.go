@@ -106,7 +106,7 @@ func TestStreamsBeginAndEnd(t *testing.T) {
 	f.events.maxStreams = 1
 	stop := f.run(alert)
 	s := f.stream("")
-	_, err := f.events.Stream(t.Context(), "")
+	_, err := f.events.OpenStream(t.Context(), "")
 	require.True(t, fault.Is(err, fault.TooMany))
 	s.Close()
 	s.Close()
@@ -122,7 +122,7 @@ func TestStreamsBeginAndEnd(t *testing.T) {
 	}
 	require.True(t, fault.Is(err, fault.Unavailable))
 	s.Close()
-	_, err = f.events.Stream(t.Context(), "")
+	_, err = f.events.OpenStream(t.Context(), "")
 	require.True(t, err == nil || fault.Is(err, fault.Unavailable))
 	require.Error(t, f.events.Run(t.Context()))
 }

@@ -12,8 +12,8 @@ type syncing struct {
 	pendingSince time.Time // when the pending Sync began to wait; zero: none is pending
 }
 
-// takeDue reports whether a Sync with a state hash must be sent now, and notes that it is sent, or since when it waits.
-// complete means that all events of the hashed state were read, and that the hashed state includes the changes of all
+// takeDue reports whether a Sync with a state hash must be sent now, and records that it is sent, or since when it
+// waits. complete means that all events of the hashed state were read, and that the hashed state includes the changes of all
 // events that were sent.
 func (s *syncing) takeDue(hash uint64, complete bool, now time.Time) bool {
 	if hash == s.sentHash && !s.isOwed {

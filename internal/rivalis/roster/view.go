@@ -112,7 +112,7 @@ type roomWriter struct {
 // writeRooms writes the rooms of an instance after an id. If the page is full and another room follows, it returns the
 // cursor of the last room written.
 func (w *roomWriter) writeRooms(i *Instance, ofType *string, after string) (next string) {
-	// The whole list needs no look at single rooms: the instance has their JSON in one piece.
+	// If no room is left out, the JSON of all rooms is taken in one piece.
 	if ofType == nil && after == "" && !w.isLimited {
 		w.appendRooms(i.roomList())
 		return ""
@@ -146,7 +146,8 @@ func (w *roomWriter) appendRooms(rooms []byte) {
 
 // cursorAfter encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
 func (i *Instance) cursorAfter(room string) string {
-	// By place and not by number: pages neither skip nor repeat instances when others join or leave between them.
+	// The cursor names a place, and not a number: pages neither skip nor repeat instances when others join or leave
+	// between them.
 	text := strconv.FormatInt(i.joinedAt.UnixMicro(), 10) + " " + i.ID + " " + room
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
@@ -165,7 +166,7 @@ func (v *View) startAfter(cursor string) (from int, room string) {
 	}
 	place := Instance{joinedAt: time.UnixMicro(micros), ID: parts[1]}
 	from, found := slices.BinarySearchFunc(v.byJoining, &place, (*Instance).compareJoining)
-	// The instance has left: what followed it follows from here.
+	// If the instance has left, the instances that followed it are next.
 	if !found {
 		return from, ""
 	}
