@@ -36,9 +36,9 @@ func (p *program) agentsList() *cobra.Command {
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", column("region")},
 		filterFlag{"type", &f.Type, "Only game servers that can create rooms of this type", column("room_types")},
 		filterFlag{"name", &f.Name, "Only game servers with this name", column("name")})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// By when they connected: an agent that has just connected is the last row of its region.
-		return printView(ctx, l, opsview.Agents, f, opsview.Page{Order: opsview.ByJoining}, table[opsview.Agent]{
+		return printView(ctx, op, opsview.Agents, f, opsview.Page{Order: opsview.ByJoining}, table[opsview.Agent]{
 			titles: []string{
 				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
 				"max players", "reply", "endpoint",

@@ -66,30 +66,30 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byAgentKey, func(ctx context.Context, op operator, _ []string) error {
 		// Changed decides, and not the value: nil lets any name connect, and "" only an agent without a name.
 		if cmd.Flags().Changed("agent-name") {
 			n.BoundName = agentName
 		}
 		// Keys are written by the director itself and not by a function of schema ops, which would know the login.
-		actor, err := l.store.Login(ctx)
+		actor, err := op.store.Login(ctx)
 		if err != nil {
 			return err
 		}
 		// A key is of one fleet, which is the region of the orchestrator's settings.
-		n.Actor, n.Region = actor, l.conf.config.Orchestrator.Options.Region
-		key, made, err := l.store.CreateAgentKey(ctx, n)
+		n.Actor, n.Region = actor, op.conf.config.Orchestrator.Options.Region
+		key, made, err := op.store.CreateAgentKey(ctx, n)
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
+		if op.out.JSON {
 			line := lineOfKey(made)
 			line.Key = key
-			return cli.WriteJSON(l.out.Writer, line)
+			return cli.WriteJSON(op.out.Writer, line)
 		}
 		// The key alone is on stdout, so that it can go into a file or a variable; what people should know is on
 		// stderr.
-		fmt.Fprintln(l.out.Writer, key)
+		fmt.Fprintln(op.out.Writer, key)
 		fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name,
 			lineOfKey(made).Fingerprint)
 		return nil
@@ -103,8 +103,8 @@ func (p *program) agentKeyList() *cobra.Command {
 		Long:    "Lists the keys that are not revoked. The fingerprint names a key in logs, in ops.agents and in events.",
 		Example: "  director agents key list\n  director agents key list -o json | jq -r '.[].name'",
 		Args:    cli.Exactly(0),
-	}, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
+	}, byAgentKey, func(ctx context.Context, op operator, _ []string) error {
+		keys, err := op.store.AgentKeys(ctx, op.conf.config.Orchestrator.Options.Region)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (p *program) agentKeyList() *cobra.Command {
 			lines[i] = lineOfKey(k)
 		}
 		header := []string{"name", "fingerprint", "agent name", "labels", "created"}
-		return cli.Write(l.out.Sparing("created", "agent name"), lines, header, func(k agentKeyLine) []any {
+		return cli.Write(op.out.Sparing("created", "agent name"), lines, header, func(k agentKeyLine) []any {
 			return []any{k.Name, k.Fingerprint, orBlank(k.AgentName), k.Labels, k.CreatedAt}
 		})
 	})
@@ -130,14 +130,14 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		Example:           "  director agents key revoke eu1",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(agentKeyWords),
-	}, byAgentKey, func(ctx context.Context, l operator, args []string) error {
-		actor, err := l.store.Login(ctx)
+	}, byAgentKey, func(ctx context.Context, op operator, args []string) error {
+		actor, err := op.store.Login(ctx)
 		if err != nil {
 			return err
 		}
-		if err := l.store.RevokeAgentKey(ctx, l.conf.config.Orchestrator.Options.Region, args[0], actor); err != nil {
+		if err := op.store.RevokeAgentKey(ctx, op.conf.config.Orchestrator.Options.Region, args[0], actor); err != nil {
 			return err
 		}
-		return writeChanges(l.out, "key", []changeLine{{args[0], true}})
+		return writeChanges(op.out, "key", []changeLine{{args[0], true}})
 	})
 }

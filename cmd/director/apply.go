@@ -50,15 +50,15 @@ func (p *program) applyCommand() *cobra.Command {
 		set, err = p.readDeclaration(cmd, append(*files, more...))
 		return err
 	})
-	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, op operator, _ []string) error {
 		d := set.Declaration()
 		// The region is that of the settings: files of profiles name none.
-		d.Universe, d.Author, d.Reason, d.DryRun = l.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
+		d.Universe, d.Author, d.Reason, d.DryRun = op.conf.config.Server.Universe, *flags.author, *flags.reason, *dry
 		// Pruned are only the kinds that the files declare: a directory of profiles alone must not delete every pool.
 		if *prune {
 			d.Prune = set.Prune()
 		}
-		return p.applyDeclaration(ctx, l, set, d)
+		return p.applyDeclaration(ctx, op, set, d)
 	})
 }
 
@@ -88,18 +88,18 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 }
 
 // applyDeclaration applies a declaration, and prints what became of it.
-func (p *program) applyDeclaration(ctx context.Context, l operator, set *declaration.Set, d db.Declaration) error {
-	done, err := l.store.Declare(ctx, d)
+func (p *program) applyDeclaration(ctx context.Context, op operator, set *declaration.Set, d db.Declaration) error {
+	done, err := op.store.Declare(ctx, d)
 	if err != nil {
 		return refusalText(set.Locate(err)) // Locate adds the file and line of the refused value
 	}
 	lines := declaredLines(set, done)
 	// Before the warnings: the declaration is committed, whatever becomes of them.
-	if err := writeDeclared(l.out, lines, d.DryRun); err != nil {
+	if err := writeDeclared(op.out, lines, d.DryRun); err != nil {
 		return err
 	}
 	// Only a warning: the files may be applied before a worker with the provider starts.
-	if err := p.warnProviders(ctx, l, d.AppVersions); err != nil || !d.DryRun {
+	if err := p.warnProviders(ctx, op, d.AppVersions); err != nil || !d.DryRun {
 		return err
 	}
 	// An exit code of its own, by which a pipeline tells a change from a failure.

@@ -47,13 +47,13 @@ func (p *program) atCommand() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return pastWriters[args[1]](ctx, l, db.AsOf{Moment: *at, Region: *region, Limit: min(*limit, 1_000_000)})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
+		return pastWriters[args[1]](ctx, op, db.AsOf{Moment: *at, Region: *region, Limit: min(*limit, 1_000_000)})
 	})
 }
 
 // pastWriter prints the rows that were true at a time.
-type pastWriter func(ctx context.Context, l operator, a db.AsOf) error
+type pastWriter func(ctx context.Context, op operator, a db.AsOf) error
 
 // pastWriters has the writer of each value of the second argument of `at`.
 var pastWriters = map[string]pastWriter{
@@ -92,11 +92,11 @@ var pastWriters = map[string]pastWriter{
 // pastOf makes the writer of one kind of row. A read fails for a time before history begins, with the oldest time that
 // is known.
 func pastOf[T any](read func(*db.Store, context.Context, db.AsOf) ([]T, error), t table[T]) pastWriter {
-	return func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := read(l.store, ctx, a)
+	return func(ctx context.Context, op operator, a db.AsOf) error {
+		found, err := read(op.store, ctx, a)
 		if err != nil {
 			return err
 		}
-		return t.write(l.out, found)
+		return t.write(op.out, found)
 	}
 }

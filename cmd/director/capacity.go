@@ -53,15 +53,15 @@ func (p *program) capacityCommand() *cobra.Command {
 	const maxSeats = 1024
 	requireBetween(cmd, "players", &r.players, 1, maxSeats)
 	requireBetween(cmd, "seats", &r.seats, 1, maxSeats)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// The players play together, so that their session has at least as many seats.
 		r.seats = max(r.seats, r.players)
-		lines, err := l.readCapacity(ctx, r)
+		lines, err := op.readCapacity(ctx, r)
 		if err != nil {
 			return err
 		}
 		// The table first: it has the reason of each mode, and the error only says that all refuse.
-		if err := writeCapacity(l.out, lines); err != nil {
+		if err := writeCapacity(op.out, lines); err != nil {
 			return err
 		}
 		return r.refusedEverywhere(lines)
@@ -69,10 +69,10 @@ func (p *program) capacityCommand() *cobra.Command {
 }
 
 // readCapacity reads all pages of the capacity, and judges the request in each mode.
-func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
+func (op operator) readCapacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
 	lines, page := []capacityLine{}, opsview.Page{Limit: opsview.MaxPage}
 	for {
-		found, more, err := opsview.ListCapacity(ctx, l.store.Pool(), r.region, page)
+		found, more, err := opsview.ListCapacity(ctx, op.store.Pool(), r.region, page)
 		if err != nil {
 			return nil, err
 		}

@@ -33,8 +33,8 @@ func (p *program) cellsList() *cobra.Command {
 		Long:    "Lists the other cells with their regions and addresses. The same in SQL: view ops.cells.",
 		Example: "  director cells list\n  director cells list -o json | jq -r '.[].address'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Cells, opsview.Any{}, opsview.Page{}, table[opsview.Cell]{
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Cells, opsview.Any{}, opsview.Page{}, table[opsview.Cell]{
 			titles: []string{"cell", "address", "regions", "listeners", "set", "by"},
 			rowCells: func(c opsview.Cell) []any {
 				var listeners []string
@@ -74,12 +74,12 @@ func (p *program) cellsSet() *cobra.Command {
 		return nil
 	})
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// One transaction: all regions change their cell, or none.
 		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners}
-		return l.changeEach("cell", args[:1], func(string) (bool, error) {
+		return op.changeEach("cell", args[:1], func(string) (bool, error) {
 			// false: the cell has these regions and addresses already. Then the reason is not recorded either.
-			return l.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
+			return op.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
 		})
 	})
 }
@@ -95,9 +95,9 @@ func (p *program) cellsRemove() *cobra.Command {
 	}
 	reason, yes := requireReason(cmd, "", "Why, for the event"), addYes(cmd)
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// All cells are read, since there are few.
-		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.Cells.Read(ctx, op.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (p *program) cellsRemove() *cobra.Command {
 			strings.Join(found[i].Regions, ", "))); err != nil {
 			return err
 		}
-		return l.changeEach("cell", args, func(name string) (bool, error) {
-			return l.store.As("").Because(*reason).RemoveCell(ctx, name)
+		return op.changeEach("cell", args, func(name string) (bool, error) {
+			return op.store.As("").Because(*reason).RemoveCell(ctx, name)
 		})
 	})
 }

@@ -19,7 +19,7 @@ type changeLine struct {
 // changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. Each change is a
 // transaction of its own: those before a refused one stay. An error that does not concern one id, such as an
 // unreachable database, ends the loop.
-func (l operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
+func (op operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
 	var lines []changeLine
 	var refused []error
 	for _, id := range ids {
@@ -35,8 +35,8 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 		}
 	}
 	// As JSON also an empty list, for scripts that parse stdout.
-	if len(lines) > 0 || l.out.JSON {
-		refused = append(refused, writeChanges(l.out, what, lines))
+	if len(lines) > 0 || op.out.JSON {
+		refused = append(refused, writeChanges(op.out, what, lines))
 	}
 	return errors.Join(refused...)
 }
@@ -54,8 +54,8 @@ func (p *program) changeRows(
 ) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completeArgs(w)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, ids []string) error {
 		// As(""): events name the login of the database.
-		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.store.As(""), ctx, id) })
+		return op.changeEach(noun, ids, func(id string) (bool, error) { return change(op.store.As(""), ctx, id) })
 	})
 }

@@ -22,7 +22,7 @@ const completionTimeout = 2 * time.Second
 const maxWords = 100
 
 // words finds the words that begin with begun, for a completion. Those in given are left out.
-type words func(ctx context.Context, l operator, begun string, given []string) ([]string, error)
+type words func(ctx context.Context, op operator, begun string, given []string) ([]string, error)
 
 // The completions of flags that several commands have.
 var (
@@ -35,18 +35,18 @@ var (
 
 // wordsOf returns the words that are values of a column of a view, in the rows that a filter selects.
 func wordsOf[T any, F opsview.Filter](v opsview.View[T, F], f F, column string) words {
-	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-		return v.Words(ctx, l.store.Pool(), f, column, begun, given)
+	return func(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
+		return v.Words(ctx, op.store.Pool(), f, column, begun, given)
 	}
 }
 
 // firstOnly returns words for the first argument alone.
 func firstOnly(w words) words {
-	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+	return func(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
 		if len(given) > 0 {
 			return nil, nil
 		}
-		return w(ctx, l, begun, given)
+		return w(ctx, op, begun, given)
 	}
 }
 
@@ -61,10 +61,10 @@ func matchingWords(all []string, begun string, given []string) []string {
 }
 
 // wordsFrom returns the words of what a function reads, for arguments whose form is not that of a column.
-func wordsFrom[T any](read func(ctx context.Context, l operator) ([]T, error), word func(T) string) words {
-	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+func wordsFrom[T any](read func(ctx context.Context, op operator) ([]T, error), word func(T) string) words {
+	return func(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
 		// All items: the form of the arguments is made here, so that no query can look for its beginning.
-		found, err := read(ctx, l)
+		found, err := read(ctx, op)
 		if err != nil {
 			return nil, err
 		}
@@ -77,34 +77,34 @@ func wordsFrom[T any](read func(ctx context.Context, l operator) ([]T, error), w
 }
 
 // poolWords completes pools, REGION/APP/VERSION.
-var poolWords = wordsFrom(func(ctx context.Context, l operator) ([]opsview.Pool, error) {
-	return opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{}, opsview.Page{})
+var poolWords = wordsFrom(func(ctx context.Context, op operator) ([]opsview.Pool, error) {
+	return opsview.Pools.Read(ctx, op.store.Pool(), opsview.PoolFilter{}, opsview.Page{})
 }, func(p opsview.Pool) string { return p.Region + "/" + p.App + "/" + p.Version })
 
 // agentKeyWords completes the names of agent keys.
-var agentKeyWords = wordsFrom(func(ctx context.Context, l operator) ([]db.AgentKey, error) {
-	return l.store.AgentKeys(ctx, l.conf.config.Orchestrator.Options.Region)
+var agentKeyWords = wordsFrom(func(ctx context.Context, op operator) ([]db.AgentKey, error) {
+	return op.store.AgentKeys(ctx, op.conf.config.Orchestrator.Options.Region)
 }, func(k db.AgentKey) string { return k.Name })
 
 // enrolmentWords completes enrolments, REGION/NAME.
-var enrolmentWords = wordsFrom(func(ctx context.Context, l operator) ([]opsview.Enrolment, error) {
-	return opsview.Enrolments.Read(ctx, l.store.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
+var enrolmentWords = wordsFrom(func(ctx context.Context, op operator) ([]opsview.Enrolment, error) {
+	return opsview.Enrolments.Read(ctx, op.store.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
 }, func(e opsview.Enrolment) string { return e.Region + "/" + e.Name })
 
 // projectWords completes the id of a project.
-var projectWords = wordsFrom(func(ctx context.Context, l operator) ([]query.Project, error) {
-	return l.store.Projects(ctx, "", db.MaxProjectPage)
+var projectWords = wordsFrom(func(ctx context.Context, op operator) ([]query.Project, error) {
+	return op.store.Projects(ctx, "", db.MaxProjectPage)
 }, func(p query.Project) string { return p.ID })
 
 // projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
-func projectKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+func projectKeyWords(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
 	if len(given) == 0 {
-		return projectWords(ctx, l, begun, given)
+		return projectWords(ctx, op, begun, given)
 	}
 	if len(given) > 1 {
 		return nil, nil
 	}
-	keys, err := l.store.ProjectKeys(ctx, given[0], "", db.MaxProjectPage)
+	keys, err := op.store.ProjectKeys(ctx, given[0], "", db.MaxProjectPage)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func projectKeyWords(ctx context.Context, l operator, begun string, given []stri
 }
 
 // ticketWords completes the id of a queued ticket.
-func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
-	return l.store.TicketsBeginning(ctx, begun)
+func ticketWords(ctx context.Context, op operator, begun string, _ []string) ([]string, error) {
+	return op.store.TicketsBeginning(ctx, begun)
 }
 
 // filterFlag is a flag with which a list shows only the rows that have a value in a column.
@@ -163,8 +163,8 @@ func completeFixed(cmd *cobra.Command, flag string, choices []string) {
 func (p *program) completeFlag(cmd *cobra.Command, flag string, w words) {
 	// Without the given arguments, which are no values of the flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag,
-		p.completeArgs(func(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
-			return w(ctx, l, begun, nil)
+		p.completeArgs(func(ctx context.Context, op operator, begun string, _ []string) ([]string, error) {
+			return w(ctx, op, begun, nil)
 		}))
 }
 

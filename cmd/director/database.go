@@ -19,20 +19,20 @@ type operator struct {
 
 // withDatabase runs fn on the database of the settings, or else on that of a running `director dev`.
 func (p *program) withDatabase(cmd *cobra.Command, commands commandSet,
-	fn func(ctx context.Context, l operator) error) error {
+	fn func(ctx context.Context, op operator) error) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
 		return err
 	}
-	return p.withStore(cmd, commands, func(ctx context.Context, l operator) error {
-		l.out = out
-		return fn(ctx, l)
+	return p.withStore(cmd, commands, func(ctx context.Context, op operator) error {
+		op.out = out
+		return fn(ctx, op)
 	})
 }
 
 // withStore is withDatabase for a command without --output.
 func (p *program) withStore(cmd *cobra.Command, commands commandSet,
-	fn func(ctx context.Context, l operator) error) error {
+	fn func(ctx context.Context, op operator) error) error {
 	conf, err := loadSettings(cmd.Flags(), p.environ, commands)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *program) onOutput(cmd *cobra.Command, settings commandSet,
 }
 
 // databaseRun is what a command does on the database, with its arguments.
-type databaseRun func(ctx context.Context, l operator, args []string) error
+type databaseRun func(ctx context.Context, op operator, args []string) error
 
 // onDatabase completes a command on the database, which has its texts, its number of arguments and its own flags: it
 // adds --output and the flags of the settings that it uses, and runs the function with the store and the output.
@@ -117,7 +117,7 @@ func (p *program) onDatabase(cmd *cobra.Command, settings commandSet, run databa
 	addFlags(cmd.Flags(), settings)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, settings, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
+		return p.withDatabase(cmd, settings, func(ctx context.Context, op operator) error { return run(ctx, op, args) })
 	}
 	return cmd
 }

@@ -43,15 +43,15 @@ func parseDeploymentID(arg string) (uuid.UUID, error) {
 
 // readDeployment returns what is left of a deployment, and its events. A deployment that is gone has only events; an
 // error says that it has neither.
-func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
-	found, err := opsview.Deployments.Read(ctx, l.store.Pool(), opsview.DeploymentFilter{ID: &id},
+func (op operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
+	found, err := opsview.Deployments.Read(ctx, op.store.Pool(), opsview.DeploymentFilter{ID: &id},
 		opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
 	// Events are read from a time on, by the clock of the database: a deployment that is gone is not in the view, which
 	// says when one began, and without a bound all partitions of the log would be read.
-	now, err := l.store.DatabaseNow(ctx)
+	now, err := op.store.DatabaseNow(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -61,7 +61,7 @@ func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymen
 		d.Deployment, since = &found[0], found[0].CreatedAt
 	}
 	timeline := opsview.EventFilter{Instance: id.String(), Since: since}
-	events, err := opsview.Events.Read(ctx, l.store.Pool(), timeline, opsview.Page{Order: opsview.ByTime, Limit: 1000})
+	events, err := opsview.Events.Read(ctx, op.store.Pool(), timeline, opsview.Page{Order: opsview.ByTime, Limit: 1000})
 	if err != nil {
 		return d, err
 	}

@@ -37,8 +37,8 @@ func (p *program) deploymentsList() *cobra.Command {
 	cmd.Flags().StringVar(&f.Phase, "phase", "",
 		"Only this phase: wanted, deploying, starting, ready, draining, failed or stopping")
 	completeFixed(cmd, "phase", deploymentPhases)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Deployments, f,
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Deployments, f,
 			opsview.Page{Order: opsview.DeploymentsOldestFirst, Limit: 10_000}, table[opsview.Deployment]{
 				titles: []string{
 					"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age",
@@ -71,11 +71,11 @@ func (p *program) deploymentsShow() *cobra.Command {
 	}
 	// A malformed id is a usage error, and needs no database.
 	id := parseFirst(cmd, parseDeploymentID)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		d, err := l.readDeployment(ctx, *id)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		d, err := op.readDeployment(ctx, *id)
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, d, deploymentDetails.writeText)
+		return writeDetails(op.out, d, deploymentDetails.writeText)
 	})
 }

@@ -54,17 +54,17 @@ func (p *program) deploymentsStart() *cobra.Command {
 		return nil
 	})
 	// byDeploy: the key-encryption key, which seals the key of a version with connect tokens.
-	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, op operator, _ []string) error {
 		// "": the version may be of any provider, since a worker with that provider starts the server.
-		n, _, err := l.newDeployment(ctx, *of, near, "")
+		n, _, err := op.newDeployment(ctx, *of, near, "")
 		if err != nil {
 			return refusalText(err)
 		}
-		if err := l.store.StartDeployment(ctx, of.Region, n); err != nil {
+		if err := op.store.StartDeployment(ctx, of.Region, n); err != nil {
 			return refusalText(err)
 		}
 		lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
-		return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"},
+		return cli.Write(op.out, lines, []string{"region", "deployment", "app", "version", "provider"},
 			func(s startedLine) []any {
 				return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
 			})
@@ -73,9 +73,9 @@ func (p *program) deploymentsStart() *cobra.Command {
 
 // newDeployment returns a deployment by an operator, which is not yet inserted. The app version must be of the required
 // provider; "" requires none.
-func (l operator) newDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
+func (op operator) newDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
 	requiredProvider string) (n provision.NewDeployment, v provision.AppVersion, err error) {
-	if v, err = l.store.AppVersion(ctx, of.App, of.Version); err != nil {
+	if v, err = op.store.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
 	// A worker would start a server of another provider itself.
@@ -90,7 +90,7 @@ func (l operator) newDeployment(ctx context.Context, of provision.PoolEdit, near
 	}
 	// Only a version with connect tokens has a key, and only then the command needs the key-encryption key.
 	if v.Dialect != "" {
-		sealer, err := l.conf.config.makeSealer()
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return n, v, err
 		}
@@ -121,10 +121,10 @@ func (p *program) deploymentsStop() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return l.changeEach("deployment", args, func(id string) (bool, error) {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
+		return op.changeEach("deployment", args, func(id string) (bool, error) {
 			// The check above has parsed the id. The database requires a reason, so that --reason has a default.
-			return l.store.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
+			return op.store.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 		})
 	})
 }
@@ -141,19 +141,19 @@ func (p *program) deploymentsEnv() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
-	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, op operator, _ []string) error {
 		// Also a version without connect tokens needs the key-encryption key: the credential of the server is made with
 		// it.
-		sealer, err := l.conf.config.makeSealer()
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		n, v, err := l.newDeployment(ctx, *of, netip.Addr{}, providerManual)
+		n, v, err := op.newDeployment(ctx, *of, netip.Addr{}, providerManual)
 		if err != nil {
 			return refusalText(err)
 		}
 		// No listeners: this command serves nothing, so that the addresses are those of the settings.
-		settings := l.conf.config.serverSettings(listenAddrs{}, sealer)
+		settings := op.conf.config.serverSettings(listenAddrs{}, sealer)
 		// The second result is the secret of the provider's reports, which a server that a person starts has not.
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
@@ -162,13 +162,13 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		}
 		// Inserted last: a deployment whose environment nobody has would wait for its server until register_within
 		// ends.
-		if err := l.store.StartDeployment(ctx, of.Region, n); err != nil {
+		if err := op.store.StartDeployment(ctx, of.Region, n); err != nil {
 			return refusalText(err)
 		}
 		// On stderr, since stdout goes into a file that a shell reads.
 		fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
 			briefDuration(v.RegisterWithin))
-		return writeEnvironment(l.out, env)
+		return writeEnvironment(op.out, env)
 	})
 }
 

@@ -31,22 +31,22 @@ func (p *program) deploymentsLog() *cobra.Command {
 	id := parseFirst(cmd, parseDeploymentID)
 	requireBetween(cmd, "lines", lines, 1, 100_000)
 	// byProviders: the settings of the worker that runs the server.
-	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
-		text, err := l.readLog(ctx, *id, *lines)
+	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, op operator, _ []string) error {
+		text, err := op.readLog(ctx, *id, *lines)
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
 		}
-		_, err = l.out.Writer.Write(text)
+		_, err = op.out.Writer.Write(text)
 		return err
 	})
 }
 
 // readLog reads the log through the provider on this machine: nothing is fetched from the worker.
-func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {
-	name, ref, err := l.serverOf(ctx, id)
+func (op operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {
+	name, ref, err := op.serverOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	if name != providerProcess && name != providerDocker {
 		return nil, fmt.Errorf("the director cannot read logs of %s: look for %s in its own tools", name, ref)
 	}
-	set, err := l.conf.config.providersOfCommand()
+	set, err := op.conf.config.providersOfCommand()
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +66,15 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
 	// The timeout of every call of a provider: an engine that hangs must not hang the command.
-	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, op.conf.config.ProvisionTimeout)
 	defer cancel()
 	return reader.ReadLog(ctx, ref, lines)
 }
 
 // serverOf returns the provider of a deployment, and what the provider calls its server, also of one that has ended
 // lately.
-func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
-	d, err := l.readDeployment(ctx, id)
+func (op operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
+	d, err := op.readDeployment(ctx, id)
 	if err != nil {
 		return "", "", err
 	}
@@ -107,6 +107,6 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	if end.Provider != "" {
 		return end.Provider, *end.Ref, nil
 	}
-	v, err := l.store.AppVersion(ctx, end.App, end.Version)
+	v, err := op.store.AppVersion(ctx, end.App, end.Version)
 	return v.Provider, *end.Ref, err
 }

@@ -25,12 +25,12 @@ func (p *program) doctorCommand() *cobra.Command {
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
-	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
-		checks := l.conf.config.doctorOptions()
-		checks.Store = l.store
+	}, byOperator|byDoctor, func(ctx context.Context, op operator, _ []string) error {
+		checks := op.conf.config.doctorOptions()
+		checks.Store = op.store
 		// Every check has its own answer: an unreachable database is a finding, and no error of the command.
 		d := diagnosis(checks.Examine(ctx))
-		if err := writeDetails(l.out, d, diagnosis.writeText); err != nil {
+		if err := writeDetails(op.out, d, diagnosis.writeText); err != nil {
 			return err
 		}
 		return d.exitError()

@@ -35,11 +35,11 @@ func (p *program) enrolmentsList() *cobra.Command {
 	var f opsview.EnrolmentFilter
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords})
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// Enrolments that have ended and still have game servers stay in the list: 'revoke --servers' ends those
 		// servers.
 		f.Useful = !*all
-		return printView(ctx, l, opsview.Enrolments, f, opsview.Page{}, table[opsview.Enrolment]{
+		return printView(ctx, op, opsview.Enrolments, f, opsview.Page{}, table[opsview.Enrolment]{
 			titles: []string{
 				"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by",
 			},
@@ -79,8 +79,8 @@ func (p *program) enrolmentsServers() *cobra.Command {
 		"enrolment", "deployment", "agent key", "fleet token")
 	p.addFilters(cmd, filterFlag{"name", &f.Enrolment, "Only those of the enrolment with this name",
 		wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name")})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.ServerCredentials, f, opsview.Page{}, table[opsview.ServerCredential]{
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.ServerCredentials, f, opsview.Page{}, table[opsview.ServerCredential]{
 			titles:      []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"},
 			spareTitles: []string{"enrolled at", "status"},
 			rowCells: func(s opsview.ServerCredential) []any {

@@ -51,29 +51,29 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// The database checks the rest, such as the name: SQL creates enrolments as well.
-		return l.createEnrolment(ctx, cmd, n)
+		return op.createEnrolment(ctx, cmd, n)
 	})
 }
 
 // createEnrolment makes an enrolment and prints its token, which cannot be read again.
-func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
+func (op operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
 	// The database makes the token and keeps the digest of its secret: no later reading can have it.
-	token, err := l.store.As("").CreateEnrolment(ctx, n)
+	token, err := op.store.As("").CreateEnrolment(ctx, n)
 	if err != nil {
 		return err
 	}
 	// Read back for what the database has decided, such as when it expires.
-	made, err := opsview.Enrolments.One(ctx, l.store.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
+	made, err := opsview.Enrolments.One(ctx, op.store.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
 	if err != nil {
 		return err
 	}
-	if l.out.JSON {
-		return cli.WriteJSON(l.out.Writer, newEnrolmentLine{made, token})
+	if op.out.JSON {
+		return cli.WriteJSON(op.out.Writer, newEnrolmentLine{made, token})
 	}
 	// The token alone is on stdout, so that it can go into a file or a variable.
-	fmt.Fprintln(l.out.Writer, token)
+	fmt.Fprintln(op.out.Writer, token)
 	fmt.Fprintf(cmd.ErrOrStderr(), "This is the token of enrolment %s/%s, until %s. It is not kept and cannot be shown again.\n", made.Region,
 		made.Name, made.ExpiresAt.UTC().Format(time.RFC3339))
 	return nil
@@ -101,14 +101,14 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// Each in a transaction of its own: a name that is unknown does not keep the others from being revoked.
-		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
+		return op.changeEach("enrolment", args, func(arg string) (bool, error) {
 			// The check above has found the slash. A name has none, so that the first one separates.
 			region, name, _ := strings.Cut(arg, "/")
 			// false: the enrolment was revoked before. With --servers it is also true if only credentials of the game
 			// servers were left to revoke.
-			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
+			return op.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
 	})
 }
@@ -123,9 +123,9 @@ func (p *program) enrolmentsRevokeServer() *cobra.Command {
 		Args:    cli.AtLeast(1),
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.ServerCredentials,
 			opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
-	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return l.changeEach("instance", args,
+	}, byOperator, func(ctx context.Context, op operator, args []string) error {
+		return op.changeEach("instance", args,
 			// false: the credential was revoked before.
-			func(id string) (bool, error) { return l.store.As("").RevokeServer(ctx, id) })
+			func(id string) (bool, error) { return op.store.As("").RevokeServer(ctx, id) })
 	})
 }

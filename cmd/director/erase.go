@@ -36,14 +36,14 @@ func (p *program) eraseCommand() *cobra.Command {
 	})
 	// byRooms: an erased player leaves rooms, and what that does depends on their types.
 	return p.takeFromPlayers(cmd, byProfile|byRooms,
-		func(ctx context.Context, l operator, args []string, reason string) error {
+		func(ctx context.Context, op operator, args []string, reason string) error {
 			// All players are read before the first erasure: an input that breaks off erases nobody.
 			players, err := p.readPlayers(args)
 			if err != nil {
 				return err
 			}
-			return l.changeEach("player", players, func(player string) (bool, error) {
-				erased, err := l.store.As("").ErasePlayer(ctx, player, reason)
+			return op.changeEach("player", players, func(player string) (bool, error) {
+				erased, err := op.store.As("").ErasePlayer(ctx, player, reason)
 				// false: nothing was known of the player, or an earlier erasure has erased all of it.
 				return erased.ChangedRows > 0, err
 			})
@@ -80,14 +80,14 @@ func (p *program) playersExport() *cobra.Command {
 	// Without --output: the export is JSON in any case.
 	addFlags(cmd.Flags(), byProfile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {
-			export, err := l.store.ExportPlayer(ctx, args[0])
+		return p.withStore(cmd, byProfile, func(ctx context.Context, op operator) error {
+			export, err := op.store.ExportPlayer(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			// An empty export would look like an answer to the player; a mistyped id is more likely.
 			if export.IsEmpty() {
-				return l.unknownPlayer(ctx, args[0])
+				return op.unknownPlayer(ctx, args[0])
 			}
 			if len(export.Truncated) > 0 {
 				fmt.Fprintf(p.stderr, "director: only the latest rows of %s\n", strings.Join(export.Truncated, ", "))

@@ -46,13 +46,13 @@ func (p *program) evacuateCommand() *cobra.Command {
 	}
 	var f evacuationFlags
 	f.addTo(p, cmd)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		f.evacuation.Target.Name, f.progressOut = args[0], cmd.ErrOrStderr()
 		// A preview writes nothing, so that no worker acts on it.
 		if f.isDryRun {
-			return l.previewEvacuation(ctx, f.evacuation.Target)
+			return op.previewEvacuation(ctx, f.evacuation.Target)
 		}
-		return l.beginEvacuation(ctx, f)
+		return op.beginEvacuation(ctx, f)
 	})
 }
 
@@ -92,12 +92,12 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 }
 
 // previewEvacuation counts what a real run would concern now.
-func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTarget) error {
-	preview, err := l.store.PreviewEvacuation(ctx, target)
+func (op operator) previewEvacuation(ctx context.Context, target db.EvacuationTarget) error {
+	preview, err := op.store.PreviewEvacuation(ctx, target)
 	if err != nil {
 		return err
 	}
-	return writeDetails(l.out, preview, func(e db.EvacuationPreview, out cli.Output) error {
+	return writeDetails(op.out, preview, func(e db.EvacuationPreview, out cli.Output) error {
 		lines := [][2]any{
 			{e.Kind, e.Value}, {"game servers", e.Servers}, {"that report", e.Alive}, {"sessions", e.Sessions},
 			{"players", e.Players}, {"that a profile matched", e.Matched}, {"players who lost theirs before", e.Lost},
@@ -107,35 +107,35 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 }
 
 // beginEvacuation begins an evacuation, and with --wait waits for its end.
-func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
+func (op operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
 	// Workers carry the evacuation out: an interruption of this command from here on does not stop the evacuation.
-	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
+	id, err := op.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
 	if err != nil {
 		return err
 	}
 	// Without --wait, the report below is of an evacuation that has just begun.
 	if f.waitsForEnd {
-		if err := l.waitForEvacuation(ctx, id, f); err != nil {
+		if err := op.waitForEvacuation(ctx, id, f); err != nil {
 			return err
 		}
 	}
-	e, err := opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: &id})
+	e, err := opsview.Evacuations.One(ctx, op.store.Pool(), opsview.EvacuationFilter{ID: &id})
 	if err != nil {
 		return err
 	}
-	return writeDetails(l.out, e, writeEvacuation)
+	return writeDetails(op.out, e, writeEvacuation)
 }
 
 // evacuationInterval is how often 'evacuate --wait' reads how far the evacuation has come.
 const evacuationInterval = 500 * time.Millisecond
 
 // waitForEvacuation waits until workers have ended an evacuation.
-func (l operator) waitForEvacuation(ctx context.Context, id uuid.UUID, f evacuationFlags) error {
+func (op operator) waitForEvacuation(ctx context.Context, id uuid.UUID, f evacuationFlags) error {
 	wait := operatorWait{
 		progress: progressLine{stderr: f.progressOut}, interval: evacuationInterval, timeout: f.waitTimeout,
 		whatStays: fmt.Sprintf("workers continue it: 'director evacuations show %s' says how far it is", id),
 		look: func(ctx context.Context) (string, bool, error) {
-			e, err := opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: &id})
+			e, err := opsview.Evacuations.One(ctx, op.store.Pool(), opsview.EvacuationFilter{ID: &id})
 			if err != nil {
 				return "", false, err
 			}

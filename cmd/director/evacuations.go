@@ -29,8 +29,8 @@ func (p *program) evacuationsList() *cobra.Command {
 		Long:    "Lists the evacuations, the latest first, with what became of the players.",
 		Example: "  director evacuations list\n  director evacuations list -o json | jq -r '.[] | select(.state == \"running\") | .evacuation'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Evacuations, opsview.EvacuationFilter{},
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Evacuations, opsview.EvacuationFilter{},
 			opsview.Page{}, table[opsview.Evacuation]{
 				titles: []string{
 					"evacuation", "target", "value", "state", "servers", "players", "waiting", "queued", "seated",
@@ -73,12 +73,12 @@ func (p *program) evacuationsShow() *cobra.Command {
 		"waiting", "queued", "seated", "nothing")
 	cmd.Flags().StringVar(&f.Player, "player", "", "Only this player")
 	limit := addLimit(cmd, "The most players to show")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		report, err := l.readEvacuation(ctx, f, *limit)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		report, err := op.readEvacuation(ctx, f, *limit)
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, report, writeEvacuationReport)
+		return writeDetails(op.out, report, writeEvacuationReport)
 	})
 }
 
@@ -92,9 +92,9 @@ func parseEvacuationID(arg string) (uuid.UUID, error) {
 }
 
 // readEvacuation reads an evacuation, and up to limit of its players.
-func (l operator) readEvacuation(ctx context.Context, f opsview.EvacuatedPlayerFilter,
+func (op operator) readEvacuation(ctx context.Context, f opsview.EvacuatedPlayerFilter,
 	limit int) (r evacuationReport, err error) {
-	r.Evacuation, err = opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
+	r.Evacuation, err = opsview.Evacuations.One(ctx, op.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
 	// The evacuation may have existed: reports are kept for a week.
 	if errors.Is(err, opsview.ErrNoRow) {
 		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
@@ -103,7 +103,7 @@ func (l operator) readEvacuation(ctx context.Context, f opsview.EvacuatedPlayerF
 		return r, err
 	}
 	// Not in one snapshot with the counts, which may be older while the evacuation runs.
-	r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: limit})
+	r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, op.store.Pool(), f, opsview.Page{Limit: limit})
 	return r, err
 }
 

@@ -65,8 +65,8 @@ func (p *program) eventsCommand() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		r := &eventReader{operator: l, selection: f, afterCursor: cursor}
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		r := &eventReader{operator: op, selection: f, afterCursor: cursor}
 		if err := r.setStart(ctx, *after == "", *since); err != nil {
 			return err
 		}

@@ -35,15 +35,15 @@ func (p *program) eventsRecord() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, nouns []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, nouns []string) error {
 		for _, noun := range nouns {
 			// One transaction a noun, each of which is complete by itself.
-			if _, err := l.store.As("").RecordEvents(ctx, noun, !*off); err != nil {
+			if _, err := op.store.As("").RecordEvents(ctx, noun, !*off); err != nil {
 				return err
 			}
 		}
 		// All nouns, also those that were not named: what webhooks ask for is recorded as well.
-		return printView(ctx, l, opsview.RecordedEvents, opsview.Any{}, opsview.Page{}, table[opsview.RecordedEvent]{
+		return printView(ctx, op, opsview.RecordedEvents, opsview.Any{}, opsview.Page{}, table[opsview.RecordedEvent]{
 			titles:   []string{"events of", "an operator asks", "recorded"},
 			rowCells: func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} },
 		})

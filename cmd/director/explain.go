@@ -71,18 +71,18 @@ func (p *program) explainMatch() *cobra.Command {
 // explainWith completes a command that prints an explanation: as text, or as the document.
 func (p *program) explainWith(cmd *cobra.Command,
 	explain func(ctx context.Context, r *explainer.Reader, id string) (explanation, error)) *cobra.Command {
-	return p.onDatabase(cmd, byExplained, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byExplained, func(ctx context.Context, op operator, args []string) error {
 		// The name of the player argument, as the workers have it: with another one, the tickets would have other
 		// players.
-		answer, err := explain(ctx, explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
-			PlayerArg: l.conf.config.Server.PlayerArg}), args[0])
+		answer, err := explain(ctx, explainer.New(explainer.Options{Store: op.store, Universe: op.conf.config.Server.Universe,
+			PlayerArg: op.conf.config.Server.PlayerArg}), args[0])
 		if err != nil {
 			return refusalText(err)
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, answer)
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, answer)
 		}
-		_, err = fmt.Fprint(l.out.Writer, answer.Text())
+		_, err = fmt.Fprint(op.out.Writer, answer.Text())
 		return err
 	})
 }

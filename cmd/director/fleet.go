@@ -32,10 +32,10 @@ func (p *program) fleetList() *cobra.Command {
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", regionWords},
 		filterFlag{"mode", &f.Mode, "Only those that offer this mode", modeWords})
 	all := cmd.Flags().Bool("all", false, "Also those that ended recently")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// Those that have ended stay for a while, in thousands where servers come and go.
 		f.Running = !*all
-		return printView(ctx, l, opsview.Fleet, f, opsview.Page{}, table[opsview.Instance]{
+		return printView(ctx, op, opsview.Fleet, f, opsview.Page{}, table[opsview.Instance]{
 			titles: []string{
 				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
 				"players", "sessions", "heartbeat", "endpoint",

@@ -98,7 +98,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		}
 		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, ids []string) error {
 		targets := calls.targets(ids, *hosts, *labels, *region)
 		// By name, because changeEach prints and passes names.
 		byName, names, drained := map[string]drainTarget{}, []string{}, []opsview.FleetFilter{}
@@ -108,13 +108,13 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 			t.servers.Running = true
 			drained = append(drained, t.servers)
 		}
-		err := l.changeEach("drain", names,
-			func(name string) (bool, error) { return byName[name].change(l.store.As(""), ctx) })
+		err := op.changeEach("drain", names,
+			func(name string) (bool, error) { return byName[name].change(op.store.As(""), ctx) })
 		// No wait after a refusal: players continue to join a target that is not drained.
 		if err != nil || !*wait {
 			return err
 		}
-		return l.waitUntilEmpty(ctx, cmd.ErrOrStderr(), drained, *timeout)
+		return op.waitUntilEmpty(ctx, cmd.ErrOrStderr(), drained, *timeout)
 	})
 }
 
@@ -137,8 +137,8 @@ func (p *program) fleetDrains() *cobra.Command {
 			"servers, which 'director agents undrain' ends. SERVERS counts the game servers that run and obey the drain.",
 		Example: "  director fleet drains",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Drains, opsview.Any{}, opsview.Page{}, table[opsview.Drain]{
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Drains, opsview.Any{}, opsview.Page{}, table[opsview.Drain]{
 			titles:      []string{"target", "value", "region", "servers", "since", "actor"},
 			spareTitles: []string{"region", "servers"},
 			rowCells: func(d opsview.Drain) []any {

@@ -40,18 +40,18 @@ func (p *program) fleetShow() *cobra.Command {
 		Example:           "  director fleet show eu-arena-7\n  director fleet show eu-arena-7 -o json | jq -r '.sessions[].who[]'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"))),
-	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		i, err := l.readInstance(ctx, args[0])
+	}, byOperator, func(ctx context.Context, op operator, args []string) error {
+		i, err := op.readInstance(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, i, instanceDetails.writeText)
+		return writeDetails(op.out, i, instanceDetails.writeText)
 	})
 }
 
 // readInstance reads a game server, also one that has ended, with its open sessions and their players.
-func (l operator) readInstance(ctx context.Context, id string) (i instanceDetails, err error) {
-	i.Instance, err = opsview.ReadInstance(ctx, l.store.Pool(), id)
+func (op operator) readInstance(ctx context.Context, id string) (i instanceDetails, err error) {
+	i.Instance, err = opsview.ReadInstance(ctx, op.store.Pool(), id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' lists all instances", id)
 	}
@@ -60,12 +60,12 @@ func (l operator) readInstance(ctx context.Context, id string) (i instanceDetail
 	}
 	// The filters name the region, with which the primary keys of sessions and seats begin.
 	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
-	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.SessionsOldestFirst})
+	open, err := opsview.Sessions.Read(ctx, op.store.Pool(), hosted, opsview.Page{Order: opsview.SessionsOldestFirst})
 	if err != nil {
 		return i, err
 	}
 	// Not in one snapshot with the sessions: a session that has just opened may show nobody.
-	seats, err := opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id},
+	seats, err := opsview.Seats.Read(ctx, op.store.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id},
 		opsview.Page{})
 	if err != nil {
 		return i, err

@@ -31,13 +31,13 @@ type playersLeft struct {
 }
 
 // waitUntilEmpty waits until nobody has a seat on the game servers; one that ends loses its players.
-func (l operator) waitUntilEmpty(ctx context.Context, stderr io.Writer, targets []opsview.FleetFilter,
+func (op operator) waitUntilEmpty(ctx context.Context, stderr io.Writer, targets []opsview.FleetFilter,
 	timeout time.Duration) error {
 	wait := operatorWait{
 		progress: progressLine{stderr: stderr}, interval: playersInterval, timeout: timeout,
 		whatStays: "the drains hold, and the same command waits again",
 		look: func(ctx context.Context) (string, bool, error) {
-			left, err := l.countPlayers(ctx, targets)
+			left, err := op.countPlayers(ctx, targets)
 			if err != nil {
 				return "", false, err
 			}
@@ -52,11 +52,11 @@ func (l operator) waitUntilEmpty(ctx context.Context, stderr io.Writer, targets 
 }
 
 // countPlayers counts the players of all targets. A game server of two targets counts once.
-func (l operator) countPlayers(ctx context.Context, targets []opsview.FleetFilter) (left playersLeft, err error) {
+func (op operator) countPlayers(ctx context.Context, targets []opsview.FleetFilter) (left playersLeft, err error) {
 	seen := map[string]bool{}
 	for _, target := range targets {
 		// All rows: a page would miss players, and the wait would end too early.
-		servers, err := opsview.Fleet.Read(ctx, l.store.Pool(), target, opsview.Page{})
+		servers, err := opsview.Fleet.Read(ctx, op.store.Pool(), target, opsview.Page{})
 		if err != nil {
 			return left, err
 		}

@@ -31,12 +31,12 @@ func (p *program) invariantsCommand() *cobra.Command {
 			"Exit code 1 when any is violated. Repeat it after ten seconds: a violation that remains is a bug.",
 		Example: "  director invariants\n  director invariants -o json | jq '.[] | select(.violations > 0)'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		all, err := l.checkInvariants(ctx)
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		all, err := op.checkInvariants(ctx)
 		if err != nil {
 			return err
 		}
-		if err := writeInvariants(l.out, all); err != nil {
+		if err := writeInvariants(op.out, all); err != nil {
 			return err
 		}
 		// After the rows: the error only names the invariants.
@@ -45,8 +45,8 @@ func (p *program) invariantsCommand() *cobra.Command {
 }
 
 // checkInvariants counts the violations. It reads all hot tables, and so is for people and not for a timer.
-func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
-	counts, err := opsview.Invariants.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
+func (op operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
+	counts, err := opsview.Invariants.Read(ctx, op.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 			continue
 		}
 		// Not in one snapshot with the count: a violation may be gone by now.
-		if all[i].Rows, err = opsview.ReadViolations(ctx, l.store.Pool(), c.Name, violationRows); err != nil {
+		if all[i].Rows, err = opsview.ReadViolations(ctx, op.store.Pool(), c.Name, violationRows); err != nil {
 			return nil, err
 		}
 	}

@@ -34,9 +34,9 @@ func (p *program) keysList() *cobra.Command {
 	}
 	all := cmd.Flags().Bool("all", false,
 		"Also those that are expired, and those that were tainted more than a day ago")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		// In the order in which they sign: the next key is the last row.
-		return printView(ctx, l, opsview.Keys, opsview.KeyFilter{Useful: !*all},
+		return printView(ctx, op, opsview.Keys, opsview.KeyFilter{Useful: !*all},
 			opsview.Page{Order: opsview.ByTurn}, table[opsview.Key]{
 				titles: []string{
 					"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by",
@@ -70,29 +70,29 @@ func (p *program) keysRotate() *cobra.Command {
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
 	// byKeys: the schedule of the keys, which should be that of the workers.
-	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, op operator, _ []string) error {
 		// Private keys are stored encrypted, so that making one needs the key-encryption key of the workers.
-		sealer, err := l.conf.config.makeSealer()
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		policy, err := l.keyPolicy(ctx)
+		policy, err := op.keyPolicy(ctx)
 		if err != nil {
 			return err
 		}
-		made, err := l.store.As("").RotateKeys(ctx, policy, *force, keymint.With(sealer, l.conf.config.Worker.Alg))
+		made, err := op.store.As("").RotateKeys(ctx, policy, *force, keymint.With(sealer, op.conf.config.Worker.Alg))
 		if err != nil {
 			return err
 		}
 		// As JSON also an empty list, for scripts.
-		if len(made) > 0 || l.out.JSON {
-			return writeNewKeys(l.out, made)
+		if len(made) > 0 || op.out.JSON {
+			return writeNewKeys(op.out, made)
 		}
 		if *force {
 			// No key was made, since the next one is there. It may sign earlier than before.
-			return l.printNextKey(ctx)
+			return op.printNextKey(ctx)
 		}
-		fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
+		fmt.Fprintln(op.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
 		return nil
 	})
 }
@@ -100,9 +100,9 @@ func (p *program) keysRotate() *cobra.Command {
 // keyPolicy is that of the settings, with the greatest lead and overlap of the published keys at least: where an
 // operator lacks the workers' settings, a key would sign before verifiers know it, or leave the JWKS before its tokens
 // expire.
-func (l operator) keyPolicy(ctx context.Context) (db.KeyPolicy, error) {
-	policy := l.conf.config.keySchedule().Policy()
-	keys, _, err := l.store.Keys(ctx)
+func (op operator) keyPolicy(ctx context.Context) (db.KeyPolicy, error) {
+	policy := op.conf.config.keySchedule().Policy()
+	keys, _, err := op.store.Keys(ctx)
 	if err != nil {
 		return policy, err
 	}
@@ -113,15 +113,15 @@ func (l operator) keyPolicy(ctx context.Context) (db.KeyPolicy, error) {
 }
 
 // printNextKey prints from when the next key signs.
-func (l operator) printNextKey(ctx context.Context) error {
+func (op operator) printNextKey(ctx context.Context) error {
 	// By the clock of the database, which decides when a key signs.
-	keys, now, err := l.store.Keys(ctx)
+	keys, now, err := op.store.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.Material.KID,
+			fmt.Fprintf(op.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.Material.KID,
 				k.SignFrom.Format(time.RFC3339))
 		}
 	}
@@ -149,12 +149,12 @@ func (p *program) keysTaint() *cobra.Command {
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
-	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+	}, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// Without a confirmation: a leaked key is to go at once, and a replica or worker makes another.
-		changed, err := l.store.As("").TaintKey(ctx, args[0])
+		changed, err := op.store.As("").TaintKey(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeChanges(l.out, "kid", []changeLine{{args[0], changed}})
+		return writeChanges(op.out, "kid", []changeLine{{args[0], changed}})
 	})
 }

@@ -28,13 +28,13 @@ func (p *program) mcpCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		// One store for as long as the assistant lives: it calls a tool now and then, and a connection of each call
 		// would cost more.
-		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {
-			checks := l.conf.config.doctorOptions()
-			checks.Store = l.store
+		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, op operator) error {
+			checks := op.conf.config.doctorOptions()
+			checks.Store = op.store
 			return assistant.Serve(ctx, assistant.Options{
-				Store: l.store, Doctor: checks, Universe: l.conf.config.Server.Universe, Version: buildVersion().Version,
-				Explain: explainer.New(explainer.Options{Store: l.store, Universe: l.conf.config.Server.Universe,
-					PlayerArg: l.conf.config.Server.PlayerArg}),
+				Store: op.store, Doctor: checks, Universe: op.conf.config.Server.Universe, Version: buildVersion().Version,
+				Explain: explainer.New(explainer.Options{Store: op.store, Universe: op.conf.config.Server.Universe,
+					PlayerArg: op.conf.config.Server.PlayerArg}),
 				ErrorText: func(err error) error { return explainDatabaseError(refusalText(err)) },
 			}, io.NopCloser(p.stdin), unclosed{p.stdout}) // only the protocol is on stdout; the log is on stderr
 		})

@@ -31,21 +31,21 @@ type heldSeat struct {
 }
 
 // playerWords completes players with a seat, a ticket or a refusal.
-func playerWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	found, err := opsview.PlayersBeginning(ctx, l.store.Pool(), begun, l.conf.config.Server.Universe)
+func playerWords(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
+	found, err := opsview.PlayersBeginning(ctx, op.store.Pool(), begun, op.conf.config.Server.Universe)
 	return matchingWords(found, begun, given), err
 }
 
 // readPlayer returns an error for a player of whom nothing is known: an empty answer would look like one about a
 // mistyped id.
-func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
+func (op operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
 	// One past seat is enough: the last one is shown.
-	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.config.Server.Universe, opsview.Page{Limit: 1})
+	known, err := opsview.ReadPlayer(ctx, op.store.Pool(), id, op.conf.config.Server.Universe, opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
 	if !known.IsKnown() {
-		return d, l.unknownPlayer(ctx, id)
+		return d, op.unknownPlayer(ctx, id)
 	}
 	// Empty lists and not null, for scripts.
 	d = playerDetails{
@@ -63,14 +63,14 @@ func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, e
 }
 
 // unknownPlayer is the error for a player of whom nothing is known, with those who may be meant.
-func (l operator) unknownPlayer(ctx context.Context, text string) error {
+func (op operator) unknownPlayer(ctx context.Context, text string) error {
 	unknown := fmt.Sprintf("nothing is known of player %q: no seat, no ticket, and no refusal in the last 7 days", text)
 	// The text may be the beginning of an id, or the name of a player, which is an attribute.
-	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.config.Server.Universe)
+	begin, err := opsview.PlayersBeginning(ctx, op.store.Pool(), text, op.conf.config.Server.Universe)
 	if err != nil {
 		return err
 	}
-	called, err := opsview.PlayersCalled(ctx, l.store.Pool(), text, l.conf.config.Server.Universe)
+	called, err := opsview.PlayersCalled(ctx, op.store.Pool(), text, op.conf.config.Server.Universe)
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,11 @@ func (p *program) playersShow() *cobra.Command {
 		Example:           "  director players show alice\n  director players show alice -o json | jq '.refusals[0].detail'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(playerWords)),
-	}, byProfile, func(ctx context.Context, l operator, args []string) error {
-		d, err := l.readPlayer(ctx, args[0])
+	}, byProfile, func(ctx context.Context, op operator, args []string) error {
+		d, err := op.readPlayer(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, d, playerDetails.writeText)
+		return writeDetails(op.out, d, playerDetails.writeText)
 	})
 }

@@ -18,10 +18,10 @@ func (p *program) playersFreeSeat() *cobra.Command {
 		Args:    cli.AtLeast(2),
 	}
 	return p.takeFromPlayers(cmd, byOperator,
-		func(ctx context.Context, l operator, args []string, reason string) error {
-			return l.changeEach("player", args[1:], func(player string) (bool, error) {
+		func(ctx context.Context, op operator, args []string, reason string) error {
+			return op.changeEach("player", args[1:], func(player string) (bool, error) {
 				// false: the player has left before, which is no error: the seat is free.
-				return l.store.As("").FreeSeat(ctx, args[0], player, reason)
+				return op.store.As("").FreeSeat(ctx, args[0], player, reason)
 			})
 		})
 }
@@ -36,20 +36,20 @@ func (p *program) playersCancelTicket() *cobra.Command {
 		Example: "  director players cancel-ticket d4k0q2v8e5s0c1p6f3a0 --reason 'asked for it, ticket 4711'",
 		Args:    cli.AtLeast(1), ValidArgsFunction: p.completeArgs(ticketWords),
 	}
-	return p.takeFromPlayers(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
-		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
+	return p.takeFromPlayers(cmd, byProfile, func(ctx context.Context, op operator, args []string, reason string) error {
+		return op.changeEach("ticket", args, func(ticket string) (bool, error) {
 			// false: the ticket has left the queue before.
-			return l.store.As("").CancelTicket(ctx, l.conf.config.Server.Universe, ticket, reason)
+			return op.store.As("").CancelTicket(ctx, op.conf.config.Server.Universe, ticket, reason)
 		})
 	})
 }
 
 // takeFromPlayers completes a command that takes something from players, for a reason.
 func (p *program) takeFromPlayers(cmd *cobra.Command, commands commandSet,
-	run func(ctx context.Context, l operator, args []string, reason string) error) *cobra.Command {
+	run func(ctx context.Context, op operator, args []string, reason string) error) *cobra.Command {
 	// Required: the event says why something was taken from a player.
 	reason := requireReason(cmd, "", "Why, for the event (required)")
-	return p.onDatabase(cmd, commands, func(ctx context.Context, l operator, args []string) error {
-		return run(ctx, l, args, *reason)
+	return p.onDatabase(cmd, commands, func(ctx context.Context, op operator, args []string) error {
+		return run(ctx, op, args, *reason)
 	})
 }

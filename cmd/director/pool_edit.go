@@ -28,15 +28,15 @@ func parsePool(arg string) (edit provision.PoolEdit, err error) {
 
 // changePool completes a command that changes the pool in its first argument.
 func (p *program) changePool(cmd *cobra.Command, argCount int,
-	change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
+	change func(ctx context.Context, op operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
 	// The first argument is the pool; further ones are the command's own.
 	cmd.Args = cli.Exactly(argCount)
 	cmd.ValidArgsFunction = p.completePools()
 	flags, edit := addAuthorship(cmd), parseFirst(cmd, parsePool)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// The flags have their values only once the command runs.
 		edit.Author, edit.Reason = *flags.author, *flags.reason
-		return refusalText(change(ctx, l, *edit, args))
+		return refusalText(change(ctx, op, *edit, args))
 	})
 }
 

@@ -38,8 +38,8 @@ func (p *program) poolsList() *cobra.Command {
 	}
 	var f opsview.PoolFilter
 	p.addFilters(cmd, filterFlag{"region", &f.Region, "Only this region", wordsOf(opsview.Pools, f, "region")})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Pools, f, opsview.Page{}, table[opsview.Pool]{
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Pools, f, opsview.Page{}, table[opsview.Pool]{
 			titles: []string{
 				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
 				"ending", "waiting", "min", "max", "buffer", "workers", "next",
@@ -66,10 +66,10 @@ func (p *program) poolsShow() *cobra.Command {
 		ValidArgsFunction: p.completePools(),
 	}
 	pool := parseFirst(cmd, parsePool)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// These three are the key of a pool: there is one row at most.
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
-		found, err := opsview.Pools.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
+		found, err := opsview.Pools.Read(ctx, op.store.Pool(), f, opsview.Page{Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -77,11 +77,11 @@ func (p *program) poolsShow() *cobra.Command {
 		if len(found) == 0 {
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
-		schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(), f, opsview.Page{})
+		schedules, err := opsview.PoolSchedules.Read(ctx, op.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, found[0], func(p opsview.Pool, out cli.Output) error {
+		return writeDetails(op.out, found[0], func(p opsview.Pool, out cli.Output) error {
 			writeFacts(out, append(poolFacts(p), scheduleFacts(schedules)...))
 			return nil
 		})

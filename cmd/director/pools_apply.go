@@ -48,8 +48,8 @@ func (p *program) poolsApply() *cobra.Command {
 		declared, err = p.readPools(*file)
 		return err
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		done, err := l.store.Declare(ctx,
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		done, err := op.store.Declare(ctx,
 			db.Declaration{Author: *flags.author, Reason: *flags.reason, AppVersions: declared.Apps,
 				Pools: declared.Pools, DryRun: *dry})
 		if err != nil {
@@ -60,7 +60,7 @@ func (p *program) poolsApply() *cobra.Command {
 			fmt.Fprintln(p.stderr, "dry run: nothing was applied")
 		}
 		// The changes are printed even if the warning fails: the declaration is committed.
-		return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
+		return errors.Join(writeApplied(op.out, done.Provisioned), p.warnProviders(ctx, op, declared.Apps))
 	})
 }
 
@@ -101,8 +101,8 @@ func (p *program) readPools(file string) (*poolfile.File, error) {
 }
 
 // warnProviders warns of providers of app versions that no running worker has.
-func (p *program) warnProviders(ctx context.Context, l operator, apps []provision.AppVersion) error {
-	found, err := opsview.Providers.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
+func (p *program) warnProviders(ctx context.Context, op operator, apps []provision.AppVersion) error {
+	found, err := opsview.Providers.Read(ctx, op.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (p *program) poolsScale() *cobra.Command {
 	requireAtLeast(cmd, "max", maxServers, 0)
 	requireAtLeast(cmd, "max-starting", starting, 0)
 	requireAtLeast(cmd, "empty-ttl", ttl, 0)
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
+	return p.changePool(cmd, 1, func(ctx context.Context, op operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
 		// nil for a flag that was not given: its value is 0, which is also a number that a pool may have.
 		to.Min = ifGiven(cmd, "min", minServers)
@@ -81,11 +81,11 @@ func (p *program) poolsScale() *cobra.Command {
 		if to == (provision.PoolScale{}) {
 			return cli.Usage(errNothingToChange)
 		}
-		scaled, err := l.store.ScalePool(ctx, edit, to)
+		scaled, err := op.store.ScalePool(ctx, edit, to)
 		if err != nil {
 			return fieldText(err)
 		}
-		return errors.Join(writePool(l.out, scaled), warnOfSchedules(ctx, cmd.ErrOrStderr(), l, scaled))
+		return errors.Join(writePool(op.out, scaled), warnOfSchedules(ctx, cmd.ErrOrStderr(), op, scaled))
 	})
 }
 
@@ -94,8 +94,8 @@ var errNothingToChange = errors.New("nothing to change: give --min, --max, --buf
 
 // warnOfSchedules names the schedules that want more servers than the pool may have now. It only warns, where 'pools
 // apply' refuses: max bounds the schedules.
-func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {
-	schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(),
+func warnOfSchedules(ctx context.Context, stderr io.Writer, op operator, p provision.Pool) error {
+	schedules, err := opsview.PoolSchedules.Read(ctx, op.store.Pool(),
 		opsview.PoolFilter{Region: p.Region, App: p.App, Version: p.Version}, opsview.Page{})
 	if err != nil {
 		return err
@@ -119,17 +119,17 @@ func (p *program) poolsPause() *cobra.Command {
 	}
 	length := cmd.Flags().Duration("for", 0, "The length of the pause; by default it lasts until the pool is resumed")
 	requirePositive(cmd, "for", length)
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
+	return p.changePool(cmd, 1, func(ctx context.Context, op operator, edit provision.PoolEdit, _ []string) error {
 		// Without --for until somebody resumes it: an outage of a provider has no known end.
 		until := provision.Forever()
 		if cmd.Flags().Changed("for") {
 			until = time.Now().Add(*length) // by this machine's clock; the database refuses a time that is past for it
 		}
-		paused, err := l.store.PausePool(ctx, edit, until)
+		paused, err := op.store.PausePool(ctx, edit, until)
 		if err != nil {
 			return err
 		}
-		return writePool(l.out, paused)
+		return writePool(op.out, paused)
 	})
 }
 
@@ -139,12 +139,12 @@ func (p *program) poolsResume() *cobra.Command {
 		Short:   "Start servers in a pool again, at once",
 		Long:    "Ends the pauses of a pool, also those after failures and for lack of capacity, so that servers start at once if players need them.",
 		Example: "  director pools resume eu/arena/v7",
-	}, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
-		resumed, err := l.store.ResumePool(ctx, edit)
+	}, 1, func(ctx context.Context, op operator, edit provision.PoolEdit, _ []string) error {
+		resumed, err := op.store.ResumePool(ctx, edit)
 		if err != nil {
 			return err
 		}
-		return writePool(l.out, resumed)
+		return writePool(op.out, resumed)
 	})
 }
 
@@ -165,13 +165,13 @@ func (p *program) poolsRoll() *cobra.Command {
 			"previous version, in one transaction. From then on players are placed on the new version alone. Open sessions continue, and\n" +
 			"a drained server ends when it is empty. The new version gets a pool with the same numbers unless it has one.",
 		Example: "  director pools roll eu/arena/v7 v8\n  director pools roll eu/arena/v8 v7 --reason 'v8 crashes'",
-	}, 2, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
-		done, err := l.store.RollPool(ctx, edit, args[1])
+	}, 2, func(ctx context.Context, op operator, edit provision.PoolEdit, args []string) error {
+		done, err := op.store.RollPool(ctx, edit, args[1])
 		if err != nil {
 			return err
 		}
 		lines := []rolledLine{{edit.Region, edit.App, args[1], done.MovedModes, done.DrainedServers}}
-		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"},
+		return cli.Write(op.out, lines, []string{"region", "app", "version", "modes", "drained"},
 			func(r rolledLine) []any {
 				return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
 			})
@@ -187,20 +187,20 @@ func (p *program) poolsDelete() *cobra.Command {
 		Example: "  director pools delete eu/arena/v7",
 	}
 	yes := addYes(cmd)
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
+	return p.changePool(cmd, 1, func(ctx context.Context, op operator, edit provision.PoolEdit, args []string) error {
 		// Nobody asks before `roll`: players keep their servers, and another roll takes it back.
 		if err := p.askConfirmation(*yes, fmt.Sprintf("This deletes pool %s: its modes start no servers any more.",
 			args[0])); err != nil {
 			return err
 		}
 		// One transaction with the drain of its servers, which end when they are empty.
-		drained, err := l.store.DeletePool(ctx, edit)
+		drained, err := op.store.DeletePool(ctx, edit)
 		if err != nil {
 			return err
 		}
 		// Without modes: none moves. As JSON that is [] and not null, for scripts.
 		lines := []rolledLine{{edit.Region, edit.App, edit.Version, []string{}, drained}}
-		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"},
+		return cli.Write(op.out, lines, []string{"region", "app", "version", "drained"},
 			func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })
 	})
 }

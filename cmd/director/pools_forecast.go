@@ -58,28 +58,28 @@ func (p *program) poolsForecast() *cobra.Command {
 	hours := cmd.Flags().Int("hours", 24, "How many hours, 1 to 168")
 	pool := parseFirst(cmd, parsePool)
 	requireBetween(cmd, "hours", hours, 1, opsview.PastForecastHours)
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
-		answer, err := readForecast(ctx, l, f, *hours)
+		answer, err := readForecast(ctx, op, f, *hours)
 		if err != nil {
 			return err
 		}
 		if len(answer.Hours) == 0 {
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
-		return writeDetails(l.out, answer, writeForecast)
+		return writeDetails(op.out, answer, writeForecast)
 	})
 }
 
 // readForecast reads the coming hours of a pool, and the record of its forecasts. No hours: there is no such pool.
-func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours int) (a forecastAnswer, err error) {
+func readForecast(ctx context.Context, op operator, f opsview.PoolFilter, hours int) (a forecastAnswer, err error) {
 	// Every pool has a row here, also one without a known hour: no row is no pool.
-	records, err := opsview.ForecastErrors.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
+	records, err := opsview.ForecastErrors.Read(ctx, op.store.Pool(), f, opsview.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
 		return a, err
 	}
 	a.Record = records[0]
-	a.Hours, err = opsview.Forecasts.Read(ctx, l.store.Pool(), f,
+	a.Hours, err = opsview.Forecasts.Read(ctx, op.store.Pool(), f,
 		opsview.Page{Skip: opsview.PastForecastHours, Limit: hours}) // the view begins with the past week
 	return a, err
 }

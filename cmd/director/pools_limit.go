@@ -34,18 +34,18 @@ func (p *program) poolsLimit() *cobra.Command {
 		setStarts, err = parseLimit("starts-per-hour", *starts)
 		return err
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
 		if setServers != nil || setStarts != nil {
-			if _, err := l.store.As("").LimitPools(ctx, setServers, setStarts); err != nil {
+			if _, err := op.store.As("").LimitPools(ctx, setServers, setStarts); err != nil {
 				return err
 			}
 		}
 		// The only row: the limits are those of the installation, of all regions and pools together.
-		now, err := opsview.PoolLimits.One(ctx, l.store.Pool(), opsview.Any{})
+		now, err := opsview.PoolLimits.One(ctx, op.store.Pool(), opsview.Any{})
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, []opsview.PoolLimit{now},
+		return cli.Write(op.out, []opsview.PoolLimit{now},
 			[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
 				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
 			})

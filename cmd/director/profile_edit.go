@@ -59,7 +59,7 @@ func writeProfileChanges(out cli.Output, changes []profileChange) error {
 // changeProfile completes a command that changes the profile in its argument, which may have a version where the use of
 // the command says so.
 func (p *program) changeProfile(cmd *cobra.Command,
-	change func(ctx context.Context, l operator, edit db.ProfileEdit,
+	change func(ctx context.Context, op operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error)) *cobra.Command {
 	cmd.Args = cli.Exactly(1)
 	cmd.ValidArgsFunction = p.completeProfiles()
@@ -68,11 +68,11 @@ func (p *program) changeProfile(cmd *cobra.Command,
 		parse = parseUnversioned
 	}
 	flags, named := addEditFlags(cmd), parseFirst(cmd, parse)
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		done, err := change(ctx, l, flags.profileEdit(l.conf.config.Server.Universe, named.name), named.number)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
+		done, err := change(ctx, op, flags.profileEdit(op.conf.config.Server.Universe, named.name), named.number)
 		if err != nil {
 			return refusalText(err)
 		}
-		return writeProfileChanges(l.out, []profileChange{profileChange(done)})
+		return writeProfileChanges(op.out, []profileChange{profileChange(done)})
 	})
 }

@@ -48,8 +48,8 @@ func (p *program) profilesList() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are retired")
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		found, err := l.store.Profiles(ctx, l.conf.config.Server.Universe, *all)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
+		found, err := op.store.Profiles(ctx, op.conf.config.Server.Universe, *all)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (p *program) profilesList() *cobra.Command {
 				f.CreatedAt, f.Reason}
 		}
 		header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
-		return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header,
+		return cli.Write(op.out.Sparing("retired", "paused", "reason", "versions"), lines, header,
 			func(line profileLine) []any {
 				return []any{
 					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author,
@@ -83,21 +83,21 @@ func (p *program) profilesShow() *cobra.Command {
 		ValidArgsFunction: p.completeProfiles(),
 	}
 	shown := parseFirst(cmd, parseVersion)
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		v, err := l.store.Profile(ctx, l.conf.config.Server.Universe, shown.name, shown.number)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
+		v, err := op.store.Profile(ctx, op.conf.config.Server.Universe, shown.name, shown.number)
 		if err != nil {
 			return refusalText(err)
 		}
 		// As JSON the document is a field among the others: nothing goes to standard error.
 		d := detailsOf(v)
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, d)
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, d)
 		}
 		// On stderr, so that stdout is the document alone, as it was applied.
 		fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
 			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, reasonPhrase(d.Reason))
 		// One line break at the end, whatever the author's file had.
-		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
+		fmt.Fprintln(op.out.Writer, strings.TrimRight(d.Document, "\n"))
 		return nil
 	})
 }

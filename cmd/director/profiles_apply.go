@@ -174,23 +174,23 @@ func (p *program) profilesApply() *cobra.Command {
 		printWarnings(p.stderr, read)
 		return reportRefusals(p.stderr, read)
 	})
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		d := db.Declaration{Universe: l.conf.config.Server.Universe, Author: *flags.authorship.author,
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
+		d := db.Declaration{Universe: op.conf.config.Server.Universe, Author: *flags.authorship.author,
 			Reason: *flags.authorship.reason, DryRun: *dry}
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Source.Text, AsShadow: *shadow}
 			// One --expect is compared with the live version of each file's profile.
-			one.ExpectedVersion = flags.profileEdit(l.conf.config.Server.Universe, f.Profile.Name).Expected
+			one.ExpectedVersion = flags.profileEdit(op.conf.config.Server.Universe, f.Profile.Name).Expected
 			// All in one declaration, which is one transaction: all files are applied, or none.
 			d.Profiles = append(d.Profiles, one)
 		}
-		return l.applyProfiles(ctx, read, d, *shadow)
+		return op.applyProfiles(ctx, read, d, *shadow)
 	})
 }
 
 // applyProfiles applies all files or none.
-func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile, d db.Declaration, shadow bool) error {
-	done, err := l.store.Declare(ctx, d)
+func (op operator) applyProfiles(ctx context.Context, files []declaration.Profile, d db.Declaration, shadow bool) error {
+	done, err := op.store.Declare(ctx, d)
 	if err != nil {
 		// The store names a refused document by its place in the declaration: Locate finds its file, line and column.
 		set := declaration.Set{Profiles: files}
@@ -200,11 +200,11 @@ func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile
 	changes := make([]appliedProfile, len(done.Profiles))
 	for i, p := range done.Profiles {
 		changes[i] = appliedProfile{p.Declared.Name, p.Declared.Version, p.Declared.Changed, roleOf(shadow), d.DryRun}
-		if d.DryRun && !l.out.JSON {
-			fmt.Fprint(l.out.Writer, profileDiff(p, files[i].Source.File, string(files[i].Source.Text)))
+		if d.DryRun && !op.out.JSON {
+			fmt.Fprint(op.out.Writer, profileDiff(p, files[i].Source.File, string(files[i].Source.Text)))
 		}
 	}
-	return writeAppliedProfiles(l.out, changes)
+	return writeAppliedProfiles(op.out, changes)
 }
 
 // profileToTry reads a profile that decides by rules.

@@ -17,9 +17,9 @@ func (p *program) profilesRollback() *cobra.Command {
 		Long:  "Makes a version live: the one that is named, or the one that was live before the live version, by number.",
 		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
 			"  director profiles rollback ranked-5v5@3",
-	}, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+	}, func(ctx context.Context, op operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
 		// 0, without @VERSION, is the version before the live one.
-		return l.store.RollbackProfile(ctx, edit, version)
+		return op.store.RollbackProfile(ctx, edit, version)
 	})
 }
 
@@ -32,7 +32,7 @@ func (p *program) profilesRetire() *cobra.Command {
 		Example: "  director profiles retire summer-event",
 	}
 	yes := addYes(cmd)
-	return p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
+	return p.changeProfile(cmd, func(ctx context.Context, op operator, edit db.ProfileEdit,
 		_ int) (db.ProfileChange, error) {
 		// Applying a document brings the profile back, but not the tickets that were cancelled.
 		err := p.askConfirmation(*yes, fmt.Sprintf("This ends profile %s, and cancels the tickets that ask for no other one.",
@@ -40,6 +40,6 @@ func (p *program) profilesRetire() *cobra.Command {
 		if err != nil {
 			return db.ProfileChange{}, err
 		}
-		return l.store.RetireProfile(ctx, edit)
+		return op.store.RetireProfile(ctx, edit)
 	})
 }

@@ -25,7 +25,7 @@ func (p *program) profilesDiff() *cobra.Command {
 		ValidArgsFunction: p.completeProfiles(),
 	}
 	first := parseFirst(cmd, parseVersion)
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, args []string) error {
 		var other string
 		if len(args) == 2 {
 			other = args[1]
@@ -34,15 +34,15 @@ func (p *program) profilesDiff() *cobra.Command {
 		if version, ok := strings.CutPrefix(other, first.name+"@"); ok {
 			other = "@" + version
 		}
-		from, to, err := p.readDocuments(ctx, l, first.name, first.number, other)
+		from, to, err := p.readDocuments(ctx, op, first.name, first.number, other)
 		if err != nil {
 			return refusalText(err)
 		}
 		diff := unifiedDiff(from.title, to.title, from.text, to.text)
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, documentDiff{from.title, to.title, diff})
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, documentDiff{from.title, to.title, diff})
 		}
-		fmt.Fprint(l.out.Writer, diff)
+		fmt.Fprint(op.out.Writer, diff)
 		return nil
 	})
 }
@@ -63,9 +63,9 @@ func versionText(v db.ProfileVersion) titledText {
 }
 
 // readDocuments returns the documents that diff compares.
-func (p *program) readDocuments(ctx context.Context, l operator, name string, version int,
+func (p *program) readDocuments(ctx context.Context, op operator, name string, version int,
 	other string) (from, to titledText, err error) {
-	first, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, version)
+	first, err := op.store.Profile(ctx, op.conf.config.Server.Universe, name, version)
 	if err != nil {
 		return from, to, err
 	}
@@ -75,7 +75,7 @@ func (p *program) readDocuments(ctx context.Context, l operator, name string, ve
 		return titledText{title: "nothing"}, versionText(first), nil
 	case other == "":
 		// Numbers of versions have no gaps: versions are kept, also those of retired profiles.
-		before, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, first.Version-1)
+		before, err := op.store.Profile(ctx, op.conf.config.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
 		// other is @VERSION here, a version of the same profile.
@@ -83,7 +83,7 @@ func (p *program) readDocuments(ctx context.Context, l operator, name string, ve
 		if err != nil {
 			return from, to, err
 		}
-		second, err := l.store.Profile(ctx, l.conf.config.Server.Universe, name, wanted.number)
+		second, err := op.store.Profile(ctx, op.conf.config.Server.Universe, name, wanted.number)
 		return versionText(first), versionText(second), err
 	}
 	read, err := declaration.One(other, p.stdin)

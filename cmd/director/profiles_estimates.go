@@ -19,8 +19,8 @@ func (p *program) profilesEstimates() *cobra.Command {
 		Example: "  director profiles estimates\n  director profiles estimates -o json | jq '.[] | select(.before_p90 < 0.88)'",
 		Args:    cli.Exactly(0),
 	}
-	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Estimates, opsview.MinuteFilter{Universe: l.conf.config.Server.Universe},
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Estimates, opsview.MinuteFilter{Universe: op.conf.config.Server.Universe},
 			opsview.Page{}, table[opsview.Estimate]{
 				titles: []string{"profile", "waits", "before p50", "before p90"},
 				rowCells: func(e opsview.Estimate) []any {

@@ -17,8 +17,8 @@ func (p *program) profilesPause() *cobra.Command {
 		Long: "Makes a profile make no matches until it is resumed, within a second. Its tickets keep their place, and expire as usual; matches\n" +
 			"that were decided are played. A pause outlasts new versions. The same in SQL: function ops.pause_profile.",
 		Example: "  director profiles pause ranked-5v5 --reason 'the season ends'",
-	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-		return l.store.PauseProfile(ctx, edit)
+	}, func(ctx context.Context, op operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+		return op.store.PauseProfile(ctx, edit)
 	})
 }
 
@@ -29,7 +29,7 @@ func (p *program) profilesResume() *cobra.Command {
 		Short:   "Make matches of a profile again",
 		Long:    "Ends the pause of a profile: the tickets that waited meanwhile are matched. The same in SQL: function ops.resume_profile.",
 		Example: "  director profiles resume ranked-5v5",
-	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-		return l.store.ResumeProfile(ctx, edit)
+	}, func(ctx context.Context, op operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+		return op.store.ResumeProfile(ctx, edit)
 	})
 }

@@ -35,9 +35,9 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+	return p.withDatabase(cmd, byProfile, func(ctx context.Context, op operator) error {
 		// 0: the live one, which names its shadow.
-		v, err := l.store.Profile(ctx, l.conf.config.Server.Universe, named.name, 0)
+		v, err := op.store.Profile(ctx, op.conf.config.Server.Universe, named.name, 0)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -46,18 +46,18 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
 				named.name)
 		}
-		f := opsview.MinuteFilter{Universe: l.conf.config.Server.Universe, Profile: named.name}
-		found, err := opsview.ShadowQualities.Read(ctx, l.store.Pool(), f, opsview.Page{})
+		f := opsview.MinuteFilter{Universe: op.conf.config.Server.Universe, Profile: named.name}
+		found, err := opsview.ShadowQualities.Read(ctx, op.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
 		// An empty table would look like an error.
-		if len(found) == 0 && !l.out.JSON {
+		if len(found) == 0 && !op.out.JSON {
 			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.LiveVersion, v.Shadow)
 		}
 		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90",
 			fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
-		return cli.Write(l.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
+		return cli.Write(op.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
 			// In the order of the header, in which both sides have columns of the same names.
 			return append(append([]any{s.Measure}, s.Live.tableCells()...), s.Shadow.tableCells()...)
 		})
@@ -111,13 +111,13 @@ func (p *program) profilesShadow() *cobra.Command {
 		_, err := parseUnversioned(args[0])
 		return err
 	})
-	cmd = p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
+	cmd = p.changeProfile(cmd, func(ctx context.Context, op operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error) {
 		if *off {
 			version = -1 // ends the shadow
 		}
 		// 0, without @VERSION, is the latest version, which need not be newer than the live one.
-		return l.store.ShadowProfile(ctx, edit, version)
+		return op.store.ShadowProfile(ctx, edit, version)
 	})
 	// --show changes nothing and reads another view, so that it takes the place of the change.
 	change := cmd.RunE

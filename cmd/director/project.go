@@ -16,8 +16,8 @@ const byProjectCommands = byOperator | byProjects
 // onProject completes a command about the project args[0], or its key args[1]. An error says how to find those that
 // exist.
 func (p *program) onProject(cmd *cobra.Command, run databaseRun) *cobra.Command {
-	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
-		err := run(ctx, l, args)
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, op operator, args []string) error {
+		err := run(ctx, op, args)
 		// By the codes of the control API: the texts of the store are for its callers.
 		e, ok := errors.AsType[*fault.Error](err)
 		switch {

@@ -41,23 +41,23 @@ func (p *program) projectsCreate() *cobra.Command {
 		Args:    cli.Exactly(1),
 	}
 	id := cmd.Flags().String("id", "", "The id of the project. Not set: a new one")
-	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, op operator, args []string) error {
 		// Projects are written by the director itself and not by a function of schema ops, which would know the login.
 		// The event names the login of the database: a command knows no other name of the operator.
-		actor, err := l.store.Login(ctx)
+		actor, err := op.store.Login(ctx)
 		if err != nil {
 			return err
 		}
-		made, err := l.store.CreateProject(ctx,
-			db.NewProject{ID: *id, Name: args[0], Region: l.conf.config.Realtime.Region, Actor: actor})
+		made, err := op.store.CreateProject(ctx,
+			db.NewProject{ID: *id, Name: args[0], Region: op.conf.config.Realtime.Region, Actor: actor})
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, projectLine(made))
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, projectLine(made))
 		}
 		// The id alone, so that a shell can read it into a variable.
-		fmt.Fprintln(l.out.Writer, made.ID)
+		fmt.Fprintln(op.out.Writer, made.ID)
 		return nil
 	})
 }
@@ -72,8 +72,8 @@ func (p *program) projectsList() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	after := cmd.Flags().String("after", "", "The id of the last project of the previous page")
-	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, _ []string) error {
-		found, err := l.store.Projects(ctx, *after, db.MaxProjectPage)
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, op operator, _ []string) error {
+		found, err := op.store.Projects(ctx, *after, db.MaxProjectPage)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (p *program) projectsList() *cobra.Command {
 		for i, project := range found {
 			lines[i] = projectLine(project)
 		}
-		return cli.Write(l.out, lines, []string{"id", "name", "region", "created"}, func(p projectLine) []any {
+		return cli.Write(op.out, lines, []string{"id", "name", "region", "created"}, func(p projectLine) []any {
 			return []any{p.ID, p.Name, p.Region, p.CreatedAt}
 		})
 	})
@@ -114,29 +114,29 @@ func (p *program) projectToken() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject},
+	return p.onProject(cmd, func(ctx context.Context, op operator, args []string) error {
+		line, err := op.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject},
 			*ttl)
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, line)
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, line)
 		}
 		// The token alone, for $(…) in a shell.
-		fmt.Fprintln(l.out.Writer, line.Token)
+		fmt.Fprintln(op.out.Writer, line.Token)
 		return nil
 	})
 }
 
 // mintProject makes a token as POST /tokens of the control API does, by the same counting and the same secrets. Errors
 // are those of a key that is unknown, revoked or lacks the scope, and of settings without a secret.
-func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
+func (op operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
 	// The sealer only where the secrets of keys sign: the command then needs the key-encryption key, otherwise not.
-	secrets := l.conf.config.projectSecrets(nil)
+	secrets := op.conf.config.projectSecrets(nil)
 	switch {
 	case secrets.KeysOnly:
-		sealer, err := l.conf.config.makeSealer()
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return clientTokenLine{}, err
 		}
@@ -145,12 +145,12 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 		return clientTokenLine{}, cli.Usage(errors.New("the project's tokens have no secret: set DIRECTOR_REALTIME_MASTER_SECRET"))
 	}
 	// Tokens are judged by the clock of the database.
-	now, err := l.store.DatabaseNow(ctx)
+	now, err := op.store.DatabaseNow(ctx)
 	if err != nil {
 		return clientTokenLine{}, err
 	}
 	// Refuses a revoked key, and one without the scope. It counts before the token is made: no token is uncounted.
-	key, err := l.store.CountMinted(ctx, c.ProjectID, c.KeyID)
+	key, err := op.store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return clientTokenLine{}, err
 	}

@@ -44,12 +44,12 @@ func (p *program) projectsKeys() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(projectWords),
 	}
 	after := cmd.Flags().String("after", "", "The id of the last key of the previous page")
-	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+	return p.onProject(cmd, func(ctx context.Context, op operator, args []string) error {
 		// Otherwise an unknown project would look like one without keys.
-		if _, err := l.store.ProjectRegion(ctx, args[0]); err != nil {
+		if _, err := op.store.ProjectRegion(ctx, args[0]); err != nil {
 			return err
 		}
-		found, err := l.store.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
+		found, err := op.store.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (p *program) projectsKeys() *cobra.Command {
 			lines[i] = lineOfProjectKey(k, "")
 		}
 		header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
-		return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header,
+		return cli.Write(op.out.Sparing("created", "rotated from", "retires at"), lines, header,
 			func(k projectKeyLine) []any {
 				return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom),
 					k.TokensMinted,
@@ -88,22 +88,22 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	n := db.NewProjectKey{}
 	cmd.Flags().StringVar(&n.Name, "name", "default", "The name of the key, for people")
 	cmd.Flags().StringSliceVar(&n.Scopes, "scope", []string{db.ScopeMint}, "A scope of the key; may be repeated")
-	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.conf.config.makeSealer()
+	return p.onProject(cmd, func(ctx context.Context, op operator, args []string) error {
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		if n.Actor, err = l.store.Login(ctx); err != nil {
+		if n.Actor, err = op.store.Login(ctx); err != nil {
 			return err
 		}
 		// The secret is made and sealed while the id of the key is known and nothing is inserted yet: it is sealed for
 		// that id.
 		n.ProjectID, n.Seal = args[0], sealer.NewProjectSecret
-		secret, made, err := l.store.CreateProjectKey(ctx, n)
+		secret, made, err := op.store.CreateProjectKey(ctx, n)
 		if err != nil {
 			return err
 		}
-		return writeNewProjectKey(cmd, l.out, made, secret)
+		return writeNewProjectKey(cmd, op.out, made, secret)
 	})
 }
 
@@ -125,16 +125,16 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 			"within a second, with code 4403. A key that was rotated with a grace loses the rest of it.",
 		Example: "  director projects key revoke demo-project demo-key",
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
-	}, func(ctx context.Context, l operator, args []string) error {
-		actor, err := l.store.Login(ctx)
+	}, func(ctx context.Context, op operator, args []string) error {
+		actor, err := op.store.Login(ctx)
 		if err != nil {
 			return err
 		}
 		// A key that was revoked before is no error.
-		if _, err := l.store.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
+		if _, err := op.store.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
 			return err
 		}
-		return writeChanges(l.out, "key", []changeLine{{args[1], true}})
+		return writeChanges(op.out, "key", []changeLine{{args[1], true}})
 	})
 }
 
@@ -149,22 +149,22 @@ func (p *program) projectKeyRotate() *cobra.Command {
 	}
 	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
 	requireBetween(cmd, "grace", grace, 0, db.MaxProjectGrace)
-	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.conf.config.makeSealer()
+	return p.onProject(cmd, func(ctx context.Context, op operator, args []string) error {
+		sealer, err := op.conf.config.makeSealer()
 		if err != nil {
 			return err
 		}
-		actor, err := l.store.Login(ctx)
+		actor, err := op.store.Login(ctx)
 		if err != nil {
 			return err
 		}
 		// Of two rotations at a time one succeeds, so that no key has two successors.
-		secret, made, err := l.store.RotateProjectKey(ctx,
+		secret, made, err := op.store.RotateProjectKey(ctx,
 			db.RotateKey{ProjectID: args[0], ID: args[1], GraceTime: *grace, Actor: actor,
 				Seal: sealer.NewProjectSecret})
 		if err != nil {
 			return err
 		}
-		return writeNewProjectKey(cmd, l.out, made, secret)
+		return writeNewProjectKey(cmd, op.out, made, secret)
 	})
 }

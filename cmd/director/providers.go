@@ -124,17 +124,17 @@ func (p *program) providersCheck() *cobra.Command {
 			"whether it could start each app version that a pool has there. It fails if one of these fails.",
 		Example: "  director providers check\n  director providers check -o json | jq -r '.[] | select(.error != \"\")'",
 		Args:    cli.Exactly(0),
-	}, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
-		set, err := l.conf.config.providersOfCommand()
+	}, byOperator|byProviders, func(ctx context.Context, op operator, _ []string) error {
+		set, err := op.conf.config.providersOfCommand()
 		if err != nil {
 			return err
 		}
 		defer set.closeProviders()
-		versions, err := l.pooledVersions(ctx)
+		versions, err := op.pooledVersions(ctx)
 		if err != nil {
 			return err
 		}
-		return l.writeProviderChecks(l.checkProviders(ctx, set, versions))
+		return op.writeProviderChecks(op.checkProviders(ctx, set, versions))
 	})
 }
 
@@ -149,8 +149,8 @@ type providerCheck struct {
 }
 
 // pooledVersions returns the app versions that a pool of some region has.
-func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, error) {
-	pools, err := l.store.Pools(ctx, "")
+func (op operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, error) {
+	pools, err := op.store.Pools(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -160,16 +160,16 @@ func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, e
 		pooled[pools[i].Name()] = true
 	}
 	// Only versions that a pool has: others are declared and start nothing.
-	versions, err := l.store.AppVersions(ctx)
+	versions, err := op.store.AppVersions(ctx)
 	return slices.DeleteFunc(versions, func(v provision.AppVersion) bool { return !pooled[v.Name()] }), err
 }
 
-func (l operator) checkProviders(ctx context.Context, set *providerSet,
+func (op operator) checkProviders(ctx context.Context, set *providerSet,
 	versions []provision.AppVersion) []providerCheck {
 	var lines []providerCheck
 	for _, name := range slices.Sorted(maps.Keys(set.byName)) {
 		p := set.byName[name]
-		lines = append(lines, l.checkProvider(ctx, name, p))
+		lines = append(lines, op.checkProvider(ctx, name, p))
 		checker, ok := p.(provider.Checker)
 		for i := range versions {
 			v := versions[i].ForProvider(name)
@@ -177,7 +177,7 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 				continue
 			}
 			// Each check has the time of a call: one provider that hangs must not use up that of the others.
-			ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
+			ctx, cancel := context.WithTimeout(ctx, op.conf.config.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
 			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v),
@@ -189,17 +189,17 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 
 // checkProvider lists the servers of this installation: the call that needs most of the credentials and changes
 // nothing.
-func (l operator) checkProvider(ctx context.Context, name string, p provider.Provider) providerCheck {
+func (op operator) checkProvider(ctx context.Context, name string, p provider.Provider) providerCheck {
 	line := providerCheck{Provider: name}
 	if !p.Capabilities().List {
 		return line // without an error: it has no call that changes nothing
 	}
-	owner, err := l.conf.config.deploymentOwner()
+	owner, err := op.conf.config.deploymentOwner()
 	if err != nil {
 		line.Error = errorText(err)
 		return line
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.conf.config.ProvisionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, op.conf.config.ProvisionTimeout)
 	defer cancel()
 	all, err := provider.ListAll(ctx, p, owner)
 	if err != nil {
@@ -228,7 +228,7 @@ func launchText(v *provision.AppVersion) string {
 }
 
 // writeProviderChecks prints the results, and returns an error if a check failed, for the exit code.
-func (l operator) writeProviderChecks(lines []providerCheck) error {
+func (op operator) writeProviderChecks(lines []providerCheck) error {
 	failed := 0
 	for _, line := range lines {
 		if line.Error != "" {
@@ -237,7 +237,7 @@ func (l operator) writeProviderChecks(lines []providerCheck) error {
 	}
 	header := []string{"provider", "app", "version", "starts", "servers", "result"}
 	// All results first, then the exit code.
-	err := cli.Write(l.out.Sparing("starts", "servers"), lines, header, func(c providerCheck) []any {
+	err := cli.Write(op.out.Sparing("starts", "servers"), lines, header, func(c providerCheck) []any {
 		return []any{c.Provider, c.App, c.Version, c.Launch, orBlank(c.Servers), cmp.Or(c.Error, "ok")}
 	})
 	if err != nil {

@@ -28,8 +28,8 @@ func (p *program) regionsList() *cobra.Command {
 		Long:    "Lists the regions that have a beacon or are served by another cell. The same in SQL: view ops.game_regions.",
 		Example: "  director regions list",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.GameRegions, opsview.Any{}, opsview.Page{}, table[opsview.GameRegion]{
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.GameRegions, opsview.Any{}, opsview.Page{}, table[opsview.GameRegion]{
 			titles:   []string{"region", "cell", "address", "beacon"},
 			rowCells: func(r opsview.GameRegion) []any { return []any{r.Region, r.Cell, r.Address, r.Beacon} },
 		})
@@ -52,14 +52,14 @@ func (p *program) regionsBeacon() *cobra.Command {
 		}
 		return nil
 	})
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		url := args[1]
 		// A word, since an empty argument may be a variable of a script that is not set.
 		if url == "none" {
 			url = ""
 		}
-		return l.changeEach("region", args[:1],
+		return op.changeEach("region", args[:1],
 			// false: the region has this beacon already, and no event is written.
-			func(region string) (bool, error) { return l.store.As("").SetBeacon(ctx, region, url) })
+			func(region string) (bool, error) { return op.store.As("").SetBeacon(ctx, region, url) })
 	})
 }

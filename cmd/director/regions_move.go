@@ -46,9 +46,9 @@ func (p *program) regionsMove() *cobra.Command {
 	var f moveFlags
 	f.addTo(cmd)
 	// byMove: the direct URL of this cell, with which the other Postgres connects.
-	return p.onDatabase(cmd, byOperator|byMove, func(ctx context.Context, l operator, args []string) error {
+	return p.onDatabase(cmd, byOperator|byMove, func(ctx context.Context, op operator, args []string) error {
 		f.terms.Region, f.terms.Reason = args[0], *f.reason
-		return p.moveRegion(ctx, l, f)
+		return p.moveRegion(ctx, op, f)
 	})
 }
 
@@ -85,15 +85,15 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 
 // moveRegion opens the other cells, and plans, undoes or runs the move. The command holds no lock of its own:
 // two that run at a time work on the same move.
-func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
+func (p *program) moveRegion(ctx context.Context, op operator, f moveFlags) error {
 	// The Postgres of the other cell connects with this URL, which must bypass a pooler: replication needs Postgres
 	// itself.
 	var err error
-	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.config.Database.DirectURL,
-		l.conf.config.Database.URL)); err != nil {
+	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, op.conf.config.Database.DirectURL,
+		op.conf.config.Database.URL)); err != nil {
 		return err
 	}
-	cells, closeAll, err := p.openCells(ctx, l, append([]string{f.targetURL}, f.otherURLs...))
+	cells, closeAll, err := p.openCells(ctx, op, append([]string{f.targetURL}, f.otherURLs...))
 	defer closeAll() // also after an error, before which some were opened
 	if err != nil {
 		return err
@@ -101,24 +101,24 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	f.terms.OtherCells = cells[1:] // cells[0] is that of --to
 	progress := progressLine{stderr: p.stderr}
 	// "": events of both cells name the login of their database.
-	move := db.NewRegionMove(l.store, cells[0], "", f.terms,
+	move := db.NewRegionMove(op.store, cells[0], "", f.terms,
 		func(step db.MoveProgress) { progress.show(progressText(step)) })
 	switch {
 	// A plan changes nothing: it needs neither a reason nor a confirmation.
 	case f.isDryRun:
-		return l.planMove(ctx, move)
+		return op.planMove(ctx, move)
 	case f.isUndo:
-		return p.confirmMove(ctx, l, f, "What was copied to the other cell is deleted.", move.Undo)
+		return p.confirmMove(ctx, op, f, "What was copied to the other cell is deleted.", move.Undo)
 	}
 	// Checked only here: --dry-run and --undo write no event that needs a reason.
 	if f.terms.Reason == "" {
 		return cli.Usage(errors.New("--reason is missing: say why, the events have it beside your name"))
 	}
-	return p.confirmMove(ctx, l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region), move.Run)
+	return p.confirmMove(ctx, op, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region), move.Run)
 }
 
 // openCells opens the databases of other cells, with the settings of this one.
-func (p *program) openCells(ctx context.Context, l operator, addresses []string) (cells []*db.Store, closeAll func(),
+func (p *program) openCells(ctx context.Context, op operator, addresses []string) (cells []*db.Store, closeAll func(),
 	err error) {
 	closeAll = func() {
 		for _, cell := range cells {
@@ -128,7 +128,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 	for _, address := range addresses {
 		// A copy, so that the settings of this cell stay as they are. All but the database is shared, such as the room
 		// types.
-		other := *l.conf
+		other := *op.conf
 		// The direct URL and the pooler are those of this cell's database.
 		other.config.Database.URL, other.config.Database.DirectURL, other.config.Database.Pooler = address, "", ""
 		cell, err := p.openStore(ctx, &other)
@@ -142,7 +142,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 
 // confirmMove asks for a confirmation, runs or undoes the move, and prints its report. Neither is in one transaction:
 // if one fails, the databases know how far the move has come, and the same command continues it.
-func (p *program) confirmMove(ctx context.Context, l operator, f moveFlags, consequence string,
+func (p *program) confirmMove(ctx context.Context, op operator, f moveFlags, consequence string,
 	run func(context.Context) (db.MoveReport, error)) error {
 	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *program) confirmMove(ctx context.Context, l operator, f moveFlags, cons
 		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
 			report.UnreachedCells, report.Cell)
 	}
-	return writeDetails(l.out, report, writeMoveReport)
+	return writeDetails(op.out, report, writeMoveReport)
 }
 
 // writeMoveReport prints for how long calls waited, and what was deleted in the cell that no longer serves the region.
@@ -177,12 +177,12 @@ func writeMoveReport(r db.MoveReport, out cli.Output) error {
 }
 
 // planMove prints the obstacles last, where they are seen.
-func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
+func (op operator) planMove(ctx context.Context, move *db.RegionMove) error {
 	plan, err := move.Plan(ctx)
 	if err != nil {
 		return err
 	}
-	return writeDetails(l.out, plan, func(plan db.MovePlan, out cli.Output) error {
+	return writeDetails(op.out, plan, func(plan db.MovePlan, out cli.Output) error {
 		lines := [][2]any{{"region", plan.Region}, {"cell", plan.Cell}, {"address", plan.Address}}
 		for _, t := range plan.Rows {
 			lines = append(lines, [2]any{"rows of " + t.Table, t.Rows})
@@ -213,8 +213,8 @@ func (p *program) regionsMoves() *cobra.Command {
 		Long:    "Lists the moves of regions, running and ended, the newest first. The same in SQL: view ops.region_moves.",
 		Example: "  director regions moves\n  director regions moves -o json | jq -r '.[] | select(.ended_at == null) | .step'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.RegionMoves, opsview.Any{}, opsview.Page{}, table[opsview.RegionMove]{
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.RegionMoves, opsview.Any{}, opsview.Page{}, table[opsview.RegionMove]{
 			titles: []string{
 				"region", "direction", "step", "cell", "copied", "kB behind", "begun", "driven", "fenced", "flipped",
 				"ended", "undoable", "in the way", "by", "reason",

@@ -69,7 +69,7 @@ func (p *program) replayCommand() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byReplayed,
-		func(ctx context.Context, l operator, _ []string) error { return p.runReplay(ctx, cmd, l, f) })
+		func(ctx context.Context, op operator, _ []string) error { return p.runReplay(ctx, cmd, op, f) })
 }
 
 // check returns an error for flags that are missing or contradict each other.
@@ -87,19 +87,19 @@ func (f *replayFlags) check() error {
 }
 
 // runReplay reads the history in pages and writes nothing, so that it may run against a standby.
-func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator, f replayFlags) error {
-	rules, past, err := p.toReplay(ctx, l, f)
+func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, op operator, f replayFlags) error {
+	rules, past, err := p.toReplay(ctx, op, f)
 	if err != nil {
 		return err
 	}
-	in, err := replayer.Past(ctx, l.store, past, rules,
-		replayer.Recording{PlayerArg: l.conf.config.Server.PlayerArg, Privacy: l.conf.config.HistoryPrivacy})
+	in, err := replayer.Past(ctx, op.store, past, rules,
+		replayer.Recording{PlayerArg: op.conf.config.Server.PlayerArg, Privacy: op.conf.config.HistoryPrivacy})
 	if err != nil {
 		return err
 	}
 	// Read only if asked for: it is a second pass over the history.
 	if f.capacity == "recorded" {
-		if in.Capacity, err = replayer.Capacity(ctx, l.store, past, rules.Profile); err != nil {
+		if in.Capacity, err = replayer.Capacity(ctx, op.store, past, rules.Profile); err != nil {
 			return err
 		}
 	}
@@ -111,18 +111,18 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if cmd.Flags().Changed("regions") {
 		in.Regions = f.regions
 	}
-	return p.printReplayed(ctx, "replaying", l.out, in, f.report)
+	return p.printReplayed(ctx, "replaying", op.out, in, f.report)
 }
 
 // toReplay returns the rules to try, and the part of the history to try them on.
-func (p *program) toReplay(ctx context.Context, l operator,
+func (p *program) toReplay(ctx context.Context, op operator,
 	f replayFlags) (rules decide.Version, past db.Past, err error) {
 	// One moment for both ends, by the clock of the database, which wrote the history.
-	now, err := l.store.DatabaseNow(ctx)
+	now, err := op.store.DatabaseNow(ctx)
 	if err != nil {
 		return decide.Version{}, db.Past{}, err
 	}
-	past.Region = l.conf.config.Server.Universe
+	past.Region = op.conf.config.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)
 	past.Until, bad[1] = parseMoment("to", f.until, now)
@@ -134,7 +134,7 @@ func (p *program) toReplay(ctx context.Context, l operator,
 			past.From.UTC().Format(time.RFC3339), past.Until.UTC().Format(time.RFC3339)))
 	}
 	if f.profile == "" {
-		rules, err = l.storedRules(ctx, f.name)
+		rules, err = op.storedRules(ctx, f.name)
 	} else {
 		rules.Profile, err = p.profileToTry(f.profile)
 	}
@@ -152,12 +152,12 @@ func (p *program) toReplay(ctx context.Context, l operator,
 }
 
 // storedRules reads a version of a profile, the live one by default.
-func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, error) {
+func (op operator) storedRules(ctx context.Context, arg string) (decide.Version, error) {
 	named, err := parseVersion(arg)
 	if err != nil {
 		return decide.Version{}, err
 	}
-	stored, err := l.store.Profile(ctx, l.conf.config.Server.Universe, named.name, named.number)
+	stored, err := op.store.Profile(ctx, op.conf.config.Server.Universe, named.name, named.number)
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}

@@ -17,8 +17,8 @@ const byRoomCommands = byOperator | byRooms
 // onRoom completes a command about the room args[1] of the project args[0].
 func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(roomWords)
-	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, args []string) error {
-		err := run(ctx, l, args)
+	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, op operator, args []string) error {
+		err := run(ctx, op, args)
 		// By the code: the text of the store is for members of the room.
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
 			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
@@ -29,14 +29,14 @@ func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
 }
 
 // roomWords completes a project, one of its rooms, and then those who are in it.
-func roomWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+func roomWords(ctx context.Context, op operator, begun string, given []string) ([]string, error) {
 	switch len(given) {
 	case 0:
-		return projectWords(ctx, l, begun, nil)
+		return projectWords(ctx, op, begun, nil)
 	case 1:
-		return opsview.Lobbies.Words(ctx, l.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
+		return opsview.Lobbies.Words(ctx, op.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
 	}
-	room, err := l.store.LobbyDetails(ctx, given[0], given[1])
+	room, err := op.store.LobbyDetails(ctx, given[0], given[1])
 	if err != nil {
 		return nil, err
 	}

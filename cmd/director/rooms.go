@@ -36,8 +36,8 @@ func (p *program) roomsList() *cobra.Command {
 	text := cmd.Flags().String("text", "", "Only rooms whose id begins so, or that have this type")
 	limit := addLimit(cmd, "The most rooms to list")
 	p.completeFlag(cmd, "project", projectWords)
-	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Lobbies, opsview.LobbyFilter{Project: *project, Text: *text},
+	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Lobbies, opsview.LobbyFilter{Project: *project, Text: *text},
 			opsview.Page{Limit: *limit}, table[opsview.Lobby]{
 				titles: []string{
 					"project", "room", "type", "members", "max", "away", "invited", "locked", "private", "created",
@@ -61,12 +61,12 @@ func (p *program) roomsShow() *cobra.Command {
 		Example: "  director rooms show arena lobby:friday\n  director rooms show arena lobby:friday -o json | jq -r '.members[].player'",
 		Args:    cli.Exactly(2),
 	}
-	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		room, err := l.store.LobbyDetails(ctx, args[0], args[1])
+	return p.onRoom(cmd, func(ctx context.Context, op operator, args []string) error {
+		room, err := op.store.LobbyDetails(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, room, writeRoom)
+		return writeDetails(op.out, room, writeRoom)
 	})
 }
 

@@ -66,9 +66,9 @@ func (p *program) moderatePlayers(cmd *cobra.Command,
 	// The project, the room and at least one player.
 	cmd.Args = cli.AtLeast(3)
 	reason := addReason(cmd, "Why, for the event")
-	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		in := l.store.As("").Because(*reason).InRoom(args[0], args[1])
-		return l.changeEach("player", args[2:], func(player string) (bool, error) {
+	return p.onRoom(cmd, func(ctx context.Context, op operator, args []string) error {
+		in := op.store.As("").Because(*reason).InRoom(args[0], args[1])
+		return op.changeEach("player", args[2:], func(player string) (bool, error) {
 			if err := change(in, ctx, player); err != nil {
 				return false, fmt.Errorf("%s: %w", player, err) // the errors of several players are printed together
 			}
@@ -87,10 +87,10 @@ func (p *program) roomsClose() *cobra.Command {
 		Args:    cli.Exactly(2),
 	}
 	reason := addReason(cmd, "Why, for the event")
-	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		return l.changeEach("room", args[1:], func(room string) (bool, error) {
+	return p.onRoom(cmd, func(ctx context.Context, op operator, args []string) error {
+		return op.changeEach("room", args[1:], func(room string) (bool, error) {
 			// As(""): the event names the login of the database.
-			err := l.store.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
+			err := op.store.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
 			return err == nil, err
 		})
 	})
@@ -106,14 +106,14 @@ func (p *program) roomsSay() *cobra.Command {
 		Args:    cli.Exactly(3),
 	}
 	kind := cmd.Flags().String("type", "say", "The type of the message")
-	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+	return p.onRoom(cmd, func(ctx context.Context, op operator, args []string) error {
 		data, err := json.Marshal(map[string]string{"text": args[2]})
 		if err != nil {
 			return err
 		}
-		return l.changeEach("room", args[1:2], func(room string) (bool, error) {
+		return op.changeEach("room", args[1:2], func(room string) (bool, error) {
 			// Without a reason: the event has the type of the message, and not its text.
-			err := l.store.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
+			err := op.store.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
 			return err == nil, err
 		})
 	})

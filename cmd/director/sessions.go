@@ -34,13 +34,13 @@ func (p *program) sessionsList() *cobra.Command {
 		filterFlag{"mode", &f.Mode, "Only this mode", modeWords},
 		filterFlag{"instance", &f.Instance, "Only those on this game server", instanceWords})
 	limit := addLimit(cmd, "The most sessions to list")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		open, err := opsview.Sessions.Read(ctx, l.store.Pool(), f,
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		open, err := opsview.Sessions.Read(ctx, op.store.Pool(), f,
 			opsview.Page{Order: opsview.SessionsLatestFirst, Limit: *limit}) // --limit leaves out the oldest
 		if err != nil {
 			return err
 		}
-		return writeSessions(l.out, open)
+		return writeSessions(op.out, open)
 	})
 }
 
@@ -68,12 +68,12 @@ func (p *program) sessionsShow() *cobra.Command {
 		Example:           "  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(sessionWords)),
-	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		s, err := l.readSession(ctx, args[0])
+	}, byOperator, func(ctx context.Context, op operator, args []string) error {
+		s, err := op.readSession(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, s, sessionDetails.writeText)
+		return writeDetails(op.out, s, sessionDetails.writeText)
 	})
 }
 
@@ -90,17 +90,17 @@ func (p *program) sessionsClose() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(sessionWords),
 	}
 	reason := requireReason(cmd, "closed by an operator", "Why, for the event and the history")
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, sessions []string) error {
-		return l.changeEach("session", sessions, func(id string) (bool, error) {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, sessions []string) error {
+		return op.changeEach("session", sessions, func(id string) (bool, error) {
 			// A session that was closed before is a conflict, and not changed = false: its history has another reason.
-			err := l.store.As("").CloseSession(ctx, id, *reason)
+			err := op.store.As("").CloseSession(ctx, id, *reason)
 			return err == nil, err
 		})
 	})
 }
 
 // readSession looks for an open session first, and then in the history of the last day.
-func (l operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
+func (op operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
 	// 24 hours, as ops.session_lifetimes has them.
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	// The id names the region, with which the key of sessions begins.
@@ -108,19 +108,19 @@ func (l operator) readSession(ctx context.Context, id string) (s sessionDetails,
 	if err != nil {
 		return s, unknown // a malformed id has the same answer
 	}
-	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), opsview.SessionFilter{Region: region, ID: &room},
+	open, err := opsview.Sessions.Read(ctx, op.store.Pool(), opsview.SessionFilter{Region: region, ID: &room},
 		opsview.Page{Limit: 1})
 	if err != nil {
 		return s, err
 	}
 	if len(open) == 1 {
 		s = sessionDetails{State: "open", Open: &open[0]}
-		s.Seats, err = opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: region, SessionID: &room},
+		s.Seats, err = opsview.Seats.Read(ctx, op.store.Pool(), opsview.SeatFilter{Region: region, SessionID: &room},
 			opsview.Page{Order: opsview.ByReservation})
 		return s, err
 	}
 	// Second: a session that closes between the two readings is found here.
-	closed, err := opsview.SessionLifetimes.Read(ctx, l.store.Pool(),
+	closed, err := opsview.SessionLifetimes.Read(ctx, op.store.Pool(),
 		opsview.LifetimeFilter{Region: region, Session: id},
 		opsview.Page{Limit: 1})
 	if err != nil {

@@ -20,13 +20,13 @@ func (t table[T]) write(out cli.Output, rows []T) error {
 }
 
 // printView reads a page of a view and prints it.
-func printView[T any, F opsview.Filter](ctx context.Context, l operator, v opsview.View[T, F], f F, page opsview.Page,
+func printView[T any, F opsview.Filter](ctx context.Context, op operator, v opsview.View[T, F], f F, page opsview.Page,
 	t table[T]) error {
-	found, err := v.Read(ctx, l.store.Pool(), f, page)
+	found, err := v.Read(ctx, op.store.Pool(), f, page)
 	if err != nil {
 		return err
 	}
-	return t.write(l.out, found)
+	return t.write(op.out, found)
 }
 
 // writeBelow prints a table after an empty line, below what was printed before. Without rows it prints nothing.

@@ -72,7 +72,7 @@ func (p *program) tokenInspect() *cobra.Command {
 			return p.inspectBySet(cmd, raw, *jwks)
 		}
 		return p.withDatabase(cmd, byOperator,
-			func(ctx context.Context, l operator) error { return l.inspectToken(ctx, raw) })
+			func(ctx context.Context, op operator) error { return op.inspectToken(ctx, raw) })
 	}
 	return cmd
 }
@@ -110,13 +110,13 @@ func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 }
 
 // inspectToken verifies with the keys and the clock of the database.
-func (l operator) inspectToken(ctx context.Context, raw string) error {
-	published, now, err := l.store.Keys(ctx)
+func (op operator) inspectToken(ctx context.Context, raw string) error {
+	published, now, err := op.store.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	// All keys: one that is not published any more still says why it is refused.
-	states, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{}, opsview.Page{})
+	states, err := opsview.Keys.Read(ctx, op.store.Pool(), opsview.KeyFilter{}, opsview.Page{})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (l operator) inspectToken(ctx context.Context, raw string) error {
 	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
 		return token.Document{JSON: publicSet(published, now), MaxAge: time.Hour}, nil
 	}, token.SourceOptions{})
-	return i.judgeToken(ctx, raw, set, now).writeVerdict(l.out)
+	return i.judgeToken(ctx, raw, set, now).writeVerdict(op.out)
 }
 
 // publicSet is the key set that replicas publish at a moment.

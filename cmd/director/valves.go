@@ -43,8 +43,8 @@ func (p *program) valvesList() *cobra.Command {
 			"of them does. The same in SQL: view ops.valves.",
 		Example: "  director valves list\n  director valves list -o json | jq '.[] | {valve, waiting, rate_now}'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Valves, opsview.ValveFilter{}, opsview.Page{}, valveTable)
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Valves, opsview.ValveFilter{}, opsview.Page{}, valveTable)
 	})
 }
 
@@ -98,15 +98,15 @@ func (p *program) valvesSet() *cobra.Command {
 func (p *program) changeValve(cmd *cobra.Command,
 	change func(by db.Act, ctx context.Context, name string) (bool, error)) *cobra.Command {
 	reason := addReason(cmd, "Why, for the event and other operators")
-	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := change(l.store.As("").Because(*reason), ctx, args[0]); err != nil {
+	return p.onValve(cmd, 1, func(ctx context.Context, op operator, args []string) error {
+		if _, err := change(op.store.As("").Because(*reason), ctx, args[0]); err != nil {
 			return err
 		}
-		v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: args[0]})
+		v, err := opsview.Valves.One(ctx, op.store.Pool(), opsview.ValveFilter{Name: args[0]})
 		if err != nil {
 			return err
 		}
-		return valveTable.write(l.out, []opsview.Valve{v})
+		return valveTable.write(op.out, []opsview.Valve{v})
 	})
 }
 
@@ -139,9 +139,9 @@ func (p *program) valvesDelete() *cobra.Command {
 		Example: "  director valves delete launch\n  director valves delete launch --yes",
 	}
 	yes, reason := addYes(cmd), addReason(cmd, "Why, for the event and other operators")
-	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+	return p.onValve(cmd, 1, func(ctx context.Context, op operator, args []string) error {
 		// cli.Exactly has refused an empty name, which as a filter selects every valve.
-		v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: args[0]})
+		v, err := opsview.Valves.One(ctx, op.store.Pool(), opsview.ValveFilter{Name: args[0]})
 		if errors.Is(err, opsview.ErrNoRow) {
 			return fmt.Errorf("there is no valve %q; 'director valves list' lists them", args[0])
 		}
@@ -153,11 +153,11 @@ func (p *program) valvesDelete() *cobra.Command {
 			v.Waiting)); err != nil {
 			return err
 		}
-		changed, err := l.store.As("").Because(*reason).DeleteValve(ctx, v.Name)
+		changed, err := op.store.As("").Because(*reason).DeleteValve(ctx, v.Name)
 		if err != nil {
 			return err
 		}
-		return writeChanges(l.out, "valve", []changeLine{{v.Name, changed}})
+		return writeChanges(op.out, "valve", []changeLine{{v.Name, changed}})
 	})
 }
 
@@ -171,8 +171,8 @@ func (p *program) valvesWho() *cobra.Command {
 		Args:    cli.Exactly(1),
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return printView(ctx, l, opsview.Admissions, opsview.AdmissionFilter{Player: args[0]},
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
+		return printView(ctx, op, opsview.Admissions, opsview.AdmissionFilter{Player: args[0]},
 			opsview.Page{}, table[opsview.Admission]{
 				titles:      []string{"valve", "player", "state", "staff", "place", "joined", "admitted", "expires"},
 				spareTitles: []string{"staff"},
@@ -192,13 +192,13 @@ func (p *program) valvesAdmit() *cobra.Command {
 		Example: "  director valves admit launch alice --reason 'she shows the launch on stage'",
 	}
 	reason := requireReason(cmd, "", "Why, for the event and other operators")
-	return p.onValve(cmd, 2, func(ctx context.Context, l operator, args []string) error {
+	return p.onValve(cmd, 2, func(ctx context.Context, op operator, args []string) error {
 		// false: the player is admitted already, or the valve is open.
-		changed, err := l.store.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
+		changed, err := op.store.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
-		return writeChanges(l.out, "player", []changeLine{{args[1], changed}})
+		return writeChanges(op.out, "player", []changeLine{{args[1], changed}})
 	})
 }
 
@@ -211,8 +211,8 @@ func (p *program) valvesEstimates() *cobra.Command {
 			"about a third. The same in SQL: view ops.valve_estimates.",
 		Example: "  director valves estimates\n  director valves estimates -o json | jq '.[] | select(.before_p90 < 0.85)'",
 		Args:    cli.Exactly(0),
-	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.ValveEstimates, opsview.ValveEstimateFilter{},
+	}, byOperator, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.ValveEstimates, opsview.ValveEstimateFilter{},
 			opsview.Page{}, table[opsview.ValveEstimate]{
 				titles: []string{"valve", "p50", "p90", "waits", "before p50", "before p90"},
 				rowCells: func(e opsview.ValveEstimate) []any {

@@ -36,8 +36,8 @@ var webhookTable = table[opsview.Webhook]{
 }
 
 // readWebhook reads a webhook. The error of an unknown one says how to find those that exist.
-func (l operator) readWebhook(ctx context.Context, name string) (opsview.Webhook, error) {
-	w, err := opsview.Webhooks.One(ctx, l.store.Pool(), opsview.WebhookFilter{Name: name})
+func (op operator) readWebhook(ctx context.Context, name string) (opsview.Webhook, error) {
+	w, err := opsview.Webhooks.One(ctx, op.store.Pool(), opsview.WebhookFilter{Name: name})
 	// An empty name would select every webhook.
 	if errors.Is(err, opsview.ErrNoRow) || name == "" {
 		return w, fmt.Errorf("there is no webhook %q; 'director webhooks list' lists them", name)

@@ -36,8 +36,8 @@ func (p *program) webhooksList() *cobra.Command {
 		Long: "Lists the webhooks. Lag is the age of the oldest event that one has not got; failing means that no delivery has succeeded lately;\n" +
 			"waiting events are tried again, and dead letters are not: see 'webhooks deliveries'. The same in SQL: view ops.webhooks.",
 		Example: "  director webhooks list\n  director webhooks list -o json | jq -r '.[] | select(.state != \"active\") | .name'",
-	}, 0, func(ctx context.Context, l operator, _ []string) error {
-		return printView(ctx, l, opsview.Webhooks, opsview.WebhookFilter{}, opsview.Page{}, webhookTable)
+	}, 0, func(ctx context.Context, op operator, _ []string) error {
+		return printView(ctx, op, opsview.Webhooks, opsview.WebhookFilter{}, opsview.Page{}, webhookTable)
 	})
 }
 
@@ -47,13 +47,13 @@ func (p *program) webhooksShow() *cobra.Command {
 		Short:   "Show a webhook",
 		Long:    "Shows everything that is known of a webhook.",
 		Example: "  director webhooks show studio\n  director webhooks show studio -o json",
-	}, 1, func(ctx context.Context, l operator, args []string) error {
-		w, err := l.readWebhook(ctx, args[0])
+	}, 1, func(ctx context.Context, op operator, args []string) error {
+		w, err := op.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, w)
+		if op.out.JSON {
+			return cli.WriteJSON(op.out.Writer, w)
 		}
 		lines := [][2]any{
 			{"name", w.Name}, {"id", w.ID}, {"url", w.URL}, {"kinds", w.Kinds}, {"state", w.State},
@@ -62,7 +62,7 @@ func (p *program) webhooksShow() *cobra.Command {
 			{"last error", w.LastError}, {"failed at", w.FailedAt}, {"waiting", w.Waiting},
 			{"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
 		}
-		return writeFields(l.out, lines)
+		return writeFields(op.out, lines)
 	})
 }
 
@@ -76,13 +76,13 @@ func (p *program) webhooksDeliveries() *cobra.Command {
 	}
 	var f opsview.WebhookDeliveryFilter
 	addChoice(cmd, &f.State, "state", "Only those in this state: retrying, behind or dead", "retrying", "behind", "dead")
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, op operator, args []string) error {
 		// Otherwise an unknown webhook would look like one without deliveries.
-		if _, err := l.readWebhook(ctx, args[0]); err != nil {
+		if _, err := op.readWebhook(ctx, args[0]); err != nil {
 			return err
 		}
 		f.Name = args[0]
-		return printView(ctx, l, opsview.WebhookDeliveries, f, opsview.Page{Limit: 1000}, table[opsview.WebhookDelivery]{
+		return printView(ctx, op, opsview.WebhookDeliveries, f, opsview.Page{Limit: 1000}, table[opsview.WebhookDelivery]{
 			titles:      []string{"event", "kind", "subject", "state", "attempts", "next at", "last error"},
 			spareTitles: []string{"subject", "attempts"},
 			rowCells: func(d opsview.WebhookDelivery) []any {
@@ -105,8 +105,8 @@ func (p *program) webhooksTest() *cobra.Command {
 	}
 	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "How long to wait")
 	requirePositive(cmd, "timeout", timeout)
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		before, err := l.readWebhook(ctx, args[0])
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, op operator, args []string) error {
+		before, err := op.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -115,15 +115,15 @@ func (p *program) webhooksTest() *cobra.Command {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
 		// After the webhook was read: the failure that isDelivered compares with must be older than the event.
-		event, err := l.store.As("").TestWebhook(ctx, args[0])
+		event, err := op.store.As("").TestWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if err := l.awaitDelivery(ctx, cmd.ErrOrStderr(), before, event, *timeout); err != nil {
+		if err := op.awaitDelivery(ctx, cmd.ErrOrStderr(), before, event, *timeout); err != nil {
 			return err
 		}
 		line := testedLine{before.Name, "evt_" + event.ID.String()}
-		return cli.Write(l.out, []testedLine{line}, []string{"webhook", "delivered"},
+		return cli.Write(op.out, []testedLine{line}, []string{"webhook", "delivered"},
 			func(t testedLine) []any { return []any{t.Webhook, t.ID} })
 	})
 }
@@ -135,14 +135,14 @@ type testedLine struct {
 }
 
 // awaitDelivery waits until a webhook has got an event, whatever became of others.
-func (l operator) awaitDelivery(ctx context.Context, stderr io.Writer, before opsview.Webhook,
+func (op operator) awaitDelivery(ctx context.Context, stderr io.Writer, before opsview.Webhook,
 	event opsview.EventCursor, timeout time.Duration) error {
 	wait := operatorWait{
 		progress: progressLine{stderr: stderr}, interval: testPoll, timeout: timeout,
 		whatStays: fmt.Sprintf("event %s is still delivered: 'director webhooks show %s' says how far the webhook is",
 			event.ID, before.Name),
 		look: func(ctx context.Context) (string, bool, error) {
-			isDelivered, err := l.isDelivered(ctx, before, event)
+			isDelivered, err := op.isDelivered(ctx, before, event)
 			return "", isDelivered, err
 		},
 	}
@@ -154,13 +154,13 @@ func (l operator) awaitDelivery(ctx context.Context, stderr io.Writer, before op
 }
 
 // isDelivered reports whether a webhook has got an event. Its error says why the event, or everything, is refused.
-func (l operator) isDelivered(ctx context.Context, before opsview.Webhook, event opsview.EventCursor) (bool, error) {
-	now, err := l.readWebhook(ctx, before.Name)
+func (op operator) isDelivered(ctx context.Context, before opsview.Webhook, event opsview.EventCursor) (bool, error) {
+	now, err := op.readWebhook(ctx, before.Name)
 	if err != nil {
 		return false, err
 	}
 	// After the webhook: a step moves its place in the log and stores what was not delivered in one transaction.
-	kept, err := opsview.WebhookDeliveries.Read(ctx, l.store.Pool(),
+	kept, err := opsview.WebhookDeliveries.Read(ctx, op.store.Pool(),
 		opsview.WebhookDeliveryFilter{Name: now.Name, Event: event.ID}, opsview.Page{})
 	if err != nil {
 		return false, err
@@ -185,23 +185,23 @@ func (p *program) webhooksKeys() *cobra.Command {
 			"They change with the signing keys, so receivers should read them from /.well-known/webhook-keys.json of the API, again and again.",
 		Example: "  director webhooks keys\n  director webhooks keys -o json | jq -r '.[].key'",
 		Args:    cli.Exactly(0),
-	}, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := l.webhookKeys(ctx)
+	}, byOperator|byKeys, func(ctx context.Context, op operator, _ []string) error {
+		keys, err := op.webhookKeys(ctx)
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out.Sparing("verify until"), keys, []string{"key", "kid", "verify until"},
+		return cli.Write(op.out.Sparing("verify until"), keys, []string{"key", "kid", "verify until"},
 			func(k token.WebhookKey) []any { return []any{k.Key, k.KID, k.VerifyUntil} })
 	})
 }
 
 // webhookKeys returns the public keys of webhooks that are valid at the database's time.
-func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
-	sealer, err := l.conf.config.makeSealer()
+func (op operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
+	sealer, err := op.conf.config.makeSealer()
 	if err != nil {
 		return nil, err
 	}
-	rows, now, err := l.store.Keys(ctx)
+	rows, now, err := op.store.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}

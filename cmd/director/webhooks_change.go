@@ -42,16 +42,16 @@ func (p *program) webhooksCreate() *cobra.Command {
 // changeWebhook completes a command that changes the webhook in its first argument, and prints it as it is then.
 func (p *program) changeWebhook(cmd *cobra.Command, argCount int,
 	change func(by db.Act, ctx context.Context, args []string) (bool, error)) *cobra.Command {
-	return p.onWebhooks(cmd, argCount, func(ctx context.Context, l operator, args []string) error {
+	return p.onWebhooks(cmd, argCount, func(ctx context.Context, op operator, args []string) error {
 		// Whether it changed anything is not printed: the row shows the state, which is the same after a repetition.
-		if _, err := change(l.store.As(""), ctx, args); err != nil {
+		if _, err := change(op.store.As(""), ctx, args); err != nil {
 			return err
 		}
-		w, err := l.readWebhook(ctx, args[0])
+		w, err := op.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return webhookTable.write(l.out, []opsview.Webhook{w})
+		return webhookTable.write(op.out, []opsview.Webhook{w})
 	})
 }
 
@@ -91,8 +91,8 @@ func (p *program) webhooksDelete() *cobra.Command {
 		Example: "  director webhooks delete studio\n  director webhooks delete studio --yes",
 	}
 	yes := addYes(cmd)
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		w, err := l.readWebhook(ctx, args[0])
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, op operator, args []string) error {
+		w, err := op.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -101,11 +101,11 @@ func (p *program) webhooksDelete() *cobra.Command {
 			w.DeadLetters)); err != nil {
 			return err
 		}
-		changed, err := l.store.As("").DeleteWebhook(ctx, w.Name)
+		changed, err := op.store.As("").DeleteWebhook(ctx, w.Name)
 		if err != nil {
 			return err
 		}
-		return writeChanges(l.out, "webhook", []changeLine{{w.Name, changed}})
+		return writeChanges(op.out, "webhook", []changeLine{{w.Name, changed}})
 	})
 }
 
@@ -124,7 +124,7 @@ func (p *program) webhooksReplay() *cobra.Command {
 		Example: "  director webhooks replay studio\n  director webhooks replay studio --event 01935f6e-2f4d-7a7e-a7a6-5d1d3b3f0d52",
 	}
 	event := cmd.Flags().String("event", "", "Only that of this event, as 'webhooks deliveries' lists it")
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, op operator, args []string) error {
 		id := uuid.Nil // all dead letters
 		if *event != "" {
 			var err error
@@ -133,11 +133,11 @@ func (p *program) webhooksReplay() *cobra.Command {
 			}
 		}
 		// 0 is no error: nothing was dead.
-		n, err := l.store.As("").ReplayWebhook(ctx, args[0], id)
+		n, err := op.store.As("").ReplayWebhook(ctx, args[0], id)
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, []replayedLine{{args[0], n}}, []string{"webhook", "events"},
+		return cli.Write(op.out, []replayedLine{{args[0], n}}, []string{"webhook", "events"},
 			func(r replayedLine) []any { return []any{r.Webhook, r.Events} })
 	})
 }
