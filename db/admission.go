@@ -43,7 +43,7 @@ func (a arrival) players() (subs []string, joining int) {
 // admit returns nil if all players are admitted. Where no valve limits, it costs a look at the replica's memory.
 // Errors: TooMany, "not_admitted", with the place of the caller, and "login_queue_full"; Unavailable.
 func (s *Store) admit(ctx context.Context, a arrival) error {
-	line, err := s.LoginLine(ctx, a.region, a.build)
+	line, err := s.DecidingLine(ctx, a.region, a.build)
 	if err != nil || line == nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func TestPlayersWhoAreAwayLoseTheirPlaces(t *testing.T) {
 	require.Equal(t, 2, n)
 	require.Equal(t, []string{"back", "seated"}, b.Rows("SELECT sub FROM admissions ORDER BY 1"))
 	require.Equal(t, "t", b.Rows("SELECT expires_at > clock_timestamp() + interval '4 minutes' FROM admissions WHERE sub = 'seated'")[0])
-	_, err = b.ReadLogin(t.Context(), db.LoginRequest{Player: "away"})
+	_, err = b.RenewLogin(t.Context(), db.LoginRequest{Player: "away"})
 	requireKind(t, fault.NotFound, "not_in_login_queue", err)
 	b.requireCounters()
 }
@@ -264,7 +264,7 @@ func TestWhichValveDecides(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	name := func(region, build string) string {
-		line, err := b.LoginLine(t.Context(), region, build)
+		line, err := b.DecidingLine(t.Context(), region, build)
 		require.NoError(t, err)
 		if line == nil {
 			return ""

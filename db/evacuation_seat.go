@@ -16,14 +16,15 @@ import (
 // evacuatedWait is how long a party that finds no seat counts as waiting for a server, so that pools start some.
 const evacuatedWait = time.Minute
 
-// seatEvacuated seats parties that have no ticket: they had got their seats by POST /matchmake, and get others by its
-// rules, in the region that the evacuation names or in which they were. A party that has a seat keeps it, so that a
-// step whose outcome is unknown may be repeated.
+// seatEvacuated gives new seats to parties without a ticket, whose seats came from POST /matchmake: by its rules, in
+// the region that the evacuation names, else in the region of the old seats. A player who has another seat by now keeps
+// that, so that a step whose outcome is unknown may be repeated.
 func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	var evacuation query.HoldEvacuationRow
 	var parties []query.EvacuatedPartiesRow
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) (err error) {
 		step, evacuation = EvacuationStep{}, e
+		// Without another region, the players of a region that is emptied get no seats.
 		if e.Target == "region" && e.SeatsIn == "" {
 			left, err := q.LeaveEvacuated(ctx, query.LeaveEvacuatedParams{Evacuation: id, Why: WhyNoRegion})
 			step.StrandedPlayers = int(left)
@@ -35,33 +36,34 @@ func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step Evacuatio
 	if err != nil || len(parties) == 0 {
 		return step, err
 	}
-	seating := seating{store: s, seatsIn: evacuation.SeatsIn}
-	// The evacuation is not held meanwhile, since Place waits for locks of its own. If another worker places the same
-	// party, the second one finds the seats that the first one has given.
-	if err := seating.place(ctx, parties); err != nil {
+	placement := evacuationPlacement{store: s, seatsIn: evacuation.SeatsIn}
+	// The evacuation is not locked meanwhile, since placements wait for locks of their own. If two workers place the
+	// same party, the second one finds the seats that the first one has given.
+	if err := placement.placeAll(ctx, parties); err != nil {
 		return step, err
 	}
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, _ query.HoldEvacuationRow) error {
-		_, err := q.DecideEvacuated(ctx, seating.decisions)
+		_, err := q.DecideEvacuated(ctx, placement.decisions)
 		return err
 	})
-	return seating.evacuationStep, err
+	return placement.counted, err
 }
 
-// seating seats parties elsewhere.
-type seating struct {
+// evacuationPlacement places a page of evacuated parties, and collects what was decided about their players.
+type evacuationPlacement struct {
 	store        *Store
-	seatsIn      string                                 // "": where they were
-	currentSeats map[string][]query.SeatsOfEvacuatedRow // that players have by now
+	seatsIn      string                                 // the region of the new seats; "": that of the old ones
+	currentSeats map[string][]query.SeatsOfEvacuatedRow // the seats that players have before they are placed, by sub
 
-	mu             sync.Mutex
-	placeError     error
-	evacuationStep EvacuationStep
-	decisions      query.DecideEvacuatedParams
+	mu         sync.Mutex // protects what follows: parties are placed at the same time
+	placeError error      // the first one
+	counted    EvacuationStep
+	decisions  query.DecideEvacuatedParams
 }
 
-// place places the parties together: they share transactions. Errors: Unavailable, after which some are placed.
-func (p *seating) place(ctx context.Context, parties []query.EvacuatedPartiesRow) error {
+// placeAll places the parties at the same time, so that they share transactions. Errors: Unavailable, after which some
+// are placed.
+func (p *evacuationPlacement) placeAll(ctx context.Context, parties []query.EvacuatedPartiesRow) error {
 	if err := p.readSeats(ctx, parties); err != nil {
 		return err
 	}
@@ -73,17 +75,16 @@ func (p *seating) place(ctx context.Context, parties []query.EvacuatedPartiesRow
 	return p.placeError
 }
 
-// readSeats reads which seats the players have by now, where they would get one.
-func (p *seating) readSeats(ctx context.Context, parties []query.EvacuatedPartiesRow) error {
-	subs := map[string][]string{}
+// readSeats reads which seats the players already have in the regions in which they would get one.
+func (p *evacuationPlacement) readSeats(ctx context.Context, parties []query.EvacuatedPartiesRow) error {
+	subsByRegion := map[string][]string{}
 	for _, party := range parties {
-		// Where they get a seat, which may be another region than that of the session they had.
-		region := p.regionOf(party)
-		subs[region] = append(subs[region], party.Subs...)
+		region := p.newRegion(party)
+		subsByRegion[region] = append(subsByRegion[region], party.Subs...)
 	}
 	p.currentSeats = map[string][]query.SeatsOfEvacuatedRow{}
-	for region, all := range subs {
-		rows, err := p.store.q.SeatsOfEvacuated(ctx, query.SeatsOfEvacuatedParams{Region: region, Subs: all})
+	for region, subs := range subsByRegion {
+		rows, err := p.store.q.SeatsOfEvacuated(ctx, query.SeatsOfEvacuatedParams{Region: region, Subs: subs})
 		if err != nil {
 			return err
 		}
@@ -94,57 +95,59 @@ func (p *seating) readSeats(ctx context.Context, parties []query.EvacuatedPartie
 	return nil
 }
 
-func (p *seating) regionOf(party query.EvacuatedPartiesRow) string {
+// newRegion returns the region in which a party gets its seats.
+func (p *evacuationPlacement) newRegion(party query.EvacuatedPartiesRow) string {
 	return cmp.Or(p.seatsIn, party.Region)
 }
 
-func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow) {
-	region, subs := p.regionOf(party), p.withoutSeated(party)
+// placeOne places the players of a party who have no seat yet, and adds a decision about each player of the party.
+func (p *evacuationPlacement) placeOne(ctx context.Context, party query.EvacuatedPartiesRow) {
+	region, subs := p.newRegion(party), p.decideSeated(party)
 	if len(subs) == 0 {
 		return
 	}
-	// The player who had asked for the seats of all, unless that one is seated already.
+	// The player who had asked for the seats of all, unless this player is seated already.
 	caller := party.ReservedBy
 	if !slices.Contains(subs, caller) {
 		caller = subs[0]
 	}
-	// They were in before their server was lost: a valve that holds others up does not count for them, as in the queue.
-	placement, err := p.store.placeAdmitted(ctx, PlaceRequest{Caller: caller, Region: region, Mode: party.Mode, Party: subs,
-		MaxPlayers: int(party.MaxPlayers), WaitFor: evacuatedWait})
+	// The players were admitted before their server was lost: as in the queue, a valve does not hold them up.
+	placement, err := p.store.placeAdmitted(ctx, PlaceRequest{Caller: caller, Region: region, Mode: party.Mode,
+		Party: subs, MaxPlayers: int(party.MaxPlayers), WaitFor: evacuatedWait})
 	switch {
 	case err == nil:
-		_, session, _ := parseSessionID(placement.SessionID)
-		p.decide(party, region, session, "", subs...)
+		_, session, _ := parseSessionID(placement.SessionID) // the placement has just made the id
+		p.addSeated(party, subs, session, "")
 	case fault.Is(err, fault.Unavailable):
 		// The outcome is not known, so nothing is decided: the party comes up again in the next step.
-		p.fail(err)
+		p.addError(err)
 	case fault.Is(err, fault.Conflict):
-		p.decide(party, "", uuid.Nil, WhyPartyConflict, subs...)
+		p.addStranded(party, subs, WhyPartyConflict)
 	case fault.Is(err, fault.NoCapacity):
-		p.decide(party, "", uuid.Nil, WhyNoCapacity, subs...)
-	// The region has moved to another cell since its players were released.
+		p.addStranded(party, subs, WhyNoCapacity)
 	case fault.Is(err, fault.Elsewhere):
-		p.decide(party, "", uuid.Nil, WhyNoRegion, subs...)
+		// The region has moved to another cell since its players were released.
+		p.addStranded(party, subs, WhyNoRegion)
 	default:
-		p.decide(party, "", uuid.Nil, WhyRefused, subs...)
+		p.addStranded(party, subs, WhyRefused)
 	}
 }
 
-// withoutSeated returns the players of a party who have no seat of its mode, and decides about the others.
-func (p *seating) withoutSeated(party query.EvacuatedPartiesRow) (subs []string) {
+// decideSeated decides that players of a party who have a seat of its mode keep that, and returns the other players.
+func (p *evacuationPlacement) decideSeated(party query.EvacuatedPartiesRow) (others []string) {
 	for _, sub := range party.Subs {
-		i := slices.IndexFunc(p.currentSeats[sub],
-			func(r query.SeatsOfEvacuatedRow) bool { return r.Mode == party.Mode })
+		seats := p.currentSeats[sub]
+		i := slices.IndexFunc(seats, func(r query.SeatsOfEvacuatedRow) bool { return r.Mode == party.Mode })
 		if i < 0 {
-			subs = append(subs, sub)
+			others = append(others, sub)
 			continue
 		}
-		p.decide(party, p.regionOf(party), p.currentSeats[sub][i].SessionID, WhySeatedAlready, sub)
+		p.addSeated(party, []string{sub}, seats[i].SessionID, WhySeatedAlready)
 	}
-	return subs
+	return others
 }
 
-func (p *seating) fail(err error) {
+func (p *evacuationPlacement) addError(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.placeError == nil {
@@ -152,19 +155,25 @@ func (p *seating) fail(err error) {
 	}
 }
 
-// decide notes the next session of players, uuid.Nil for none.
-func (p *seating) decide(party query.EvacuatedPartiesRow, region string, session uuid.UUID, why string,
-	subs ...string) {
-	// Parties are placed at the same time.
+// addSeated adds the decision that players of a party have their next seats in a session.
+func (p *evacuationPlacement) addSeated(party query.EvacuatedPartiesRow, subs []string, session uuid.UUID, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	state := "seated"
-	if session == uuid.Nil {
-		state = "left"
-		p.evacuationStep.StrandedPlayers += len(subs)
-	} else {
-		p.evacuationStep.SeatedPlayers += len(subs)
-	}
+	p.counted.SeatedPlayers += len(subs)
+	p.addDecisions(party, subs, "seated", why, p.newRegion(party), session)
+}
+
+// addStranded adds the decision that players of a party get no seats.
+func (p *evacuationPlacement) addStranded(party query.EvacuatedPartiesRow, subs []string, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counted.StrandedPlayers += len(subs)
+	p.addDecisions(party, subs, "left", why, "", uuid.Nil)
+}
+
+// addDecisions adds a row for each player. The caller holds the mutex.
+func (p *evacuationPlacement) addDecisions(party query.EvacuatedPartiesRow, subs []string, state, why, region string,
+	session uuid.UUID) {
 	d := &p.decisions
 	for _, sub := range subs {
 		d.Regions = append(d.Regions, party.Region)

@@ -19,23 +19,24 @@ type EvacuationStep struct {
 	StrandedPlayers int // players who got neither
 }
 
-// inEvacuation runs fn in a transaction that holds the evacuation; it runs nothing if another transaction does, or the
-// evacuation has ended.
+// inEvacuation runs fn in a transaction that has locked the evacuation. It does not run fn if another transaction has
+// locked the evacuation, or the evacuation has ended.
 func (s *Store) inEvacuation(ctx context.Context, id uuid.UUID,
 	fn func(q *query.Queries, e query.HoldEvacuationRow) error) error {
 	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		held, err := q.HoldEvacuation(ctx, id)
-		if err != nil || len(held) == 0 {
+		locked, err := q.HoldEvacuation(ctx, id)
+		if err != nil || len(locked) == 0 {
 			return err
 		}
-		return fn(q, held[0])
+		return fn(q, locked[0])
 	})
 }
 
-// The sizes of the transactions of an evacuation. Calls that wait for one of its rows wait for some 100 ms.
+// How much one transaction of an evacuation changes at most, so that calls that need one of its rows wait for some
+// 100 ms.
 const (
 	evacuatedSessions = 64
-	evacuatedPlayers  = 1000 // of these sessions
+	evacuatedPlayers  = 1000 // in these sessions
 	evacuatedServers  = 16
 	evacuatedTickets  = 1000
 	evacuatedParties  = 256

@@ -1,14 +1,14 @@
 package db
 
-// EventKinds are the kinds of events that this release writes. docs/reference/events.md says when.
+// EventKinds are the kinds of events that this release writes. docs/reference/events.md says when each is written.
 var EventKinds = []string{
 	"instance.registered", "instance.ready", "instance.drained", "instance.undrained", "instance.ended",
 	"session.opened",
 	"match.committed", "match.ended",
 	"session.closed",
 	"seat.reserved", "seat.connected", "seat.left", "seat.freed",
-	"ticket.queued", "ticket.paused", "ticket.matched", "ticket.accepting", "ticket.waiting_for_server", "ticket.assigned",
-	"ticket.declined", "ticket.cancelled", "ticket.expired",
+	"ticket.queued", "ticket.paused", "ticket.matched", "ticket.accepting", "ticket.waiting_for_server",
+	"ticket.assigned", "ticket.declined", "ticket.cancelled", "ticket.expired",
 	"agent.joined", "agent.left", "agent.stale", "agent.recovered", "agent.drained", "agent.undrained",
 	"room.created", "room.destroyed",
 	"command.timed_out", "command.done_late",

@@ -70,6 +70,9 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 // rememberedMatch returns a match by its history, which is written with its commit.
 func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	r, err := s.q.RememberedMatch(ctx, query.RememberedMatchParams{Universe: universe, ID: id})
+	if err != nil {
+		return KnownMatch{}, err
+	}
 	m := KnownMatch{
 		ID: id, State: "ended", Profile: r.Profile, Version: int(r.Version), Seed: uint64(r.Seed),
 		DecidedAt: r.DecidedAt, CommittedAt: &r.CommittedAt,
@@ -82,10 +85,10 @@ func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UU
 	if r.SessionID != nil {
 		m.Session = sessionID(r.GameRegion, *r.SessionID)
 	}
-	return m, err
+	return m, nil
 }
 
-// currentMatch returns a match by its row, which has the decision.
+// currentMatch returns a match by its row in matches, which has the decision.
 func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	r, err := s.q.CurrentMatch(ctx, query.CurrentMatchParams{Universe: universe, ID: id})
 	if err != nil {
@@ -96,7 +99,7 @@ func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID)
 		Deadline: r.Deadline, Mode: r.Mode, Host: r.Host,
 		Tickets: unknownOutcomes(r.Tickets),
 	}
-	// nil: it is not committed, or needs no session.
+	// nil: the match is not committed, or needs no session.
 	if r.SessionID != nil {
 		m.Region, m.Session = r.Region, sessionID(r.Region, *r.SessionID)
 	}
@@ -108,6 +111,7 @@ func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID)
 	return m, nil
 }
 
+// unknownOutcomes returns tickets of which nothing but the id is known.
 func unknownOutcomes(ids []string) []TicketOutcome {
 	all := make([]TicketOutcome, len(ids))
 	for i, id := range ids {
@@ -141,9 +145,10 @@ func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []strin
 // HeldSeat is a seat that keeps its player from being matched into another one of its mode.
 type HeldSeat struct{ Sub, Mode, Session string }
 
-// HeldSeats returns the seats in some game regions that the players resolved and have not connected to, or that a match
-// gave them after a ticket was created: with these, the director commits no match of that ticket. Errors: Unavailable.
-func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created time.Time) ([]HeldSeat, error) {
+// HeldSeats returns the seats in some game regions that keep a ticket of the players, created at a time, from being
+// matched: seats that the players resolved and have not connected to, and seats that a match gave them after that time.
+// Errors: Unavailable.
+func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, ticketCreated time.Time) ([]HeldSeat, error) {
 	var held []HeldSeat
 	for _, region := range regions {
 		rows, err := s.q.SeatsAround(ctx, query.SeatsAroundParams{Region: region, Subs: subs})
@@ -151,7 +156,7 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 			return nil, frame.Classify(err)
 		}
 		for _, r := range rows {
-			if keepsQueuedSince(r, created) {
+			if keepsQueuedSince(r, ticketCreated) {
 				held = append(held, HeldSeat{r.Sub, r.Mode, sessionID(region, r.SessionID)})
 			}
 		}
@@ -159,8 +164,8 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 	return held, nil
 }
 
-// ReadCandidates returns the same page as [Store.CandidatesAfter], on a connection for large reads, so that a caller
-// that pages through the whole queue delays no others. Errors: TooMany, Unavailable.
+// ReadCandidates returns the same page as [Store.CandidatesAfter], and whether it is full. It uses a connection for
+// large reads, so that a caller that pages through the whole queue delays no others. Errors: TooMany, Unavailable.
 func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.CandidatesAfter(ctx,
@@ -175,8 +180,9 @@ func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (pag
 	return page, full, err
 }
 
-// TicketsBeginning returns the ids of the oldest 100 queued tickets that begin with a text. Errors: Unavailable.
-func (s *Store) TicketsBeginning(ctx context.Context, begun string) ([]string, error) {
-	ids, err := s.q.TicketsBeginning(ctx, begun)
+// TicketsBeginning returns the ids of queued tickets that begin with a prefix, those of the 100 oldest at most. Errors:
+// Unavailable.
+func (s *Store) TicketsBeginning(ctx context.Context, prefix string) ([]string, error) {
+	ids, err := s.q.TicketsBeginning(ctx, prefix)
 	return ids, frame.Classify(err)
 }

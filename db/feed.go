@@ -70,6 +70,6 @@ type SettledPoint struct {
 func snapshotEnd(snapshot string) uint64 {
 	_, rest, _ := strings.Cut(snapshot, ":")
 	end, _, _ := strings.Cut(rest, ":")
-	n, _ := strconv.ParseUint(end, 10, 64) // Postgres wrote it
+	n, _ := strconv.ParseUint(end, 10, 64) // no error: Postgres wrote the text
 	return n
 }

@@ -30,15 +30,18 @@ type HistoryTurn struct {
 // Retention is how long history is kept.
 type Retention struct {
 	MatchHistory time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
-	OtherTables  time.Duration // player_refusals at most a week: they are very many where players are refused for hours
+	OtherTables  time.Duration
 }
+
+// refusalsKept bounds how long player_refusals is kept: players who are refused for hours make very many rows.
+const refusalsKept = 7 * 24 * time.Hour
 
 func (r Retention) ofTable(table string) time.Duration {
 	switch table {
 	case "match_history", "ticket_history":
 		return r.MatchHistory
 	case "player_refusals":
-		return min(r.OtherTables, 7*24*time.Hour)
+		return min(r.OtherTables, refusalsKept)
 	}
 	return r.OtherTables
 }
@@ -64,20 +67,20 @@ func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep tim
 	if err := s.repairDefault(ctx, table, keep, turn); err != nil {
 		return err
 	}
-	err := addUp(&turn.PartitionsMade, 1, func() (int32, error) {
+	err := repeatStep(&turn.PartitionsMade, onePartition, func() (int32, error) {
 		return s.q.EnsurePartitions(ctx, query.EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
 	})
 	if err != nil {
 		return err
 	}
-	return addUp(&turn.PartitionsDropped, 1, func() (int32, error) {
+	return repeatStep(&turn.PartitionsDropped, onePartition, func() (int32, error) {
 		return s.q.DropPartitions(ctx, query.DropPartitionsParams{HistoryTable: table, Keep: keep})
 	})
 }
 
-// repairDefault replaces a default partition that has rows.
+// repairDefault removes rows past retention from the default partition, and replaces the partition if others are left.
 func (s *Store) repairDefault(ctx context.Context, table string, keep time.Duration, turn *HistoryTurn) error {
-	err := addUp(&turn.RowsPruned, historyPruneBatch, func() (int32, error) {
+	err := repeatStep(&turn.RowsPruned, historyPruneBatch, func() (int32, error) {
 		return s.q.PruneDefaultPartition(ctx,
 			query.PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
 	})
@@ -88,7 +91,7 @@ func (s *Store) repairDefault(ctx context.Context, table string, keep time.Durat
 	if err != nil || !bounded {
 		return err
 	}
-	// In a transaction of its own: it validates the CHECK that the one before has added, and inserts go on meanwhile.
+	// In a second transaction: it validates the CHECK that BoundDefaultPartition has added, while rows are inserted.
 	replaced, err := s.q.ReplaceDefaultPartition(ctx, table)
 	if replaced {
 		turn.DefaultsReplaced++
@@ -96,11 +99,15 @@ func (s *Store) repairDefault(ctx context.Context, table string, keep time.Durat
 	return err
 }
 
-// addUp repeats a step until its result is less than batch, and adds the results to sum.
-func addUp(sum *int, batch int32, step func() (int32, error)) error {
+// onePartition is the most partitions that a call of EnsurePartitions or DropPartitions makes or drops: each holds its
+// locks for a short time.
+const onePartition = 1
+
+// repeatStep repeats a step until it does less than a batch, and adds what the steps did to done.
+func repeatStep(done *int, batch int32, step func() (int32, error)) error {
 	for {
 		n, err := step()
-		*sum += int(n)
+		*done += int(n)
 		if err != nil || n < batch {
 			return err
 		}

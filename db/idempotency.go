@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// answersOf returns the parameters that select the stored answers of calls with an idempotency key.
-func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
+// storedAnswersParams returns the parameters that select the stored answers of calls with an idempotency key.
+func storedAnswersParams(calls []*placeCall) (arg query.StoredAnswersParams) {
 	for _, c := range calls {
 		if c.Req.IdempotencyKey != "" {
 			arg.Callers = append(arg.Callers, c.Req.Caller)
@@ -23,7 +23,8 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 	return arg
 }
 
-// replayAnswers answers requests whose idempotency key has a stored answer.
+// replayAnswers sets the verdict of requests whose idempotency key has a stored answer: that answer, or an error where
+// the key was used with another request.
 func replayAnswers(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
 		var answer []byte
@@ -45,10 +46,10 @@ func replayAnswers(requests []*request, stored []query.StoredAnswersRow) error {
 func storedAnswer(stored []query.StoredAnswersRow, caller, key string, requestHash []byte) (answer []byte,
 	mismatch *fault.Error) {
 	i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool { return a.Caller == caller && a.Key == key })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return nil, nil
-	case !bytes.Equal(stored[i].RequestHash, requestHash):
+	}
+	if !bytes.Equal(stored[i].RequestHash, requestHash) {
 		return nil, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
 	}
 	return stored[i].Answer, nil

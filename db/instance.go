@@ -32,11 +32,14 @@ func findInstances(ctx context.Context, q *query.Queries, refs ...InstanceRef) (
 		ids[i] = r.InstanceID
 	}
 	rows, err := q.FindInstances(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	known := make(directory, len(rows))
 	for _, r := range rows {
 		known[r.InstanceID] = r
 	}
-	return known, err
+	return known, nil
 }
 
 // liveRegion returns the region of an instance whose lease is live and whose incarnation is current. Errors: NotFound,
@@ -54,14 +57,14 @@ func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 	return known.Region, nil
 }
 
-// liveRegion is that of the directory, and refuses an instance whose region another cell serves by now: the caller
-// registers there. Errors: also Elsewhere.
-func (s *Store) liveRegion(known directory, ref InstanceRef) (region string, err error) {
+// liveRegionHere returns the region of a live instance, and refuses one whose region another cell serves by now: the
+// instance registers there. Errors: those of directory.liveRegion, Elsewhere.
+func (s *Store) liveRegionHere(known directory, ref InstanceRef) (region string, err error) {
 	region, err = known.liveRegion(ref)
-	if err == nil {
-		err = s.CheckHere(region)
+	if err != nil {
+		return "", err
 	}
-	return region, err
+	return region, s.CheckHere(region)
 }
 
 func instanceUnknown(ref InstanceRef) error {
@@ -74,25 +77,31 @@ func supersededError(ref InstanceRef) error {
 		"a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
 }
 
-// onLive runs fn in a transaction that has locked the row of a live instance.
-func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Queries, region string) error) error {
+// onLiveInstance runs fn in a transaction that has locked the row of a live instance. Errors: NotFound, Superseded,
+// Elsewhere, fn's, Unavailable.
+func (s *Store) onLiveInstance(ctx context.Context, ref InstanceRef,
+	fn func(q *query.Queries, region string) error) error {
 	lockAndRun := func(q *query.Queries) error {
 		known, err := findInstances(ctx, q, ref)
 		if err != nil {
 			return err
 		}
-		region, err := s.liveRegion(known, ref)
+		region, err := s.liveRegionHere(known, ref)
 		if err != nil {
 			return err
 		}
-		// What was read before was not locked: all of it is judged again.
 		locked, err := q.LockInstance(ctx, query.LockInstanceParams{Region: region, ID: ref.InstanceID})
-		switch {
-		case errors.Is(err, pgx.ErrNoRows) || (err == nil && locked.Status == "gone"):
+		if errors.Is(err, pgx.ErrNoRows) {
 			return instanceUnknown(ref)
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case ref.Incarnation != nil && *ref.Incarnation != locked.Incarnation:
+		}
+		// The directory was read without a lock: the instance may have ended or been replaced before this lock.
+		if locked.Status == "gone" {
+			return instanceUnknown(ref)
+		}
+		if ref.Incarnation != nil && *ref.Incarnation != locked.Incarnation {
 			return supersededError(ref)
 		}
 		return fn(q, region)
@@ -103,7 +112,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 // Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded,
 // Elsewhere, Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
-	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
+	return s.onLiveInstance(ctx, ref, func(q *query.Queries, region string) error {
 		// Its deployment then counts as ended in order, not as crashed.
 		if err := q.NoteDeregistered(ctx,
 			query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
@@ -122,7 +131,7 @@ type DrainStatus struct {
 // SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its
 // sessions continue. It ends no drain that an operator keeps. Errors: NotFound, Superseded, Elsewhere, Unavailable.
 func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (status DrainStatus, err error) {
-	err = s.onLive(ctx, ref, func(q *query.Queries, region string) error {
+	err = s.onLiveInstance(ctx, ref, func(q *query.Queries, region string) error {
 		done, err := q.SetDrain(ctx, query.SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})
 		if err != nil {
 			return err
@@ -153,6 +162,7 @@ func endInstance(ctx context.Context, q *query.Queries, region, id, reason strin
 	return err
 }
 
+// orNull returns NULL for an empty text.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -160,7 +170,8 @@ func orNull(s string) *string {
 	return &s
 }
 
-func toInt32(n *int) *int32 {
+// int32OrNull returns NULL for nil.
+func int32OrNull(n *int) *int32 {
 	if n == nil {
 		return nil
 	}

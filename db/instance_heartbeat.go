@@ -33,46 +33,45 @@ func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (
 	return s.batchGroups.heartbeats.Do(ctx, "", heartbeat{ref, load})
 }
 
+// heartbeatBatch renews the leases of a batch in one statement. Of two heartbeats of one instance, it leaves the second
+// for the next batch.
 func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeatCall) error {
-	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second
-	// stays for the next batch.
+	// All replicas lock leases in the order of the instances' ids, so that no two deadlock.
 	calls = slices.SortedStableFunc(slices.Values(calls),
 		func(a, b *heartbeatCall) int {
 			return cmp.Compare(a.Req.instanceRef.InstanceID, b.Req.instanceRef.InstanceID)
 		})
 	seen := make(map[string]bool, len(calls))
-	var p query.HeartbeatsParams
-	var decided, refused []*heartbeatCall
+	var params query.HeartbeatsParams
+	var sent, refused []*heartbeatCall
 	for _, c := range calls {
 		id := c.Req.instanceRef.InstanceID
 		switch {
-		case c.Req.instanceRef.isNil():
+		case c.Req.instanceRef.hasNilIncarnation():
 			refused = append(refused, c)
 		case !seen[id]:
 			seen[id] = true
-			addHeartbeat(&p, c.Req)
-			decided = append(decided, c)
+			addHeartbeat(&params, c.Req)
+			sent = append(sent, c)
 		}
 	}
-	rows, err := s.q.Heartbeats(ctx, p)
+	rows, err := s.q.Heartbeats(ctx, params)
 	if err != nil {
 		return err
 	}
-	// The lease of an instance is renewed although another cell serves its region: its players stay until it has
-	// registered there.
-	alive, sentAway := make(map[string]Alive, len(rows)), map[string]error{}
+	renewed := make(map[string]query.HeartbeatsRow, len(rows))
 	for _, r := range rows {
-		alive[r.ID] = aliveOf(r)
-		if err := s.CheckHere(r.Region); err != nil {
-			sentAway[r.ID] = err
-		}
+		renewed[r.ID] = r
 	}
-	for _, c := range decided {
-		if a, ok := alive[c.Req.instanceRef.InstanceID]; ok {
-			c.Answer(a, sentAway[c.Req.instanceRef.InstanceID])
-		} else {
+	for _, c := range sent {
+		r, ok := renewed[c.Req.instanceRef.InstanceID]
+		if !ok {
 			refused = append(refused, c)
+			continue
 		}
+		// The lease is renewed even if another cell serves the region by now: the instance keeps its players until it
+		// has registered there.
+		c.Answer(aliveOf(r), s.CheckHere(r.Region))
 	}
 	return s.refuseHeartbeats(ctx, refused)
 }
@@ -86,11 +85,13 @@ func aliveOf(r query.HeartbeatsRow) Alive {
 	return a
 }
 
-// isNil reports whether the caller sent the nil incarnation, which no instance has. The statement Heartbeats must not
-// get it from a caller: there it means a legacy server.
-func (r InstanceRef) isNil() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
+// hasNilIncarnation reports whether the caller sent the nil UUID as its incarnation, which no instance has. In the
+// statement Heartbeats, the nil UUID means a legacy server.
+func (r InstanceRef) hasNilIncarnation() bool {
+	return r.Incarnation != nil && *r.Incarnation == uuid.Nil
+}
 
-// refuseHeartbeats answers refused heartbeats with the reason.
+// refuseHeartbeats finds out why heartbeats were refused, and answers each with its reason.
 func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
@@ -101,7 +102,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 		return err
 	}
 	for _, c := range calls {
-		_, err := s.liveRegion(known, c.Req.instanceRef)
+		_, err := s.liveRegionHere(known, c.Req.instanceRef)
 		if err == nil {
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
 			err = fault.NewUnavailable("the instance was being registered", nil)
@@ -112,6 +113,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 }
 
 func addHeartbeat(p *query.HeartbeatsParams, h heartbeat) {
+	// How the statement says that the server sent no load, and that it is a legacy server.
 	load, incarnation := math.NaN(), uuid.Nil
 	if h.load != nil {
 		load = *h.load

@@ -9,8 +9,9 @@ import (
 )
 
 // ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of
-// at most batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
-func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
+// at most batch instances. It returns how many instances it ended, and how many sessions it closed. It skips locked
+// rows, which a later call finds. Errors: Unavailable.
+func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, closed int, err error) {
 	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		expired, err := q.ExpiredInstances(ctx, query.ExpiredInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
@@ -22,21 +23,21 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 				return err
 			}
 			// InBulkTx runs this once: a repetition would count the same instances again.
-			ended, sessions = ended+1, sessions+int(n)
+			ended, closed = ended+1, closed+int(n)
 		}
 		return nil
 	})
 	if err != nil {
 		return 0, 0, frame.Classify(err)
 	}
-	// In a transaction of its own: a lease that expires does not wait for sessions of instances that ended before.
-	n, err := s.reapStranded(ctx, region, batch)
-	return ended, sessions + n, frame.Classify(err)
+	// In a second transaction, so that expired leases do not wait for the sessions of instances that ended before.
+	n, err := s.closeStranded(ctx, region, batch)
+	return ended, closed + n, frame.Classify(err)
 }
 
-// reapStranded closes open sessions of instances that have ended: a session may have been opened while its instance
+// closeStranded closes open sessions of instances that have ended: a session may have been opened while its instance
 // ended.
-func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
+func (s *Store) closeStranded(ctx context.Context, region string, batch int) (closed int, err error) {
 	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		stranded, err := q.StrandedInstances(ctx, query.StrandedInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
@@ -47,11 +48,11 @@ func (s *Store) reapStranded(ctx context.Context, region string, batch int) (ses
 			if err != nil {
 				return err
 			}
-			sessions += int(n)
+			closed += int(n)
 		}
 		return nil
 	})
-	return sessions, err
+	return closed, err
 }
 
 // ForgetInstances deletes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.

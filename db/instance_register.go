@@ -28,20 +28,20 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 			return err
 		})
 	})
-	if err == nil {
-		// The capacity of the fleet has changed, whatever the answer is.
-		s.Notify(TopicCapacity, "")
-		err = out.refusal(r)
+	if err != nil {
+		return out, frame.Classify(err)
 	}
-	return out, frame.Classify(err)
+	// The capacity of the fleet has changed, even if the registration is refused now.
+	s.Notify(TopicCapacity, "")
+	return out, out.refusal(r)
 }
 
 func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Registered, error) {
-	r, err := applyTerms(ctx, q, r)
+	r, err := lockTerms(ctx, q, r)
 	if err != nil {
 		return Registered{}, err
 	}
-	incarnation, continued, err := chooseIncarnation(ctx, q, r)
+	incarnation, continued, err := continueOrReplaceIncarnation(ctx, q, r)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -68,92 +68,98 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 	return out, err
 }
 
-// applyTerms refuses a registration that its deployment or its enrolment does not allow, and returns it with what these
-// decide.
-func applyTerms(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
-	var err error
-	switch {
-	case r.Joining != nil:
+// lockTerms refuses a registration that its deployment or its enrolment does not allow, and locks the enrolment. It
+// returns the registration with the values that these decide.
+func lockTerms(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
+	if r.Joining != nil {
 		return completeRegistration(ctx, q, r)
-	case r.Enrolling != nil:
-		r.terms, err = lockEnrolment(ctx, q, r)
 	}
+	if r.Enrolling == nil {
+		return r, nil
+	}
+	var err error
+	r.terms, err = lockEnrolment(ctx, q, r)
 	return r, err
 }
 
-// lockInstanceID locks the row of the instance in the directory, so that two registrations of one id run one after the
-// other.
-func lockInstanceID(ctx context.Context, q *query.Queries, r Registration,
-	fresh uuid.UUID) (query.LockInstanceIDRow, error) {
-	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region,
-		Incarnation: fresh})
-	if err == nil && r.Enrolling != nil {
-		err = checkHolder(ctx, q, r)
-	}
-	return known, err
-}
-
-// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It
-// returns the instance as it was if the registration continues it, and nil otherwise.
-func chooseIncarnation(ctx context.Context, q *query.Queries,
+// continueOrReplaceIncarnation makes the registered incarnation the current one: that of the instance if the
+// registration continues it, else a new one, and the instance of the former incarnation ends. It returns the instance
+// as it was if the registration continues it, and nil otherwise.
+func continueOrReplaceIncarnation(ctx context.Context, q *query.Queries,
 	r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
 	fresh := uuid.New()
-	known, err := lockInstanceID(ctx, q, r, fresh)
-	if err != nil || known.IsNew {
+	// Registrations of one id wait for each other here. The first one inserts the row.
+	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region,
+		Incarnation: fresh})
+	if err != nil {
 		return fresh, nil, err
 	}
-	// In the region in which it was registered last, which may be another than the one of this registration.
+	if r.Enrolling != nil {
+		if err := checkHolder(ctx, q, r); err != nil {
+			return fresh, nil, err
+		}
+	}
+	if known.IsNew {
+		return fresh, nil, nil
+	}
+	// The region of the last registration, which may be another than that of this one.
 	old, err := q.LockInstance(ctx, query.LockInstanceParams{Region: known.Region, ID: r.InstanceID})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return fresh, nil, pointDirectory(ctx, q, r, fresh)
-	case err != nil:
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fresh, nil, setDirectoryEntry(ctx, q, r, fresh)
+	}
+	if err != nil {
 		return fresh, nil, err
 	}
-	same := known.Region == r.Region && continuesRegistration(old, r)
-	if err := fenceRegistration(r, known.Incarnation, sameBoot(old, r), same); err != nil {
+	continues := known.Region == r.Region && continuesRegistration(old, r)
+	if err := fenceRegistration(r, known.Incarnation, sameBoot(old, r), continues); err != nil {
 		return fresh, nil, err
 	}
-	switch {
-	case same:
+	if continues {
 		return old.Incarnation, &old, nil
-	case old.Status != "gone":
+	}
+	if old.Status != "gone" {
 		// The process of the former incarnation may still run: its sessions close, and its calls are refused from now
 		// on.
 		if err := endInstance(ctx, q, known.Region, r.InstanceID, "superseded"); err != nil {
 			return fresh, nil, err
 		}
 	}
-	return fresh, nil, pointDirectory(ctx, q, r, fresh)
+	return fresh, nil, setDirectoryEntry(ctx, q, r, fresh)
 }
 
-func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
+// setDirectoryEntry makes the directory of instances name the region of the registration and an incarnation.
+func setDirectoryEntry(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
 	return q.PointDirectory(ctx, query.PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region,
 		Incarnation: incarnation})
 }
 
 // continuesRegistration reports whether an instance keeps its incarnation. A legacy server sends no boot id: it counts
-// as the same process while its lease is live and its endpoint stays. The endpoint of a deployment's server is the
-// director's, and not compared.
+// as the same process while its lease is live and its endpoint stays. The endpoint of a deployment's server is not
+// compared: the director decides it.
 func continuesRegistration(old query.LockInstanceRow, r Registration) bool {
 	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) &&
 		(r.Joining != nil || old.Endpoint == r.Endpoint)
 }
 
-// sameBoot reports whether the process that registers is known to be that of the instance. Without a boot id it is not.
+// sameBoot reports whether the process that registers is known to be that of the instance. Without a boot id, the
+// process is not known.
 func sameBoot(old query.LockInstanceRow, r Registration) bool {
 	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
 }
 
-// fenceRegistration refuses a registration that arrives after another one has changed the incarnation. A registration by the
-// process of the current incarnation (own) that keeps that incarnation (same) may be a retry after a lost answer, and
-// is allowed. The refusal is a Conflict, after which the process may register again with the current incarnation in
-// Replaces, when that incarnation is its own, or when it has never been registered. Else the process is superseded.
-func fenceRegistration(r Registration, current uuid.UUID, own, same bool) error {
-	switch {
-	case r.Replaces == nil || *r.Replaces == current || own && same:
+// fenceRegistration refuses a registration that arrives after another one has changed the incarnation. isSameProcess:
+// the sender is the process of the current incarnation; continues: it keeps that incarnation. Errors: Conflict, after
+// which the process may register again with the current incarnation in Replaces, if that incarnation is its own or the
+// process has never been registered; Superseded otherwise.
+func fenceRegistration(r Registration, current uuid.UUID, isSameProcess, continues bool) error {
+	if r.Replaces == nil || *r.Replaces == current {
 		return nil
-	case own || *r.Replaces == uuid.Nil:
+	}
+	// A retry after a lost answer still names the incarnation that the first attempt has replaced.
+	if isSameProcess && continues {
+		return nil
+	}
+	if isSameProcess || *r.Replaces == uuid.Nil {
 		err := fault.New(fault.Conflict, "instance_taken",
 			"instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
 		err.Incarnation = current.String()
@@ -164,7 +170,7 @@ func fenceRegistration(r Registration, current uuid.UUID, own, same bool) error 
 
 // putRegistration writes the rows of an instance: what it is, its lease, and the modes by which placement finds it.
 func putRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
-	// Without a load the instance counts as idle, also when it registers again: only heartbeats keep the last one.
+	// Without a load the instance counts as idle, also when it registers again: only heartbeats keep the last load.
 	load := 0.0
 	if r.Load != nil {
 		load = *r.Load
@@ -174,14 +180,14 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 		r.Labels = map[string]string{}
 	}
 	status, deployment := "ready", (*uuid.UUID)(nil)
-	// Placement ignores it until the deployment is ready: see MakeReady.
 	if r.Joining != nil {
+		// Placement ignores an instance that is starting, until its deployment is ready: see MakeReady.
 		status, deployment = "starting", &r.Joining.ID
 	}
 	if err := q.PutInstance(ctx, query.PutInstanceParams{
 		Region: r.Region, ID: r.InstanceID, Incarnation: incarnation, BootID: orNull(r.BootID), Endpoint: r.Endpoint,
 		Modes: r.Modes, Labels: r.Labels, Version: orNull(r.Version), CertDigest: orNull(r.CertDigest),
-		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats,
+		Capacity: int32(r.Capacity), MaxSessions: int32OrNull(r.MaxSessions), ReportsSeats: r.ReportsSeats,
 		CreatesRooms: r.CreatesRooms,
 		DeploymentID: deployment, Status: status,
 	}); err != nil {
@@ -194,14 +200,17 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 	return q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load})
 }
 
-// logRegistration writes the events of a registration: a new incarnation, and a drain that an operator keeps. A
-// registration that was repeated continues an incarnation, and writes none that was written before.
+// logRegistration writes the events of a registration: that of a new incarnation, and that of a drain which an operator
+// keeps and which begins with this registration. continued is the instance as it was before a registration that
+// continues its incarnation; nil for a new incarnation.
 func logRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID,
 	continued *query.LockInstanceRow) error {
-	if continued != nil && continued.Status == "draining" {
-		return nil
-	}
-	if continued != nil { // its labels may have changed to those of a drain
+	if continued != nil {
+		// Its event was written when the drain began.
+		if continued.Status == "draining" {
+			return nil
+		}
+		// The instance drains from now on if its new labels are those of a kept drain.
 		return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 	}
 	facts := map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity}

@@ -53,45 +53,46 @@ func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, frame.Classify(err)
 	}
-	now := s.Now()
-	keys := make([]SigningKey, len(rows))
-	for i, r := range rows {
-		// The time of the statement is more exact than this replica's clock.
-		now = r.Now
-		keys[i] = signingKeyOf(r)
+	if len(rows) == 0 {
+		return []SigningKey{}, s.Now(), nil
 	}
-	return keys, now, nil
+	// The time of the statement is more exact than this replica's clock.
+	return signingKeysOf(rows), rows[0].Now, nil
 }
 
-func signingKeyOf(r query.PublishedKeysRow) SigningKey {
-	return SigningKey{
-		Material: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate,
-			SealedBy: r.SealedBy},
-		PublishAt: r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil,
-		Lead: r.Lead, Overlap: r.Overlap,
+func signingKeysOf(rows []query.PublishedKeysRow) []SigningKey {
+	keys := make([]SigningKey, len(rows))
+	for i, r := range rows {
+		keys[i] = SigningKey{
+			Material: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate,
+				SealedBy: r.SealedBy},
+			PublishAt: r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil,
+			Lead: r.Lead, Overlap: r.Overlap,
+		}
 	}
+	return keys
 }
 
 // MintFunc makes a key. It gets the published keys, and fails when it cannot trust them, so that no key is made.
 type MintFunc func(published []SigningKey) (KeyMaterial, error)
 
-// RotateKeys makes the keys that are due: the first one, and always a published one that signs next. It checks without
-// a lock, makes the key outside any transaction, and checks again under the lock, so that of any number of callers one
-// stores its key. force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys
-// it made. Errors: mint's, Unavailable.
+// RotateKeys makes the keys that are due: one that signs now if none does, and one that is published and signs next. It
+// checks without a lock, makes the key outside any transaction, and checks again under the lock, so that of any number
+// of callers one stores its key. With force, the next key signs as soon as verifiers know it. RotateKeys returns the
+// keys that it made. Errors: mint's, Unavailable.
 func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool,
 	mint MintFunc) (made []SigningKey, err error) {
 	return s.rotateKeys(ctx, rotation{policy, "director"}, force, mint)
 }
 
-// rotation says how keys are made, and who makes them, for their events.
+// rotation says how keys are made, and by whom.
 type rotation struct {
 	keyPolicy KeyPolicy
-
-	actor string
+	actor     string // of the events
 }
 
 func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
+	// Keys that sign already are published for as long as the tokens of a longer policy live.
 	if err := s.q.RaiseOverlap(ctx, r.keyPolicy.Overlap); err != nil {
 		return nil, frame.Classify(err)
 	}
@@ -108,11 +109,11 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 		if err != nil {
 			return made, err
 		}
-		key, err := s.takeTurn(ctx, r, force, material)
+		key, err := s.storeDueKey(ctx, r, force, material)
 		if err != nil {
 			return made, frame.Classify(err)
 		}
-		force = false
+		force = false // the next key was brought forward
 		// nil: another caller has stored the key meanwhile. The keys are read again, and are likely all there.
 		if key != nil {
 			made = append(made, *key)
@@ -120,8 +121,9 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 	}
 }
 
-// takeTurn stores the material as the key that is due; it does nothing when none is due any more.
-func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
+// storeDueKey stores the material as the key that is due, and returns the key; nil: none is due any more. With force,
+// it first brings the next key forward.
+func (s *Store) storeDueKey(ctx context.Context, r rotation, force bool,
 	material KeyMaterial) (made *SigningKey, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
@@ -131,46 +133,51 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 		if err != nil {
 			return err
 		}
-		keys, now := make([]SigningKey, len(rows)), time.Time{}
-		for i, r := range rows {
-			keys[i], now = signingKeyOf(r), r.Now
-		}
-		if len(rows) == 0 {
-			// No row has brought the database's time.
-			if now, err = q.ClockReading(ctx); err != nil {
-				return err
-			}
+		keys, now, err := keysAndTime(ctx, q, rows)
+		if err != nil {
+			return err
 		}
 		if force {
-			if keys, err = advanceNextKey(ctx, q, keys, now, by); err != nil {
+			if err := advanceNextKey(ctx, q, keys, now, r); err != nil {
 				return err
 			}
 		}
-		turn, due := dueTurn(keys, now, by.keyPolicy)
+		turn, due := dueTurn(keys, now, r.keyPolicy)
 		if !due {
 			return nil
 		}
 		turn.Material = material
 		made = &turn
-		return insertTurn(ctx, q, keys, turn, by.actor)
+		return insertKey(ctx, q, keys, turn, r.actor)
 	})
 	return made, err
 }
 
-// dueTurn returns the turn of the key to make: from now on when no key signs, else after the last one, but not before
-// verifiers know the key. due is false when no key is missing. It is pure.
+// keysAndTime returns the keys of rows, and the database's time, which each row has.
+func keysAndTime(ctx context.Context, q *query.Queries,
+	rows []query.PublishedKeysRow) ([]SigningKey, time.Time, error) {
+	if len(rows) == 0 {
+		now, err := q.ClockReading(ctx)
+		return nil, now, err
+	}
+	return signingKeysOf(rows), rows[0].Now, nil
+}
+
+// dueTurn returns a key without material, with the times of the key to make: from now on when no key signs, else after
+// the last one, but not before verifiers know the key. due is false when no key is missing.
 func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKey, due bool) {
-	signing, last := signingTurn(keys, now), lastTurn(keys)
+	signing, last := signingKey(keys, now), lastKey(keys)
 	turn = SigningKey{PublishAt: now, Overlap: policy.Overlap, Lead: policy.Lead}
 	switch {
 	case signing == nil:
-		// During the lead no token could be issued at all. Verifiers fetch the JWKS again when they do not know a key.
+		// Without a lead: until its end no token could be issued at all. Verifiers that do not know a key fetch the
+		// JWKS again.
 		turn.Lead, turn.SignFrom, turn.SignUntil = 0, now, now.Add(policy.Period)
 		if last != nil && now.Before(last.SignFrom) {
 			turn.SignUntil = last.SignFrom // there is a next key, whose lead is not over
 		}
 	case now.Before(last.SignFrom):
-		return turn, false // the last one is the next one
+		return SigningKey{}, false // the last key is the next one
 	default:
 		turn.SignFrom = laterTime(last.SignUntil, now.Add(policy.Lead))
 		turn.SignUntil = turn.SignFrom.Add(policy.Period)
@@ -179,7 +186,8 @@ func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKe
 	return turn, true
 }
 
-func signingTurn(keys []SigningKey, now time.Time) *SigningKey {
+// signingKey returns the key that signs at a time; nil: none does.
+func signingKey(keys []SigningKey, now time.Time) *SigningKey {
 	for i, k := range keys {
 		if !now.Before(k.SignFrom) && now.Before(k.SignUntil) {
 			return &keys[i]
@@ -188,7 +196,8 @@ func signingTurn(keys []SigningKey, now time.Time) *SigningKey {
 	return nil
 }
 
-func lastTurn(keys []SigningKey) (last *SigningKey) {
+// lastKey returns the key that signs last; nil without keys.
+func lastKey(keys []SigningKey) (last *SigningKey) {
 	for i := range keys {
 		if last == nil || keys[i].SignFrom.After(last.SignFrom) {
 			last = &keys[i]
@@ -204,48 +213,50 @@ func laterTime(a, b time.Time) time.Time {
 	return b
 }
 
-// insertTurn inserts a key. If the turn of the key before would end earlier, it is extended until the new key signs.
-func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn SigningKey, actor string) error {
-	// A key without a lead is made because none signs. One with a lead follows another, which signs until then.
-	if last := lastTurn(keys); last != nil && turn.Lead > 0 && last.SignUntil.Before(turn.SignFrom) {
-		if err := setTurn(ctx, q, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
+// insertKey inserts a key, and extends the turn of the key before if it would end before the new key signs.
+func insertKey(ctx context.Context, q *query.Queries, keys []SigningKey, key SigningKey, actor string) error {
+	// A key without a lead is made because none signs. A key with a lead follows another one, which signs until then.
+	if last := lastKey(keys); last != nil && key.Lead > 0 && last.SignUntil.Before(key.SignFrom) {
+		if err := setTurn(ctx, q, *last, last.SignFrom, key.SignFrom, key.Overlap); err != nil {
 			return err
 		}
 	}
+	m := key.Material
 	if err := q.InsertKey(ctx, query.InsertKeyParams{
-		Kid: turn.Material.KID, Alg: turn.Material.Alg, PublicJwk: turn.Material.PublicJWK, SealedPrivate: turn.Material.Sealed, SealedBy: turn.Material.SealedBy,
-		PublishAt: turn.PublishAt, SignFrom: turn.SignFrom, SignUntil: turn.SignUntil, VerifyUntil: turn.VerifyUntil,
-		Lead: turn.Lead, Overlap: turn.Overlap,
+		Kid: m.KID, Alg: m.Alg, PublicJwk: m.PublicJWK, SealedPrivate: m.Sealed, SealedBy: m.SealedBy,
+		PublishAt: key.PublishAt, SignFrom: key.SignFrom, SignUntil: key.SignUntil, VerifyUntil: key.VerifyUntil,
+		Lead: key.Lead, Overlap: key.Overlap,
 	}); err != nil {
 		return err
 	}
-	return logKey(ctx, q, "key.made", turn.Material.KID, actor)
+	return logKey(ctx, q, "key.made", m.KID, actor)
 }
 
-// advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing:
-// RotateKeys is about to make one.
-func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time,
-	by rotation) ([]SigningKey, error) {
-	signing, next := signingTurn(keys, now), lastTurn(keys)
+// advanceNextKey ends the signing key's turn as soon as the next key may sign, in the rows and in keys. Without a next
+// key it does nothing: RotateKeys is about to make one.
+func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, r rotation) error {
+	signing, next := signingKey(keys, now), lastKey(keys)
 	// The last key is the signing one: there is no next key.
 	if signing == nil || !now.Before(next.SignFrom) {
-		return keys, nil
+		return nil
 	}
 	from := laterTime(now, next.PublishAt.Add(next.Lead))
 	if !from.Before(next.SignFrom) {
-		return keys, nil // its turn cannot be any earlier
+		return nil // its turn cannot be any earlier
 	}
-	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.keyPolicy.Overlap); err != nil {
-		return nil, err
+	until := from.Add(r.keyPolicy.Period)
+	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, r.keyPolicy.Overlap); err != nil {
+		return err
 	}
-	if err := setTurn(ctx, q, *next, from, from.Add(by.keyPolicy.Period), by.keyPolicy.Overlap); err != nil {
-		return nil, err
+	if err := setTurn(ctx, q, *next, from, until, r.keyPolicy.Overlap); err != nil {
+		return err
 	}
-	// As the rows are now: dueTurn decides on these keys next.
-	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.keyPolicy.Period)
-	return keys, logKey(ctx, q, "key.advanced", next.Material.KID, by.actor)
+	// dueTurn decides on these keys next.
+	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, until
+	return logKey(ctx, q, "key.advanced", next.Material.KID, r.actor)
 }
 
+// setTurn sets from when until when a key signs, and how long it is published afterwards.
 func setTurn(ctx context.Context, q *query.Queries, k SigningKey, from, until time.Time, overlap time.Duration) error {
 	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.Material.KID, SignFrom: from, SignUntil: until,
 		Overlap: overlap})
@@ -271,10 +282,12 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	return frame.Classify(err)
 }
 
-// ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done
-// is false when old is not the stored one any more. Errors: Unavailable.
-func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, by string) (done bool, err error) {
-	n, err := s.q.ResealKey(ctx, query.ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
+// ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that sealedBy names.
+// done is false when old is not the stored one any more. Errors: Unavailable.
+func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte,
+	sealedBy string) (done bool, err error) {
+	n, err := s.q.ResealKey(ctx,
+		query.ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: sealedBy})
 	return n == 1, frame.Classify(err)
 }
 

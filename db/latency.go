@@ -21,7 +21,7 @@ func (a Act) SetBeacon(ctx context.Context, region, url string) (changed bool, e
 	return callAct(ctx, a, (*query.Queries).OpsSetBeacon, p)
 }
 
-// PlayerLatencies are the latencies that counted for players, in milliseconds by game region, by sub.
+// PlayerLatencies are the latencies that counted for players: by the player's sub and the game region, in milliseconds.
 type PlayerLatencies map[string]map[string]uint16
 
 type latenciesCall = batch.Call[playersLookup, PlayerLatencies]
@@ -32,7 +32,7 @@ func (s *Store) KnownLatencies(ctx context.Context, universe string, subs []stri
 	return s.batchGroups.playerLatencies.Do(ctx, universe, playersLookup{subs})
 }
 
-// readLatencies decides a batch of reads in one statement.
+// readLatencies answers a batch of reads with one statement.
 func (s *Store) readLatencies(ctx context.Context, universe string, calls []*latenciesCall) error {
 	var subs []string
 	for _, c := range calls {
@@ -43,10 +43,10 @@ func (s *Store) readLatencies(ctx context.Context, universe string, calls []*lat
 		return err
 	}
 	for _, c := range calls {
-		// Each call gets its own map. Players of whom nothing is known have no entry.
+		// Callers may change their maps, so each gets its own.
 		found := PlayerLatencies{}
 		for _, sub := range c.Req.subs {
-			if latencies, is := known[sub]; is {
+			if latencies, ok := known[sub]; ok {
 				found[sub] = latencies
 			}
 		}
@@ -55,9 +55,10 @@ func (s *Store) readLatencies(ctx context.Context, universe string, calls []*lat
 	return nil
 }
 
+// knownLatencies reads what is known of players, who may be listed twice.
 func knownLatencies(ctx context.Context, q *query.Queries, universe string, subs []string) (PlayerLatencies, error) {
-	slices.Sort(subs)
-	rows, err := q.KnownLatencies(ctx, query.KnownLatenciesParams{Region: universe, Subs: slices.Compact(subs)})
+	distinct := slices.Compact(slices.Sorted(slices.Values(subs)))
+	rows, err := q.KnownLatencies(ctx, query.KnownLatenciesParams{Region: universe, Subs: distinct})
 	if err != nil {
 		return nil, err
 	}

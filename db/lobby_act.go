@@ -16,7 +16,7 @@ import (
 
 // ActInLobby runs an action in a room, in one transaction with the other actions that wait for rooms of the region. The
 // actions of a replica in a room run in the order of their calls. An action that fails changes nothing. Errors: the
-// action's [lobby.Error]; lobby.ErrNotFound for a room that does not exist, unless Make is set; Superseded if the
+// action's [lobby.Error]; lobby.ErrNotFound for a room that does not exist, unless MakesRoom is set; Superseded if the
 // session has another epoch, is suspended or has ended; Unavailable, in which case the action may or may not have been
 // committed.
 func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, error) {
@@ -55,18 +55,18 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	t.answerInvitations()
 	t.answerCancels()
 	for i, r := range t.stepResults {
-		s.reportLobbyPanic(ctx, r.Err)
-		// An action behind the one that ended its room stays in the queue of the group. With the next batch, it finds
-		// no room or makes one.
-		if !errors.Is(r.Err, errRoomEnds) {
-			calls[i].Answer(r.answer, r.Err)
+		s.reportIfPanic(ctx, r.err)
+		// An action behind the one that ended its room gets no answer, and so stays in the queue of the group. With the
+		// next batch, it finds no room or makes one.
+		if !errors.Is(r.err, errRoomEnds) {
+			calls[i].Answer(r.answer, r.err)
 		}
 	}
 	return nil
 }
 
-// lobbyError replaces violated constraints of a room by the errors that callers know. A batch with such an error is
-// retried in halves.
+// lobbyError replaces violated constraints of a room by the errors that callers know. The group retries a batch with
+// such an error in halves.
 func lobbyError(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -90,8 +90,8 @@ func (a LobbyAction) bytes() int {
 	return a.RequestBytes + textBytes(a.Region, a.ProjectID, a.Session.ID, a.RoomID)
 }
 
-// reportLobbyPanic logs and counts the panic of an action, which has failed alone.
-func (s *Store) reportLobbyPanic(ctx context.Context, err error) {
+// reportIfPanic logs and counts the panic of an action; it ignores other errors.
+func (s *Store) reportIfPanic(ctx context.Context, err error) {
 	p, ok := errors.AsType[*panics.Error](err)
 	if !ok {
 		return

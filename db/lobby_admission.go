@@ -8,12 +8,12 @@ import (
 )
 
 // refuseUnadmitted refuses rooms that enter the queue by an action of a member while one of their players is not
-// admitted. All members get a place in the line, since they are in the room by their own will. A request that names a
-// room was judged before. The row of the line is locked last, after sessions and rooms, and only where a member has no
-// place yet.
+// admitted: it sets their party to nil, and adds them to refused. All members get a place in the line, since each of
+// them has chosen to be in the room. Rooms that queue by a request were judged before the transaction. The row of the
+// line is locked last, after sessions and rooms, and only where a member has no place yet.
 func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueChange, parties []*party,
 	refused *query.RefuseLobbyParams) error {
-	line, err := t.store.LoginLine(ctx, t.universe, "")
+	line, err := t.store.DecidingLine(ctx, t.universe, "")
 	if err != nil || line == nil {
 		return err
 	}
@@ -21,21 +21,21 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 	var calls []*admissionCall
 	for i, p := range parties {
 		if p != nil && p.origin == fromRoom {
-			calls = append(calls, &admissionCall{Req: entering(changes[i])})
+			calls = append(calls, &admissionCall{Req: admissionOfMembers(changes[i])})
 		}
 	}
 	if err := turn.decide(ctx, calls); err != nil {
-		// Like a room that may not queue for another reason: a worker tells it why.
 		return err
 	}
 	for i, p := range parties {
 		if p == nil || p.origin != fromRoom {
 			continue
 		}
-		r := entering(changes[i])
-		for n, got := range turn.answer(r) {
-			if !got.isAdmitted {
-				addLobbyToRefuse(refused, changes[i].LobbyUID, refuseWaiting(line, r.playerSubs[n], false, got))
+		r := admissionOfMembers(changes[i])
+		for n, memberAdmission := range turn.answer(r) {
+			if !memberAdmission.isAdmitted {
+				addLobbyToRefuse(refused, changes[i].LobbyUID,
+					refuseWaiting(line, r.playerSubs[n], false, memberAdmission))
 				parties[i] = nil
 				break
 			}
@@ -44,8 +44,8 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 	return nil
 }
 
-// entering asks for the admissions of the members of a room.
-func entering(c lobbyQueueChange) (r admissionRequest) {
+// admissionOfMembers returns the request for the admissions of the members of a room.
+func admissionOfMembers(c lobbyQueueChange) (r admissionRequest) {
 	for _, m := range c.Members {
 		r.playerSubs = append(r.playerSubs, cmp.Or(m.Player, m.Session))
 	}

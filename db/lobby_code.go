@@ -13,7 +13,7 @@ import (
 
 // LobbyOfCode returns the id and the type of the room that has a code, which lobby.ParseCode has read. Errors:
 // lobby.ErrCodeUnknown; Unavailable.
-func (s *Store) LobbyOfCode(ctx context.Context, region, project, code string) (room, ofType string, err error) {
+func (s *Store) LobbyOfCode(ctx context.Context, region, project, code string) (room, roomType string, err error) {
 	if !isStorable(project) {
 		return "", "", lobby.ErrCodeUnknown
 	}

@@ -45,8 +45,8 @@ type LobbySanction struct {
 	Reason string     `json:"reason,omitempty"`
 }
 
-// LobbyDetails returns a room. Errors: NotFound, "lobby_unknown"; Unavailable.
-func (s *Store) LobbyDetails(ctx context.Context, project, room string) (LobbyDetails, error) {
+// ReadLobby returns a room with its members and its sanctions. Errors: NotFound, "lobby_unknown"; Unavailable.
+func (s *Store) ReadLobby(ctx context.Context, project, room string) (LobbyDetails, error) {
 	region, err := s.regionOfLobby(ctx, project, room)
 	if err != nil {
 		return LobbyDetails{}, err
@@ -83,7 +83,7 @@ func (d *LobbyDetails) addMembers(rows []query.MembersOfLobbyRow) {
 	}
 }
 
-// addSanctions adds those of a document that are in force at a time.
+// addSanctions adds the sanctions of a JSON document that are in force; "" has none.
 func (d *LobbyDetails) addSanctions(document string, now time.Time) error {
 	if document == "" {
 		return nil
@@ -93,17 +93,18 @@ func (d *LobbyDetails) addSanctions(document string, now time.Time) error {
 		return err
 	}
 	for _, s := range all {
-		one := LobbySanction{Player: s.Player, Reason: s.Reason}
-		if !s.EndsAt.IsZero() {
-			one.Until = &s.EndsAt
+		// A sanction stays in the document after its end, until the next change of the room's sanctions.
+		if s.IsOver(now) {
+			continue
 		}
-		switch {
-		// Over by now, and still in the document.
-		case s.IsOver(now):
-		case s.IsBan:
-			d.Banned = append(d.Banned, one)
-		default:
-			d.Muted = append(d.Muted, one)
+		sanction := LobbySanction{Player: s.Player, Reason: s.Reason}
+		if !s.EndsAt.IsZero() {
+			sanction.Until = &s.EndsAt
+		}
+		if s.IsBan {
+			d.Banned = append(d.Banned, sanction)
+		} else {
+			d.Muted = append(d.Muted, sanction)
 		}
 	}
 	return nil

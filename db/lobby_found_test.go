@@ -99,7 +99,7 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "b", Reason: "banned"}}, rows[0].Entries)
 	_, err := l.Replica().ActInLobby(t.Context(), l.joining("b", "lobby:1", "lobby"))
 	require.ErrorIs(t, err, lobby.ErrBanned)
-	d, err := l.LobbyDetails(t.Context(), "p", "lobby:1")
+	d, err := l.ReadLobby(t.Context(), "p", "lobby:1")
 	require.NoError(t, err)
 	require.Equal(t, []db.LobbySanction{{Player: "b", Reason: "insults"}}, d.Banned)
 	require.Equal(t, []db.LobbyMember{{Session: "a", Player: "a"}}, d.Members)

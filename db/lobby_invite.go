@@ -18,15 +18,15 @@ func invitedBy(effects []lobby.Effect) (players []string) {
 	return players
 }
 
-// answerInvitations tells those that invited how many connections their invitations have reached. Call it after the
-// commit.
+// answerInvitations sets the answers of actions that invite: how many connections the invitation has reached. Call it
+// after the commit.
 func (t *lobbyTurn) answerInvitations() {
 	for i := range t.stepResults {
 		r := &t.stepResults[i]
 		for _, player := range r.invitedPlayers {
-			reached, refused := t.reached(r.answer.LobbyUID, player)
+			reached, refused := t.invitedConnections(r.answer.LobbyUID, player)
 			if refused {
-				r.Err = lobby.ErrInviting
+				r.err = lobby.ErrInviting
 			}
 			r.answer.ActionAnswer = map[string]any{"reached": reached}
 		}
@@ -43,18 +43,18 @@ func (t *lobbyTurn) cancelledRooms() (rooms []uuid.UUID) {
 	return rooms
 }
 
-// answerCancels tells members who wanted to leave the queue that their match was found before. Their room hears of it
-// from a worker. Call it after the commit.
+// answerCancels sets the error of actions by which members wanted to leave the queue although their match was found
+// already; a worker lets the room know of the match. Call it after the commit.
 func (t *lobbyTurn) answerCancels() {
 	for i := range t.stepResults {
 		if r := &t.stepResults[i]; r.cancelsTicket && slices.Contains(t.matchedRooms, r.answer.LobbyUID) {
-			r.Err = lobby.ErrMatched
+			r.err = lobby.ErrMatched
 		}
 	}
 }
 
-// reached returns to how many connections an invitation goes. refused: it was not made.
-func (t *lobbyTurn) reached(room uuid.UUID, player string) (connections int, refused bool) {
+// invitedConnections returns how many connections an invitation has reached. refused: the invitation was not made.
+func (t *lobbyTurn) invitedConnections(room uuid.UUID, player string) (connections int, refused bool) {
 	for _, i := range t.invitedRows {
 		if i.Lobby == room && i.Player == player {
 			refused = refused || i.Refused

@@ -12,47 +12,51 @@ import (
 type LobbyQuery struct {
 	Region, ProjectID string
 	RoomType          string // "": all types
-	AfterRoom         string // the Next of the page before; "": the first page
+	AfterRoom         string // the NextRoom of the page before; "": the first page
 	Limit             int    // 1 to 1,000; others mean 1,000
 }
 
 // LobbyPage is a page of rooms. A page may have fewer rooms than its limit, or none, and still be followed by another.
 type LobbyPage struct {
-	Rooms    []lobby.Listed // decoded
-	NextRoom string         // "": it is the last page
+	Rooms    []lobby.Listed // with decoded values
+	NextRoom string         // where the next page begins; "": this is the last page
 }
 
 const (
 	maxLobbyPage = 1000
-	// lobbiesSeen is how many rooms a page looks at for each one that it may return: others are private, or of another
+	// seenPerLobby is how many rooms a page looks at for each one that it may return: others are private, or of another
 	// type.
-	lobbiesSeen = 10
+	seenPerLobby = 10
 )
 
 // ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
-func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, err error) {
-	// Texts that no row can have: Postgres would refuse the statement.
-	if !isStorable(q.ProjectID) || !isStorable(q.RoomType) || !isStorable(q.AfterRoom) {
+func (s *Store) ListLobbies(ctx context.Context, list LobbyQuery) (page LobbyPage, err error) {
+	// No row has such texts, and Postgres would refuse the statement.
+	if !isStorable(list.ProjectID) || !isStorable(list.RoomType) || !isStorable(list.AfterRoom) {
 		return LobbyPage{}, nil
 	}
-	limit := q.Limit
+	limit := list.Limit
 	if limit < 1 || limit > maxLobbyPage {
 		limit = maxLobbyPage
 	}
 	p := query.ListLobbiesParams{
-		Region: q.Region, Project: q.ProjectID, After: q.AfterRoom, OfType: q.RoomType, Page: int32(limit),
-		// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a Next.
-		MostSeen: int32(limit * lobbiesSeen),
+		Region: list.Region, Project: list.ProjectID, After: list.AfterRoom, OfType: list.RoomType,
+		Page: int32(limit),
+		// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a NextRoom.
+		MostSeen: int32(limit * seenPerLobby),
 	}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ListLobbies(ctx, p)
-		page = lobbyPage(rows, p)
-		return err
+		if err != nil {
+			return err
+		}
+		page = pageOfLobbies(rows, p)
+		return nil
 	})
 	return page, err
 }
 
-func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
+func pageOfLobbies(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
 	for _, r := range rows {
 		if r.ID != "" {
 			page.Rooms = append(page.Rooms,
@@ -60,11 +64,12 @@ func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page Lob
 					MaxMembers: r.MaxMembers, Locked: r.Locked, Metadata: r.Metadata, CreatedAt: r.CreatedAt}))
 		}
 	}
-	switch {
-	case len(page.Rooms) == int(p.Page):
+	if len(page.Rooms) == int(p.Page) {
 		page.NextRoom = page.Rooms[len(page.Rooms)-1].ID
-	// It has looked at as many rooms as it may: the rooms behind the last one are not known.
-	case len(rows) > 0 && rows[0].Seen == p.MostSeen:
+		return page
+	}
+	// The statement has looked at as many rooms as it may: the rooms behind the last one that it saw are not known.
+	if len(rows) > 0 && rows[0].Seen == p.MostSeen {
 		page.NextRoom = rows[0].Last
 	}
 	return page
@@ -73,14 +78,14 @@ func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page Lob
 // MaxNewestLobbies bounds the rooms that [Store.NewestLobbies] returns.
 const MaxNewestLobbies = 2000
 
-// NewestLobbies returns the newest rooms of a type that are not private, for searches; a project with more has others
-// that no search finds. Errors: TooMany, Unavailable.
-func (s *Store) NewestLobbies(ctx context.Context, region, project, ofType string) (rooms []lobby.Listed, err error) {
-	if !isStorable(project) || !isStorable(ofType) {
+// NewestLobbies returns the newest rooms of a type that are not private, up to MaxNewestLobbies, for searches: no
+// search finds older rooms. Errors: TooMany, Unavailable.
+func (s *Store) NewestLobbies(ctx context.Context, region, project, roomType string) (rooms []lobby.Listed, err error) {
+	if !isStorable(project) || !isStorable(roomType) {
 		return nil, nil
 	}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
-		rows, err := q.NewestLobbies(ctx, query.NewestLobbiesParams{Region: region, Project: project, OfType: ofType,
+		rows, err := q.NewestLobbies(ctx, query.NewestLobbiesParams{Region: region, Project: project, OfType: roomType,
 			Page: MaxNewestLobbies})
 		rooms = make([]lobby.Listed, len(rows))
 		for i, r := range rows {

@@ -22,7 +22,8 @@ type lobbyLogBody struct {
 	Entries []lobby.Entry `json:"e,omitempty"`
 }
 
-// encodeLobbyRow returns the body of a row. Its error is one of the data, so that the action that made it fails alone.
+// encodeLobbyRow returns the body of a row. It returns an error of the data, so that the action that made the row fails
+// alone.
 func encodeLobbyRow(r LobbyRow) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -43,7 +44,7 @@ const (
 	maxLogRooms = 1000
 )
 
-// LobbyPos names the rows of a room's log behind a position.
+// LobbyPos is a position in a room's log: that of the last row which the caller has read.
 type LobbyPos struct {
 	LobbyUID uuid.UUID
 	LogPos   int64
@@ -53,12 +54,12 @@ type LobbyPos struct {
 // MiB and 256 rows of a room; more reports whether it is full: call LobbyLog again with the new positions. Rows leave
 // the log after a minute, so that those of a room may begin behind a gap. Errors: Unavailable.
 func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (page []LobbyRow, more bool, err error) {
-	left := maxLogBytes
+	bytesLeft := maxLogBytes
 	for part := range slices.Chunk(after, maxLogRooms) {
-		if left <= 0 {
+		if bytesLeft <= 0 {
 			return page, true, nil
 		}
-		p := query.LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
+		p := query.LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(bytesLeft)}
 		for _, a := range part {
 			p.Lobbies = append(p.Lobbies, a.LobbyUID)
 			p.Positions = append(p.Positions, a.LogPos)
@@ -67,20 +68,20 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		if err != nil {
 			return nil, false, frame.Classify(err)
 		}
-		ofRoom := map[uuid.UUID]int{}
+		rowsOfRoom := map[uuid.UUID]int{}
 		for _, r := range rows {
 			row, err := decodeLobbyLog(r)
 			if err != nil {
 				return nil, false, err
 			}
-			left -= len(r.Body)
+			bytesLeft -= len(r.Body)
 			page = append(page, row)
-			ofRoom[r.Lobby]++
-			// A room with as many rows may have more of them.
-			more = more || ofRoom[r.Lobby] == maxLogRows
+			rowsOfRoom[r.Lobby]++
+			// The log of a room with as many rows in the page may have more of them.
+			more = more || rowsOfRoom[r.Lobby] == maxLogRows
 		}
 	}
-	return page, more || left <= 0, nil
+	return page, more || bytesLeft <= 0, nil
 }
 
 func decodeLobbyLog(r query.LobbyLogRow) (LobbyRow, error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// RoomAct changes a room of the realtime lobby in the name of a person or of a backend, which need not be in it. Each
+// RoomAct changes a room of the realtime lobby in the name of a person or a backend, who need not be a member. Each
 // change writes an event in the same transaction, with the actor and the reason of the Act. The calls need the
-// director's own role in the database, and a store that knows the room's type. It is safe for concurrent use.
+// director's own role in the database, and a store that knows the room's type. RoomAct is safe for concurrent use.
 //
 // All calls return these errors: NotFound, "lobby_unknown", without the project or the room; Conflict, "room_refuses",
 // and "room_type_unknown" where the store does not know the type of the room; Unavailable.
@@ -26,14 +26,14 @@ type RoomAct struct {
 // InRoom returns what a person may change in a room of the realtime lobby.
 func (a Act) InRoom(project, room string) RoomAct { return RoomAct{a, project, room} }
 
-// Kick takes a player out of the room, and ends its invitations. It may join again. Errors: NotFound,
+// Kick takes a player out of the room, and ends the player's invitations. The player may join again. Errors: NotFound,
 // "player_not_in_room".
 func (r RoomAct) Kick(ctx context.Context, player string) error {
 	return r.moderate(ctx, "lobby.player_kicked", r.types().ExpelPlayer(player, "kicked"),
 		map[string]any{"player": player})
 }
 
-// Ban takes a player out of the room and keeps it out for a time; 0: while the room lives.
+// Ban takes a player out of the room, who may not join again for a time; 0: while the room lives.
 func (r RoomAct) Ban(ctx context.Context, player string, lasts time.Duration) error {
 	return r.punish(ctx, "lobby.player_banned", lobby.Sanction{Player: player, IsBan: true}, lasts)
 }
@@ -44,20 +44,22 @@ func (r RoomAct) Mute(ctx context.Context, player string, lasts time.Duration) e
 }
 
 func (r RoomAct) punish(ctx context.Context, kind string, s lobby.Sanction, lasts time.Duration) error {
-	facts, now := map[string]any{"player": s.Player}, r.operator.store.Now()
+	now := r.operator.store.Now()
+	facts := map[string]any{"player": s.Player}
 	if lasts > 0 {
-		s.EndsAt, facts["seconds"] = now.Add(lasts).UTC(), int(lasts.Seconds())
+		s.EndsAt = now.Add(lasts).UTC()
+		facts["seconds"] = int(lasts.Seconds())
 	}
 	s.Reason = r.operator.reason
 	return r.moderate(ctx, kind, r.types().PunishPlayer(s, now), facts)
 }
 
-// Pardon ends the ban and the mute of a player. It changes nothing where there is none.
+// Pardon ends the ban and the mute of a player, and is no error without either.
 func (r RoomAct) Pardon(ctx context.Context, player string) error {
 	return r.moderate(ctx, "lobby.player_pardoned", r.types().PardonPlayer(player), map[string]any{"player": player})
 }
 
-// Change changes the room, whoever owns it.
+// Change changes settings of the room, whichever member owns the room.
 func (r RoomAct) Change(ctx context.Context, c lobby.Change) error {
 	facts := map[string]any{}
 	if c.NewMetadata != nil {
@@ -75,19 +77,19 @@ func addFact[T any](facts map[string]any, name string, value *T) {
 	}
 }
 
-// Close ends the room: its members leave it, and the queue. Whoever joins its id next makes a new room.
+// Close ends the room: its members leave the room and the queue. The next session that joins the id makes a new room.
 func (r RoomAct) Close(ctx context.Context) error {
 	return r.moderate(ctx, "lobby.closed", r.types().CloseRoom(), map[string]any{})
 }
 
-// Announce sends the members a message, which comes from the room itself. The event has its type, and not its data.
+// Announce sends the members a message from the room itself. The event has the type of the message, and not its data.
 func (r RoomAct) Announce(ctx context.Context, kind string, data json.RawMessage) error {
 	return r.moderate(ctx, "lobby.messaged", r.types().AnnounceMessage(kind, data), map[string]any{"type": kind})
 }
 
 func (r RoomAct) types() *lobby.Types { return r.operator.store.cfg.RoomTypes }
 
-// moderate acts in the room in the name of nobody who is in it.
+// moderate runs an action in the room that is no member's, and writes its event.
 func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, facts map[string]any) error {
 	s := r.operator.store
 	region, err := s.regionOfLobby(ctx, r.projectID, r.roomID)
@@ -102,10 +104,10 @@ func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, fa
 				return err
 			}
 			// An error of the action rolls back, too: a refused change leaves no event.
-			if err := turn.stepResults[0].Err; err != nil {
+			if err := turn.stepResults[0].err; err != nil {
 				return err
 			}
-			return r.log(ctx, q, region, kind, facts)
+			return r.logEvent(ctx, q, region, kind, facts)
 		})
 	})
 	if err != nil {
@@ -119,33 +121,40 @@ func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, fa
 // have; Unavailable.
 func (s *Store) regionOfLobby(ctx context.Context, project, room string) (string, error) {
 	region, err := s.ProjectRegion(ctx, project)
-	if fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(room) {
-		err = lobbyUnknown()
+	if fault.Is(err, fault.NotFound) {
+		return "", lobbyUnknown()
 	}
-	return region, err
+	if err != nil {
+		return "", err
+	}
+	if !lobby.ValidID(room) {
+		return "", lobbyUnknown()
+	}
+	return region, nil
 }
 
-// moderationError turns what a room refuses into an error of the store.
+// moderationError turns the error of an action into an error of the store.
 func moderationError(err error) error {
 	refused, ok := errors.AsType[*lobby.Error](err)
-	switch {
-	case !ok:
+	if !ok {
 		return frame.Classify(err)
-	case refused == lobby.ErrNotFound:
+	}
+	switch refused {
+	case lobby.ErrNotFound:
 		return lobbyUnknown()
-	case refused == lobby.ErrNotMember:
+	case lobby.ErrNotMember:
 		return fault.New(fault.NotFound, "player_not_in_room", "the player is neither in the room nor invited to it")
-	case refused == lobby.ErrWrongType:
+	case lobby.ErrWrongType:
 		return fault.New(fault.Conflict, "room_type_unknown",
 			"this replica does not know the type of the room: DIRECTOR_REALTIME_ROOMS must be the same everywhere")
 	}
 	return fault.New(fault.Conflict, "room_refuses", "%s", refused.Text)
 }
 
-// log records the event of a change. Without an actor, it names the login of the database.
-func (r RoomAct) log(ctx context.Context, q *query.Queries, region, kind string, facts map[string]any) error {
+// logEvent records the event of a change. Without an actor, the event names the login of the database, as the events of
+// the functions of schema ops do.
+func (r RoomAct) logEvent(ctx context.Context, q *query.Queries, region, kind string, facts map[string]any) error {
 	actor := r.operator.actor
-	// As functions of schema ops do: events name the database's login where there is nobody else.
 	if actor == "" {
 		login, err := q.Login(ctx)
 		if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// TellLobbies lets rooms know what became of the tickets with which their members queued, at most batch. A room that
-// queues again by now is not told. Any number of workers may call it at the same time. Errors: Unavailable.
+// TellLobbies lets rooms know what became of the tickets with which their members queued, and returns the number of
+// outcomes, at most batch. A room that queues again by now is not told of its former ticket. Any number of workers may
+// call TellLobbies at the same time. Errors: Unavailable.
 func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-			// Of this attempt: an earlier one was rolled back.
-			turn = nil
+			turn = nil // an earlier attempt was rolled back
 			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
 			told = len(outcomes)
 			if err != nil || told == 0 {
@@ -37,7 +37,8 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 	return told, nil
 }
 
-// tellRooms runs the actions by which rooms hear the outcomes of their tickets.
+// tellRooms runs the actions by which rooms learn of the outcomes of their tickets, and forgets the outcomes. It
+// returns nil if no room is told.
 func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
 	further []string) (*lobbyTurn, error) {
 	forget := query.ForgetOutcomesParams{Region: region}
@@ -47,18 +48,19 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 		forget.Lobbies = append(forget.Lobbies, o.Lobby)
 		forget.Tickets = append(forget.Tickets, o.Ticket)
 	}
-	// Without the locks of the rooms. Rooms that queue again have other news by now than that of their former ticket.
-	before, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
+	// Read before the rooms are locked, since the steps must be known then. Rooms that queue again do not hear of their
+	// former ticket.
+	queuedBefore, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 	if err != nil {
 		return nil, err
 	}
 	var steps []lobbyStep
 	for _, o := range outcomes {
 		// Without an id the room has ended: its outcome is only forgotten.
-		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
+		if !slices.Contains(queuedBefore, o.Lobby) && o.LobbyID != "" {
 			steps = append(steps, lobbyStep{LobbyUID: o.Lobby,
 				action: LobbyAction{Region: region, ProjectID: o.Project, RoomID: o.LobbyID,
-					Act: lobbyActionOf(o, s.cfg.RoomTypes)}})
+					Act: outcomeAction(o, s.cfg.RoomTypes)}})
 		}
 	}
 	var turn *lobbyTurn
@@ -66,35 +68,36 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 		if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 			return nil, err
 		}
-		// the rooms are locked now
-		after, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
+		// Read again under the locks of the rooms.
+		queuedAfter, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 		if err != nil {
 			return nil, err
 		}
-		// A room has queued between the two looks, and its action is in this transaction: decide again without it.
-		if len(after) > len(before) {
+		// A room has queued between the two readings, and has a step in this transaction: decide again without it.
+		if len(queuedAfter) > len(queuedBefore) {
 			return nil, frame.ErrRolledBack
 		}
 	}
-	// Also the outcomes of rooms that are not notified.
+	// All outcomes, also those of rooms that are not told.
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)
 	return turn, nil
 }
 
-func lobbyActionOf(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
+// outcomeAction returns the action by which a room learns of an outcome.
+func outcomeAction(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 	if o.MatchID != nil {
 		return types.MatchedTo(o.MatchID.String(), o.Room)
 	}
 	return types.MarkUnqueued(o.Reason, o.Detail)
 }
 
-// EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most
-// batch. Any number of workers may call it at the same time. Errors: Unavailable.
+// EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, and returns
+// their number, at most batch. Any number of workers may call it at the same time. Errors: Unavailable.
 func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-			turn = nil
+			turn = nil // an earlier attempt was rolled back
 			ended, err := q.RoomsOfEndedSessions(ctx,
 				query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
 			n = len(ended)
@@ -112,7 +115,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 				return err
 			}
-			// Sent with the rows of the actions: each room is notified once.
+			// In the transaction of the actions, so that each room is notified once.
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetSessionOfRooms, forget)
 			return nil
 		})

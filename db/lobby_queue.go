@@ -14,8 +14,8 @@ import (
 )
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
-// room that may not queue stays as its action left it; a worker lets it know the reason afterwards. Call wake after the
-// commit. Errors: those of enter for a Request.
+// room that may not queue stays as its action left it; a worker lets it know the reason afterwards. Call wake on the
+// result after the commit. Errors: those of enter for a change with a TicketRequest.
 func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	changes []lobbyQueueChange) (*queueTurn, error) {
 	// A room without a request queues in the one universe of the realtime lobby.
@@ -37,36 +37,36 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 			return nil, err
 		}
 	}
-	// A worker tells these rooms, as it tells them what becomes of tickets.
+	// The worker that lets rooms know what became of their tickets also lets these rooms know why they do not queue.
 	deferRows(q.Deferred(), len(refused.Lobbies), (*query.Queries).RefuseLobby, refused)
 	if err := t.write(ctx); err != nil {
 		return nil, err
 	}
-	t.succeed(changes)
+	t.passPlaces(changes)
 	s.pauseTicketsOf(q, region, awaySessions(changes))
 	return t, nil
 }
 
-// readLobbies reads what rooms and their members wait for, and returns the party of each change: nil for one that
-// leaves the queue, or is refused.
+// readLobbies reads what rooms and their members wait for. It returns the party of each change: nil for a room that
+// leaves the queue, or that it adds to refused.
 func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 	refused *query.RefuseLobbyParams) ([]*party, error) {
 	parties := make([]*party, len(changes))
 	var entering []*party
 	for i, c := range changes {
-		// A session that takes over from another needs no party: it only learns of the ticket.
+		// A session that waits in the place of another needs no party: it only learns of the ticket.
 		if c.SessionID != "" {
 			t.awareSessions = append(t.awareSessions, c.SessionID)
 			continue
 		}
-		// The room's own action tells it, so that nobody else has to.
+		// The room learns of the change by its own action, so that no worker has to let it know.
 		t.awareRooms = append(t.awareRooms, c.LobbyUID)
 		if c.Queue == nil {
 			continue
 		}
 		p, err := t.store.roomParty(t.region, c)
-		// The profile cannot be asked for, or the body cannot be made: the room learns why.
 		if err != nil {
+			// The room has no profile to ask for, or the body of its ticket cannot be made: the room learns why.
 			addLobbyToRefuse(refused, c.LobbyUID, err)
 			continue
 		}
@@ -80,28 +80,29 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 
 // changeRoom decides about the ticket of a room.
 func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.RefuseLobbyParams) error {
-	switch {
-	case c.SessionID != "":
+	if c.SessionID != "" {
 		t.leaveOwn(c)
 		return nil
-	case p == nil:
-		// It leaves the queue. So does a room that is refused: its action has ended what it waited for before.
+	}
+	if p == nil {
+		// The room leaves the queue. So does a refused room: its action has ended what it waited for before.
 		return t.leaveRoom(c)
 	}
 	answer, err := t.enter(p)
-	switch {
-	case c.TicketRequest != nil:
+	if c.TicketRequest != nil {
 		c.TicketRequest.answer = answer
 		return err
-	case errors.Is(err, errPartyBusy):
-		addLobbyToRefuse(refused, c.LobbyUID,
-			fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time"))
-	case err != nil:
+	}
+	if errors.Is(err, errPartyBusy) {
+		err = fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time")
+	}
+	if err != nil {
 		addLobbyToRefuse(refused, c.LobbyUID, err)
 	}
 	return nil
 }
 
+// addLobbyToRefuse adds a room, which a worker lets know the error.
 func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 	reason, detail := "unavailable", ""
 	if e, ok := errors.AsType[*fault.Error](err); ok {
@@ -112,13 +113,14 @@ func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 	p.Details = append(p.Details, detail)
 }
 
-// leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
+// leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if the change names a ticket, and the
+// room has another one by now, or the named ticket is in a match.
 func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 	for _, r := range t.waitingSessions {
 		if !isOfRoom(r, c.LobbyUID) || waitsElsewhere(r) {
 			continue
 		}
-		// ErrRolledBack: decide again, by when the ticket has left the queue or is in a match.
+		// Decided again in another transaction, before which the ticket has left the queue, or has come into a match.
 		if c.TicketID != "" && (c.TicketID != r.Ticket || r.Pending) {
 			return frame.ErrRolledBack
 		}
@@ -127,17 +129,17 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 	return nil
 }
 
-// leaveOwn takes what a session waits with by itself out of the queue, since it comes to wait with its room. What it
-// waits with in another room stays: this one may have a match of which it does not know yet.
+// leaveOwn takes the ticket of a session that waits by itself out of the queue, since the session now waits with its
+// room. The ticket of another room in which it waits stays: this room may have a match of which it does not know yet.
 func (t *queueTurn) leaveOwn(c lobbyQueueChange) {
 	if r, waits := t.waitOf(c.SessionID); waits && r.Lobby == nil && !waitsElsewhere(r) {
 		t.leave(r, reasonElsewhere)
 	}
 }
 
-// succeed lets sessions wait in the place of others of their players. They are connected, so that the tickets are
-// candidates again.
-func (t *queueTurn) succeed(changes []lobbyQueueChange) {
+// passPlaces lets sessions wait in the place of other sessions of their players. The new sessions are connected,
+// so that paused tickets are candidates again.
+func (t *queueTurn) passPlaces(changes []lobbyQueueChange) {
 	var old []string
 	p := query.SucceedWaitingParams{Region: t.region}
 	for _, c := range changes {
@@ -153,7 +155,7 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).HoldTicketsOfSessions,
 		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: old})
-	// Behind the lock: what other transactions did to the same ticket is seen by this statement.
+	// After the lock, so that this statement sees what other transactions have done to the same tickets.
 	query.QueueExec(t.q.Deferred(), (*query.Queries).SucceedWaiting, p)
 	t.store.resumeTicketsOf(t.q, t.region, p.Sessions)
 }

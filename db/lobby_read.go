@@ -18,8 +18,8 @@ const maxLobbyPositions = 10_000
 
 // LobbyPositions are the positions of the last rows of rooms' logs. A room that has ended is missing.
 type LobbyPositions struct {
-	// ServerStartedAt is when Postgres started; zero without rooms. A server that started at another time may lack rows that
-	// were read before: it is a promoted standby.
+	// ServerStartedAt is when Postgres started; zero without rooms. A server that started at another time may be a
+	// promoted standby, which may lack rows that were read before.
 	ServerStartedAt time.Time
 	ByRoom          map[uuid.UUID]int64
 }
@@ -70,12 +70,14 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 
 func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
 	state, err := lobby.ParseState(r.State)
+	if err != nil {
+		return LobbySnapshot{}, err
+	}
 	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, LogPosition: r.Pos,
-		StateSeq: r.Seq,
-		State:    state}}
+		StateSeq: r.Seq, State: state}}
 	for i, session := range r.Sessions {
 		out.Snapshot.Members = append(out.Snapshot.Members,
 			lobby.Member{Session: session, Player: r.Players[i], JoinOrder: r.Orders[i], IsAway: r.Away[i]})
 	}
-	return out, err
+	return out, nil
 }

@@ -14,8 +14,8 @@ import (
 type LobbySaying struct {
 	Number    int64 // in the room, from 1
 	SaidAt    time.Time
-	SessionID string // that said it
-	Player    string // of the session; the session's id for one without a name
+	SessionID string // the session that said it
+	Player    string // of the session; the session's id for a client without a name
 	Data      json.RawMessage
 }
 
@@ -28,15 +28,16 @@ func (s *Store) LobbySayings(ctx context.Context, region, project, room, session
 	}
 	rows, err := s.q.LobbySayings(ctx, query.LobbySayingsParams{Region: region, Project: project, ID: room,
 		Reader: session, After: after})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, frame.Classify(err)
-	case len(rows) == 0:
+	}
+	// A member gets at least one row.
+	if len(rows) == 0 {
 		return nil, lobby.ErrNotMember
 	}
 	said := make([]LobbySaying, 0, len(rows))
 	for _, r := range rows {
-		// The number 0 stands for a member of a room that remembers nothing new.
+		// A row with the number 0 is no message: the room remembers nothing new.
 		if r.Number > 0 {
 			said = append(said, LobbySaying{r.Number, r.At, r.Session, r.Player, json.RawMessage(r.Data)})
 		}

@@ -8,22 +8,21 @@ import (
 )
 
 // lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked
-// it, or the director itself acts.
+// the session, or the director itself acts.
 type lobbyStep struct {
 	action LobbyAction
 
-	LobbyUID          uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
-	ticketRequest     *roomTicketRequest // with which the members queue; nil: the room may ask for one
-	cancellableTicket string             // the one that the action may cancel; "": any
+	LobbyUID          uuid.UUID          // the room; uuid.Nil: the room that the action names by project and id
+	ticketRequest     *roomTicketRequest // with which the members queue; nil: the room may ask for a ticket
+	cancellableTicket string             // the only ticket that the action may cancel; "": any
 }
 
 // lobbyResult is what a step did, once the transaction is committed.
 type lobbyResult struct {
-	answer LobbyAnswer
-
+	answer         LobbyAnswer
 	invitedPlayers []string
 	cancelsTicket  bool  // a member wants to leave the queue
-	Err            error // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
+	err            error // a *lobby.Error, a *fault.Error of the kind Superseded, a *panics.Error, or errRoomEnds
 }
 
 // lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
@@ -32,11 +31,11 @@ type lobbyQueueChange struct {
 	ProjectID string
 	Members   []lobby.Member
 	Queue     *lobby.Queue // nil: they leave the queue
-	// TicketRequest is that with which they enter; nil: one is made for Queue. A transaction with it has no other
-	// change.
+	// TicketRequest asks for the ticket with which they enter; nil: a ticket is made for Queue. A transaction with a
+	// TicketRequest has no other change.
 	TicketRequest *roomTicketRequest
-	TicketID      string // with which they leave it; "": any
-	isCancelled   bool   // a member wants it
+	TicketID      string // the ticket with which they leave the queue; "": any
+	isCancelled   bool   // they leave because a member wants to
 	// SessionID waits in the place of PredecessorID, a session of the same player; then nothing else changes.
 	PredecessorID, SessionID string
 }
@@ -57,14 +56,14 @@ type lobbyTurn struct {
 
 	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
 	lockedSessions map[string]bool
-	roomsBySession map[string]int // of those that may join one
+	roomsBySession map[string]int // how many rooms a session has; only sessions that may join one are in the map
 	byUID          map[uuid.UUID]*lobbyRoom
 	byID           map[lobbyID]*lobbyRoom
-	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
+	changedRooms   []*lobbyRoom // those with hasActed, in the order of their first action
 
 	queueChanges []lobbyQueueChange
 	queueTurn    *queueTurn               // of the queueChanges; nil: there are none
-	invitedRows  []query.InvitePlayersRow // known after the commit, as matchedRooms
-	matchedRooms []uuid.UUID              // rooms that did not know of their match
-	noticeKeys   []string                 // of the notice after the commit
+	invitedRows  []query.InvitePlayersRow // what the invitations reached; read with the commit
+	matchedRooms []uuid.UUID              // rooms that did not know of their match; read with the commit
+	noticeKeys   []string                 // rooms and sessions that are notified after the commit
 }

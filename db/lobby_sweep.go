@@ -16,9 +16,9 @@ func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
 	return regions, frame.Classify(err)
 }
 
-// CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch
-// rooms, skips those that another transaction has locked, and returns the number that it looked at and the number that
-// it closed. Errors: Unavailable.
+// CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace period. It looks at up
+// to batch rooms, skips rooms that another transaction has locked, and returns how many it looked at and how many it
+// closed. Errors: Unavailable.
 func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		due, err := q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: region, Most: int32(batch)})
@@ -35,7 +35,8 @@ func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int)
 	return seen, closed, nil
 }
 
-// closeLobbies deletes those of the locked rooms that are empty. The others do not close.
+// closeLobbies deletes those of the locked rooms that are empty, and returns their number. The other rooms get no time
+// to close until they are empty again.
 func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uuid.UUID) (int, error) {
 	closed, err := q.CloseLobbies(ctx, query.CloseLobbiesParams{Region: region, Uids: due})
 	if err != nil {
@@ -43,7 +44,7 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 	}
 	deferRows(q.Deferred(), len(closed), (*query.Queries).DeleteMembersOfLobbies,
 		query.DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
-	// Those that are deleted by now match no row.
+	// All rooms that were due: the deleted ones match no row any more.
 	deferRows(q.Deferred(), len(due)-len(closed), (*query.Queries).KeepLobbies,
 		query.KeepLobbiesParams{Region: region, Uids: due})
 	return len(closed), nil
@@ -79,14 +80,14 @@ func (s *Store) DropExpiredPlayerInvitations(ctx context.Context, region string,
 	return int(n), frame.Classify(err)
 }
 
-// lobbyLogKept is how long replicas with members of a room can read a row of its log. Those that are further behind
-// send snapshots.
+// lobbyLogKept is how long replicas with members of a room can read a row of its log. A replica that is further behind
+// sends its members snapshots.
 const lobbyLogKept = time.Minute
 
-// PruneLobbyLog deletes up to batch rows of logs that are older than a minute, the oldest first. It starts at a time:
-// the zero time, or that of the newest row that the former call deleted, which it returns with their number. A call
-// without it would read all deleted rows again, which takes longer and longer while an old snapshot keeps vacuum from
-// removing them. Errors: Unavailable.
+// PruneLobbyLog deletes up to batch rows of logs that are older than a minute, the oldest first, and returns their
+// number and the time of the newest of them. The next call passes this time as since; the first call passes the zero
+// time. Without since, a call would read all deleted rows again, which takes longer and longer while an old snapshot
+// keeps vacuum from removing them. Errors: Unavailable.
 func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Time, batch int) (int, time.Time, error) {
 	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept,
 		Most: int32(batch)})

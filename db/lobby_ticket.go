@@ -12,8 +12,7 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby, a party or a lobby, wait
-// together.
+// LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby wait together.
 type LobbyTicketRequest struct {
 	// Ticket has the room's owner as the Caller and the players of all members as the Party. The Lease is ignored: the
 	// ticket stays while the sessions of the members live.
@@ -29,10 +28,13 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 		return nil, err
 	}
 	players, err := s.q.PlayersOfLobby(ctx, query.PlayersOfLobbyParams{Region: region, Project: project, ID: room})
-	if err == nil && !slices.Contains(players, caller) {
+	if err != nil {
+		return nil, frame.Classify(err)
+	}
+	if !slices.Contains(players, caller) {
 		return nil, lobbyUnknown()
 	}
-	return players, frame.Classify(err)
+	return players, nil
 }
 
 // CreateLobbyTicket puts the members of a room into the queue, in the transaction in which the room becomes queued:
@@ -50,19 +52,19 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	if err := s.admit(ctx, r.Ticket.arrival(universe)); err != nil {
 		return PlayerTicketAnswer{}, err
 	}
-	// The sessions of the members keep the ticket alive: nobody polls for it.
+	// The sessions of the members keep the ticket alive: no caller polls for it.
 	r.Ticket.LeaseTTL = 0
-	var asked *roomTicketRequest
-	var turn *lobbyTurn
+	var request *roomTicketRequest
+	var turn *lobbyTurn // nil: the request has got its ticket before
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
-			// Begun anew by each attempt of the transaction.
-			asked, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
-			asked.answer, err = replayTicket(ctx, q, r.Ticket)
-			if err != nil || asked.answer.ID != "" {
+			// Made for each attempt, without anything of an earlier one.
+			request, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
+			request.answer, err = lockTicketKey(ctx, q, r.Ticket)
+			if err != nil || request.answer.ID != "" {
 				return err
 			}
-			turn, err = s.askIn(ctx, q, region, r, asked, further)
+			turn, err = s.queueMembers(ctx, q, region, r, request, further)
 			return err
 		})
 	})
@@ -72,12 +74,12 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	if turn != nil {
 		s.announce(turn)
 	}
-	return asked.answer, nil
+	return request.answer, nil
 }
 
-// replayTicket locks the idempotency key of a request, and returns the ticket that it has got before; the zero value:
-// none. Errors: those of ticketKeys; Unavailable where another transaction has the key.
-func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) (a PlayerTicketAnswer, err error) {
+// lockTicketKey locks the idempotency key of a request, and returns the ticket that the request has got before; the
+// zero value: none. Errors: those of ticketKeys; Unavailable where another transaction has locked the key.
+func lockTicketKey(ctx context.Context, q *query.Queries, r PlayerTicketRequest) (a PlayerTicketAnswer, err error) {
 	if r.IdempotencyKey == "" {
 		return a, nil
 	}
@@ -93,37 +95,37 @@ func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) 
 	return keys.replay(r)
 }
 
-// askIn queues the members of a room with a ticket.
-func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest,
-	asked *roomTicketRequest, further []string) (*lobbyTurn, error) {
-	var named string
+// queueMembers queues the members of a room with a ticket.
+func (s *Store) queueMembers(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest,
+	request *roomTicketRequest, further []string) (*lobbyTurn, error) {
+	profileName := ""
 	if len(r.Ticket.ProfileNames) > 0 {
-		named = r.Ticket.ProfileNames[0]
+		profileName = r.Ticket.ProfileNames[0]
 	}
-	size, err := s.matchSize(ctx, q, asked.universe, named)
+	size, err := s.matchSize(ctx, q, request.universe, profileName)
 	if err != nil {
 		return nil, err
 	}
 	act := s.cfg.RoomTypes.AskedFor(r.Ticket.Caller, r.Ticket.Party,
-		lobby.Queue{RoomType: s.cfg.RoomTypes.TypeOf(named),
+		lobby.Queue{RoomType: s.cfg.RoomTypes.TypeOf(profileName),
 			MatchSize: lobby.ClampSize(float64(max(size, len(r.Ticket.Party))))})
-	step := lobbyStep{ticketRequest: asked,
-		action: LobbyAction{Region: region, ProjectID: r.ProjectID, RoomID: r.RoomID,
-			Act: act}}
+	step := lobbyStep{ticketRequest: request,
+		action: LobbyAction{Region: region, ProjectID: r.ProjectID, RoomID: r.RoomID, Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
 	if err != nil {
 		return nil, err
 	}
-	return turn, lobbyTicketError(turn.stepResults[0].Err)
+	return turn, lobbyTicketError(turn.stepResults[0].err)
 }
 
-// matchSize returns the most players of a match of a profile; 0 if nobody knows it.
+// matchSize returns the most players of a match of a profile; 0 if the profile does not exist, or a newer release wrote
+// it.
 func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name string) (players int, err error) {
 	live, err := q.LiveVersions(ctx, query.LiveVersionsParams{Region: universe, Names: []string{name}})
 	if err != nil || len(live) == 0 {
 		return 0, err
 	}
-	// For the profiles that it keeps decoded; nothing is queued here.
+	// This turn queues nothing: it reads the profile, which the store may have decoded already.
 	t := s.newQueueTurn(q, universe, "")
 	if err := t.readProfiles(ctx, live); err != nil || t.profilesByName[name] == nil {
 		return 0, err
@@ -134,17 +136,18 @@ func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name 
 	return players, nil
 }
 
-// lobbyTicketError translates the errors of rooms.
+// lobbyTicketError turns the error of an action that queues a room into an error of the store.
 func lobbyTicketError(err error) error {
 	refused, ok := errors.AsType[*lobby.Error](err)
-	switch {
-	case !ok:
+	if !ok {
 		return err
-	case refused == lobby.ErrNotFound || refused == lobby.ErrNotMember || refused == lobby.ErrWrongType:
+	}
+	switch refused {
+	case lobby.ErrNotFound, lobby.ErrNotMember, lobby.ErrWrongType:
 		return lobbyUnknown()
-	case refused == lobby.ErrNotOwner:
+	case lobby.ErrNotOwner:
 		return fault.New(fault.Forbidden, "not_owner", "only the owner of the room queues its members")
-	case refused == lobby.ErrChanged:
+	case lobby.ErrChanged:
 		return fault.New(fault.Conflict, "party_changed", "the members of the room have changed")
 	}
 	return fault.New(fault.Conflict, "lobby_not_ready", "%s", refused.Text)

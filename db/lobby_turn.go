@@ -14,15 +14,15 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// maxRoomsOfSession bounds the rooms of a session: when it is resumed, it is sent all of them.
+// maxRoomsOfSession bounds the rooms of a session, since a session that is resumed is sent all of them.
 const maxRoomsOfSession = 64
 
-// errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction
-// finds no such room.
+// errRoomEnds is the error of a step in a room that an older step of the transaction has ended. The step may run in
+// another transaction, which finds no such room.
 var errRoomEnds = errors.New("the room ends with this transaction")
 
 // lockMoreError is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
-// runs again and locks them together with its own, since sessions are locked before rooms.
+// runs again and locks them with the other sessions, since sessions are locked before rooms.
 type lockMoreError struct{ sessionIDs []string }
 
 func (*lockMoreError) Error() string { return "further sessions must be locked" }
@@ -42,35 +42,35 @@ func lockingSessions(run func(further []string) error) error {
 	return fault.NewUnavailable("the members of a room changed too often", nil)
 }
 
-// actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of
-// locked, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. locked are further
-// sessions, all or none of which the caller has locked before. Call announce after the commit. Errors: lockMoreError,
-// only if an action enqueues; those of statements.
+// actIn runs steps in a transaction, which calls actIn once: it locks the sessions of steps with an epoch and further
+// sessions, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. The caller may
+// have locked all further sessions before. Call announce after the commit. Errors: lockMoreError, only if an action
+// enqueues; those of statements. The errors of steps are in their results.
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep,
-	locked []string) (*lobbyTurn, error) {
+	further []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, stepResults: make([]lobbyResult, len(steps)),
 		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, roomsBySession: map[string]int{},
 		byUID: map[uuid.UUID]*lobbyRoom{},
 		byID:  map[lobbyID]*lobbyRoom{},
 	}
-	if err := t.load(ctx, q, steps, locked); err != nil {
+	if err := t.load(ctx, q, steps, further); err != nil {
 		return nil, err
 	}
-	taken := make([]*lobbyRoom, len(steps))
+	actedRooms := make([]*lobbyRoom, len(steps)) // by step; nil: its action has failed
 	for i, step := range steps {
-		taken[i], t.stepResults[i] = t.take(step)
+		actedRooms[i], t.stepResults[i] = t.runStep(step)
 	}
-	// Only the actions tell which rooms queue. Nothing was written yet, so the transaction begins again with these
-	// sessions locked.
+	// Only the actions have decided which rooms queue. Nothing was written yet, so the transaction can begin again with
+	// these sessions locked.
 	if ids := t.unlockedSessions(); len(ids) > 0 {
 		return nil, &lockMoreError{ids}
 	}
 	if err := s.writeLobbies(ctx, q, t); err != nil {
 		return nil, err
 	}
-	// Behind writeLobbies, which has decided about the position and the row of each room.
-	for i, r := range taken {
+	// After writeLobbies, which has made the row of each room's log.
+	for i, r := range actedRooms {
 		if r != nil {
 			r.complete(&t.stepResults[i].answer)
 		}
@@ -79,14 +79,14 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 }
 
 // load locks sessions and rooms, and reads them.
-func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbyStep, locked []string) error {
+func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbyStep, further []string) error {
 	var p tx.Pipeline
 	var sessions []query.LockLobbySessionsRow
-	var found []query.LockLobbiesRow
+	var rooms []query.LockLobbiesRow
 	var members []query.LobbyMembersRow
-	ids := sessionsOf(steps, locked)
+	ids := sessionsToLock(steps, further)
 	if len(ids) > 0 {
-		// In the order of all locks: sessions first, then rooms, whose locks protect their members.
+		// Sessions are locked before rooms in all transactions. The lock of a room protects its members.
 		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions,
 			query.LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
@@ -96,7 +96,7 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 			query.RoomsOfSessionsParams{Region: t.region, Sessions: joining})
 	}
 	which := lobbiesOf(t.region, steps)
-	query.Queue(&p, &found, (*query.Queries).LockLobbies, which)
+	query.Queue(&p, &rooms, (*query.Queries).LockLobbies, which)
 	query.Queue(&p, &members, (*query.Queries).LobbyMembers, query.LobbyMembersParams(which))
 	if err := q.Send(ctx, &p); err != nil {
 		return err
@@ -110,12 +110,12 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 	for _, r := range joined {
 		t.roomsBySession[r.Session] = int(r.Rooms)
 	}
-	return t.read(found, members)
+	return t.addRooms(rooms, members)
 }
 
-// sessionsOf returns the sessions to lock.
-func sessionsOf(steps []lobbyStep, locked []string) []string {
-	ids := slices.Clone(locked)
+// sessionsToLock returns the sessions of steps with an epoch and further ones, each once.
+func sessionsToLock(steps []lobbyStep, further []string) []string {
+	ids := slices.Clone(further)
 	for _, step := range steps {
 		if step.action.Session.Epoch != 0 {
 			ids = append(ids, step.action.Session.ID)
@@ -155,59 +155,68 @@ func lobbiesOf(region string, steps []lobbyStep) query.LockLobbiesParams {
 	return p
 }
 
-func (t *lobbyTurn) read(found []query.LockLobbiesRow, members []query.LobbyMembersRow) error {
-	for _, row := range found {
-		r, err := readLobby(row)
+// addRooms adds the locked rooms with their members.
+func (t *lobbyTurn) addRooms(rooms []query.LockLobbiesRow, members []query.LobbyMembersRow) error {
+	for _, row := range rooms {
+		r, err := storedLobby(row)
 		if err != nil {
 			return err
 		}
 		t.byUID[row.Uid], t.byID[lobbyID{row.Project, row.ID}] = r, r
 	}
 	for _, m := range members {
-		if r := t.byUID[m.Lobby]; r != nil { // a room that was made after the locks is not decided about
+		// nil: the room was made after the statement that locks, so the transaction does not know it.
+		if r := t.byUID[m.Lobby]; r != nil {
 			r.addMember(m)
 		}
 	}
 	return nil
 }
 
-// take runs the action of a step, and returns the room if it succeeds.
-func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
-	if epoch, live := t.ownerEpochs[step.action.Session.ID]; step.action.Session.Epoch != 0 &&
-		(!live || epoch != step.action.Session.Epoch) {
-		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded",
+// runStep runs the action of a step, and returns its room if the action succeeds; nil otherwise.
+func (t *lobbyTurn) runStep(step lobbyStep) (*lobbyRoom, lobbyResult) {
+	session := step.action.Session
+	if session.Epoch != 0 && !t.isOwner(session) {
+		return nil, lobbyResult{err: fault.New(fault.Superseded, "session_superseded",
 			"another connection owns the session, or it has ended")}
 	}
-	r := t.room(step)
-	switch {
-	case r == nil:
-		return nil, lobbyResult{Err: lobby.ErrNotFound}
+	r := t.roomOf(step)
+	if r == nil {
+		return nil, lobbyResult{err: lobby.ErrNotFound}
+	}
 	// A later step may make a room with the same id, which another transaction has to do.
-	case r.now.IsClosed:
-		return nil, lobbyResult{Err: errRoomEnds}
+	if r.roomNow.IsClosed {
+		return nil, lobbyResult{err: errRoomEnds}
 	}
 	// A member that joins its room again gets no further room.
-	before := r.hasMember(step.action.Session.ID)
-	if step.action.MakesRoom && !before && t.roomsBySession[step.action.Session.ID] >= maxRoomsOfSession {
-		return nil, lobbyResult{Err: lobby.ErrTooManyRooms}
+	wasMember := r.hasMember(session.ID)
+	if step.action.MakesRoom && !wasMember && t.roomsBySession[session.ID] >= maxRoomsOfSession {
+		return nil, lobbyResult{err: lobby.ErrTooManyRooms}
 	}
 	answer, effects, err := r.runAction(step.action.Act)
 	if err != nil {
-		return nil, lobbyResult{Err: err}
+		return nil, lobbyResult{err: err}
 	}
-	if !before && r.hasMember(step.action.Session.ID) {
-		t.roomsBySession[step.action.Session.ID]++
+	if !wasMember && r.hasMember(session.ID) {
+		t.roomsBySession[session.ID]++
 	}
-	t.use(r)
-	t.note(r, step, effects)
+	t.addChangedRoom(r)
+	t.addEffects(r, step, effects)
 	return r, lobbyResult{answer: LobbyAnswer{ActionAnswer: answer}, invitedPlayers: invitedBy(effects),
 		cancelsTicket: slices.ContainsFunc(effects, isCancel)}
 }
 
+// isOwner reports whether a locked session still has the epoch of the caller.
+func (t *lobbyTurn) isOwner(session SessionEpoch) bool {
+	epoch, hasOwner := t.ownerEpochs[session.ID]
+	return hasOwner && epoch == session.Epoch
+}
+
+// isCancel reports whether a member wants to leave the queue.
 func isCancel(e lobby.Effect) bool { return e.Reason == lobby.ReasonCancel }
 
-// room returns the room of a step, or a new one if the step may make it; nil: there is none.
-func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
+// roomOf returns the room of a step, or a new one if the step may make it; nil: there is none.
+func (t *lobbyTurn) roomOf(step lobbyStep) *lobbyRoom {
 	if step.LobbyUID != uuid.Nil {
 		return t.byUID[step.LobbyUID]
 	}
@@ -217,51 +226,51 @@ func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
 	return newLobby(step.action.ProjectID, step.action.RoomID)
 }
 
-// use notes that an action has succeeded in a room.
-func (t *lobbyTurn) use(r *lobbyRoom) {
-	if r.hasChanged {
+// addChangedRoom adds a room in which an action has succeeded, once.
+func (t *lobbyTurn) addChangedRoom(r *lobbyRoom) {
+	if r.hasActed {
 		return
 	}
-	r.hasChanged = true
+	r.hasActed = true
 	t.changedRooms = append(t.changedRooms, r)
 	// Later steps of this transaction find a new room by both keys.
-	t.byUID[r.uid], t.byID[lobbyID{r.now.Project, r.now.ID}] = r, r
+	t.byUID[r.uid], t.byID[lobbyID{r.roomNow.Project, r.roomNow.ID}] = r, r
 }
 
-// note collects the effects of an action beside its room.
-func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
+// addEffects collects what an action changes beside the rows of its room.
+func (t *lobbyTurn) addEffects(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 	for _, e := range effects {
 		switch e.Kind {
 		case lobby.EffectInvite:
-			r.invite(e)
+			r.addInvitation(e)
 		case lobby.EffectRemove:
-			// The removed session is no member any more, so that the notice of the room does not reach it.
+			// The removed session is no member any more, so the notice of the room does not reach it.
 			t.noticeKeys = append(t.noticeKeys, e.Session)
 		case lobby.EffectEnqueue:
 			t.queueChanges = append(t.queueChanges,
-				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.now.Project, Members: r.now.Members,
+				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.roomNow.Project, Members: r.roomNow.Members,
 					Queue: &e.Queue, TicketRequest: step.ticketRequest})
-			// All members learn of the ticket, not only the one who asked for it.
-			for _, m := range r.now.Members {
+			// All members learn of the ticket, not only the member who asked for it.
+			for _, m := range r.roomNow.Members {
 				t.noticeKeys = append(t.noticeKeys, m.Session)
 			}
 		case lobby.EffectSucceed:
 			t.queueChanges = append(t.queueChanges,
 				lobbyQueueChange{LobbyUID: r.uid, PredecessorID: e.FromSession, SessionID: e.Session})
 			t.noticeKeys = append(t.noticeKeys, e.Session)
-		// The player has left for good: its other sessions must not be invited again.
 		case lobby.EffectWithdraw:
+			// The player has left for good: the player's other sessions must not be invited again.
 			r.answeredPlayers = append(r.answeredPlayers, e.Player)
 		case lobby.EffectDequeue:
 			t.queueChanges = append(t.queueChanges,
-				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.now.Project, Members: r.now.Members,
+				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.roomNow.Project, Members: r.roomNow.Members,
 					TicketID: step.cancellableTicket, isCancelled: isCancel(e)})
 		}
 	}
 }
 
-// unlockedSessions returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked
-// for ever: it leaves the room with its session.
+// unlockedSessions returns the sessions that enter the queue without being locked. A session that has ended cannot be
+// locked, but has left its rooms by the next attempt.
 func (t *lobbyTurn) unlockedSessions() (ids []string) {
 	for _, c := range t.queueChanges {
 		for _, m := range c.Members {
@@ -273,8 +282,8 @@ func (t *lobbyTurn) unlockedSessions() (ids []string) {
 	return ids
 }
 
-// announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or
-// removed.
+// announce wakes the replicas with members of the rooms that changed, the replicas of sessions that were invited or
+// removed, and the followers of the queue.
 func (s *Store) announce(t *lobbyTurn) {
 	for _, i := range t.invitedRows {
 		if i.Connected {

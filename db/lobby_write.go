@@ -12,13 +12,14 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// writeLobbies decides what the rooms have become, and defers the statements that write it to the commit.
+// writeLobbies finishes the rooms, and defers the statements that write them to the commit. It queues the rooms that
+// enter or leave the queue.
 func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn) (err error) {
 	w := newLobbyWrites(t.region)
 	at := s.Now()
 	for _, r := range t.changedRooms {
 		r.finish(at)
-		// It was made and has ended in this transaction, so nobody has seen it.
+		// Nobody has seen a room that this transaction has made and ended.
 		if r.isNew && r.isEnding {
 			continue
 		}
@@ -30,7 +31,7 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 			t.noticeKeys = append(t.noticeKeys, r.uid.String())
 		}
 	}
-	w.queue(q.Deferred(), &t.invitedRows)
+	w.deferTo(q.Deferred(), &t.invitedRows)
 	if len(t.queueChanges) == 0 {
 		return nil
 	}
@@ -60,24 +61,32 @@ type lobbyWrites struct {
 // maxInvitationsByPlayer bounds the invitations of a player in five minutes, over all rooms of a project.
 const maxInvitationsByPlayer = 64
 
-func newLobbyWrites(region string) (w lobbyWrites) {
-	w.newLobbies.Region, w.changedLobbies.Region, w.changedDetails.Region, w.endedLobbies.Region = region, region, region, region
-	w.joinedMembers.Region, w.leftMembers.Region, w.newInvitations.Region, w.logRows.Region = region, region, region, region
-	w.answeredInvitations.Region, w.participantPlaces.Region, w.newInvitations.Most = region, region, maxInvitationsByPlayer
-	w.newSayings.Region = region
-	return w
+func newLobbyWrites(region string) lobbyWrites {
+	return lobbyWrites{
+		newLobbies:          query.InsertLobbiesParams{Region: region},
+		changedLobbies:      query.PutLobbiesParams{Region: region},
+		changedDetails:      query.PutLobbyDetailsParams{Region: region},
+		endedLobbies:        query.DeleteLobbiesParams{Region: region},
+		joinedMembers:       query.PutLobbyMembersParams{Region: region},
+		leftMembers:         query.DeleteLobbyMembersParams{Region: region},
+		newInvitations:      query.InvitePlayersParams{Region: region, Most: maxInvitationsByPlayer},
+		answeredInvitations: query.AnswerInvitationsParams{Region: region},
+		participantPlaces:   query.PutParticipantsParams{Region: region},
+		newSayings:          query.PutLobbySayingsParams{Region: region},
+		logRows:             query.InsertLobbyLogParams{Region: region},
+	}
 }
 
-// add adds the rows that a room changes. A room that ends has no others: they are deleted with it.
+// add adds the rows that a room changes. Of a room that ends, all rows but those of its log are deleted.
 func (w *lobbyWrites) add(r *lobbyRoom) error {
-	switch {
-	case r.isEnding:
+	if r.isEnding {
 		w.endedLobbies.Uids = append(w.endedLobbies.Uids, r.uid)
-		// Its last row of the log tells the members.
+		// The members learn of the end by the last row of the log.
 		return w.addLog(r)
-	case r.isNew:
+	}
+	if r.isNew {
 		w.addNew(r)
-	case r.changed():
+	} else if r.hasNewRow() {
 		w.addChanged(r)
 	}
 	if r.hasNewDetails() {
@@ -87,10 +96,11 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	}
 	w.addMembers(r)
 	// Only rooms that a match made have participants.
-	if !slices.Equal(r.roomBefore.Participants, r.now.Participants) {
+	if !slices.Equal(r.roomBefore.Participants, r.roomNow.Participants) {
 		w.participantPlaces.Uids = append(w.participantPlaces.Uids, r.uid)
-		w.participantPlaces.Participants = append(w.participantPlaces.Participants, textArray(r.now.Participants))
+		w.participantPlaces.Participants = append(w.participantPlaces.Participants, textArray(r.roomNow.Participants))
 	}
+	// After addMembers, which adds answered players.
 	for _, player := range r.answeredPlayers {
 		w.answeredInvitations.Lobbies = append(w.answeredInvitations.Lobbies, r.uid)
 		w.answeredInvitations.Players = append(w.answeredInvitations.Players, player)
@@ -99,7 +109,7 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	for _, e := range r.inviteEffects {
 		p := &w.newInvitations
 		p.Lobbies = append(p.Lobbies, r.uid)
-		p.Projects = append(p.Projects, r.now.Project)
+		p.Projects = append(p.Projects, r.roomNow.Project)
 		p.Players = append(p.Players, e.Player)
 		p.Inviters = append(p.Inviters, e.Session)
 		p.InvitingPlayers = append(p.InvitingPlayers, e.Inviter)
@@ -108,47 +118,48 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 }
 
 func (w *lobbyWrites) addNew(r *lobbyRoom) {
-	p, now := &w.newLobbies, &r.now
+	p, room := &w.newLobbies, &r.roomNow
 	p.Uids = append(p.Uids, r.uid)
-	p.Projects = append(p.Projects, now.Project)
-	p.Ids = append(p.Ids, now.ID)
-	p.Types = append(p.Types, now.Type)
+	p.Projects = append(p.Projects, room.Project)
+	p.Ids = append(p.Ids, room.ID)
+	p.Types = append(p.Types, room.Type)
 	p.Positions = append(p.Positions, r.lastPos())
-	p.Seqs = append(p.Seqs, now.StateSeq)
-	p.States = append(p.States, string(now.State.JSON()))
-	p.Members = append(p.Members, int32(len(now.Members)))
-	p.Joins = append(p.Joins, now.JoinCount)
-	p.MaxMembers = append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private = append(p.Private, now.IsPrivate)
-	p.Locked = append(p.Locked, now.IsLocked)
-	p.Graces = append(p.Graces, now.GracePeriod.Microseconds())
+	p.Seqs = append(p.Seqs, room.StateSeq)
+	p.States = append(p.States, string(room.State.JSON()))
+	p.Members = append(p.Members, int32(len(room.Members)))
+	p.Joins = append(p.Joins, room.JoinCount)
+	p.MaxMembers = append(p.MaxMembers, int32(room.MaxMembers))
+	p.Private = append(p.Private, room.IsPrivate)
+	p.Locked = append(p.Locked, room.IsLocked)
+	p.Graces = append(p.Graces, room.GracePeriod.Microseconds())
 	p.Empty = append(p.Empty, r.isEmpty())
-	p.Said = append(p.Said, now.SaidCount)
+	p.Said = append(p.Said, room.SaidCount)
 }
 
 func (w *lobbyWrites) addChanged(r *lobbyRoom) {
-	p, now, state := &w.changedLobbies, &r.now, ""
-	// The text of a state may have 64 KiB: it is sent only if the state has another number.
-	if now.StateSeq != r.roomBefore.StateSeq {
-		state = string(now.State.JSON())
+	p, room := &w.changedLobbies, &r.roomNow
+	// The text of a state may have 64 KiB. It is not sent without need: the statement keeps a state whose number stays.
+	state := ""
+	if room.StateSeq != r.roomBefore.StateSeq {
+		state = string(room.State.JSON())
 	}
 	p.Uids = append(p.Uids, r.uid)
 	p.Positions = append(p.Positions, r.lastPos())
-	p.Seqs = append(p.Seqs, now.StateSeq)
+	p.Seqs = append(p.Seqs, room.StateSeq)
 	p.States = append(p.States, state)
-	p.Members = append(p.Members, int32(len(now.Members)))
-	p.Joins = append(p.Joins, now.JoinCount)
-	p.MaxMembers = append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private = append(p.Private, now.IsPrivate)
-	p.Locked = append(p.Locked, now.IsLocked)
+	p.Members = append(p.Members, int32(len(room.Members)))
+	p.Joins = append(p.Joins, room.JoinCount)
+	p.MaxMembers = append(p.MaxMembers, int32(room.MaxMembers))
+	p.Private = append(p.Private, room.IsPrivate)
+	p.Locked = append(p.Locked, room.IsLocked)
 	p.Empty = append(p.Empty, r.isEmpty())
-	p.Said = append(p.Said, now.SaidCount)
+	p.Said = append(p.Said, room.SaidCount)
 }
 
 func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
 	sanctions := ""
-	if len(r.now.Sanctions) > 0 {
-		encoded, err := json.Marshal(r.now.Sanctions)
+	if len(r.roomNow.Sanctions) > 0 {
+		encoded, err := json.Marshal(r.roomNow.Sanctions)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errBadJSON, err)
 		}
@@ -156,16 +167,16 @@ func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
 	}
 	p := &w.changedDetails
 	p.Uids = append(p.Uids, r.uid)
-	p.Metadata = append(p.Metadata, string(r.now.Metadata))
-	p.Codes = append(p.Codes, r.now.JoinCode)
+	p.Metadata = append(p.Metadata, string(r.roomNow.Metadata))
+	p.Codes = append(p.Codes, r.roomNow.JoinCode)
 	p.Sanctions = append(p.Sanctions, sanctions)
 	return nil
 }
 
-// addSayings remembers what the members have said.
+// addSayings adds the messages that the room remembers from now on.
 func (w *lobbyWrites) addSayings(r *lobbyRoom) {
 	p := &w.newSayings
-	for _, e := range lobby.LastSayings(r.now.Entries) {
+	for _, e := range lobby.LastSayings(r.roomNow.Entries) {
 		p.Lobbies = append(p.Lobbies, r.uid)
 		p.Numbers = append(p.Numbers, e.Number)
 		p.Times = append(p.Times, time.UnixMilli(e.SaidAt))
@@ -175,19 +186,20 @@ func (w *lobbyWrites) addSayings(r *lobbyRoom) {
 	}
 }
 
-// addMembers writes the members that are new or have changed, and deletes those that are gone.
+// addMembers writes the members that are new or have changed, and deletes those that are gone. It adds the players
+// whose invitations are gone to answeredPlayers.
 func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	if !r.hasNewMembers() {
 		return
 	}
-	before, after := map[string]lobby.Member{}, map[string]bool{}
+	membersBefore, sessionsAfter := map[string]lobby.Member{}, map[string]bool{}
 	for _, m := range r.roomBefore.Members {
-		before[m.Session] = m
+		membersBefore[m.Session] = m
 	}
-	for _, m := range r.now.Members {
-		after[m.Session] = true
+	for _, m := range r.roomNow.Members {
+		sessionsAfter[m.Session] = true
 		// A new member, one that is away or back, or one whose invitation becomes a membership.
-		if before[m.Session] != m {
+		if membersBefore[m.Session] != m {
 			p := &w.joinedMembers
 			p.Lobbies = append(p.Lobbies, r.uid)
 			p.Sessions = append(p.Sessions, m.Session)
@@ -197,16 +209,16 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 		}
 	}
 	// Invitations of sessions are rows of the same table.
-	for _, m := range r.now.InvitedMembers {
-		after[m.Session] = true
+	for _, m := range r.roomNow.InvitedMembers {
+		sessionsAfter[m.Session] = true
 	}
 	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.InvitedMembers} {
 		for _, m := range all {
 			switch {
-			// An invitation of a player of whom no session was known: it has a row of its own, which ends.
-			case m.Session == "" && !slices.Contains(r.now.InvitedMembers, m):
+			case m.Session == "" && !slices.Contains(r.roomNow.InvitedMembers, m):
+				// An invitation of a player without a session is a row of lobby_invitations, which ends as answered.
 				r.answeredPlayers = append(r.answeredPlayers, m.Player)
-			case !after[m.Session]:
+			case !sessionsAfter[m.Session]:
 				w.leftMembers.Lobbies = append(w.leftMembers.Lobbies, r.uid)
 				w.leftMembers.Sessions = append(w.leftMembers.Sessions, m.Session)
 			}
@@ -219,14 +231,18 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 		return nil
 	}
 	body, err := encodeLobbyRow(*r.logRow)
+	if err != nil {
+		return err
+	}
 	w.logRows.Lobbies = append(w.logRows.Lobbies, r.uid)
 	w.logRows.Positions = append(w.logRows.Positions, r.logRow.LogPos)
 	w.logRows.Bodies = append(w.logRows.Bodies, body)
-	return err
+	return nil
 }
 
-// queue defers the statements that have rows, rooms before members. Who is invited is in invited after the commit.
-func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]query.InvitePlayersRow) {
+// deferTo adds the statements that have rows to a pipeline, those of rooms before those of members. invited gets the
+// players and sessions that were invited, when the pipeline is sent.
+func (w *lobbyWrites) deferTo(out *tx.Pipeline, invited *[]query.InvitePlayersRow) {
 	deferRows(out, len(w.newLobbies.Uids), (*query.Queries).InsertLobbies, w.newLobbies)
 	deferRows(out, len(w.changedLobbies.Uids), (*query.Queries).PutLobbies, w.changedLobbies)
 	deferRows(out, len(w.changedDetails.Uids), (*query.Queries).PutLobbyDetails, w.changedDetails)

@@ -98,7 +98,7 @@ func BenchmarkLoginLine(b *testing.B) {
 			s.loginLines.latestReading.Store(&linesReading{lines: lines, readAt: time.Now().Add(time.Hour)})
 			b.ReportAllocs()
 			for b.Loop() {
-				if line, err := s.LoginLine(b.Context(), "eu", "1.0"); line != nil || err != nil {
+				if line, err := s.DecidingLine(b.Context(), "eu", "1.0"); line != nil || err != nil {
 					b.Fatal(line, err)
 				}
 			}

@@ -12,29 +12,30 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// How old a replica's copy of the valves may be. A call that finds it older than the first has it renewed beside it, so
-// that it waits for nothing; one that finds it older than the second, after a pause without calls, waits for it.
+// How old a replica's copy of the valves may be. A call that finds the copy older than linesFresh uses it, and starts a
+// renewal. A call that finds it older than linesUsable, after a pause without calls, waits for the renewal.
 const (
 	linesFresh  = 500 * time.Millisecond
 	linesUsable = 2 * time.Second
 )
 
-// loginLines is a replica's copy of all valves with their lines. A valve that an operator changes is heeded within
-// linesUsable. Safe for concurrent use; reading it takes no lock.
+// loginLines is a replica's copy of all valves with their lines. A change by an operator takes effect within
+// linesUsable. Safe for concurrent use; reading the copy takes no lock.
 type loginLines struct {
 	latestReading atomic.Pointer[linesReading]
-	isRenewing    atomic.Bool
-	sharedReading singleflight.Group // of callers that wait, who each wait no longer than they can
+	isRenewing    atomic.Bool        // a call has started a renewal for which it does not wait
+	sharedReading singleflight.Group // one renewal for all callers that wait for it
 }
 
+// linesReading is what one statement read. It never changes.
 type linesReading struct {
 	lines  []*LoginLine // by name
 	readAt time.Time
 }
 
-// LoginLine returns the line of the valve that decides about a region and a client build, "" for an unknown one; nil:
-// everybody enters. Errors: Unavailable.
-func (s *Store) LoginLine(ctx context.Context, region, build string) (*LoginLine, error) {
+// DecidingLine returns the line of the valve that decides about a region and a client build, "" for an unknown one;
+// nil: every player enters. Errors: Unavailable.
+func (s *Store) DecidingLine(ctx context.Context, region, build string) (*LoginLine, error) {
 	r, err := s.currentLines(ctx)
 	if err != nil || len(r.lines) == 0 {
 		return nil, err
@@ -42,10 +43,10 @@ func (s *Store) LoginLine(ctx context.Context, region, build string) (*LoginLine
 	if line := r.deciding(region, build); line.row.Mode != ValveOpen {
 		return line, nil
 	}
-	return nil, nil //nolint:nilnil // nobody is held up: the usual case, and no error
+	return nil, nil //nolint:nilnil // no player is held up: the usual case, and no error
 }
 
-// currentLines returns the copy, and has it renewed where it is time.
+// currentLines returns the copy, and renews a copy that is too old: see linesFresh.
 func (s *Store) currentLines(ctx context.Context) (*linesReading, error) {
 	r := s.loginLines.latestReading.Load()
 	if r != nil {
@@ -53,15 +54,15 @@ func (s *Store) currentLines(ctx context.Context) (*linesReading, error) {
 		case age < linesFresh:
 			return r, nil
 		case age < linesUsable:
-			s.renewLinesBeside(ctx)
+			s.startRenewal(ctx)
 			return r, nil
 		}
 	}
 	return s.renewLines(ctx, time.Now().Add(-linesFresh))
 }
 
-// renewLinesBeside renews the copy without making the caller wait. One call at a time does.
-func (s *Store) renewLinesBeside(ctx context.Context) {
+// startRenewal starts a renewal of the copy, unless one runs, and does not wait for it.
+func (s *Store) startRenewal(ctx context.Context) {
 	if !s.loginLines.isRenewing.CompareAndSwap(false, true) {
 		return
 	}
@@ -73,8 +74,8 @@ func (s *Store) renewLinesBeside(ctx context.Context) {
 	}()
 }
 
-// renewLines returns the valves as they were after a moment. Callers share a reading, which none of them ends by leaving.
-// Errors: Unavailable.
+// renewLines returns the valves as they were after a moment. Callers share a reading, which none of them ends by
+// leaving. Errors: Unavailable.
 func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading, error) {
 	for {
 		// Another caller may have read the valves meanwhile.
@@ -113,29 +114,29 @@ func (s *Store) readLines(ctx context.Context) error {
 	return nil
 }
 
-// everybody is the line of nobody.
-var everybody = &LoginLine{query.LoginLinesRow{Mode: ValveOpen}}
+// openLine stands for a valve where there is none.
+var openLine = &LoginLine{query.LoginLinesRow{Mode: ValveOpen}}
 
 // deciding returns the line of the valve that decides: that of the build and region, else of the build, else of the
 // region, else of all.
 func (r *linesReading) deciding(region, build string) *LoginLine {
-	best, rank := everybody, -1
+	best, bestRank := openLine, -1
 	for _, l := range r.lines {
 		isOther := l.row.Region != "" && l.row.Region != region || l.row.Build != "" && l.row.Build != build
-		if weight := l.weight(); !isOther && weight > rank {
-			best, rank = l, weight
+		if rank := l.rank(); !isOther && rank > bestRank {
+			best, bestRank = l, rank
 		}
 	}
 	return best
 }
 
-// weight says which of several valves that fit decides.
-func (l *LoginLine) weight() (weight int) {
+// rank says which of several valves that fit decides: the one with the highest rank.
+func (l *LoginLine) rank() (rank int) {
 	if l.row.Build != "" {
-		weight += 2
+		rank += 2
 	}
 	if l.row.Region != "" {
-		weight++
+		rank++
 	}
-	return weight
+	return rank
 }

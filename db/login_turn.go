@@ -20,11 +20,15 @@ func (s *Store) LoginLines(ctx context.Context) ([]*LoginLine, error) {
 // Valve returns the name of the valve.
 func (l *LoginLine) Valve() string { return l.row.Name }
 
-// Mode returns whether everybody enters, some do, or nobody: ValveOpen, ValveLimited or ValveClosed.
+// Mode returns whether the valve lets in all players, some or none: ValveOpen, ValveLimited or ValveClosed.
 func (l *LoginLine) Mode() string { return l.row.Mode }
 
-// IsYoung reports whether the valve began to limit a moment ago, so that replicas may have let players in meanwhile.
-func (l *LoginLine) IsYoung() bool { return l.row.RecentFor < 15 }
+// youngFor is how long a valve is young, in seconds: well over linesUsable, for which a replica may let players in by
+// an older copy of the valve.
+const youngFor = 15
+
+// IsYoung reports whether the valve began to limit so recently that replicas may have let players in meanwhile.
+func (l *LoginLine) IsYoung() bool { return l.row.RecentFor < youngFor }
 
 // Waiting returns how many players the line has.
 func (l *LoginLine) Waiting() int { return int(l.row.Waiting) }
@@ -32,7 +36,7 @@ func (l *LoginLine) Waiting() int { return int(l.row.Waiting) }
 // Players returns how many players are admitted.
 func (l *LoginLine) Players() int { return int(l.row.Players) }
 
-// Pace returns how many players a second were admitted, about of the last minute.
+// Pace returns how many players a second were admitted, in about the last minute.
 func (l *LoginLine) Pace() float64 {
 	counted, window := l.recentAdmissions()
 	return counted / window
@@ -47,7 +51,7 @@ func (s *Store) AdmitWaiting(ctx context.Context, valve string) error {
 	return frame.Classify(s.q.TurnLoginQueue(ctx, valve))
 }
 
-// MarkLine notes where in a line its players wait, by which replicas know their positions. It reads the whole line.
+// MarkLine stores the marks of a line, by which replicas know the positions of its players. It reads the whole line.
 // Errors: Unavailable.
 func (s *Store) MarkLine(ctx context.Context, valve string) error {
 	return frame.Classify(s.q.MarkLoginQueue(ctx, valve))
@@ -61,8 +65,8 @@ func (s *Store) PruneLine(ctx context.Context, valve string, batch int) (int, er
 	return int(n), frame.Classify(err)
 }
 
-// AdoptPlayers counts up to batch players who came in past a valve as admitted, and returns how many. Errors:
-// Unavailable.
+// AdoptPlayers counts up to batch players as admitted who are in the game without an admission of the valve, and
+// returns how many. Errors: Unavailable.
 func (s *Store) AdoptPlayers(ctx context.Context, valve string, batch int) (int, error) {
 	n, err := s.q.AdoptPlayers(ctx, query.AdoptPlayersParams{Valve: valve, Most: int32(batch)})
 	return int(n), frame.Classify(err)

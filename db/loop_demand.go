@@ -11,7 +11,7 @@ import (
 // HostRegion is a game region with instances of a mode.
 type HostRegion struct {
 	Region, Mode string
-	FreeSeats    int // of the instance that has most; 0 where no instance takes a session
+	FreeSeats    int // of the instance with the most free seats; 0 where no instance takes a session
 	AllFreeSeats int // of all instances
 }
 
@@ -34,7 +34,7 @@ type Demand struct {
 	LongestWait  time.Duration // of the match that has waited longest
 }
 
-// PutDemand replaces what matches of these profiles of a universe wait for. Errors: Unavailable.
+// PutDemand replaces the demand of these profiles of a universe. Errors: Unavailable.
 func (s *Store) PutDemand(ctx context.Context, universe string, profiles []string, demand []Demand) error {
 	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {

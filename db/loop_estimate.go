@@ -11,7 +11,9 @@ import (
 	"github.com/lattice-director/director/match/estimate"
 )
 
-// WaitingTime is how long a ticket of a profile that is queued now will wait, if its first number is at most UpTo.
+// WaitingTime is how long tickets of a profile that are queued now will wait, of the tickets whose number is at most
+// UpTo and above that of the group before. The number is that by which the loop groups the tickets of the profile for
+// its estimates.
 type WaitingTime struct {
 	UpTo        float64
 	P50, P90    time.Duration
@@ -28,12 +30,12 @@ func (s *Store) WaitingTimes(ctx context.Context, universe string) (map[string][
 	return all, frame.Classify(err)
 }
 
-// PutWaitingTimes replaces the waiting times of the profiles in times, and adds the records to the present hour: of the
-// waits that ended, how many did before their estimate. The i-th waiting time of a profile is that of the i-th tenth of
-// tickets by their first number. Errors: Unavailable.
+// PutWaitingTimes replaces the waiting times of the profiles in times, of each profile by UpTo, and adds the records to
+// those of the present hour: how many waits have ended, and how many of them before their estimate. Errors:
+// Unavailable.
 func (s *Store) PutWaitingTimes(ctx context.Context, universe string, times map[string][]WaitingTime,
 	records map[string]estimate.Record) error {
-	// In the order of the keys, in which all workers lock these rows.
+	// Sorted, since all workers lock these rows in the order of their keys.
 	p := query.PutProfileStatsParams{Region: universe, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for decile, t := range times[name] {
@@ -53,10 +55,9 @@ func (s *Store) PutWaitingTimes(ctx context.Context, universe string, times map[
 		counts.BeforeP90 = append(counts.BeforeP90, int32(r.BeforeP90))
 	}
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		batch := q.Deferred()
-		query.QueueExec(batch, (*query.Queries).PutProfileStats, p)
+		query.QueueExec(q.Deferred(), (*query.Queries).PutProfileStats, p)
 		if len(counts.Profiles) > 0 {
-			query.QueueExec(batch, (*query.Queries).CountEstimates, counts)
+			query.QueueExec(q.Deferred(), (*query.Queries).CountEstimates, counts)
 		}
 		return nil
 	}))

@@ -19,10 +19,10 @@ type Candidate struct {
 	ChangedTx uint64 // the transaction that made it a candidate; 0: an older release made the ticket
 	IsPaused  bool
 	// PendingUntil is when the ticket leaves the match that it is in, unless it is assigned or released before; zero:
-	// it is in none.
+	// it is in no match.
 	PendingUntil time.Time
-	ReadyCheck   uuid.UUID // the match of ours that it is in; zero: it is in none, or in one of a cycle
-	SeenAt       time.Time // when a worker first had it, if that is recorded; see [Sighting]
+	ReadyCheck   uuid.UUID // the match whose ready check the ticket is in; zero: none, or it is in a match of a cycle
+	SeenAt       time.Time // when a worker first had the ticket; zero: not recorded; see [Sighting]
 }
 
 // IsFree reports whether a match may have the ticket now.
@@ -43,8 +43,8 @@ const (
 	changesPage = 2000
 )
 
-// CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000
-// tickets. Errors: Unavailable.
+// CandidatesAfter returns the tickets of the queue with ids after a given one, "" for the first page, in the order of
+// their ids. full reports whether the page has its 5,000 tickets: another page may follow. Errors: Unavailable.
 func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
 	rows, err := s.q.CandidatesAfter(ctx,
 		query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor,
@@ -67,7 +67,8 @@ func (s *Store) NewestCandidates(ctx context.Context, universe string, most int)
 	return newest, frame.Classify(err)
 }
 
-// CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
+// CandidateIDsAfter returns the ids of the page that [Store.CandidatesAfter] returns, each with the transaction that
+// changed its ticket. Errors: Unavailable.
 func (s *Store) CandidateIDsAfter(ctx context.Context,
 	universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error) {
 	page, err = s.q.CandidateIDsAfter(ctx,
@@ -86,38 +87,39 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 	return found, frame.Classify(err)
 }
 
-// CandidatesSince returns tickets that became candidates, or stopped to be, without leaving the queue. Called with the
-// Next of each page, it leaves nothing out, whatever the order in which transactions commit; a ticket may be returned
-// twice. It reads what is new, and nothing again because a transaction stays open. [Store.SettledSince] returns tickets
-// that left the queue. Errors: Unavailable.
+// CandidatesSince returns tickets that became candidates, or ceased to be candidates without leaving the queue. Called
+// with the NextPoint of each page, it leaves no ticket out, whatever the order in which transactions commit; a ticket
+// may be returned twice. A transaction that stays open does not make it read anything again. [Store.SettledSince]
+// returns tickets that left the queue. Errors: Unavailable.
 func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
 	var late []query.CandidatesLateRow
-	var young []query.CandidatesSinceRow
-	// Behind the snapshot, and behind what this reading has read: as in SettledSince.
-	from, pending := max(snapshotEnd(since.readSnapshot), since.afterTx+1), s.cfg.Timing.PendingFor
+	var newer []query.CandidatesSinceRow
+	pending := s.cfg.Timing.PendingFor
+	// The first transaction that neither the snapshot nor an earlier page of this reading can include.
+	from := max(snapshotEnd(since.readSnapshot), since.afterTx+1)
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &late, (*query.Queries).CandidatesLate, query.CandidatesLateParams{
 		Region: universe, Before: since.readSnapshot, After: since.afterTx, Page: changesPage, PendingFor: pending,
 	})
-	query.Queue(&p, &young, (*query.Queries).CandidatesSince,
+	query.Queue(&p, &newer, (*query.Queries).CandidatesSince,
 		query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return CandidatePage{NextPoint: since}, frame.Classify(err)
 	}
-	// The numbers of another server say nothing: the caller reads the whole queue.
+	// Another server numbers its transactions otherwise, so the caller reads the whole queue.
 	if !since.isOf(now) {
 		return CandidatePage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
-	rows := make([]query.CandidatesSinceRow, 0, len(late)+len(young))
+	rows := make([]query.CandidatesSinceRow, 0, len(late)+len(newer))
 	for _, r := range late {
 		rows = append(rows, query.CandidatesSinceRow(r))
 	}
-	rows, next, more := advanceFeed(since, now, rows, young, changesPage,
+	rows, next, more := advanceFeed(since, now, rows, newer, changesPage,
 		func(r query.CandidatesSinceRow) uint64 { return r.Tx })
 	page := CandidatePage{NextPoint: next, HasMore: more}
 	for _, r := range rows {

@@ -20,14 +20,14 @@ type LoopWorker struct {
 type ProfileOwner struct {
 	ProfileName   string
 	LiveVersion   int       // the version that decides
-	IsPaused      bool      // it makes no matches
-	ShadowVersion int       // the version that reports what it would have decided; 0: none
-	WorkerID      uuid.UUID // the last one that decided; zero: none
-	Epoch         int64     // counts the workers that have decided
+	IsPaused      bool      // the profile makes no matches
+	ShadowVersion int       // the version that only reports what it would decide; 0: none
+	WorkerID      uuid.UUID // the last worker that took the profile; zero: none has
+	Epoch         int64     // how many times a worker has taken the profile
 	IsOwned       bool      // the worker's lease runs
 }
 
-// RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
+// RenewLoopWorker makes the lease of a worker of the director loop end after lease. Errors: Unavailable.
 func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
 	return frame.Classify(s.q.RenewLoopWorker(ctx,
 		query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
@@ -70,11 +70,14 @@ func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.U
 	names []string) (epochs map[string]int64, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeProfiles(ctx, query.TakeProfilesParams{Region: universe, Worker: worker, Names: names})
+		if err != nil {
+			return err
+		}
 		epochs = make(map[string]int64, len(rows))
 		for _, r := range rows {
 			epochs[r.Profile] = r.Epoch
 		}
-		return err
+		return nil
 	})
 	return epochs, frame.Classify(err)
 }

@@ -15,12 +15,12 @@ import (
 type OpenMatch struct {
 	ProfileName   string
 	ID            uuid.UUID
-	SessionID     string // its id
+	SessionID     string
 	Region        string
 	Mode          string
 	OpenedAt      time.Time
 	SeatedPlayers []MatchPlayer // who have seats
-	TicketIDs     []string      // of the players, in the same order
+	TicketIDs     []string      // those of SeatedPlayers, in the same order
 }
 
 // Limits of one read of open matches.

@@ -9,17 +9,17 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Sighting is when a worker had a ticket as a candidate, which a replay repeats.
+// Sighting says when a worker had a ticket as a candidate, which a replay repeats.
 type Sighting struct {
 	TicketID   string
-	SeenAt     time.Time // when it first had the ticket
+	SeenAt     time.Time // when the worker first had the ticket
 	LeftSeenAt time.Time // when it learned that the ticket had left without a match; zero: the ticket waits
 }
 
-// RecordSightings records sightings: of tickets that wait in their rows, of others in their history. What another
-// worker has recorded stays, so a call whose outcome is unknown may be repeated. Errors: Unavailable.
+// RecordSightings records sightings: in the rows of tickets that wait, and in the history of other tickets. What
+// another worker has recorded stays, so a call whose outcome is unknown may be repeated. Errors: Unavailable.
 func (s *Store) RecordSightings(ctx context.Context, universe string, sightings []Sighting) error {
-	for page := range slices.Chunk(sightings, maxKept) {
+	for page := range slices.Chunk(sightings, historyPage) {
 		if err := s.recordSightings(ctx, universe, page); err != nil {
 			return frame.Classify(err)
 		}
@@ -29,9 +29,9 @@ func (s *Store) RecordSightings(ctx context.Context, universe string, sightings 
 
 // recordSightings writes a part of the sightings in a transaction of its own.
 func (s *Store) recordSightings(ctx context.Context, universe string, sightings []Sighting) error {
+	// Two statements: tickets that have left get other columns than tickets that wait.
 	waiting, left := query.RecordSeenParams{Universe: universe}, query.RecordLeavingSeenParams{Universe: universe}
 	for _, k := range sightings {
-		// Two statements: of tickets that wait and of those that have left, different columns are set.
 		if k.LeftSeenAt.IsZero() {
 			waiting.Ids = append(waiting.Ids, k.TicketID)
 			waiting.SeenAt = append(waiting.SeenAt, k.SeenAt)

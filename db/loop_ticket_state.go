@@ -20,7 +20,7 @@ func (s *Store) SetTicketState(ctx context.Context, universe string, state Ticke
 	}
 	err := s.frame.InBulkTxWithRetries(ctx,
 		func(q *query.Queries) error { _, err := q.SetTicketState(ctx, p); return err })
-	// Also after an error, behind which the transaction may be committed.
+	// Also after an error: the transaction may be committed although its answer was lost.
 	s.Notify(TopicTicketEvents, universe)
 	return frame.Classify(err)
 }

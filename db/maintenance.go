@@ -17,8 +17,8 @@ func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 }
 
 // VacuumWorn vacuums hot tables with more dead rows than live ones, sooner than autovacuum does: dead rows slow lookups
-// down. It skips locked tables, so one worker at a time vacuums a table. Errors: Unavailable. A role that does not own
-// the tables only gets a warning of Postgres.
+// down. It skips locked tables, so one worker at a time vacuums a table. For a role that does not own the tables,
+// Postgres writes a warning and vacuums nothing, which is no error. Errors: Unavailable.
 func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	worn, err := s.q.WornTables(ctx)
 	if err != nil {

@@ -18,33 +18,34 @@ type NewMatch struct {
 	DecidedAt time.Time `json:"decided_at"`
 	// Modes that the session may have: the first with a host wins. Without any, the match has no session and no seats.
 	Modes []string `json:"modes,omitempty"`
-	// game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
+	// Regions are game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
 	Regions []string        `json:"regions,omitempty"`
 	Size    int             `json:"size"` // seats of the session
 	Tickets []MatchTicket   `json:"tickets"`
 	Data    json.RawMessage `json:"data,omitempty"` // for the game server; nil for none
-	// values that rules chose, for the game server: an object; nil for none
+	// Chosen has values that rules chose, for the game server: an object; nil for none.
 	Chosen json.RawMessage `json:"chosen,omitempty"`
-	// the number of players to which bots fill each team, by its name: an object; nil: no bots
+	// FillTo is the number of players to which bots fill each team, by its name: an object; nil: no bots.
 	FillTo json.RawMessage `json:"fill_to,omitempty"`
 	Why    json.RawMessage `json:"why,omitempty"` // explains the decision: an object of at most 4 KiB
-	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be
-	// those of Beside, in any order, but for some who have left; nil is not checked.
-	Join   string   `json:"join,omitempty"`
+	// Join is the id of the session that the players join; empty for a session of their own.
+	Join string `json:"join,omitempty"`
+	// Beside are the players of that session when the match was decided. The match is refused if others have come, and
+	// not if some have left; nil is not checked.
 	Beside []string `json:"beside,omitempty"`
 	// Accepted says that the players accepted this match in a ready check: the marks of its proposal are free for it.
 	Accepted bool `json:"-"`
 	// Mark is the mark that a cycle has put on the tickets of this match ([CycleRef.Mark]): they may be committed in
 	// it. Nil: none.
 	Mark []byte `json:"-"`
-	// Demand is the row of demand, in the game region of the commit, that counts this match; zero for none.
+	// Demand names the row of demand, in the game region of the commit, that counts this match; zero: none does.
 	Demand DemandKey `json:"-"`
 }
 
 // MatchTicket is a ticket of a match.
 type MatchTicket struct {
 	ID string `json:"id"`
-	// Tx is tickets.tx of the row that was decided about: a ticket that changed since is not matched. 0 is not checked.
+	// Tx is tickets.tx when the match was decided: a ticket that has changed since is not matched. 0 is not checked.
 	Tx      uint64         `json:"tx,omitempty"`
 	Players []MatchPlayer  `json:"players"`           // the party
 	History *TicketHistory `json:"history,omitempty"` // nil: none is kept
@@ -62,7 +63,7 @@ type MatchPlayer struct {
 
 // TicketHistory is what is remembered of a ticket beside what its row says.
 type TicketHistory struct {
-	SeenAt     time.Time       `json:"seen_at"` // when a worker first had it as a candidate; zero if unknown
+	SeenAt     time.Time       `json:"seen_at"` // when a worker first had the ticket as a candidate; zero if unknown
 	Profiles   []string        `json:"profiles"`
 	Party      []string        `json:"party"` // players, hashed where attributes are
 	Attributes json.RawMessage `json:"attributes,omitempty"`
@@ -85,21 +86,22 @@ type MatchOutcomeKind int
 
 // The kinds of outcomes.
 const (
-	// MatchPlayersBusy: other transactions decide about the players in BusyPlayers or, where there are none, about all hosts
-	// that have room. Nothing was decided: try again.
+	// MatchPlayersBusy: other transactions decide about the players in BusyPlayers or, where there are none, about all
+	// hosts that have room. Nothing was decided: try again.
 	MatchPlayersBusy MatchOutcomeKind = iota
-	// MatchCommitted: its tickets are assigned, and its players have seats.
+	// MatchCommitted: the tickets are assigned, and the players have seats.
 	MatchCommitted
-	// MatchProposed: its tickets wait for the players' answers.
+	// MatchProposed: the tickets wait for the players' answers.
 	MatchProposed
-	// MatchNoHost: no host of this region has room in any of its modes, by a snapshot that was taken afterwards.
+	// MatchNoHost: no host of this region has room in any mode of the match, by a snapshot that was taken after the
+	// attempt.
 	MatchNoHost
-	// MatchTicketsGone: tickets in GoneTickets are deleted, assigned, paused, in another match, or not as they were decided
-	// about.
+	// MatchTicketsGone: tickets in GoneTickets are deleted, assigned, paused, in another match, or have changed since
+	// the match was decided.
 	MatchTicketsGone
-	// MatchRefused: it cannot be committed as it is, for the Reason.
+	// MatchRefused: the match cannot be committed as it is, for the RefusalReason.
 	MatchRefused
-	// MatchBad: Postgres refused its data; Err says why.
+	// MatchBad: Postgres refused the data of the match; Err says why.
 	MatchBad
 )
 
@@ -110,37 +112,37 @@ func (k MatchOutcomeKind) String() string {
 
 // Reasons of MatchRefused.
 const (
-	// RefusedSeated: players in BusyPlayers resolved another seat of this mode, or sit in the session to join
+	// RefusedSeated: players in BusyPlayers resolved another seat of this mode, or sit in the session to join.
 	RefusedSeated      = "seated"
 	RefusedSessionGone = "session_gone"     // the session to join is closed, takes no players, or is of no match
-	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for them
-	RefusedRoster      = "roster_changed"   // players beside whom the match was decided are others now
-	RefusedUnaccepted  = "proposal_expired" // no accepted proposal of this match is there any more
+	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for the players
+	RefusedRoster      = "roster_changed"   // the session to join has players who are not in Beside
+	RefusedUnaccepted  = "proposal_expired" // the accepted proposal of this match has ended
 )
 
 // MatchOutcome is what became of a match.
 type MatchOutcome struct {
 	Kind             MatchOutcomeKind
 	SessionPlacement Placement    // where the players are seated; zero for a match without seats
-	MatchID          uuid.UUID    // of the match that plays in the session: another one's where the players joined
-	LeftTickets      []LeftTicket // of MatchCommitted: the tickets whose history is kept
-	GoneTickets      []string     // tickets
-	BusyPlayers      []string     // players, also of RefusedSeated
-	RefusalReason    string       // of MatchRefused
-	Err              error        // of MatchBad
+	MatchID          uuid.UUID    // the match that plays in the session, which is another one where the players joined
+	LeftTickets      []LeftTicket // with MatchCommitted: the tickets whose history is kept
+	GoneTickets      []string     // with MatchTicketsGone: ids
+	BusyPlayers      []string     // with MatchPlayersBusy and RefusedSeated: subs
+	RefusalReason    string       // with MatchRefused
+	Err              error        // with MatchBad
 }
 
-// Bounds of one transaction of the loop.
+// Bounds of one transaction of the loop, which other transactions may wait for.
 const (
 	maxBatchMatches = 256
 	maxBatchPlayers = 2048
 	maxBatchBytes   = 1 << 20
 )
 
-// mark returns the mark of tickets that are already in this match; nil if none are.
+// mark returns the mark of tickets that are already in this match; nil: no ticket is.
 func (m *NewMatch) mark() []byte {
 	if m.Accepted {
-		return loopMark(m.ID)
+		return readyCheckMark(m.ID)
 	}
 	return m.Mark
 }
@@ -169,13 +171,17 @@ func (t MatchTicket) subs() []string {
 	return subs
 }
 
+// sourceBytes is about how much an entry of Sources takes: the name of an attribute and who vouches for it.
+const sourceBytes = 80
+
 // bytes estimates what the match adds to a transaction.
 func (m *NewMatch) bytes() int {
 	n := len(m.Data) + len(m.Chosen) + len(m.FillTo) + len(m.Why)
 	for _, t := range m.Tickets {
 		n += textBytes(t.ID)
 		for _, p := range t.Players {
-			n += 2*textBytes(p.Sub, p.Team, p.Role) + len(p.Told) + 80*len(p.Sources)
+			// The sub, team and role of a player are in a seat and in the roster.
+			n += 2*textBytes(p.Sub, p.Team, p.Role) + len(p.Told) + sourceBytes*len(p.Sources)
 		}
 		if h := t.History; h != nil {
 			n += textBytes(h.Profiles...) + textBytes(h.Party...) + len(h.Attributes) + len(h.Latencies)
@@ -184,17 +190,20 @@ func (m *NewMatch) bytes() int {
 	return n
 }
 
-// loopMark is what a ticket in a proposed match stores of it. Marks of cycles begin with the id of the cycle.
-func loopMark(match uuid.UUID) []byte { return append(slices.Clone(readyCheckMark), match[:]...) }
+// readyCheckMark returns the mark of the tickets of a match that is proposed to its players. Marks of matches of a
+// cycle begin with the id of the cycle.
+func readyCheckMark(match uuid.UUID) []byte {
+	return append(slices.Clone(readyCheckPrefix), match[:]...)
+}
 
-// readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
-var readyCheckMark = []byte("loop")
+// readyCheckPrefix begins the mark of a ticket in a ready check; the id of the match follows.
+var readyCheckPrefix = []byte("loop")
 
 // LeftTicket is a ticket that left the queue in a match, as its history has it.
 type LeftTicket struct {
 	Ticket       MatchTicket
 	CreatedNanos int64 // Unix nanoseconds, as tickets.created
 	LeftAt       time.Time
-	ProfileName  string // that matched it
+	ProfileName  string // the profile that matched it
 	MatchID      uuid.UUID
 }

@@ -19,8 +19,8 @@ type ReadyCheck struct {
 	MatchID       uuid.UUID
 	AnswerUntil   time.Time
 	PlayerCount   int
-	AcceptedCount int   // players that accepted
-	YouAccepted   *bool // whether the player accepted; nil before it answered
+	AcceptedCount int   // players who accepted
+	YouAccepted   *bool // whether the player accepted; nil before the player answered
 	// IsDone means that the ready check has ended: all players have answered, or one declined.
 	IsDone bool
 }
@@ -28,37 +28,41 @@ type ReadyCheck struct {
 // ReadyCheckAnswer says whether a player accepts the match that its ticket is in.
 type ReadyCheckAnswer struct {
 	TicketID, PlayerSub string
-	// MatchID is the match that the player was asked about. Zero, of clients that do not name it: the one that the
-	// ticket is in, which may be another.
+	// MatchID is the match that the player was asked about. Zero, from clients that do not name the match: the match
+	// that the ticket is in, which may be another one by now.
 	MatchID uuid.UUID
 	Accept  bool
 }
 
-// AnswerReadyCheck stores the answer of a player. Each member answers for itself, and may repeat its answer; one that
-// accepted may still decline. The first that declines ends the ready check, as does the last that accepts: nobody waits
-// for the deadline of a match that cannot be. Errors: NotFound where the player is of no such ticket; Conflict,
-// "too_late", where the ticket is in no ready check any more, or in that of another match; Unavailable.
+// AnswerReadyCheck stores the answer of a player. Each player of a party answers for itself, and may repeat the answer;
+// a player who accepted may still decline. The first player who declines ends the ready check, and so does the last who
+// accepts: players do not wait for the deadline when the outcome is known. Errors: NotFound where the ticket does not
+// exist or the player is not in its party; Conflict, "too_late", where the ticket is in no ready check any more, or in
+// that of another match; Unavailable.
 func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCheckAnswer) (ReadyCheck, error) {
-	var check ReadyCheck
-	match, err := s.askedIn(ctx, universe, r)
+	match, err := s.readyCheckToAnswer(ctx, universe, r)
 	if err != nil {
-		return check, err
+		return ReadyCheck{}, err
 	}
-	// What was read before was not locked. The answer is judged again under the lock of the match.
+	var check ReadyCheck
+	// The match was read without a lock, so the transaction judges the answer again under the lock of the match.
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		a := answering{queries: q, holdTime: acceptedHold, universe: universe, matchID: match, ticketID: r.TicketID,
+		a := answerTx{queries: q, holdTime: acceptedHold, universe: universe, matchID: match, ticketID: r.TicketID,
 			playerSub: r.PlayerSub}
 		check, err = a.run(ctx, r.Accept)
 		return err
 	})
-	if err == nil && check.IsDone {
+	if err != nil {
+		return check, frame.Classify(err)
+	}
+	if check.IsDone {
 		s.Notify(TopicMatches, universe)
 	}
-	return check, frame.Classify(err)
+	return check, nil
 }
 
-// askedIn returns the match that a ticket is in, if the player is of its party and answers for that match.
-func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer) (uuid.UUID, error) {
+// readyCheckToAnswer returns the match that a ticket is in, if the player is of its party and answers for that match.
+func (s *Store) readyCheckToAnswer(ctx context.Context, universe string, r ReadyCheckAnswer) (uuid.UUID, error) {
 	if !IssuedHere(universe, TicketID, r.TicketID) {
 		return uuid.Nil, ticketUnknown(r.TicketID)
 	}
@@ -66,15 +70,16 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	if err != nil {
 		return uuid.Nil, frame.Classify(err)
 	}
-	// A mark of a cycle of Open Match is none: such matches ask nobody.
-	id, marked := readyCheckOf(row.Mark)
-	switch {
-	// Told as if the ticket did not exist: whose it is, is no concern of others.
-	case !row.Member:
+	// The same answer as for a ticket that does not exist, so that other players learn nothing about the ticket.
+	if !row.Member {
 		return uuid.Nil, ticketUnknown(r.TicketID)
-	case !marked:
+	}
+	// A ticket in a match of a cycle of Open Match is in no ready check.
+	id, isInReadyCheck := readyCheckOf(row.Mark)
+	if !isInReadyCheck {
 		return uuid.Nil, tooLate()
-	case r.MatchID != uuid.Nil && r.MatchID != id:
+	}
+	if r.MatchID != uuid.Nil && r.MatchID != id {
 		return uuid.Nil, fault.New(fault.Conflict, "too_late",
 			"the match %s has ended, and another one waits for your answer", r.MatchID)
 	}
@@ -89,8 +94,8 @@ func tooLate() *fault.Error {
 // that much before the marks are void.
 const acceptedHold = 10 * time.Second
 
-// answering is an answer to a ready check.
-type answering struct {
+// answerTx is the transaction of an answer to a ready check.
+type answerTx struct {
 	queries            *query.Queries
 	holdTime           time.Duration
 	universe, ticketID string
@@ -98,15 +103,15 @@ type answering struct {
 	matchID            uuid.UUID
 }
 
-// proposal is a ready check as a transaction sees it.
+// proposal is a ready check as a transaction has locked and read it.
 type proposal struct {
 	row          query.LockProposalRow
 	roster       []rosterPlayer
 	answersBySub map[string]bool
 }
 
-// run stores the answer under the lock of the match. The last one, or one that declines, ends the ready check.
-func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
+// run stores the answer under the lock of the match. The last answer, or a decline, ends the ready check.
+func (a answerTx) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	var out tx.Pipeline
 	var rows []query.LockProposalRow
 	var answers []query.MatchAnswersRow
@@ -123,33 +128,38 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	if err != nil {
 		return ReadyCheck{}, err
 	}
-	before, answered := p.answersBySub[a.playerSub]
-	switch {
+	hadAccepted, hadAnswered := p.answersBySub[a.playerSub]
 	// A repeated answer changes nothing, also after the last player has accepted.
-	case p.row.State == "accepted" && accept, answered && before == accept:
-		return p.check(a), nil
-	case p.row.State != "proposed" || !p.row.Open:
+	if p.row.State == "accepted" && accept || hadAnswered && hadAccepted == accept {
+		return p.readyCheck(a), nil
+	}
+	if p.row.State != "proposed" || !p.row.Open {
 		return ReadyCheck{}, tooLate()
-	case answered && !before:
-		return p.check(a), nil // it declined on a replica of the previous release, which waits for the deadline
+	}
+	// A decline stands. It is still open if a replica of the previous release stored it, which waits for the deadline.
+	if hadAnswered && !hadAccepted {
+		return p.readyCheck(a), nil
 	}
 	p.answersBySub[a.playerSub] = accept
-	a.write(p, accept)
-	return p.check(a), nil
+	check := p.readyCheck(a)
+	a.write(check, accept)
+	return check, nil
 }
 
-func (a answering) write(p proposal, accept bool) {
+// write defers the answer, and the end of a ready check that is done.
+func (a answerTx) write(check ReadyCheck, accept bool) {
 	query.QueueExec(a.queries.Deferred(), (*query.Queries).AnswerMatch,
 		query.AnswerMatchParams{Universe: a.universe, ID: a.matchID, Sub: a.playerSub, Accepted: accept})
-	if check := p.check(a); check.IsDone {
+	if check.IsDone {
 		query.QueueExec(a.queries.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
 			Universe: a.universe, ID: a.matchID, Accepted: check.AcceptedCount == check.PlayerCount, Hold: a.holdTime,
 		})
 	}
 }
 
-// readProposal decodes a ready check that the player is asked in.
-func (a answering) readProposal(rows []query.LockProposalRow, answers []query.MatchAnswersRow) (p proposal, err error) {
+// readProposal decodes the locked ready check. Errors: Conflict, "too_late", if there is none any more; NotFound if it
+// does not ask the player.
+func (a answerTx) readProposal(rows []query.LockProposalRow, answers []query.MatchAnswersRow) (p proposal, err error) {
 	if len(rows) == 0 {
 		return p, tooLate()
 	}
@@ -160,24 +170,23 @@ func (a answering) readProposal(rows []query.LockProposalRow, answers []query.Ma
 	if err := json.Unmarshal(p.row.Roster, &p.roster); err != nil {
 		return p, err
 	}
-	if !slices.ContainsFunc(p.roster, func(r rosterPlayer) bool {
-		return r.Sub == a.playerSub &&
-			r.Ticket == a.ticketID
-	}) {
+	asksPlayer := func(r rosterPlayer) bool { return r.Sub == a.playerSub && r.Ticket == a.ticketID }
+	if !slices.ContainsFunc(p.roster, asksPlayer) {
 		return p, ticketUnknown(a.ticketID)
 	}
 	return p, nil
 }
 
-func (p proposal) check(a answering) ReadyCheck {
+// readyCheck returns what the player of the answer sees.
+func (p proposal) readyCheck(a answerTx) ReadyCheck {
 	c := ReadyCheck{MatchID: a.matchID, AnswerUntil: p.row.Deadline, PlayerCount: len(p.roster)}
 	for _, accepted := range p.answersBySub {
 		if accepted {
 			c.AcceptedCount++
 		}
 	}
-	// Fewer accepted than answered: somebody has declined.
-	c.IsDone = c.AcceptedCount < len(p.answersBySub) || c.AcceptedCount == c.PlayerCount && c.PlayerCount > 0
+	hasDecline := c.AcceptedCount < len(p.answersBySub)
+	c.IsDone = hasDecline || c.AcceptedCount == c.PlayerCount && c.PlayerCount > 0
 	if you, ok := p.answersBySub[a.playerSub]; ok {
 		c.YouAccepted = &you
 	}

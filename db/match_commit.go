@@ -12,14 +12,12 @@ import (
 // CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game
 // region: sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in
 // the outcomes, and the caller writes it: see [Store.KeepTickets]. Matches share transactions, so that one match may be
-// committed and another not. The owners are those of all profiles of the matches; a worker that lost one of them
-// commits nothing. It returns an outcome for each match. With an error, those that say [MatchPlayersBusy] are not
-// decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it is unknown whether undecided
-// matches were committed.
+// committed and another not. The owners are those of all profiles of the matches; a worker that has lost one of the
+// profiles commits nothing. CommitMatches returns an outcome for each match. With an error, matches whose outcome is
+// [MatchPlayersBusy] are not decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it is
+// unknown whether undecided matches were committed.
 func (s *Store) CommitMatches(ctx context.Context, universe, region string, share HostShare, owners []MatchOwner,
-	matches []NewMatch,
-	assign AssignMatch,
-) ([]MatchOutcome, error) {
+	matches []NewMatch, assign AssignMatch) ([]MatchOutcome, error) {
 	c := &committer{store: s, universe: universe, region: region, hostShare: share, profileOwners: owners,
 		assign: assign}
 	calls := c.makeCalls(matches)
@@ -29,7 +27,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 			break
 		}
 	}
-	// Also after an error: batches before it are committed.
+	// Also after an error, since earlier batches are committed.
 	outcomes := outcomesOf(calls)
 	if slices.ContainsFunc(outcomes, func(o MatchOutcome) bool { return o.Kind == MatchCommitted }) {
 		s.Notify(TopicTickets, universe)
@@ -42,7 +40,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 	return outcomes, err
 }
 
-// endpointsOf returns where players of committed matches were seated.
+// endpointsOf returns the endpoints of the game servers of committed matches.
 func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 	for _, o := range outcomes {
 		if o.Kind == MatchCommitted {
@@ -52,32 +50,39 @@ func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 	return endpoints
 }
 
-// waitsForHosts bounds how often a batch waits for hosts that other transactions hold. Each time it may find that these
-// hosts are full now, while others have room.
-const waitsForHosts = 3
+// maxHostWaits bounds how often a batch waits for hosts that other transactions have locked. Each time the batch may
+// find that these hosts are full now, while others have room.
+const maxHostWaits = 3
 
-// commitBatch decides matches first without waiting for hosts, on its share of them, which is enough for most; then it
-// waits for all. Matches whose players must give seats up have a transaction each, so that they keep the seats when
-// there is no host.
+// commitBatch decides matches first without waiting for hosts, on the caller's share of the hosts, which is enough for
+// most matches; then it waits for all hosts. Matches whose players must give seats up have a transaction each, so that
+// the players keep the seats when there is no host.
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
-	// takes where each match is likely to be committed: if one is not, the whole work is done again.
-	alone, err := c.attempt(ctx, calls, matchTx{takesTickets: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
-	for n := 0; err == nil && n < waitsForHosts && isContended(calls, alone); n++ {
-		// Those that must be alone hold nobody up here: each gets a transaction of its own below.
-		_, err = c.attempt(ctx, slices.DeleteFunc(undecidedCalls(calls),
-			func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{waitForHosts: true})
+	// Tickets are taken without a lock only where each match is likely to be committed: if one is not, all of the
+	// transaction is done again.
+	takesTickets := !slices.ContainsFunc(calls, (*matchCall).mayStay)
+	alone, err := c.attempt(ctx, calls, matchTx{takesTickets: takesTickets})
+	if err != nil {
+		return err
 	}
-	for _, m := range alone {
-		if err != nil {
+	for n := 0; n < maxHostWaits && isContended(calls, alone); n++ {
+		together := slices.DeleteFunc(undecidedCalls(calls),
+			func(m *matchCall) bool { return slices.Contains(alone, m) })
+		if _, err := c.attempt(ctx, together, matchTx{waitForHosts: true}); err != nil {
 			return err
 		}
-		_, err = c.attempt(ctx, []*matchCall{m}, matchTx{waitForHosts: true, mayGiveUpSeats: true})
 	}
-	return err
+	for _, m := range alone {
+		how := matchTx{waitForHosts: true, mayGiveUpSeats: true}
+		if _, err := c.attempt(ctx, []*matchCall{m}, how); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// isContended reports whether a match found no host although there may be one. Matches whose players are busy wait for
-// them elsewhere.
+// isContended reports whether a match found no host although there may be one. Matches with busy players do not count:
+// waiting for hosts does not help them.
 func isContended(calls, alone []*matchCall) bool {
 	return slices.ContainsFunc(undecidedCalls(calls),
 		func(m *matchCall) bool { return len(m.matchOutcome.BusyPlayers) == 0 && !slices.Contains(alone, m) })
@@ -86,14 +91,15 @@ func isContended(calls, alone []*matchCall) bool {
 // matchTries is how often a transaction is tried that loses against another one.
 const matchTries = 3
 
-// attempt runs a transaction over undecided matches. After an error of the data it tries them by halves, until the bad
-// match is alone. It returns the matches that must be alone.
+// attempt runs a transaction over undecided matches, with the options of how. After an error of the data it tries
+// halves of the matches, until the bad match is alone. It returns the matches that need a transaction of their own,
+// since their players must give up seats.
 func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx) (alone []*matchCall, err error) {
 	for range matchTries {
-		// A copy, since a transaction that is tried again must not see rows of the one before.
+		// Each try begins with a fresh copy, without rows of an earlier one.
 		t := how
 		t.committer, t.calls, t.newSessions = c, calls, newOpening(c.region)
-		err = t.try(ctx)
+		err = t.runAndAnswer(ctx)
 		if err == nil {
 			return t.mustBeAlone, nil
 		}
@@ -108,7 +114,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 		how.takesTickets = false
 		return c.attempt(ctx, calls, how)
 	case frame.IsLockTimeout(err):
-		// Other transactions hold the hosts for too long. The matches stay undecided, and their owner tries them again.
+		// Other transactions lock the hosts for too long. The matches stay undecided, and their owner tries them again.
 		return nil, nil
 	case !frame.IsDataError(err):
 		return nil, frame.Classify(err)
@@ -129,23 +135,26 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 // errSomeStay rolls back a transaction that has deleted the tickets of all its matches and cannot commit all of them.
 var errSomeStay = errors.New("tickets of some matches stay in the queue")
 
-// try runs the transaction and, once it is committed, gives the matches their outcomes.
-func (t *matchTx) try(ctx context.Context) error {
+// runAndAnswer runs the transaction and, once it is committed, gives the matches their outcomes.
+func (t *matchTx) runAndAnswer(ctx context.Context) error {
 	verdicts := map[*matchCall]MatchOutcome{}
 	err := t.committer.store.frame.InTx(ctx, func(q *query.Queries) error {
 		t.q = q
 		return t.run(ctx, verdicts)
 	})
 	if err != nil && t.isWritten && outcomeUnknown(err) {
-		done, lost := t.wasCommitted(ctx)
-		switch {
-		case lost != nil:
-			return lost
-		case !done:
+		isCommitted, lookErr := t.wasCommitted(ctx)
+		if lookErr != nil {
+			return lookErr
+		}
+		if !isCommitted {
 			return frame.ErrRolledBack
 		}
-		err, t.placeableIndexes = nil, allOf(t.unplacedMatches) // the answer is lost: try these again
+		err = nil
+		// Which unplaced matches may find a host was lost with the answer: all of them stay undecided.
+		t.placeableIndexes = indexesOf(t.unplacedMatches)
 	}
+	// After errKeepSeats, which has rolled the transaction back, the unplaced match gets its outcome too.
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return err
 	}
@@ -156,6 +165,7 @@ func (t *matchTx) try(ctx context.Context) error {
 	return nil
 }
 
+// run decides about the matches: in verdicts about those that are not committed, in the fields of t about the others.
 func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome) error {
 	if err := t.lock(ctx); err != nil {
 		return err
@@ -164,26 +174,29 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 	if t.proposeFor > 0 {
 		return t.proposeAll(open)
 	}
-	c, open, err := t.sessionsAndHosts(ctx, open, verdicts)
-	if err != nil {
-		return err
+	if t.mayGiveUpSeats && len(open) > 0 {
+		if err := t.giveSeatsUp(ctx, open); err != nil {
+			return err
+		}
 	}
-	t.place(c, open)
+	open = t.judgeJoins(open, verdicts)
+	t.place(t.hostCandidates(), open)
 	if t.takesTickets && len(t.seatedMatches) < len(t.calls) {
 		return errSomeStay
 	}
-	// Rolled back: the players keep the seats that they would have given up for a session that does not exist.
 	if t.mayGiveUpSeats && len(t.unplacedMatches) > 0 {
-		t.placeableIndexes, err = t.q.StillPlaceable(ctx, t.stillPlaceable())
-		if err == nil {
-			err = errKeepSeats
+		var err error
+		if t.placeableIndexes, err = t.q.StillPlaceable(ctx, t.stillPlaceableParams()); err != nil {
+			return err
 		}
-		return err
+		// Rolls back: the players keep the seats that they would have given up for a session that does not exist.
+		return errKeepSeats
 	}
 	return t.write()
 }
 
-// answer gives the matches their outcomes. Those that must be alone, and those that may find a host, stay undecided.
+// answer gives the matches their outcomes. Matches that need a transaction of their own, matches with busy players and
+// those that may find a host stay undecided.
 func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	for m, o := range verdicts {
 		m.matchOutcome = o
@@ -191,7 +204,6 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 			m.isDecided = true
 		}
 	}
-	// As locked: the history has the times and bodies of the rows.
 	free := t.freeTickets()
 	for _, s := range t.seatedMatches {
 		s.call.decide(MatchOutcome{Kind: MatchCommitted, SessionPlacement: s.placement, MatchID: s.playing(),

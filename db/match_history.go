@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// leftTickets returns the tickets of a committed match whose history is kept.
+// leftTickets returns the tickets of a committed match whose history is kept, with the times of their locked rows.
 func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
 	for _, k := range s.call.match.Tickets {
 		if row := free[k.ID]; k.History != nil && !t.committer.store.cfg.NoHistory {
@@ -21,49 +21,50 @@ func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTick
 	return all
 }
 
-// maxKept is how many tickets one statement of KeepTickets inserts.
-const maxKept = 2048
+// historyPage is how many tickets a transaction over their history writes.
+const historyPage = 2048
 
 // KeepTickets inserts the history of tickets that were assigned. A ticket that is there already stays as it is, so that
 // a call whose outcome is unknown may be repeated. It leaves out tickets whose data Postgres refuses, and returns how
 // many. Errors: Unavailable.
 func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
-	for page := range slices.Chunk(tickets, maxKept) {
+	for page := range slices.Chunk(tickets, historyPage) {
 		n, err := s.keepHistory(ctx, universe, page)
-		if refused += n; err != nil {
+		refused += n
+		if err != nil {
 			return refused, frame.Classify(err)
 		}
 	}
 	return refused, nil
 }
 
-// keepHistory inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is
-// alone.
+// keepHistory inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket
+// is alone.
 func (s *Store) keepHistory(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
 	arg := query.KeepTicketsParams{Universe: universe, Outcome: "assigned"}
 	for _, k := range tickets {
 		addTicketToKeep(&arg, k)
 	}
 	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
-	// Without an error, or with one that says nothing about the rows.
-	switch {
-	case !frame.IsDataError(err):
+	if !frame.IsDataError(err) {
 		return 0, err
-	case len(tickets) == 1:
+	}
+	if len(tickets) == 1 {
 		return 1, nil
 	}
 	// Halves find one bad row of n in about 2·log(n) further transactions.
 	half := len(tickets) / 2
 	for _, part := range [][]LeftTicket{tickets[:half], tickets[half:]} {
 		n, err := s.keepHistory(ctx, universe, part)
-		if refused += n; err != nil {
+		refused += n
+		if err != nil {
 			return refused, err
 		}
 	}
 	return refused, nil
 }
 
-// addTicketToKeep adds a ticket that has a history.
+// addTicketToKeep adds a ticket whose history is kept.
 func addTicketToKeep(p *query.KeepTicketsParams, k LeftTicket) {
 	h := k.Ticket.History
 	p.Ids = append(p.Ids, k.Ticket.ID)

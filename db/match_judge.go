@@ -18,14 +18,14 @@ import (
 type JudgedReadyChecks struct {
 	EndedMatches    []uuid.UUID // ready checks that ended without a match
 	ReturnedTickets []string    // tickets that are back in the queue, at their place
-	DeclinedTickets []string    // tickets that left it: a player of their party declined, or did not answer in time
+	DeclinedTickets []string    // tickets that left the queue: a player declined, or did not answer in time
 }
 
 // JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first. If
-// players declined, their parties leave the queue; if none declined, the parties with a player that did not answer
-// leave it. The other parties return to their place, as do the tickets of accepted matches that are neither committed
-// nor renewed. With owners, it judges only matches of their profiles, and fails as Superseded if one of the owners is
-// lost. Without owners, which any worker may use, it judges all matches. Errors: Superseded, Unavailable.
+// players declined, their parties leave the queue; if none declined, the parties with a player who did not answer leave
+// it. The other parties return to their place, as do the tickets of accepted matches that are neither committed nor
+// renewed. With owners, it judges only matches of their profiles, and fails as Superseded if one of the profiles is
+// lost. Without owners, which any worker may do, it judges all matches. Errors: Superseded, Unavailable.
 func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration,
 	batch int) (done JudgedReadyChecks, err error) {
 	arg := query.DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
@@ -36,22 +36,21 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	if err != nil || len(due) == 0 {
 		return done, frame.Classify(err)
 	}
-	for range matchTries {
-		// Without a lock; lock judges all of them again.
-		j := judgement{committer: &committer{store: s, universe: universe, profileOwners: owners}, overdueFor: overdue,
+	var j judgement
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// Each try begins without anything of an earlier one. The due matches were read without a lock, so the
+		// transaction judges them again under its locks.
+		j = judgement{committer: &committer{store: s, universe: universe, profileOwners: owners}, overdueFor: overdue,
 			dueMatches: due}
-		if err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
-			done = j.judgedChecks
-			break
-		}
-	}
+		return j.run(ctx, q)
+	})
 	if err != nil {
 		return JudgedReadyChecks{}, frame.Classify(err)
 	}
 	for _, topic := range []string{TopicTickets, TopicTicketEvents, TopicQueue, TopicMatches} {
 		s.Notify(topic, universe)
 	}
-	return done, nil
+	return j.judgedChecks, nil
 }
 
 // judgement is one transaction that ends ready checks.
@@ -67,13 +66,14 @@ type judgement struct {
 	judgedChecks    JudgedReadyChecks
 }
 
+// run ends the ready checks that are still due, and decides for each of their tickets whether it returns to the queue.
 func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 	if err := j.lock(ctx, q); err != nil || len(j.lockedMatches) == 0 {
 		return err
 	}
-	back := query.RequeueTicketsParams{Universe: j.committer.universe}
-	leave := query.DeclineTicketsParams{Universe: j.committer.universe}
-	kept := query.KeepTicketsParams{Universe: j.committer.universe, Outcome: "declined"}
+	requeued := query.RequeueTicketsParams{Universe: j.committer.universe}
+	declined := query.DeclineTicketsParams{Universe: j.committer.universe}
+	history := query.KeepTicketsParams{Universe: j.committer.universe, Outcome: "declined"}
 	for _, m := range j.lockedMatches {
 		var decision NewMatch
 		if err := json.Unmarshal(m.Decision, &decision); err != nil {
@@ -81,23 +81,25 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 		}
 		j.judgedChecks.EndedMatches = append(j.judgedChecks.EndedMatches, m.ID)
 		for _, k := range decision.Tickets {
-			switch {
-			case j.matchOfTicket[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
-			case j.ticketStays(m, k):
-				back.Ids = append(back.Ids, k.ID)
-				back.Matches = append(back.Matches, m.ID)
-			default:
-				addTicketToDecline(&leave, m.ID, k)
-				if !j.committer.store.cfg.NoHistory && k.History != nil {
-					addTicketToKeep(&kept,
-						LeftTicket{Ticket: k, CreatedNanos: j.createdByTicket[k.ID], ProfileName: decision.Profile,
-							MatchID: decision.ID})
-				}
+			// The ticket has lost its mark, and is no longer in this match.
+			if j.matchOfTicket[k.ID] != m.ID {
+				continue
+			}
+			if j.isRequeued(m, k) {
+				requeued.Ids = append(requeued.Ids, k.ID)
+				requeued.Matches = append(requeued.Matches, m.ID)
+				continue
+			}
+			addTicketToDecline(&declined, m.ID, k)
+			if !j.committer.store.cfg.NoHistory && k.History != nil {
+				addTicketToKeep(&history,
+					LeftTicket{Ticket: k, CreatedNanos: j.createdByTicket[k.ID], ProfileName: decision.Profile,
+						MatchID: decision.ID})
 			}
 		}
 	}
-	j.judgedChecks.ReturnedTickets, j.judgedChecks.DeclinedTickets = back.Ids, leave.Ids
-	j.write(q.Deferred(), back, leave, kept)
+	j.judgedChecks.ReturnedTickets, j.judgedChecks.DeclinedTickets = requeued.Ids, declined.Ids
+	j.write(q.Deferred(), requeued, declined, history)
 	return nil
 }
 
@@ -127,7 +129,7 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	if err := q.Send(ctx, &out); err != nil {
 		return err
 	}
-	// A profile is missing that another worker decides for by now.
+	// A profile is missing if another worker has taken it.
 	if len(profiles) < len(j.committer.profileOwners) {
 		return profileLost()
 	}
@@ -135,12 +137,12 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	for _, k := range tickets {
 		j.matchOfTicket[k.ID], j.createdByTicket[k.ID] = matchOf[k.ID], k.Created
 	}
-	j.keepAnswers(answers)
+	j.addAnswers(answers)
 	return nil
 }
 
-// dueTickets returns the tickets of the due matches with the marks that they have if they are still in them, and the match
-// of each.
+// dueTickets returns the tickets of the due matches with the marks that they have while they are in these matches, and
+// the match of each ticket.
 func (j *judgement) dueTickets() (due query.LockMarkedTicketsParams, matchOf map[string]uuid.UUID) {
 	due.Universe, matchOf = j.committer.universe, map[string]uuid.UUID{}
 	for _, m := range j.dueMatches {
@@ -149,16 +151,16 @@ func (j *judgement) dueTickets() (due query.LockMarkedTicketsParams, matchOf map
 			due.Ids = append(due.Ids, k)
 		}
 	}
-	// Tickets are locked in the order of their ids, by everybody.
+	// All transactions lock tickets in the order of their ids.
 	slices.Sort(due.Ids)
 	for _, k := range due.Ids {
-		due.Marks = append(due.Marks, loopMark(matchOf[k]))
+		due.Marks = append(due.Marks, readyCheckMark(matchOf[k]))
 	}
 	return due, matchOf
 }
 
-// keepAnswers keeps the answers of players by match and player.
-func (j *judgement) keepAnswers(answers []query.MatchAnswersRow) {
+// addAnswers adds the answers of players by match and player.
+func (j *judgement) addAnswers(answers []query.MatchAnswersRow) {
 	j.answersByMatch = map[uuid.UUID]map[string]bool{}
 	for _, a := range answers {
 		if j.answersByMatch[a.MatchID] == nil {
@@ -168,14 +170,14 @@ func (j *judgement) keepAnswers(answers []query.MatchAnswersRow) {
 	}
 }
 
-// ticketStays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players
-// that had not answered by then do not count as silent.
-func (j *judgement) ticketStays(m query.LockDueMatchesRow, k MatchTicket) bool {
-	// A player has declined.
-	ended := slices.Contains(slices.Collect(maps.Values(j.answersByMatch[m.ID])), false)
+// isRequeued reports whether a party returns to the queue: no player of the party has declined, or not answered in
+// time. If a player of the match has declined, the others did not have the whole time to answer.
+func (j *judgement) isRequeued(m query.LockDueMatchesRow, k MatchTicket) bool {
+	answers := j.answersByMatch[m.ID]
+	hasDecline := slices.Contains(slices.Collect(maps.Values(answers)), false)
 	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {
-		accepted, answered := j.answersByMatch[m.ID][p.Sub]
-		return !accepted && (answered || !ended)
+		accepted, answered := answers[p.Sub]
+		return !accepted && (answered || !hasDecline)
 	})
 }
 
@@ -186,21 +188,13 @@ func addTicketToDecline(p *query.DeclineTicketsParams, match uuid.UUID, k MatchT
 }
 
 // write defers what the judgement changes.
-func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, leave query.DeclineTicketsParams,
-	kept query.KeepTicketsParams) {
-	if len(leave.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
-			query.ForgetTicketPlayersParams{Universe: j.committer.universe, Tickets: leave.Ids})
-	}
+func (j *judgement) write(out *tx.Pipeline, requeued query.RequeueTicketsParams, declined query.DeclineTicketsParams,
+	history query.KeepTicketsParams) {
+	deferRows(out, len(declined.Ids), (*query.Queries).ForgetTicketPlayers,
+		query.ForgetTicketPlayersParams{Universe: j.committer.universe, Tickets: declined.Ids})
 	query.QueueExec(out, (*query.Queries).EndProposals,
 		query.EndProposalsParams{Universe: j.committer.universe, Ids: j.judgedChecks.EndedMatches})
-	if len(back.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).RequeueTickets, back)
-	}
-	if len(leave.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).DeclineTickets, leave)
-	}
-	if len(kept.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).KeepTickets, kept)
-	}
+	deferRows(out, len(requeued.Ids), (*query.Queries).RequeueTickets, requeued)
+	deferRows(out, len(declined.Ids), (*query.Queries).DeclineTickets, declined)
+	deferRows(out, len(history.Ids), (*query.Queries).KeepTickets, history)
 }

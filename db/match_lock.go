@@ -14,7 +14,7 @@ import (
 )
 
 // lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails
-// where a profile is lost. A transaction that may give seats up locks sessions and hosts later.
+// as Superseded if a profile is lost. A transaction that may give seats up locks sessions and hosts later.
 func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
 	l := &t.heldLocks
@@ -28,16 +28,16 @@ func (t *matchTx) lock(ctx context.Context) error {
 		return err
 	}
 	query.Queue(&out, &l.heldProfiles, (*query.Queries).HoldProfiles, fence)
-	t.queueTickets(&out)
+	t.addTicketLocks(&out)
 	if t.committer.region != "" {
 		query.Queue(&out, &l.grantedPlayers, (*query.Queries).TryLocks, t.playerLocks())
 		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround,
 			query.SeatsAroundParams{Region: t.committer.region, Subs: t.players()})
 	}
-	// Sessions in which seats are given up are known only after the seats were read; they are locked together with the
-	// others, later.
+	// The sessions in which seats are given up are known only when the seats are read: then giveSeatsUp locks all
+	// sessions.
 	if t.committer.region != "" && !t.mayGiveUpSeats {
-		t.queueSessions(&out, t.joinedSessions())
+		t.addSessionLocks(&out, t.joinedSessions())
 		query.Queue(&out, &l.lockedHosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
 	}
 	if err := t.q.Send(ctx, &out); err != nil {
@@ -49,7 +49,8 @@ func (t *matchTx) lock(ctx context.Context) error {
 	return nil
 }
 
-// fenceParams names the profiles of the matches, with their owners. It fails where one has no owner here.
+// fenceParams names the profiles of the matches, with their owners. It fails as Superseded if the caller owns one of
+// them no more.
 func (t *matchTx) fenceParams() (arg query.HoldProfilesParams, err error) {
 	arg.Universe = t.committer.universe
 	for _, m := range t.calls {
@@ -70,10 +71,12 @@ func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
 	p.Epochs = append(p.Epochs, o.Epoch)
 }
 
-func (t *matchTx) queueTickets(out *tx.Pipeline) {
+// addTicketLocks adds the statements that lock the tickets and their players, or delete both, and read what the players
+// wait with.
+func (t *matchTx) addTicketLocks(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	if t.takesTickets {
-		// The statements that follow in the pipeline see the tickets as deleted, and the history of events has them.
+		// The later statements of the pipeline find the tickets among the events, not in the queue.
 		query.Queue(out, &t.heldLocks.lockedTickets,
 			func(q *query.Queries, ctx context.Context,
 				arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
@@ -100,18 +103,23 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	}
 }
 
+// takeMatchTickets deletes tickets, and returns their rows as LockMatchTickets returns them.
 func takeMatchTickets(ctx context.Context, q *query.Queries,
 	arg query.LockMatchTicketsParams) (tickets []query.LockMatchTicketsRow, err error) {
 	rows, err := q.TakeMatchTickets(ctx, query.TakeMatchTicketsParams{
 		Universe: arg.Universe, Ids: arg.Ids, Marks: arg.Marks, PendingFor: arg.PendingFor,
 	})
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range rows {
 		tickets = append(tickets, query.LockMatchTicketsRow(r))
 	}
-	return tickets, err
+	return tickets, nil
 }
 
-// ticketsOf names the tickets of matches, sorted and each once, with the marks that are free for them.
+// ticketsOf names the tickets of matches, sorted and each once, with the mark that each may have and still be free for
+// its match.
 func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 	marks := map[string][]byte{}
 	for _, m := range calls {
@@ -134,7 +142,7 @@ func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 	return arg
 }
 
-// players are those of all matches that want seats, in the order of the lock requests.
+// players returns the players of all matches that want seats, in the order of the requests of playerLocks.
 func (t *matchTx) players() (subs []string) {
 	for _, m := range t.calls {
 		if len(m.match.Modes) > 0 {
@@ -144,8 +152,8 @@ func (t *matchTx) players() (subs []string) {
 	return subs
 }
 
-// playerLocks asks for the locks that placement takes of the same players, in each mode that the match may have. The
-// requests are numbered as players are.
+// playerLocks asks for the locks that placements of the same players take, in each mode that the match may have. A
+// request has the index of its player in players.
 func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 	n := int32(0)
 	for _, m := range t.calls {
@@ -172,8 +180,8 @@ func (t *matchTx) joinedSessions() (sessions []uuid.UUID) {
 	return sessions
 }
 
-// queueSessions adds the statements that lock sessions and then read what their matches are.
-func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
+// addSessionLocks adds the statements that lock sessions and then read their matches.
+func (t *matchTx) addSessionLocks(out *tx.Pipeline, ids []uuid.UUID) {
 	if len(ids) == 0 {
 		return
 	}
@@ -186,8 +194,8 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
 func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 	arg := query.LockHostsParams{Region: t.committer.region, Wait: t.waitForHosts}
-	// A transaction that waits gets all hosts. One that skips has a lane of its own, so that workers which run at a
-	// time look at different hosts first.
+	// A transaction that waits gets all hosts. One that skips locked hosts keeps to its lane, so that workers which run
+	// at the same time look at different hosts first.
 	if !t.waitForHosts {
 		arg.Lane, arg.Lanes = int32(t.committer.hostShare.Lane), int32(t.committer.hostShare.LaneCount)
 	}
@@ -208,17 +216,17 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 	return arg
 }
 
-// judge drops the matches that cannot be committed, or not in this transaction, and returns the others.
+// judge gives the matches that cannot be committed a verdict, adds those that need a transaction of their own to
+// mustBeAlone, and returns the others.
 func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall) {
 	free, busy := t.freeTickets(), t.busyPlayers()
 	seats := byPlayer(t.heldLocks.nearbySeats).ownSeats
-	// Players of matches of this batch that are to be committed: a second match with one of them waits for the next
-	// transaction.
+	// Players of older matches of this batch that are to be committed: a second match with one of them waits for the
+	// next transaction.
 	taken := map[string]bool{}
 	for _, m := range t.calls {
 		gone := t.goneTickets(m, free)
-		// taken: an older match of this batch has the player.
-		held := slices.DeleteFunc(slices.Clone(m.playerSubs),
+		busyOfMatch := slices.DeleteFunc(slices.Clone(m.playerSubs),
 			func(sub string) bool { return !busy[sub] && !taken[sub] })
 		seated := seatedElsewhere(m, seats, free)
 		switch {
@@ -231,11 +239,11 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 			if m.match.Accepted {
 				t.endedMatches = append(t.endedMatches, m)
 			}
-		case len(held) > 0:
-			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: held}
+		case len(busyOfMatch) > 0:
+			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: busyOfMatch}
 		case len(seated) > 0:
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, RefusalReason: RefusedSeated, BusyPlayers: seated}
-		case len(givenUp(m, seats)) > 0 && !t.mayGiveUpSeats:
+		case len(seatsToGiveUp(m, seats)) > 0 && !t.mayGiveUpSeats:
 			t.mustBeAlone = append(t.mustBeAlone, m)
 		default:
 			open = append(open, m)
@@ -247,6 +255,7 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 	return open
 }
 
+// freeTickets returns the locked tickets, which this transaction may match, by id.
 func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
 	free := make(map[string]query.LockMatchTicketsRow, len(t.heldLocks.lockedTickets))
 	for _, k := range t.heldLocks.lockedTickets {
@@ -255,7 +264,7 @@ func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
 	return free
 }
 
-// goneTickets returns the tickets of a match that are not as it was decided about them.
+// goneTickets returns the tickets of a match that are not free any more, or have changed since the match was decided.
 func (t *matchTx) goneTickets(m *matchCall, free map[string]query.LockMatchTicketsRow) (ids []string) {
 	for _, k := range m.match.Tickets {
 		if row, ok := free[k.ID]; !ok || k.Tx != 0 && k.Tx != row.Tx {
@@ -265,7 +274,7 @@ func (t *matchTx) goneTickets(m *matchCall, free map[string]query.LockMatchTicke
 	return ids
 }
 
-// busyPlayers are those about whom another transaction decides.
+// busyPlayers returns the players about whom another transaction decides.
 func (t *matchTx) busyPlayers() map[string]bool {
 	if t.committer.region == "" {
 		return nil
@@ -283,7 +292,7 @@ func (t *matchTx) busyPlayers() map[string]bool {
 	return busy
 }
 
-// seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that
+// seatedElsewhere returns the players of a match who keep another seat: one that they resolved, one of a match that
 // took them while the ticket waited, or one in the session that the match is to join.
 func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow,
 	tickets map[string]query.LockMatchTicketsRow) (subs []string) {
@@ -291,9 +300,9 @@ func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow,
 		queued := time.Unix(0, tickets[k.ID].Created)
 		for _, sub := range k.subs() {
 			if slices.ContainsFunc(seats[sub], func(st query.SeatsAroundRow) bool {
-				mine := st.MatchID != nil && *st.MatchID == m.match.ID && !st.Resolved
-				unused := slices.Contains(m.match.Modes, st.Mode) && !mine && keepsQueuedSince(st, queued)
-				return unused || m.match.Join != "" && strings.HasSuffix(m.match.Join, st.SessionID.String())
+				isOfMatch := st.MatchID != nil && *st.MatchID == m.match.ID && !st.Resolved
+				isKept := slices.Contains(m.match.Modes, st.Mode) && !isOfMatch && keepsQueuedSince(st, queued)
+				return isKept || m.match.Join != "" && strings.HasSuffix(m.match.Join, st.SessionID.String())
 			}) {
 				subs = append(subs, sub)
 			}
@@ -302,15 +311,15 @@ func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow,
 	return subs
 }
 
-// keepsQueuedSince reports whether a player that was queued at a moment keeps an unused seat: the player has resolved
-// it, or a later match reserved it.
+// keepsQueuedSince reports whether a player who queued at a time keeps a reserved seat: the player has resolved the
+// seat, or a match reserved it after that time.
 func keepsQueuedSince(st query.SeatsAroundRow, queued time.Time) bool {
-	since := st.MatchID != nil && st.ReservedAt.After(queued)
-	return st.State == "reserved" && st.Live && (st.Resolved || since)
+	isMatchedSince := st.MatchID != nil && st.ReservedAt.After(queued)
+	return st.State == "reserved" && st.Live && (st.Resolved || isMatchedSince)
 }
 
-// givenUp returns the unused seats in the modes of the match that its players leave for it.
-func givenUp(m *matchCall, seats map[string][]query.SeatsAroundRow) (refs []seatRef) {
+// seatsToGiveUp returns the reserved seats, in the modes of the match, that its players give up for it.
+func seatsToGiveUp(m *matchCall, seats map[string][]query.SeatsAroundRow) (refs []seatRef) {
 	for _, sub := range m.playerSubs {
 		for _, st := range seats[sub] {
 			if st.State == "reserved" && slices.Contains(m.match.Modes, st.Mode) {

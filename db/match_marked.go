@@ -30,7 +30,8 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 			marks[id] = m.MatchMark
 		}
 	}
-	// In parts, each of them committed, and sorted, as everybody locks tickets.
+	// In parts, each in a transaction of its own. Sorted, since all transactions lock tickets in the order of their
+	// ids.
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(marks)), releasePage) {
 		arg := query.LockMarkedTicketsParams{Universe: universe, Ids: ids}
 		for _, id := range ids {
@@ -45,13 +46,13 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 	return nil
 }
 
-// functionMatches is the prefix of the match_id of matches that functions of profiles propose.
-const functionMatches = "director.loop/"
+// functionMatchPrefix begins the match_id of matches that functions of profiles propose.
+const functionMatchPrefix = "director.loop/"
 
 // FunctionMatchID returns a new match_id for a match that the function of a profile proposes to the profile's owner.
 // The marks of the match's tickets contain it, so that the next owner can recognize the tickets of a former owner.
 func FunctionMatchID(profile string, epoch int64) string {
-	return fmt.Sprintf("%s%s/%d/%s", functionMatches, profile, epoch, uuid.NewString())
+	return fmt.Sprintf("%s%s/%d/%s", functionMatchPrefix, profile, epoch, uuid.NewString())
 }
 
 // maxAbandoned limits the tickets that one call of FreeAbandonedTickets frees.
@@ -64,7 +65,7 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	epochs map[string]int64) (freed int, err error) {
 	arg := query.MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
 	for _, profile := range slices.Sorted(maps.Keys(epochs)) {
-		arg.Prefixes = append(arg.Prefixes, []byte(functionMatches+profile+"/"))
+		arg.Prefixes = append(arg.Prefixes, []byte(functionMatchPrefix+profile+"/"))
 	}
 	rows, err := s.q.MarkedByFunctions(ctx, arg)
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	var all []MarkedTickets
 	for _, r := range rows {
 		// Marks of this epoch or a later one are of matches that are under way.
-		if profile, epoch, ok := functionOf(r.MatchedIn); ok && epoch < epochs[profile] {
+		profile, epoch, ok := functionOf(r.MatchedIn)
+		if ok && epoch < epochs[profile] {
 			all = append(all, MarkedTickets{TicketIDs: []string{r.ID}, MatchMark: r.MatchedIn})
 		}
 	}
@@ -83,18 +85,20 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	return len(all), s.FreeMarkedTickets(ctx, universe, all)
 }
 
-// functionOf returns the profile and the epoch of the owner to which a function proposed the match of this mark.
+// functionOf returns the profile and the epoch of the owner to which a function proposed the match of this mark. ok is
+// false for other marks. A mark is the id of the cycle and the match_id: see [FunctionMatchID].
 func functionOf(mark []byte) (profile string, epoch int64, ok bool) {
 	if len(mark) < len(uuid.UUID{}) {
 		return "", 0, false
 	}
-	rest, ok := strings.CutPrefix(string(mark[len(uuid.UUID{}):]), functionMatches)
-	parts := strings.Split(rest, "/")
-	if !ok || len(parts) < 2 {
+	rest, ok := strings.CutPrefix(string(mark[len(uuid.UUID{}):]), functionMatchPrefix)
+	if !ok {
 		return "", 0, false
 	}
-	epoch, err := strconv.ParseInt(parts[1], 10, 64)
-	return parts[0], epoch, err == nil
+	profile, rest, _ = strings.Cut(rest, "/")
+	epochText, _, _ := strings.Cut(rest, "/")
+	epoch, err := strconv.ParseInt(epochText, 10, 64)
+	return profile, epoch, err == nil
 }
 
 // freeMarkedTickets locks the tickets that are still in their matches, and defers their release.

@@ -12,31 +12,25 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks
-// sessions and hosts first; elsewhere they are locked already.
-func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall,
-	verdicts map[*matchCall]MatchOutcome) (*candidates, []*matchCall, error) {
+// hostCandidates returns the locked hosts that take sessions.
+func (t *matchTx) hostCandidates() *candidates {
 	c := newCandidates(t.committer.region)
-	if t.mayGiveUpSeats && len(open) > 0 {
-		if err := t.giveSeatsUp(ctx, open); err != nil {
-			return nil, nil, err
-		}
-	}
 	for _, r := range t.heldLocks.lockedHosts {
-		// LockHosts returns the instances of given up seats as well, which may have stopped.
+		// LockHosts also returns the instances of seats that were given up, which may take no sessions.
 		if r.Open {
 			c.addHost(r)
 		}
 	}
-	return c, t.judgeJoins(open, verdicts), nil
+	return c
 }
 
-// giveSeatsUp frees the unused seats of the players, closes the sessions that are empty then, and locks hosts.
+// giveSeatsUp locks sessions, frees the reserved seats of the players, closes the sessions that are empty then, and
+// locks hosts.
 func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	seats := byPlayer(t.heldLocks.nearbySeats).ownSeats
 	release := query.ReleaseSeatsParams{Region: t.committer.region, Reason: "given up"}
 	for _, m := range open {
-		for _, ref := range givenUp(m, seats) {
+		for _, ref := range seatsToGiveUp(m, seats) {
 			release.SessionIds = append(release.SessionIds, ref.sessionID)
 			release.Subs = append(release.Subs, ref.playerSub)
 		}
@@ -44,7 +38,7 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	var out tx.Pipeline
 	var freed []query.ReleaseSeatsRow
 	// Sessions before seats, in the order of all locks.
-	t.queueSessions(&out, slices.Concat(t.joinedSessions(), release.SessionIds))
+	t.addSessionLocks(&out, slices.Concat(t.joinedSessions(), release.SessionIds))
 	query.Queue(&out, &freed, (*query.Queries).ReleaseSeats, release)
 	if err := t.q.Send(ctx, &out); err != nil {
 		return err
@@ -54,35 +48,39 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 		hosts.Also = append(hosts.Also, s.instanceID)
 	}
 	rows, err := t.q.LockHosts(ctx, hosts)
-	if err == nil && len(empty) > 0 {
-		if _, err = t.q.CloseSessions(ctx,
-			query.CloseSessionsParams{Region: t.committer.region, Ids: vacatedIDs(empty),
-				Reason: "empty"}); err == nil {
-			// with the room that they have now
-			rows, err = t.q.LockHosts(ctx,
-				query.LockHostsParams{Region: t.committer.region, Also: hostIDs(rows), Wait: true})
-		}
+	if err != nil {
+		return err
 	}
 	t.heldLocks.lockedHosts = rows
+	if len(empty) == 0 {
+		return nil
+	}
+	if _, err := t.q.CloseSessions(ctx, query.CloseSessionsParams{Region: t.committer.region, Ids: vacatedIDs(empty),
+		Reason: "empty"}); err != nil {
+		return err
+	}
+	// Read again, since hosts have more room without the closed sessions.
+	t.heldLocks.lockedHosts, err = t.q.LockHosts(ctx,
+		query.LockHostsParams{Region: t.committer.region, Also: hostIDs(rows), Wait: true})
 	return err
 }
 
-// emptiedSessions returns the sessions in which no seat is left.
+// emptiedSessions returns the locked sessions of which all seats were freed.
 func (t *matchTx) emptiedSessions(freed []query.ReleaseSeatsRow) (empty []vacatedSession) {
-	seats := map[uuid.UUID]int{}
+	freedSeats := map[uuid.UUID]int{} // by session
 	for _, f := range freed {
-		seats[f.SessionID]++
+		freedSeats[f.SessionID]++
 	}
 	for _, s := range t.heldLocks.lockedSessions {
-		// All of its seats are given up.
-		if n := seats[s.ID]; n > 0 && n == int(s.PlayerCount) {
-			empty = append(empty, vacatedSession{s.ID, s.InstanceID, true})
+		if n := freedSeats[s.ID]; n > 0 && n == int(s.PlayerCount) {
+			empty = append(empty, vacatedSession{id: s.ID, instanceID: s.InstanceID, isEmpty: true})
 		}
 	}
 	return empty
 }
 
-// judgeJoins drops the matches whose players cannot join their session, judged under its lock, and returns the others.
+// judgeJoins gives the matches whose players cannot join their session a verdict, and returns the others. The sessions
+// are locked.
 func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOutcome) (left []*matchCall) {
 	t.joinableMatches = t.playingMatches()
 	for _, m := range open {
@@ -90,18 +88,18 @@ func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOut
 			left = append(left, m)
 			continue
 		}
-		// nil, if nothing plays in the session: cannotJoin refuses that first.
-		j := t.joinableMatches[m.match.Join]
-		switch reason := m.cannotJoin(j); {
-		case reason != "":
+		j := t.joinableMatches[m.match.Join] // nil: no match plays in the session, which joinRefusal refuses
+		if reason := m.joinRefusal(j); reason != "" {
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, RefusalReason: reason}
-		// The roster and the counters were read once: a second match joins by the next transaction.
-		case j.isTaken:
-			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: m.playerSubs}
-		default:
-			j.isTaken = true
-			left = append(left, m)
+			continue
 		}
+		// The roster and the counters were read once: a second match joins in the next transaction.
+		if j.isTaken {
+			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: m.playerSubs}
+			continue
+		}
+		j.isTaken = true
+		left = append(left, m)
 	}
 	return left
 }
@@ -124,16 +122,17 @@ func (t *matchTx) playingMatches() map[string]*joinedMatch {
 // maxRosterBytes is what the constraint a_roster_fits_in_64_kib allows.
 const maxRosterBytes = 64 << 10
 
-// cannotJoin returns why the players cannot join a playing match; empty if they can.
-func (c *matchCall) cannotJoin(j *joinedMatch) string {
-	switch {
-	case j == nil, !j.sessionRow.TakesPlayers, !slices.Contains(c.match.Modes, j.sessionRow.Mode):
+// joinRefusal returns why the players cannot join a playing match; empty if they can.
+func (c *matchCall) joinRefusal(j *joinedMatch) string {
+	if j == nil || !j.sessionRow.TakesPlayers || !slices.Contains(c.match.Modes, j.sessionRow.Mode) {
 		return RefusedSessionGone
-	case int(j.sessionRow.PlayerCount)+len(c.playerSubs) > int(j.sessionRow.MaxPlayers), j.rosterBytes+
-		jsonbBytes(c.rosterJSON) > maxRosterBytes:
+	}
+	if int(j.sessionRow.PlayerCount)+len(c.playerSubs) > int(j.sessionRow.MaxPlayers) ||
+		j.rosterBytes+jsonbBytes(c.rosterJSON) > maxRosterBytes {
 		return RefusedSessionFull
-	case c.match.Beside != nil && slices.ContainsFunc(j.playerSubs,
-		func(sub string) bool { return !slices.Contains(c.match.Beside, sub) }):
+	}
+	isNew := func(sub string) bool { return !slices.Contains(c.match.Beside, sub) }
+	if c.match.Beside != nil && slices.ContainsFunc(j.playerSubs, isNew) {
 		return RefusedRoster
 	}
 	return ""
@@ -173,8 +172,8 @@ func (t *matchTx) openSeats(c *candidates, m *matchCall) (s seatedMatch, ok bool
 		if h < 0 {
 			continue
 		}
+		// Counted in memory, so that the next match of this transaction sees the session.
 		c.packHosts[h].ReservedSeats += m.match.Size
-		// Counted in memory, so that the next match of this transaction sees it.
 		c.packHosts[h].FreeSlots--
 		id := value.NewID()
 		c.packedSessions = append(c.packedSessions,
@@ -187,8 +186,9 @@ func (t *matchTx) openSeats(c *candidates, m *matchCall) (s seatedMatch, ok bool
 	return s, false
 }
 
-// stillPlaceable asks which unplaced matches a fresh snapshot shows room for.
-func (t *matchTx) stillPlaceable() query.StillPlaceableParams {
+// stillPlaceableParams asks for which unplaced matches a fresh snapshot shows room. A request has the index of its
+// match in unplacedMatches.
+func (t *matchTx) stillPlaceableParams() query.StillPlaceableParams {
 	arg := query.StillPlaceableParams{Region: t.committer.region}
 	for i, m := range t.unplacedMatches {
 		for _, mode := range m.match.Modes {

@@ -21,17 +21,19 @@ func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []Ma
 	within time.Duration) ([]MatchOutcome, error) {
 	c := &committer{store: s, universe: universe, profileOwners: owners}
 	calls := c.makeCalls(matches)
-	err := c.dropWithoutHost(ctx, calls)
+	if err := c.decideWithoutHost(ctx, calls); err != nil {
+		return outcomesOf(calls), err
+	}
 	for _, batch := range matchBatches(calls) {
-		if err == nil {
-			_, err = c.attempt(ctx, batch, matchTx{proposeFor: within})
+		if _, err := c.attempt(ctx, batch, matchTx{proposeFor: within}); err != nil {
+			return outcomesOf(calls), err
 		}
 	}
-	return outcomesOf(calls), err
+	return outcomesOf(calls), nil
 }
 
-// dropWithoutHost decides the matches for which no region shows room. It asks each region once.
-func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) error {
+// decideWithoutHost decides that matches for which no region shows room have no host. It asks each region once.
+func (c *committer) decideWithoutHost(ctx context.Context, calls []*matchCall) error {
 	var regions []string
 	// A match without modes needs no host, and one that joins a session has its host already.
 	unplaced := slices.DeleteFunc(undecidedCalls(calls),
@@ -49,7 +51,7 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 		// Matches for which another region has room are not asked for again.
 		t.unplacedMatches = slices.DeleteFunc(slices.Clone(unplaced),
 			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.match.Regions, region) })
-		rows, err := c.store.q.StillPlaceable(ctx, t.stillPlaceable())
+		rows, err := c.store.q.StillPlaceable(ctx, t.stillPlaceableParams())
 		if err != nil {
 			return frame.Classify(err)
 		}
@@ -67,14 +69,14 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 
 // OpenReadyCheck is a match whose players are asked, or have accepted.
 type OpenReadyCheck struct {
-	Match    NewMatch  // Accepted is true once all of them have
-	Deadline time.Time // of the ready check; of an accepted match, until when its tickets are its own
+	Match    NewMatch  // Accepted is true once all players have accepted
+	Deadline time.Time // of the ready check; after all have accepted, when the tickets may get into other matches
 }
 
 // OpenReadyChecks returns the matches of a profile that are proposed or accepted, for a worker that takes the profile
 // over. Errors: Unavailable.
 func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (all []OpenReadyCheck, err error) {
-	const page = 100
+	const page = 100 // matches, each with a decision of several KiB
 	arg := query.OpenProposalsParams{Universe: universe, Profile: profile, Page: page}
 	for {
 		rows, err := s.q.OpenProposals(ctx, arg)
@@ -98,7 +100,7 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 }
 
 // RenewAccepted keeps the tickets of accepted matches, which wait for a server, out of other matches for another
-// Timing.PendingFor. It returns the matches that are accepted no more. Owners and errors are as for
+// Timing.PendingFor. It returns the matches whose acceptance has ended. Owners and errors are as for
 // [Store.CommitMatches].
 func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner,
 	matches []NewMatch) (ended []uuid.UUID, err error) {
@@ -127,17 +129,16 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 	}
 	var out tx.Pipeline
 	var profiles []string
-	var held []query.LockMarkedTicketsRow
+	var marked []query.LockMarkedTicketsRow
 	var renewed []uuid.UUID
-	tickets := query.LockMarkedTicketsParams{Universe: t.committer.universe}
-	arg := t.ticketsOf(t.calls)
-	tickets.Ids, tickets.Marks = arg.Ids, arg.Marks
+	tickets := t.ticketsOf(t.calls)
 	accepted := query.RenewAcceptedParams{Universe: t.committer.universe, Hold: t.committer.store.cfg.Timing.PendingFor}
 	for _, m := range t.calls {
 		accepted.Ids = append(accepted.Ids, m.match.ID)
 	}
 	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
-	query.Queue(&out, &held, (*query.Queries).LockMarkedTickets, tickets)
+	query.Queue(&out, &marked, (*query.Queries).LockMarkedTickets,
+		query.LockMarkedTicketsParams{Universe: tickets.Universe, Ids: tickets.Ids, Marks: tickets.Marks})
 	query.Queue(&out, &renewed, (*query.Queries).RenewAccepted, accepted)
 	if err := t.q.Send(ctx, &out); err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 		return nil, profileLost()
 	}
 	marks := query.RenewMarksParams{Universe: t.committer.universe}
-	// Tickets that have left since are not held, and need no mark.
-	for _, k := range held {
+	// Tickets that have left their match are not among the locked ones.
+	for _, k := range marked {
 		marks.Ids = append(marks.Ids, k.ID)
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).RenewMarks, marks)

@@ -17,20 +17,18 @@ func newMatchRooms(universe string) *matchRooms {
 		endedWaits: query.EndSessionsWaitingParams{TicketRegion: universe}}
 }
 
-// writeRooms defers the rooms of the matches with tickets of sessions.
+// writeRooms defers the rooms of matches with tickets of sessions of the realtime lobby.
 func (t *matchTx) writeRooms() {
-	// No ticket of these matches is of a session of the realtime lobby.
 	if len(t.heldLocks.waitingSessions) == 0 {
 		return
 	}
 	t.lobbyRooms = newMatchRooms(t.committer.universe)
 	for i, sessions := range t.waitingByMatch() {
 		s := t.seatedMatches[i]
-		m := matchedRoom{matchID: s.call.match.ID, gameRegion: s.placement.Region, sessionID: s.sessionID}
-		m.matched = lobby.Matched{MatchID: s.call.match.ID.String(), Profile: s.call.match.Profile,
-			AskedSize:  len(s.call.playerSubs),
-			GameServer: serverOf(s.placement)}
-		t.lobbyRooms.add(t.committer.store, m, sessions)
+		m := matchedRoom{matchID: s.call.match.ID, gameRegion: s.placement.Region, sessionID: s.sessionID,
+			lobbyMatch: lobby.Matched{MatchID: s.call.match.ID.String(), Profile: s.call.match.Profile,
+				AskedSize: len(s.call.playerSubs), GameServer: serverOf(s.placement)}}
+		t.lobbyRooms.addMatch(t.committer.store, m, sessions)
 	}
 	t.lobbyRooms.write(t.q)
 }
@@ -52,27 +50,26 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 	return sessions
 }
 
-// askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to
-// accept.
-func (t *matchTx) askSessions(tickets []string) {
+// addSessionsToAsk adds the sessions that wait with proposed tickets to those that announce wakes after the commit,
+// since their clients have to accept.
+func (t *matchTx) addSessionsToAsk(tickets []string) {
 	t.lobbyRooms = newMatchRooms(t.committer.universe)
 	for _, w := range t.heldLocks.waitingSessions {
 		if slices.Contains(tickets, w.Ticket) {
-			t.lobbyRooms.wake(w.Region, w.Session)
+			t.lobbyRooms.addSessionToWake(w.Region, w.Session)
 		}
 	}
 }
 
-// matchedRoom is a match for which a room is made.
+// matchedRoom is a match for which rooms are made.
 type matchedRoom struct {
-	matched lobby.Matched
-
-	matchID    uuid.UUID // of the match
-	gameRegion string    // of the director's session; "": it has none
-	sessionID  uuid.UUID // of the director
+	matchID    uuid.UUID
+	gameRegion string        // of the director's session; "": the match has none
+	sessionID  uuid.UUID     // the director's session; uuid.Nil: the match has none
+	lobbyMatch lobby.Matched // what a room is made from
 }
 
-// serverOf returns what members of a match's room see of its server; nil for a match without one.
+// serverOf returns what members of a match's room see of its game server; nil for a match without a session.
 func serverOf(p Placement) *lobby.Server {
 	if p == (Placement{}) {
 		return nil
@@ -81,32 +78,34 @@ func serverOf(p Placement) *lobby.Server {
 		Mode: p.Mode}
 }
 
-// add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is
-// the one that the first asked for.
-func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTicketsRow) {
+// addMatch adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. A room
+// has the type that its first session asked for.
+func (r *matchRooms) addMatch(s *Store, m matchedRoom, sessions []query.WaitingOfTicketsRow) {
 	for len(sessions) > 0 {
 		first := sessions[0]
-		here := func(w query.WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
-		m.matched.Project, m.matched.Type, m.matched.ID = first.Project, first.RoomType, matchRoomID(first.RoomType,
-			m.matchID)
-		m.matched.Participants, m.matched.Seats = nil, nil
+		isOfRoom := func(w query.WaitingOfTicketsRow) bool {
+			return w.Region == first.Region && w.Project == first.Project
+		}
+		m.lobbyMatch.Project, m.lobbyMatch.Type = first.Project, first.RoomType
+		m.lobbyMatch.ID = matchRoomID(first.RoomType, m.matchID)
+		m.lobbyMatch.Participants, m.lobbyMatch.Seats = nil, nil
 		// The realtime lobby asks for rooms of a size, whatever number of players has come together.
-		if IsRealtimeProfile(m.matched.Profile) {
-			m.matched.AskedSize = int(first.Size)
+		if IsRealtimeProfile(m.lobbyMatch.Profile) {
+			m.lobbyMatch.AskedSize = int(first.Size)
 		}
 		for _, w := range sessions {
-			if here(w) {
-				m.matched.Participants = append(m.matched.Participants,
+			if isOfRoom(w) {
+				m.lobbyMatch.Participants = append(m.lobbyMatch.Participants,
 					lobby.Member{Session: w.Session, Player: w.Player})
-				m.matched.Seats = append(m.matched.Seats, w.Sub)
-				addSessionWaitingToEnd(&r.endedWaits, w.Ticket, m.matchID, m.matched.ID)
+				m.lobbyMatch.Seats = append(m.lobbyMatch.Seats, w.Sub)
+				addSessionWaitingToEnd(&r.endedWaits, w.Ticket, m.matchID, m.lobbyMatch.ID)
 			}
 		}
 		if r.roomsByRegion[first.Region] == nil {
 			r.roomsByRegion[first.Region] = newMadeRooms(first.Region)
 		}
-		r.roomsByRegion[first.Region].add(m, s.cfg.RoomTypes.MatchRoom(m.matched)())
-		sessions = slices.DeleteFunc(slices.Clone(sessions), here)
+		r.roomsByRegion[first.Region].add(m, s.cfg.RoomTypes.MatchRoom(m.lobbyMatch)())
+		sessions = slices.DeleteFunc(slices.Clone(sessions), isOfRoom)
 	}
 }
 
@@ -114,7 +113,7 @@ func newMadeRooms(region string) *madeRooms {
 	return &madeRooms{query.InsertMatchLobbiesParams{Region: region}, query.InviteParticipantsParams{Region: region}}
 }
 
-// add adds the room that the sessions of a match get, and their invitations.
+// add adds a room of a match, and the invitations of its sessions.
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r, uid := &p.newLobbies, value.NewID()
 	r.Uids = append(r.Uids, uid)
@@ -127,7 +126,7 @@ func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r.Private = append(r.Private, room.IsPrivate)
 	r.Graces = append(r.Graces, room.GracePeriod)
 	r.Matches = append(r.Matches, m.matchID)
-	r.Sizes = append(r.Sizes, int32(m.matched.AskedSize))
+	r.Sizes = append(r.Sizes, int32(m.lobbyMatch.AskedSize))
 	r.Participants = append(r.Participants, textArray(room.Participants))
 	players, seats := make([]string, len(room.Places)), make([]string, len(room.Places))
 	for i, place := range room.Places {
@@ -146,6 +145,7 @@ func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	}
 }
 
+// addSessionWaitingToEnd adds a ticket with which sessions wait no more, once.
 func addSessionWaitingToEnd(p *query.EndSessionsWaitingParams, ticket string, match uuid.UUID, room string) {
 	if !slices.Contains(p.Tickets, ticket) {
 		p.Tickets = append(p.Tickets, ticket)
@@ -154,12 +154,12 @@ func addSessionWaitingToEnd(p *query.EndSessionsWaitingParams, ticket string, ma
 	}
 }
 
-// matchRoomID returns the id of a match's room, as Nexis makes them.
+// matchRoomID returns the id of a match's room, in the form that Nexis gives such ids.
 func matchRoomID(roomType string, match uuid.UUID) string {
 	return fmt.Sprintf("%s:match:%x", roomType, match[:])
 }
 
-// write defers the rooms to the commit. They lock nothing.
+// write defers the statements of the rooms to the commit. They wait for no lock: the rooms are new.
 func (r *matchRooms) write(q *query.Queries) {
 	out := q.Deferred()
 	for _, region := range slices.Sorted(maps.Keys(r.roomsByRegion)) {
@@ -171,7 +171,7 @@ func (r *matchRooms) write(q *query.Queries) {
 	}
 }
 
-// announce wakes the replicas of the invited sessions, after the commit.
+// announce wakes the replicas of the invited sessions and of those of addSessionToWake. Call it after the commit.
 func (r *matchRooms) announce(s *Store) {
 	if r == nil {
 		return
@@ -184,7 +184,7 @@ func (r *matchRooms) announce(s *Store) {
 	}
 }
 
-// wake adds a session whose replica wakes after the commit.
-func (r *matchRooms) wake(region, session string) {
+// addSessionToWake adds a session whose replica announce wakes.
+func (r *matchRooms) addSessionToWake(region, session string) {
 	r.otherSessions[region] = append(r.otherSessions[region], session)
 }

@@ -16,7 +16,8 @@ type rosterPlayer struct {
 	Sources map[string]string `json:"sources,omitempty"`
 }
 
-func rosterOf(tickets []MatchTicket) ([]byte, error) {
+// encodeRoster returns matches.roster of a match with these tickets.
+func encodeRoster(tickets []MatchTicket) ([]byte, error) {
 	var roster []rosterPlayer
 	for _, t := range tickets {
 		for _, p := range t.Players {
@@ -26,13 +27,13 @@ func rosterOf(tickets []MatchTicket) ([]byte, error) {
 	return json.Marshal(roster)
 }
 
-// jsonbBytes is the length of the text that Postgres writes for this JSON: it puts a space behind each comma and colon.
-// Commas and colons in texts make it more than that.
+// jsonbBytes returns at least the length of the text that Postgres writes for this JSON: it puts a space behind each
+// comma and colon. Commas and colons within strings are counted as well.
 func jsonbBytes(b []byte) int {
 	return len(b) + bytes.Count(b, []byte(",")) + bytes.Count(b, []byte(":"))
 }
 
-// objectText is a JSON object, {} for none.
+// objectText returns a JSON object as text, "{}" for none.
 func objectText(b json.RawMessage) string {
 	if len(b) == 0 {
 		return "{}"

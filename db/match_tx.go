@@ -47,28 +47,28 @@ func (s seatedMatch) playing() uuid.UUID {
 	return s.call.match.ID
 }
 
-// matchTx is one transaction over matches. The zero value, with calls, waits for no host and gives no seat up.
+// matchTx is one transaction over matches: its options, its input and its results. Without options, it waits for no host
+// and gives no seat up.
 type matchTx struct {
 	committer *committer
 	calls     []*matchCall
 	// takesTickets deletes the tickets without locking them first, which is half the work, and commits all matches or
 	// none.
 	takesTickets   bool
-	waitForHosts   bool // for hosts that other transactions hold
-	mayGiveUpSeats bool // players may give up seats
-	// proposeFor is how long the players are asked; 0 commits the matches.
-	proposeFor time.Duration
+	waitForHosts   bool          // wait for hosts that other transactions have locked
+	mayGiveUpSeats bool          // players may give up seats
+	proposeFor     time.Duration // how long the players are asked; 0: the matches are committed
 
 	q                *query.Queries
 	heldLocks        matchLocks
-	mustBeAlone      []*matchCall
-	seatedMatches    []seatedMatch // to be committed, oldest first
-	endedMatches     []*matchCall  // accepted matches that lost a ticket
-	unplacedMatches  []*matchCall
-	joinableMatches  map[string]*joinedMatch // by session
+	mustBeAlone      []*matchCall            // matches whose players must give up seats, which this transaction may not
+	seatedMatches    []seatedMatch           // to be committed, oldest first
+	endedMatches     []*matchCall            // accepted matches that lost a ticket
+	unplacedMatches  []*matchCall            // matches that found no host
+	joinableMatches  map[string]*joinedMatch // by the public id of the session
 	newSessions      opening
 	commandSenders   []uuid.UUID // see opening
-	placeableIndexes []int32     // those of unplacedMatches for which a snapshot from after the writes shows capacity
+	placeableIndexes []int32     // indexes of unplacedMatches for which a snapshot from after the writes shows room
 	proposedMatches  []*matchCall
 	lobbyRooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
 	isWritten        bool
@@ -78,16 +78,16 @@ type matchTx struct {
 type matchLocks struct {
 	heldProfiles    []string
 	lockedTickets   []query.LockMatchTicketsRow
-	waitingSessions []query.WaitingOfTicketsRow // of the realtime lobby, with these tickets
+	waitingSessions []query.WaitingOfTicketsRow // sessions of the realtime lobby that wait with these tickets
 	acceptedMatches []uuid.UUID
-	grantedPlayers  []int32 // indexes of those whose locks were free
+	grantedPlayers  []int32 // indexes in players of those whose locks were free
 	nearbySeats     []query.SeatsAroundRow
 	lockedSessions  []query.LockMatchSessionsRow
 	playingMatches  []query.PlayingMatchesRow
 	lockedHosts     []query.LockHostsRow
 }
 
-// mayStay reports whether a match is likely not to be committed: it waited for a server before.
+// mayStay reports whether the tickets of a match are likely to stay in the queue: the match waited for a server before.
 func (c *matchCall) mayStay() bool { return c.match.Demand != DemandKey{} }
 
 // ownerOf returns the owner of a match's profile.
@@ -99,7 +99,7 @@ func (c *committer) ownerOf(m *matchCall) (o MatchOwner, ok bool) {
 	return c.profileOwners[i], true
 }
 
-func allOf(calls []*matchCall) (indexes []int32) {
+func indexesOf(calls []*matchCall) (indexes []int32) {
 	for i := range calls {
 		indexes = append(indexes, int32(i))
 	}
@@ -136,14 +136,14 @@ type AssignMatch func(m *NewMatch, p Placement) []byte
 // A match that finds no room in the share looks for it on all game servers.
 type HostShare struct{ Lane, LaneCount int }
 
-// makeCalls makes the calls of matches. One whose roster cannot be encoded is decided at once.
+// makeCalls makes the calls of matches, and decides those whose roster cannot be encoded.
 func (c *committer) makeCalls(matches []NewMatch) []*matchCall {
 	calls := make([]*matchCall, len(matches))
 	for i := range matches {
 		m := &matches[i]
 		calls[i] = &matchCall{match: m, playerSubs: m.players()}
 		var err error
-		if calls[i].rosterJSON, err = rosterOf(m.Tickets); err != nil {
+		if calls[i].rosterJSON, err = encodeRoster(m.Tickets); err != nil {
 			calls[i].decide(MatchOutcome{Kind: MatchBad, Err: err})
 		}
 	}
@@ -173,13 +173,13 @@ type matchRooms struct {
 	otherSessions map[string][]string // further sessions whose replicas wake after the commit, by region
 }
 
-// joinedMatch is a match that plays already, in a session that this transaction holds.
+// joinedMatch is a match that plays already, in a session that this transaction has locked.
 type joinedMatch struct {
 	id          uuid.UUID
 	sessionRow  query.LockMatchSessionsRow
 	playerSubs  []string
 	rosterBytes int
-	isTaken     bool // by a match of this transaction
+	isTaken     bool // a match of this transaction joins it
 }
 
 type madeRooms struct {

@@ -40,7 +40,7 @@ func (t *matchTx) write() error {
 		query.QueueExec(out, (*query.Queries).ServeDemand, served)
 	}
 	if len(t.unplacedMatches) > 0 {
-		query.Queue(out, &t.placeableIndexes, (*query.Queries).StillPlaceable, t.stillPlaceable())
+		query.Queue(out, &t.placeableIndexes, (*query.Queries).StillPlaceable, t.stillPlaceableParams())
 	}
 	t.isWritten = true
 	return nil
@@ -236,7 +236,7 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 		for _, id := range m.match.ticketIDs() {
 			mark.Ids = append(mark.Ids, id)
 			mark.Matches = append(mark.Matches, m.match.ID)
-			mark.Marks = append(mark.Marks, loopMark(m.match.ID))
+			mark.Marks = append(mark.Marks, readyCheckMark(m.match.ID))
 		}
 	}
 	t.proposedMatches = open
@@ -244,7 +244,7 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
 		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
 		// Sessions of the realtime lobby are asked in the same transaction.
-		t.askSessions(mark.Ids)
+		t.addSessionsToAsk(mark.Ids)
 	}
 	t.isWritten = true
 	return nil

@@ -75,7 +75,7 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 	}
 	for _, l := range lists {
 		// Also answers a list of an instance that ClientServers does not know.
-		l.judge(s.liveRegion)
+		l.judge(s.liveRegionHere)
 	}
 	for _, r := range seats {
 		lists[r.InstanceID].seatsByClient[uint64(r.ClientID)] = r

@@ -22,7 +22,7 @@ type locked struct {
 // after them see what the last holders of the locks wrote.
 func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []pack.Shape) {
 	query.Queue(p, &l.grantedRequests, (*query.Queries).TryLocks, locksOf(region, calls, opening))
-	if arg := answersOf(calls); len(arg.Keys) > 0 {
+	if arg := storedAnswersParams(calls); len(arg.Keys) > 0 {
 		query.Queue(p, &l.storedAnswers, (*query.Queries).StoredAnswers, arg)
 	}
 	arg := query.SeatsAroundParams{Region: region}

@@ -138,7 +138,7 @@ const (
 
 // readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.
 func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
-	rest, ours := bytes.CutPrefix(mark, readyCheckMark)
+	rest, ours := bytes.CutPrefix(mark, readyCheckPrefix)
 	if !ours || len(rest) != len(id) {
 		return id, false
 	}

@@ -143,7 +143,7 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 	missed := t.missedRows()
 	for _, r := range t.sessionRooms {
 		// An action that failed leaves its room out of the answer; the others are resumed.
-		if o := of[r.session]; o != nil && r.result.Err == nil {
+		if o := of[r.session]; o != nil && r.result.err == nil {
 			o.RoomAnswers = append(o.RoomAnswers, r.result.answer)
 			o.RoomAnswers[len(o.RoomAnswers)-1].MissedRows = missed[missedIn{r.session, r.result.answer.LobbyUID}]
 		}

@@ -68,7 +68,7 @@ var assignedMatches = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
 func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connection func([]byte) (string, error),
 	toWake *matchRooms) {
 	for _, r := range lost {
-		toWake.wake(r.Region, r.Session)
+		toWake.addSessionToWake(r.Region, r.Session)
 	}
 	first := lost[0]
 	if len(first.Assignment) == 0 {
@@ -98,9 +98,9 @@ func forgetLost(q *query.Queries, r query.LostWaitingRow) {
 func (s *Store) inviteAssigned(q *query.Queries, assigned []query.LostWaitingRow, endpoint string) {
 	first := assigned[0]
 	m := matchedRoom{matchID: uuid.NewSHA1(assignedMatches, []byte(first.TicketRegion+" "+first.Ticket))}
-	m.matched = lobby.Matched{MatchID: m.matchID.String(), AskedSize: int(first.Size)}
+	m.lobbyMatch = lobby.Matched{MatchID: m.matchID.String(), AskedSize: int(first.Size)}
 	if endpoint != "" {
-		m.matched.GameServer = &lobby.Server{Endpoint: endpoint}
+		m.lobbyMatch.GameServer = &lobby.Server{Endpoint: endpoint}
 	}
 	sessions := make([]query.WaitingOfTicketsRow, 0, len(assigned))
 	for _, r := range assigned {
@@ -110,7 +110,7 @@ func (s *Store) inviteAssigned(q *query.Queries, assigned []query.LostWaitingRow
 		})
 	}
 	rooms := newMatchRooms(first.TicketRegion)
-	rooms.add(s, m, sessions)
+	rooms.addMatch(s, m, sessions)
 	rooms.write(q)
 }
 

@@ -97,7 +97,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 	}
 	for _, c := range calls {
 		// The instance may have been replaced since the caller registered.
-		_, err := s.liveRegion(known, c.Req)
+		_, err := s.liveRegionHere(known, c.Req)
 		c.Answer(states[c.Req.InstanceID], err)
 	}
 	return nil

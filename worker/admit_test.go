@@ -124,7 +124,7 @@ func TestLoginQueuesHaveEstimates(t *testing.T) {
 	d.Exec("UPDATE login_queue_marks SET estimated_at = estimated_at - interval '31 seconds'")
 	_, err = d.LoginLines(t.Context())
 	require.NoError(t, err)
-	login, err = d.ReadLogin(t.Context(), db.LoginRequest{Player: "alice"})
+	login, err = d.RenewLogin(t.Context(), db.LoginRequest{Player: "alice"})
 	require.NoError(t, err)
 	require.False(t, login.WaitingPlace.Estimate.IsCompared, "no worker runs")
 }

@@ -36,7 +36,7 @@ func roomWords(ctx context.Context, op operator, begun string, given []string) (
 	case 1:
 		return opsview.Lobbies.Words(ctx, op.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
 	}
-	room, err := op.store.LobbyDetails(ctx, given[0], given[1])
+	room, err := op.store.ReadLobby(ctx, given[0], given[1])
 	if err != nil {
 		return nil, err
 	}

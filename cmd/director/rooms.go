@@ -62,7 +62,7 @@ func (p *program) roomsShow() *cobra.Command {
 		Args:    cli.Exactly(2),
 	}
 	return p.onRoom(cmd, func(ctx context.Context, op operator, args []string) error {
-		room, err := op.store.LobbyDetails(ctx, args[0], args[1])
+		room, err := op.store.ReadLobby(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ type lobbyView struct{ Room db.LobbyDetails }
 // lobbyPage shows a room of the realtime lobby. Its project and id are parameters, because strangers choose them.
 var lobbyPage = page[lobbyView]{routePath: "/lobby", templateName: "lobby", readEvery: 2 * time.Second,
 	loadData: func(ctx context.Context, s Store, q query) (v lobbyView, err error) {
-		v.Room, err = s.LobbyDetails(ctx, q.Exactly("project"), q.Exactly("room"))
+		v.Room, err = s.ReadLobby(ctx, q.Exactly("project"), q.Exactly("room"))
 		return v, err
 	}}
 

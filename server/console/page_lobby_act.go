@@ -130,7 +130,7 @@ func (r roomAction) toAction() action {
 	return action{
 		routePath: r.path,
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-			room, err := s.LobbyDetails(ctx, q.Exactly("project"), q.Exactly("room"))
+			room, err := s.ReadLobby(ctx, q.Exactly("project"), q.Exactly("room"))
 			back := lobbyPath(q)
 			if r.endsRoom {
 				// The room has no page any more.

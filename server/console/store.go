@@ -18,7 +18,7 @@ type Store interface {
 
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 	PreviewEvacuation(ctx context.Context, t db.EvacuationTarget) (db.EvacuationPreview, error)
-	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
+	ReadLobby(ctx context.Context, project, room string) (db.LobbyDetails, error)
 
 	ExportPlayer(ctx context.Context, player string) (db.PlayerExport, error)
 

@@ -18,7 +18,7 @@ import (
 // LobbyStore is the part of db.Store that the calls about rooms of the realtime lobby need.
 type LobbyStore interface {
 	As(actor string) db.Act
-	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
+	ReadLobby(ctx context.Context, project, room string) (db.LobbyDetails, error)
 	ProjectRegion(ctx context.Context, project string) (string, error)
 	SendToPlayer(ctx context.Context, m db.NewPlayerMessage) (reached int, err error)
 }

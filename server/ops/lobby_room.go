@@ -15,5 +15,5 @@ func (f lobbyFace) showRoom(ctx context.Context, in rest.In[rest.None]) (db.Lobb
 	if err := c.Err(); err != nil {
 		return db.LobbyDetails{}, err
 	}
-	return f.store.LobbyDetails(ctx, name.project, name.room)
+	return f.store.ReadLobby(ctx, name.project, name.room)
 }

@@ -13,7 +13,7 @@ import (
 // LoginStore is the part of db.Store that the routes of the login queue call.
 type LoginStore interface {
 	EnterLoginQueue(ctx context.Context, r db.LoginRequest) (db.Login, error)
-	ReadLogin(ctx context.Context, r db.LoginRequest) (db.Login, error)
+	RenewLogin(ctx context.Context, r db.LoginRequest) (db.Login, error)
 	FollowLogin(ctx context.Context, r db.LoginRequest, known db.Login) (db.Login, error)
 	LeaveLoginQueue(ctx context.Context, r db.LoginRequest) (left bool, err error)
 }
@@ -151,7 +151,7 @@ func (f loginFace) leaveQueue(ctx context.Context, in rest.In[rest.None]) (leftA
 func (f loginFace) readPlace(ctx context.Context, r db.LoginRequest) (db.Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
 	defer cancel()
-	return f.queue.Store.ReadLogin(ctx, r)
+	return f.queue.Store.RenewLogin(ctx, r)
 }
 
 // followPlace returns where a player stands now whose last place is known. It returns that one while the database
