@@ -9,22 +9,22 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Where is a player stopped who is not admitted? Each way into the queue or to a seat calls admit before it decides
-// anything: Place, CreatePlayerTicket, CreateLobbyTicket, EnqueueRealtime and CreateTicket. A room whose members queue
-// by an action is judged in the transaction of the action, by refuseUnadmitted.
+// A player who is not admitted is refused by admit, which each call into the queue or to a seat makes before it decides
+// anything: Place, CreatePlayerTicket, CreateLobbyTicket, EnqueueRealtime and CreateTicket. Rooms of the lobby queue by
+// an action of a member: refuseUnadmitted refuses them, in the transaction of the action.
 
 // arrival is who wants to enter.
 type arrival struct {
-	region, build string   // that decide about the valve
+	region, build string   // they select the valve
 	callerSub     string   // "": a ticket without a player
-	partySubs     []string // with the caller; nil: it is alone
-	// isVouched lets every player of the party have a place in the line, since more than the caller's word says that
-	// they are there. The others need one of their own: else a caller would fill the line with names.
+	partySubs     []string // may contain the caller; nil: the caller is alone
+	// isVouched gives every player of the party a place in the line, since more than the caller's word says that they
+	// are there. Without it only the caller gets one: else a caller could fill the line with invented names.
 	isVouched bool
 }
 
-// players returns the players of an arrival, the caller first, and how many of them get a place.
-func (a arrival) players() (subs []string, joining int) {
+// players returns the players of an arrival, the caller first. The first joiningCount of them get a place.
+func (a arrival) players() (subs []string, joiningCount int) {
 	if a.callerSub == "" {
 		return nil, 0
 	}
@@ -40,32 +40,36 @@ func (a arrival) players() (subs []string, joining int) {
 	return subs, 1
 }
 
-// admit returns nil if all players are admitted. Where no valve limits, it costs a look at the replica's memory.
-// Errors: TooMany, "not_admitted", with the place of the caller, and "login_queue_full"; Unavailable.
+// admit returns nil if all players are admitted. Where no valve limits, it reads the replica's memory only. Errors:
+// TooMany, "not_admitted", with the place of the caller, and "login_queue_full"; Unavailable.
 func (s *Store) admit(ctx context.Context, a arrival) error {
 	line, err := s.DecidingLine(ctx, a.region, a.build)
 	if err != nil || line == nil {
 		return err
 	}
-	subs, joining := a.players()
+	subs, joiningCount := a.players()
 	got, err := s.batchGroups.admissions.Do(ctx, line.row.Name,
-		admissionRequest{playerSubs: subs, joiningCount: joining})
+		admissionRequest{playerSubs: subs, joiningCount: joiningCount})
 	if err != nil {
 		return err
-	}
-	for i, sub := range subs {
-		// join_login_queue adds no row when the line is full, or when the valve was opened since this replica read it:
-		// refuseFull tells the two apart.
-		if i < joining && !got[i].isKnown {
-			return s.refuseFull(ctx, a.region, a.build, line)
-		}
-		if !got[i].isAdmitted {
-			return refuseWaiting(line, sub, i == 0, got[i])
-		}
 	}
 	if len(subs) == 0 && !got[0].isAdmitted {
 		return &fault.Error{Kind: fault.TooMany, Code: CodeNotAdmitted, RetryAfter: time.Second,
 			Detail: "the login queue " + line.row.Name + " has no admission to spare for a ticket without a player"}
+	}
+	for i, sub := range subs {
+		// join_login_queue adds no row when the line is full, or when the valve was opened since this replica read it:
+		// refuseFull tells the two apart.
+		if i < joiningCount && !got[i].isKnown {
+			return s.refuseFull(ctx, a.region, a.build, line)
+		}
+		if got[i].isAdmitted {
+			continue
+		}
+		if sub == a.callerSub {
+			return refuseCaller(line, got[i])
+		}
+		return refuseMember(line, sub, got[i])
 	}
 	return nil
 }
@@ -73,7 +77,7 @@ func (s *Store) admit(ctx context.Context, a arrival) error {
 // CodeNotAdmitted is the code of the answer to players who wait in a login queue.
 const CodeNotAdmitted = "not_admitted"
 
-// refuseFull returns the error of a player who got no place: the line is full, unless the valve lets everybody in
+// refuseFull returns the error for a player who got no place because the line is full; nil if the valve has been opened
 // since.
 func (s *Store) refuseFull(ctx context.Context, region, build string, line *LoginLine) error {
 	r, err := s.renewLines(ctx, time.Now())
@@ -90,29 +94,34 @@ func (s *Store) refuseFull(ctx context.Context, region, build string, line *Logi
 	return e
 }
 
-// refuseWaiting returns the error of a party with a player who is not admitted: the caller, or another member.
-func refuseWaiting(line *LoginLine, sub string, isCaller bool, got admission) error {
-	if !got.isKnown {
+// refuseCaller returns the error for a caller who waits in the line.
+func refuseCaller(line *LoginLine, caller admission) error {
+	p := line.place(caller.placeNumber, caller.isStaff)
+	e := fault.New(fault.TooMany, CodeNotAdmitted, "you are number %d in the login queue %s", p.Position, p.Valve)
+	e.Place = p
+	e.RetryAfter = p.AskAfter
+	return e
+}
+
+// refuseMember returns the error for a party of which another player than the caller is not admitted.
+func refuseMember(line *LoginLine, sub string, member admission) error {
+	if !member.isKnown {
 		e := fault.New(fault.TooMany, CodeNotAdmitted,
 			"player %q of the party has no place in the login queue %s: each player joins it",
 			sub, line.row.Name)
 		e.RetryAfter = askAfter(nil)
 		return e
 	}
-	p := line.place(got.placeNumber, got.isStaff)
-	e := fault.New(fault.TooMany, CodeNotAdmitted, "you are number %d in the login queue %s", p.Position, p.Valve)
-	e.Place = p
-	if !isCaller {
-		e = fault.New(fault.TooMany, CodeNotAdmitted, "player %q of the party is number %d in the login queue %s", sub,
-			p.Position, p.Valve)
-	}
+	p := line.place(member.placeNumber, member.isStaff)
+	e := fault.New(fault.TooMany, CodeNotAdmitted, "player %q of the party is number %d in the login queue %s", sub,
+		p.Position, p.Valve)
 	e.RetryAfter = p.AskAfter
 	return e
 }
 
-// admission is the row of a player.
+// admission is the answer about one player of an admissionRequest, or about its ticket without a player.
 type admission struct {
-	isKnown     bool // there is one
+	isKnown     bool // the player has a row in the line, or had one that the request deleted
 	isAdmitted  bool
 	isStaff     bool
 	placeNumber int64
@@ -120,13 +129,14 @@ type admission struct {
 
 // admissionRequest asks for the rows of players in the line of a valve.
 type admissionRequest struct {
-	playerSubs   []string // none: an admission without a player
-	joiningCount int      // the first so many get a row if they have none
-	isStaff      bool     // those that get one are staff
+	playerSubs   []string // none: a ticket without a player asks for an admission
+	joiningCount int      // the first so many players get a row if they have none
+	isStaff      bool     // the rows that they get are those of staff
 	isLeaving    bool     // the rows are deleted instead
 }
 
-func (r admissionRequest) players() int { return max(1, len(r.playerSubs)) }
+// answerCount returns how many admissions answer the request.
+func (r admissionRequest) answerCount() int { return max(1, len(r.playerSubs)) }
 
 func (r admissionRequest) bytes() int { return textBytes(r.playerSubs...) }
 
@@ -141,12 +151,13 @@ func (s *Store) decideAdmissions(ctx context.Context, valve string, calls []*adm
 		return err
 	}
 	for _, c := range calls {
-		c.Answer(turn.answer(c.Req), nil)
+		c.Answer(turn.takeAnswer(c.Req), nil)
 	}
 	return nil
 }
 
-func subsOf(calls []*admissionCall) (subs []string) {
+// stayingSubs returns the players of the calls that do not leave.
+func stayingSubs(calls []*admissionCall) (subs []string) {
 	for _, c := range calls {
 		if !c.Req.isLeaving {
 			subs = append(subs, c.Req.playerSubs...)
@@ -160,7 +171,7 @@ type admissionTurn struct {
 	valveName          string
 	q                  *query.Queries
 	rows               map[string]query.ReadAdmissionsRow
-	namelessAdmissions int             // admissions without a player that are left to give
+	namelessAdmissions int             // admissions that are left for tickets without a player
 	departedSubs       map[string]bool // players whose rows this batch deleted
 }
 
@@ -169,7 +180,7 @@ func (t *admissionTurn) decide(ctx context.Context, calls []*admissionCall) erro
 	if err := t.leave(ctx, calls); err != nil {
 		return err
 	}
-	if err := t.read(ctx, subsOf(calls)); err != nil {
+	if err := t.read(ctx, stayingSubs(calls)); err != nil {
 		return err
 	}
 	if err := t.extend(ctx); err != nil {
@@ -208,13 +219,16 @@ func (t *admissionTurn) read(ctx context.Context, subs []string) error {
 		return nil
 	}
 	found, err := t.q.ReadAdmissions(ctx, query.ReadAdmissionsParams{Valve: t.valveName, Subs: subs})
+	if err != nil {
+		return err
+	}
 	for _, r := range found {
 		t.rows[r.Sub] = r
 	}
-	return err
+	return nil
 }
 
-// extend keeps the rows of which less than the promised time is left.
+// extend postpones the expiry of rows that would expire before the time that their players were promised.
 func (t *admissionTurn) extend(ctx context.Context) error {
 	var fading []string
 	for sub, r := range t.rows {
@@ -257,16 +271,19 @@ func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error 
 	return t.read(ctx, p.Subs)
 }
 
-func (t *admissionTurn) answer(r admissionRequest) []admission {
+// takeAnswer returns the answer to a call. A ticket without a player takes one of the admissions that are left, so that
+// the first calls of the batch get them.
+func (t *admissionTurn) takeAnswer(r admissionRequest) []admission {
 	if len(r.playerSubs) == 0 {
-		// The first calls of the batch get the admissions that there are.
 		t.namelessAdmissions--
 		return []admission{{isAdmitted: t.namelessAdmissions >= 0}}
 	}
-	got := make([]admission, len(r.playerSubs))
+	answers := make([]admission, len(r.playerSubs))
 	for i, sub := range r.playerSubs {
-		row, known := t.rows[sub]
-		got[i] = admission{known || r.isLeaving && t.departedSubs[sub], row.Admitted, row.IsStaff, row.Place}
+		row, hasRow := t.rows[sub]
+		hadRow := r.isLeaving && t.departedSubs[sub]
+		answers[i] = admission{isKnown: hasRow || hadRow, isAdmitted: row.Admitted, isStaff: row.IsStaff,
+			placeNumber: row.Place}
 	}
-	return got
+	return answers
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// agentBatch makes changes of agents of one region in one transaction, at most one change for each agent. Further
+// changeAgents makes changes of agents of one region in one transaction, at most one change for each agent. Further
 // changes of an agent stay for the next batch.
-func (s *Store) agentBatch(ctx context.Context, region string, calls []*agentCall) error {
+func (s *Store) changeAgents(ctx context.Context, region string, calls []*agentCall) error {
 	calls = onePerAgent(calls)
-	var done *agentTx
-	err := s.onAgents(ctx, region, weightOf(calls) > heavyBatch, func(t *agentTx) (err error) {
-		done = t
-		return t.change(ctx, calls)
-	})
+	run := s.frame.InTx
+	if weightOf(calls) > maxAgentBatchWeight {
+		run = s.frame.InBulkTx
+	}
+	t, err := s.onAgents(ctx, region, run, func(t *agentTx) error { return t.change(ctx, calls) })
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		c.Answer(done.answer(c.Req))
+		c.Answer(t.answer(c.Req))
 	}
 	return nil
 }
 
-// heavyBatch is the weight from which a transaction gets a longer timeout.
-const heavyBatch = 4096
+// maxAgentBatchWeight limits the rows that a batch may write. A change that alone writes more, of up to 50,000 rooms, is
+// a batch of its own, with the timeouts of bulk transactions.
+const maxAgentBatchWeight = 4096
 
 func weightOf(calls []*agentCall) (n int) {
 	for _, c := range calls {
@@ -39,27 +40,25 @@ func weightOf(calls []*agentCall) (n int) {
 	return n
 }
 
-// onePerAgent returns the first call of each agent: a call is decided by what the ones before it have changed, so that
-// the others stay for the next batch.
+// onePerAgent returns the first call of each agent. What a call changes decides about the agent's next call, which
+// therefore stays for the next batch.
 func onePerAgent(calls []*agentCall) []*agentCall {
 	seen := make(map[string]bool, len(calls))
-	var out []*agentCall
+	var first []*agentCall
 	for _, c := range calls {
 		if id := c.Req.ref().ID; !seen[id] {
 			seen[id] = true
-			out = append(out, c)
+			first = append(first, c)
 		}
 	}
-	return out
+	return first
 }
 
-// onAgents runs a transaction on agents of a region, and then sends its notifications. If the transaction must lock
-// further agents, it starts again with them, because locks are taken in a fixed order.
-func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func(*agentTx) error) error {
-	run := s.frame.InTx
-	if heavy {
-		run = s.frame.InBulkTx
-	}
+// onAgents runs a transaction on agents of a region with run, which is InTx or InBulkTx of the frame. It returns the
+// committed transaction, after its notifications were sent. If the transaction must lock further agents, it starts again
+// with them, because locks are taken in a fixed order.
+func (s *Store) onAgents(ctx context.Context, region string,
+	run func(context.Context, func(*query.Queries) error) error, fn func(*agentTx) error) (*agentTx, error) {
 	var further []string
 	for range frame.MaxConflictRetries {
 		var t *agentTx
@@ -71,17 +70,21 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 			}
 			return t.write()
 		})
+		if err == nil {
+			t.notify()
+			return t, nil
+		}
 		more, ok := errors.AsType[*lockMore](err)
 		if !ok {
-			if err == nil {
-				t.notify()
-			}
-			return err
+			return nil, err
 		}
 		further = append(further, more.agentIDs...)
 	}
-	return errAgentRace
+	return nil, errAgentRace
 }
+
+// lockMore is the error of a transaction that must lock further agents.
+type lockMore struct{ agentIDs []string }
 
 func (*lockMore) Error() string { return "further agents must be locked" }
 
@@ -99,42 +102,54 @@ func (t *agentTx) change(ctx context.Context, calls []*agentCall) error {
 	return t.nameRooms(ctx)
 }
 
-// apply applies a change to the agent, unless the agent no longer belongs to the caller's replica.
+// apply applies a change to its agent. It changes nothing if the agent no longer belongs to the caller's replica: answer
+// then returns Superseded.
 func (t *agentTx) apply(c agentChange) {
 	ref := c.ref()
-	a := t.agentsByID[ref.ID]
+	if c.join != nil && t.agentsByID[ref.ID] == nil && !t.endedReplicas[ref.ReplicaID] {
+		t.join(t.addNewAgent(*c.join), *c.join)
+		return
+	}
+	a := t.agentOf(ref)
+	if a == nil {
+		return
+	}
 	switch {
-	case c.join != nil && a == nil && !t.endedReplicas[ref.ReplicaID]:
-		t.join(t.newAgent(*c.join), *c.join)
-	case a == nil || a.hasLeft || a.ref.ReplicaID != ref.ReplicaID:
-	// The agent has left, or another replica has it by now. answer returns Superseded, and nothing is written.
 	case c.join != nil:
 		// It has joined before: the call is a repetition, or the agent was doubted and proves that it lives.
 		t.join(a, *c.join)
 	case c.snapshot != nil:
 		t.applySnapshot(a, *c.snapshot)
 	case c.miss != nil:
-		t.miss(a, *c.miss)
+		t.recordMisses(a, *c.miss)
 	default:
 		t.leave(a)
 	}
 }
 
+// agentOf returns an agent that still belongs to the replica of ref; nil if it has left, or is another replica's.
+func (t *agentTx) agentOf(ref AgentRef) *agentRow {
+	a := t.agentsByID[ref.ID]
+	if a == nil || a.hasLeft || a.ref.ReplicaID != ref.ReplicaID {
+		return nil
+	}
+	return a
+}
+
 // answer returns the result of a change after the commit.
 func (t *agentTx) answer(c agentChange) (AgentState, error) {
-	ref := c.ref()
-	a := t.agentsByID[ref.ID]
-	switch {
-	case c.leave != nil:
-		// Also for an agent that has left already: to leave twice is no error.
+	// Leaving twice is no error.
+	if c.leave != nil {
 		return AgentState{}, nil
-	case a == nil || a.hasLeft || a.ref.ReplicaID != ref.ReplicaID:
+	}
+	a := t.agentOf(c.ref())
+	if a == nil {
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
 	return a.state(), nil
 }
 
-// notify sends the notification for rosters that agents changed, and wakes the replicas with commands or answers.
+// notify wakes those who follow the fleet, and the replicas that have commands to send or answers to give.
 func (t *agentTx) notify() {
 	if t.hasChanges() {
 		t.store.Notify(TopicFleet, t.region)

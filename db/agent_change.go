@@ -25,20 +25,20 @@ func (s *Store) JoinAgent(ctx context.Context, j AgentJoin) (AgentState, error) 
 }
 
 // ApplySnapshot stores the changes of a later state reply. The calls of ApplySnapshot and AcknowledgeCommand for one
-// agent must be made one after the other, in the order in which its messages were received. For a doubted agent it
-// changes nothing and returns JoinedElsewhere. Errors: Superseded (close the connection), Unavailable.
+// agent must be made one after the other, in the order in which its messages were received. For a doubted agent,
+// ApplySnapshot changes nothing and returns IsDoubted. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) ApplySnapshot(ctx context.Context, a AgentSnapshot) (AgentState, error) {
 	return s.batchGroups.agentChanges.Do(ctx, a.Ref.Region, agentChange{snapshot: &a})
 }
 
-// MarkMissed records that an agent did not answer its last polls, or that it answers again. From two misses on it is
+// MarkMissed records that an agent did not answer its last polls, or that it answers again. An agent that missed two is
 // stale and gets no rooms. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) MarkMissed(ctx context.Context, m AgentMiss) error {
 	_, err := s.batchGroups.agentChanges.Do(ctx, m.Ref.Region, agentChange{miss: &m})
 	return err
 }
 
-// LeaveAgent records that an agent's connection has ended: its rooms are deleted, and its pending commands become
+// LeaveAgent records that an agent's connection has ended: the agent's rooms are deleted, and its pending commands become
 // disconnected. It changes nothing for an agent that has already left. Errors: Unavailable.
 func (s *Store) LeaveAgent(ctx context.Context, ref AgentRef) error {
 	_, err := s.batchGroups.agentChanges.Do(ctx, ref.Region, agentChange{leave: &ref})
@@ -57,7 +57,7 @@ func (c agentChange) ref() AgentRef {
 	return *c.leave
 }
 
-func (c agentChange) rooms() ([]ReportedRoom, []string) {
+func (c agentChange) rooms() (shown []ReportedRoom, removedRawIDs []string) {
 	switch {
 	case c.join != nil:
 		return c.join.ReportedRooms, nil
@@ -69,23 +69,31 @@ func (c agentChange) rooms() ([]ReportedRoom, []string) {
 
 // weight is the approximate number of rows that a change may write.
 func (c agentChange) weight() int {
-	changed, removed := c.rooms()
-	return 1 + len(changed) + len(removed)
+	shown, removedRawIDs := c.rooms()
+	return 1 + len(shown) + len(removedRawIDs)
 }
 
 func (c agentChange) bytes() int {
-	changed, removed := c.rooms()
-	n := textBytes(removed...)
-	for _, r := range changed {
+	shown, removedRawIDs := c.rooms()
+	n := textBytes(removedRawIDs...)
+	for _, r := range shown {
 		n += textBytes(r.RawID, r.Type)
 	}
-	switch {
-	case c.join != nil:
-		n += c.join.Content.bytes()
-	case c.snapshot != nil && c.snapshot.Content != nil:
-		n += c.snapshot.Content.bytes()
+	if content := c.content(); content != nil {
+		n += content.bytes()
 	}
 	return n
+}
+
+// content returns the new content of the agent; nil: the change has none.
+func (c agentChange) content() *AgentContent {
+	switch {
+	case c.join != nil:
+		return &c.join.Content
+	case c.snapshot != nil:
+		return c.snapshot.Content
+	}
+	return nil
 }
 
 func (c AgentContent) bytes() int {

@@ -11,16 +11,17 @@ import (
 // draining, and they get no rooms. It sends connected agents a drain command and does not wait for the acks. It reports
 // whether it changed anything. Errors: Unavailable.
 func (s *Store) KeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
-	return s.keepDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor,
+	return s.setKeptDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor,
 		Keep: true})
 }
 
-// UnkeepDrain ends a drain of KeepDrain. It reports whether it changed anything. Errors: Unavailable.
+// UnkeepDrain ends a drain that KeepDrain began. It reports whether it changed anything. Errors: Unavailable.
 func (s *Store) UnkeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
-	return s.keepDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor})
+	return s.setKeptDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor,
+		Keep: false})
 }
 
-func (s *Store) keepDrain(ctx context.Context, p query.KeepDrainParams) (bool, error) {
+func (s *Store) setKeptDrain(ctx context.Context, p query.KeepDrainParams) (bool, error) {
 	var done query.KeepDrainRow
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		done, err = q.KeepDrain(ctx, p)
@@ -37,11 +38,14 @@ func (s *Store) keepDrain(ctx context.Context, p query.KeepDrainParams) (bool, e
 }
 
 // RemindKeptDrains sends the drain command again to agents whose drain is kept but whose status is not draining, to at
-// most the given number of agents. It returns the number of commands. Errors: Unavailable.
-func (s *Store) RemindKeptDrains(ctx context.Context, region string, most int) (int, error) {
-	replicas, err := s.q.RemindKeptDrains(ctx, query.RemindKeptDrainsParams{Region: region, Most: int64(most)})
+// most limit agents. It returns the number of commands. Errors: Unavailable.
+func (s *Store) RemindKeptDrains(ctx context.Context, region string, limit int) (int, error) {
+	replicas, err := s.q.RemindKeptDrains(ctx, query.RemindKeptDrainsParams{Region: region, Most: int64(limit)})
+	if err != nil {
+		return 0, frame.Classify(err)
+	}
 	for _, replica := range replicas {
 		s.Notify(TopicReplica(replica), region)
 	}
-	return len(replicas), frame.Classify(err)
+	return len(replicas), nil
 }

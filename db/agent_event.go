@@ -11,12 +11,26 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
+// The kinds of events about agents, rooms and commands. Their instance_id is the agent's id.
+const (
+	EventAgentJoined    = "agent.joined"
+	EventAgentLeft      = "agent.left"
+	EventAgentStale     = "agent.stale"
+	EventAgentRecovered = "agent.recovered"
+	EventRoomCreated    = "room.created"
+	EventRoomDestroyed  = "room.destroyed"
+
+	EventAgentDrained    = "agent.drained"
+	EventAgentUndrained  = "agent.undrained"
+	EventCommandTimedOut = "command.timed_out"
+	EventCommandDoneLate = "command.done_late"
+)
+
 // AgentEvent is a row of the log about agents or rooms. Tx and ID order the log.
 type AgentEvent struct {
-	Tx uint64
-	ID uuid.UUID
-	// EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated or EventRoomDestroyed
-	Kind   string
+	Tx     uint64
+	ID     uuid.UUID
+	Kind   string // one of agentEventKinds
 	Detail []byte // the JSON of an [InstanceInfo] or [RoomInfo]; the keys are in any order
 }
 
@@ -32,29 +46,29 @@ type AgentEventPage struct {
 	Events    []AgentEvent
 	NextPoint AgentEventPoint // where the next page begins
 	HasMore   bool            // the next page has events now
-	// committed events cannot be returned yet, because an older transaction of the server is open. No notification will
-	// report them
+	// IsHeldBack means that committed events cannot be returned yet, because an older transaction of the server is open.
+	// No notification will report them.
 	IsHeldBack      bool
-	ServerStartedAt time.Time // when the server started; points of another server are not comparable
+	ServerStartedAt time.Time // the start of Postgres; points of another server are not comparable
 }
 
 const (
-	agentEventPage  = 500     // rows
-	agentEventBytes = 1 << 20 // of details as stored (compressed); the row that exceeds it is included
+	maxEventPageRows  = 500
+	maxEventPageBytes = 1 << 20 // of details as stored (compressed); the row that exceeds it is included
 	// AgentEventReach is the age up to which events can be read.
 	AgentEventReach = 24 * time.Hour
-	// agentEventsBehind is the tolerance for transactions that began earlier than their place in the log suggests.
-	agentEventsBehind = time.Hour
+	// agentEventSlack is the tolerance for transactions that began earlier than their place in the log suggests.
+	agentEventSlack = time.Hour
 )
 
 // agentEventKinds are the kinds of events that streams of the fleet receive.
 var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated,
 	EventRoomDestroyed}
 
-// AgentEventsEnd returns a page without events, whose Next is the end of the log. Errors: Unavailable.
+// AgentEventsEnd returns a page without events, whose NextPoint is the end of the log. Errors: Unavailable.
 func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
-	now, err := s.q.EventHorizon(ctx)
-	return AgentEventPage{NextPoint: AgentEventPoint{Tx: now.Horizon}, ServerStartedAt: now.Server}, frame.Classify(err)
+	end, err := s.q.EventHorizon(ctx)
+	return AgentEventPage{NextPoint: AgentEventPoint{Tx: end.Horizon}, ServerStartedAt: end.Server}, frame.Classify(err)
 }
 
 // AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a
@@ -65,8 +79,8 @@ func (s *Store) AgentEventsAfter(ctx context.Context, region string, after Agent
 	return page, frame.Classify(err)
 }
 
-// ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany,
-// Unavailable.
+// ReplayAgentEvents is AgentEventsAfter for callers that read many pages. It reads on the connections for large reads,
+// which only a few callers get at a time. Errors: TooMany, Unavailable.
 func (s *Store) ReplayAgentEvents(ctx context.Context, region string,
 	after AgentEventPoint) (page AgentEventPage, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
@@ -79,33 +93,37 @@ func (s *Store) ReplayAgentEvents(ctx context.Context, region string,
 func readAgentEvents(ctx context.Context, q *query.Queries, region string,
 	after AgentEventPoint) (AgentEventPage, error) {
 	var p tx.Pipeline
-	var now query.EventHorizonRow
+	var end query.EventHorizonRow
 	var rows []query.AgentEventsAfterRow
 	var held bool
-	reach := AgentEventReach + agentEventsBehind
-	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page
-	// and it, the page would lack the event, and nothing would say so.
+	reach := AgentEventReach + agentEventSlack
+	// Each statement has a snapshot of its own. AgentEventsHeld is the first: if it came after AgentEventsAfter, the older
+	// transaction could end between the two, and the page would lack its event without being held back.
 	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld,
 		query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
-	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {
+	query.Queue(&p, &end, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {
 		return q.EventHorizon(ctx)
 	}, struct{}{})
 	query.Queue(&p, &rows, (*query.Queries).AgentEventsAfter, query.AgentEventsAfterParams{
-		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage,
-		Bytes: agentEventBytes,
+		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: maxEventPageRows,
+		Bytes: maxEventPageBytes,
 	})
 	if err := q.Send(ctx, &p); err != nil {
 		return AgentEventPage{NextPoint: after}, err
 	}
-	page := AgentEventPage{NextPoint: after, IsHeldBack: held, ServerStartedAt: now.Server,
+	page := AgentEventPage{NextPoint: after, IsHeldBack: held, ServerStartedAt: end.Server,
 		Events: make([]AgentEvent, 0, len(rows))}
 	for _, r := range rows {
 		page.Events = append(page.Events, AgentEvent{Tx: r.Tx, ID: r.ID, Kind: r.Kind, Detail: r.Detail})
-		page.NextPoint = AgentEventPoint{Tx: r.Tx, ID: r.ID}
-		page.HasMore = len(rows) == agentEventPage || r.Found > int64(len(rows))
 	}
-	if !page.HasMore && now.Horizon > page.NextPoint.Tx {
-		page.NextPoint = AgentEventPoint{Tx: now.Horizon} // the statement of the page has seen all transactions below it
+	if n := len(rows); n > 0 {
+		last := rows[n-1]
+		page.NextPoint = AgentEventPoint{Tx: last.Tx, ID: last.ID}
+		page.HasMore = n == maxEventPageRows || last.Found > int64(n)
+	}
+	// AgentEventsAfter has seen all transactions below the horizon, since it ran later.
+	if !page.HasMore && end.Horizon > page.NextPoint.Tx {
+		page.NextPoint = AgentEventPoint{Tx: end.Horizon}
 	}
 	return page, nil
 }
@@ -116,10 +134,11 @@ func (s *Store) FindAgentEvent(ctx context.Context, region string,
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.AgentEvent(ctx, query.AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID,
 			Kinds: agentEventKinds, Reach: AgentEventReach})
-		for _, r := range rows {
-			e, found = AgentEvent(r), true
+		if err != nil || len(rows) == 0 {
+			return err
 		}
-		return err
+		e, found = AgentEvent(rows[0]), true
+		return nil
 	})
 	return e, found, err
 }

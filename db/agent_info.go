@@ -13,8 +13,8 @@ type InstanceInfo struct {
 	Connections     int64             `json:"connections"`
 	Capacity        AgentCapacity     `json:"capacity"`
 	AutoCreate      bool              `json:"autoCreate"`
-	Status          string            `json:"status"` // the effective status
-	LastSyncAt      int64             `json:"lastSyncAt"`
+	Status          string            `json:"status"`     // the effective status
+	LastSyncAt      int64             `json:"lastSyncAt"` // when the last reply was received; milliseconds since 1970
 	AgentVersion    string            `json:"agentVersion"`
 	ProtocolVersion int64             `json:"protocolVersion"`
 }
@@ -35,18 +35,3 @@ type RoomInfo struct {
 	EndpointURL string `json:"endpointUrl"`
 	Local       bool   `json:"local"`
 }
-
-// The kinds of events about agents, rooms and commands. Their instance_id is the agent's id.
-const (
-	EventAgentJoined    = "agent.joined"
-	EventAgentLeft      = "agent.left"
-	EventAgentStale     = "agent.stale"
-	EventAgentRecovered = "agent.recovered"
-	EventRoomCreated    = "room.created"
-	EventRoomDestroyed  = "room.destroyed"
-
-	EventAgentDrained    = "agent.drained"
-	EventAgentUndrained  = "agent.undrained"
-	EventCommandTimedOut = "command.timed_out"
-	EventCommandDoneLate = "command.done_late"
-)

@@ -13,32 +13,35 @@ import (
 
 // load locks the agents of the calls, and reads the rows on which the changes depend.
 func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
-	if err := t.loadJoins(ctx, calls); err != nil {
+	if err := t.loadUnlocked(ctx, calls); err != nil {
 		return err
 	}
-	var whole, judged []string
-	var rooms query.ReadRoomsParams
+	reading := agentReading{lockedIDs: t.idsToLock(calls), wholeIDs: t.predecessorIDs()}
 	for _, c := range calls {
 		id := c.Req.ref().ID
-		// A snapshot changes the rooms that it names. All rooms are read only of an agent that is stale, since an event
-		// then shows them, or whose reply decides about commanded rooms: see RoomsOfAgents.
 		if c.Req.snapshot != nil {
-			judged = append(judged, id)
-			addRoomsToRead(&rooms, id, *c.Req.snapshot)
+			reading.judgedIDs = append(reading.judgedIDs, id)
+			addRoomsToRead(&reading.singleRooms, id, *c.Req.snapshot)
 			continue
 		}
 		// A first miss changes a counter only. A second one, and the first reply after it, write an event that shows
 		// all rooms.
 		if c.Req.miss == nil || c.Req.miss.MissedPolls != 1 {
-			whole = append(whole, id)
+			reading.wholeIDs = append(reading.wholeIDs, id)
 		}
 	}
-	for _, all := range t.predecessorsOf {
-		for _, p := range all {
-			whole = append(whole, p.agentID)
-		}
-	}
-	return t.read(ctx, t.lockedIDs(calls), whole, judged, rooms)
+	return t.read(ctx, reading)
+}
+
+// agentReading says which agents read locks, and which of their rows it reads.
+type agentReading struct {
+	lockedIDs []string // in lock order
+	wholeIDs  []string // agents whose rooms and pending commands are read
+	// judgedIDs are agents with a snapshot. A snapshot changes only the rooms that it names, which are singleRooms. All
+	// rooms are read of an agent that is stale, since an event then shows them, or whose reply decides about commanded
+	// rooms: see RoomsOfAgents.
+	judgedIDs   []string
+	singleRooms query.ReadRoomsParams
 }
 
 func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
@@ -52,8 +55,9 @@ func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
 	}
 }
 
-// loadJoins reads what must be known before the locks: the agents that the joining agents replace, and the kept drains.
-func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
+// loadUnlocked reads what must be known before agents are locked: the agents that the joining agents replace, which
+// replicas have ended, and the kept drains.
+func (t *agentTx) loadUnlocked(ctx context.Context, calls []*agentCall) error {
 	var kept query.ReadKeptDrainsParams
 	var find query.FindPredecessorsParams
 	var replicas []uuid.UUID
@@ -75,8 +79,8 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 	var drains []query.ReadKeptDrainsRow
 	var ended []uuid.UUID
 	find.Region, kept.Region = t.region, t.region
-	// Held until the commit. KeepDrain takes this lock alone: either it sees the agents of this transaction, or they
-	// see its row.
+	// A shared lock, held until the commit. KeepDrain takes the same lock exclusively: either it sees the agents of this
+	// transaction, or this transaction sees its row.
 	query.QueueExec(&p, (*query.Queries).ShareKeptDrains, t.region)
 	query.Queue(&p, &drains, (*query.Queries).ReadKeptDrains, kept)
 	if len(replicas) > 0 {
@@ -112,49 +116,46 @@ func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
 	p.Endpoints = append(p.Endpoints, c.EndpointURL)
 }
 
-// read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for
-// the agents in judged, and with single rooms.
-func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some query.ReadRoomsParams) error {
+// read locks agents, and reads them with their rooms and commands.
+func (t *agentTx) read(ctx context.Context, reading agentReading) error {
+	ids, single := reading.lockedIDs, reading.singleRooms
 	var p tx.Pipeline
 	var states []query.LockAgentStatesRow
 	var agents []query.ReadAgentsRow
-	var rooms []query.RoomsOfAgentsRow
-	var single []query.ReadRoomsRow
+	var allRooms []query.RoomsOfAgentsRow
+	var singleRooms []query.ReadRoomsRow
 	var pending []query.PendingOfAgentsRow
-	// first: later statements then see the last holders' writes
+	// The lock is taken first, so that the statements after it see what its last holders wrote.
 	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids})
-	query.Queue(&p, &t.latestJoin, func(q *query.Queries, ctx context.Context,
-		_ struct{}) (time.Time, error) {
+	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) {
 		return q.ClockReading(ctx)
 	}, struct{}{})
 	query.Queue(&p, &agents, (*query.Queries).ReadAgents, query.ReadAgentsParams{Region: t.region, Ids: ids})
-	if len(whole)+len(judged) > 0 {
-		query.Queue(&p, &rooms, (*query.Queries).RoomsOfAgents,
-			query.RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
+	if len(reading.wholeIDs)+len(reading.judgedIDs) > 0 {
+		query.Queue(&p, &allRooms, (*query.Queries).RoomsOfAgents,
+			query.RoomsOfAgentsParams{Region: t.region, Agents: reading.wholeIDs, Judged: reading.judgedIDs})
 	}
-	if len(some.Agents) > 0 {
-		some.Region = t.region
-		query.Queue(&p, &single, (*query.Queries).ReadRooms, some)
+	if len(single.Agents) > 0 {
+		single.Region = t.region
+		query.Queue(&p, &singleRooms, (*query.Queries).ReadRooms, single)
 	}
-	if len(whole) > 0 {
+	if len(reading.wholeIDs) > 0 {
 		query.Queue(&p, &pending, (*query.Queries).PendingOfAgents,
-			query.PendingOfAgentsParams{Region: t.region, Ids: whole})
+			query.PendingOfAgentsParams{Region: t.region, Ids: reading.wholeIDs})
 	}
 	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	t.addAgents(states, agents)
-	for _, r := range rooms {
+	for _, r := range allRooms {
 		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
-			connectionCount: r.Connections,
-			isLocal:         r.Local, state: r.State, commandID: r.Command,
+			connectionCount: r.Connections, isLocal: r.Local, state: r.State, commandID: r.Command,
 			settledFor: r.SettledFor})
 	}
-	// Behind the whole lists, whose rows win in addRoom: ReadRooms does not return how long ago a command timed out.
-	for _, r := range single {
+	// After allRooms, whose rows win in addRoom: ReadRooms does not return how long ago a command timed out.
+	for _, r := range singleRooms {
 		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
-			connectionCount: r.Connections,
-			isLocal:         r.Local, state: r.State, commandID: r.Command,
+			connectionCount: r.Connections, isLocal: r.Local, state: r.State, commandID: r.Command,
 			settledFor: -1})
 	}
 	for _, c := range pending {
@@ -163,20 +164,16 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	return nil
 }
 
-// addAgents keeps the locked states, with the content of those agents of which it was read. Of the others only the
-// state may change.
+// addAgents keeps the locked states with the content of their agents.
 func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
-		// The silence is below 0 until replied sets it: no reply is applied yet.
 		a := &agentRow{
 			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, missedPolls: s.Misses,
-			connectionCount: s.Connections,
-			roomCount:       s.Rooms,
-			reservedCount:   s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, stateHash: s.Hash,
-			replySeq:        s.Seq,
-			joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silentSeconds: -1,
+			connectionCount: s.Connections, roomCount: s.Rooms, reservedCount: s.Reserved, inFlight: s.InFlight,
+			owesSnapshot: s.OwesReply, stateHash: s.Hash, replySeq: s.Seq, isDoubted: s.Doubted, hasLeft: s.HasLeft,
+			// Below 0 until recordReplyTime sets it: no reply is applied yet.
+			silentSeconds: -1,
 		}
-		// NULL in the table is the empty text here: no override.
 		if s.Override != nil {
 			a.statusOverride = *s.Override
 		}
@@ -184,14 +181,14 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 		t.agentsByID[s.AgentID] = a
 	}
 	for _, r := range agents {
+		// An agent that was inserted after the states were locked has no state here, and is left out.
 		if a := t.agentsByID[r.ID]; a != nil {
 			a.keyFingerprint, a.joinedAt, a.lastSync = r.Key, r.JoinedAt, r.LastSync
 			a.content = AgentContent{
 				Name: r.Name, ProcessUID: r.ProcessUid, AgentVersion: r.AgentVersion,
-				ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
-				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
-				AutoCreate: r.AutoCreate,
-				// A part of the state, which comes from the other statement.
+				ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint, Labels: r.Labels, RoomTypes: r.RoomTypes,
+				MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, AutoCreate: r.AutoCreate,
+				// A column of agent_states, which the loop above has read.
 				Status: a.content.Status,
 			}
 		}
@@ -208,35 +205,34 @@ func (t *agentTx) addRoom(r roomRow) {
 	}
 	r.storedID = r.id
 	t.roomsByKey[key] = &r
-	t.ofID[r.agentID] = append(t.ofID[r.agentID], &r)
+	t.roomsByAgent[r.agentID] = append(t.roomsByAgent[r.agentID], &r)
 }
 
-// newAgent returns the row of an agent that joins for the first time.
-func (t *agentTx) newAgent(j AgentJoin) *agentRow {
-	a := &agentRow{ref: j.Ref, keyFingerprint: j.KeyFingerprint, keyID: j.KeyID, content: j.Content,
-		joinedAt: t.joinTime(), isNew: true,
-		hasNewState: true, hasNewContent: true}
+// addNewAgent adds the row of an agent that joins for the first time.
+func (t *agentTx) addNewAgent(j AgentJoin) *agentRow {
+	// Each agent of the transaction joins later than the one before.
+	t.now = t.now.Add(time.Microsecond)
+	a := &agentRow{ref: j.Ref, keyFingerprint: j.KeyFingerprint, keyID: j.KeyID, content: j.Content, joinedAt: t.now,
+		isNew: true, hasNewState: true, hasNewContent: true}
 	t.agentsByID[j.Ref.ID] = a
 	return a
 }
 
-// joinTime returns the database's time. It returns a later time for each agent of the transaction.
-func (t *agentTx) joinTime() time.Time {
-	t.latestJoin = t.latestJoin.Add(time.Microsecond)
-	return t.latestJoin
-}
-
-// lockedIDs returns the agents that the calls change and the further agents, in lock order.
-func (t *agentTx) lockedIDs(calls []*agentCall) []string {
-	ids := slices.Clone(t.furtherAgents)
+// idsToLock returns the agents that the calls change, their predecessors and the further agents, in lock order.
+func (t *agentTx) idsToLock(calls []*agentCall) []string {
+	ids := slices.Concat(t.furtherAgents, t.predecessorIDs())
 	for _, c := range calls {
 		ids = append(ids, c.Req.ref().ID)
 	}
-	for _, all := range t.predecessorsOf {
-		for _, p := range all {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (t *agentTx) predecessorIDs() (ids []string) {
+	for _, predecessors := range t.predecessorsOf {
+		for _, p := range predecessors {
 			ids = append(ids, p.agentID)
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return ids
 }

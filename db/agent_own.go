@@ -70,7 +70,7 @@ func queueOldest(p *tx.Pipeline, into *uint64) {
 func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
 	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft,
 		State: AgentState{RecordedStatus: echoedStatus(r.Status), OwesSnapshot: r.OwesReply,
-			JoinedElsewhere: r.Doubted}}
+			IsDoubted: r.Doubted}}
 }
 
 // echoedStatus returns the status that polls send to an agent, by the recorded one. The agent knows that it drains once

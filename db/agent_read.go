@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
@@ -19,7 +20,7 @@ func (s *Store) FindRoom(ctx context.Context, region, publicID string) (RoomInfo
 	return s.batchGroups.roomReads.Do(ctx, region, publicID)
 }
 
-// findRooms decides a batch of reads by public ids, in one statement.
+// findRooms answers a batch of FindRoom, with one statement.
 func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Call[string, RoomInfo]) error {
 	rows, err := s.q.FindRooms(ctx, query.FindRoomsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {
@@ -31,18 +32,16 @@ func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Cal
 			EndpointURL: r.Endpoint, Local: r.Local}
 	}
 	for _, c := range calls {
-		// Also of an id that was not asked for, since storableIDs left it out: the answer is the same.
-		room, ok := found[c.Req]
-		if !ok {
+		if room, ok := found[c.Req]; ok {
+			c.Answer(room, nil)
+		} else {
 			c.Answer(RoomInfo{}, roomNotFound(c.Req))
-			continue
 		}
-		c.Answer(room, nil)
 	}
 	return nil
 }
 
-// storableIDs drops ids that Postgres cannot store, which no row can have.
+// storableIDs returns the ids that the calls ask for, without those that Postgres cannot store: no row has them.
 func storableIDs[Res any](calls []*batch.Call[string, Res]) (ids []string) {
 	for _, c := range calls {
 		if isStorable(c.Req) {
@@ -52,62 +51,67 @@ func storableIDs[Res any](calls []*batch.Call[string, Res]) (ids []string) {
 	return ids
 }
 
-// maxRoomsRead limits the rooms that are read at a time. One agent may exceed it, with up to 50,000 rooms.
+// maxRoomsRead limits the rooms that a batch of FindAgent reads. It is the number that one agent may report.
 const maxRoomsRead = 50_000
 
-// findAgents reads agents, and then the rooms of the first of them, up to maxRoomsRead rooms. The other agents stay for
-// the next batch.
+// findAgents answers a batch of FindAgent: it reads the agents, and then the rooms of the first of them, up to
+// maxRoomsRead rooms. The calls for the other agents stay for the next batch.
 func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Call[string, InstanceInfo]) error {
 	rows, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {
 		return err
 	}
-	agents, ids, rooms := make(map[string]query.FindAgentsRow, len(rows)), []string{}, int32(0)
-	known := make(map[string]bool, len(rows))
+	agents := make(map[string]query.FindAgentsRow, len(rows))
+	var idsToRead []string
+	roomCount := int32(0)
 	for _, r := range rows {
-		known[r.ID] = true
-		rooms += r.Rooms
+		agents[r.ID] = r
+		roomCount += r.Rooms
 		// At least one agent, however many rooms it has.
-		if len(ids) == 0 || rooms <= maxRoomsRead {
-			agents[r.ID], ids = r, append(ids, r.ID)
+		if len(idsToRead) == 0 || roomCount <= maxRoomsRead {
+			idsToRead = append(idsToRead, r.ID)
 		}
 	}
-	of, err := s.roomsOf(ctx, region, ids)
+	rooms, err := s.roomsOfAgents(ctx, region, idsToRead)
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		r, ok := agents[c.Req]
-		switch {
-		case ok:
-			c.Answer(instanceInfoOf(r, of[r.ID]), nil)
-		// An agent that is known but exceeds maxRoomsRead gets no answer now, which leaves its call in the queue of the
-		// group.
-		case !known[c.Req]:
+		r, isKnown := agents[c.Req]
+		if !isKnown {
 			c.Answer(InstanceInfo{}, agentNotFound(c.Req))
+			continue
+		}
+		if slices.Contains(idsToRead, c.Req) {
+			c.Answer(instanceInfoOf(r, rooms[r.ID]), nil)
 		}
 	}
 	return nil
 }
 
-func (s *Store) roomsOf(ctx context.Context, region string, agents []string) (map[string][]RoomInfo, error) {
-	of := map[string][]RoomInfo{}
-	if len(agents) == 0 {
-		return of, nil
+// roomsOfAgents returns the listed rooms of agents, by agent, without the URL of the endpoint.
+func (s *Store) roomsOfAgents(ctx context.Context, region string, agentIDs []string) (map[string][]RoomInfo, error) {
+	if len(agentIDs) == 0 {
+		return nil, nil
 	}
 	var rows []query.RoomsOfFoundAgentsRow
 	err := s.read(ctx, func(ctx context.Context, q *query.Queries) (err error) {
-		rows, err = q.RoomsOfFoundAgents(ctx, query.RoomsOfFoundAgentsParams{Region: region, Agents: agents})
+		rows, err = q.RoomsOfFoundAgents(ctx, query.RoomsOfFoundAgentsParams{Region: region, Agents: agentIDs})
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	rooms := map[string][]RoomInfo{}
 	for _, r := range rows {
-		of[r.AgentID] = append(of[r.AgentID],
+		rooms[r.AgentID] = append(rooms[r.AgentID],
 			RoomInfo{ID: r.ID, Type: r.Type, Connections: r.Connections, InstanceID: r.AgentID, Local: r.Local})
 	}
-	return of, err
+	return rooms, nil
 }
 
-// instanceInfoOf returns an agent with its rooms as the API shows it. The connections are those of the rooms.
+// instanceInfoOf returns an agent with its rooms as the API shows it, and completes the rooms by the endpoint of the
+// agent. The connections are those of the rooms.
 func instanceInfoOf(r query.FindAgentsRow, rooms []RoomInfo) InstanceInfo {
 	if rooms == nil {
 		rooms = []RoomInfo{}
@@ -119,10 +123,9 @@ func instanceInfoOf(r query.FindAgentsRow, rooms []RoomInfo) InstanceInfo {
 	}
 	return InstanceInfo{
 		ID: r.ID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels,
-		RoomTypes: r.RoomTypes, Rooms: rooms,
-		Connections: connections, Capacity: AgentCapacity{MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms},
-		AutoCreate: r.AutoCreate,
-		Status:     r.Status, LastSyncAt: r.LastSync.UnixMilli(), AgentVersion: r.AgentVersion,
+		RoomTypes: r.RoomTypes, Rooms: rooms, Connections: connections,
+		Capacity:   AgentCapacity{MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms},
+		AutoCreate: r.AutoCreate, Status: r.Status, LastSyncAt: r.LastSync.UnixMilli(), AgentVersion: r.AgentVersion,
 		ProtocolVersion: r.ProtocolVersion,
 	}
 }

@@ -63,10 +63,10 @@ func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.NextTx)
 	require.NoError(t, err)
 	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID,
-		State: db.AgentState{RecordedStatus: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
+		State: db.AgentState{RecordedStatus: db.AgentActive, IsDoubted: true}}}, own.Changed)
 	require.Equal(t, []string{"lobby"}, r.rooms(other))
 	require.Equal(t, []string{"agent.joined eu0", "agent.left eu0", "agent.joined eu0"}, r.told())
-	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, ChangedRooms: []db.ReportedRoom{local("x")}}).JoinedElsewhere,
+	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, ChangedRooms: []db.ReportedRoom{local("x")}}).IsDoubted,
 		"a partial content does not list the agent again")
 	require.Empty(t, r.rooms(j.Ref))
 	r.miss(j.Ref, 2)

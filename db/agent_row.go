@@ -16,24 +16,26 @@ type agentRow struct {
 	keyID          *uuid.UUID
 	joinedAt       time.Time
 
-	statusOverride  string // empty: none
-	isKept          bool
+	statusOverride  string // set by the ack of a drain or undrain, until the next reply; "": none
+	isKept          bool   // a drain is kept for the agent's name and endpoint
 	missedPolls     int16
 	connectionCount int64
 	roomCount       int32
 	reservedCount   int32
-	inFlight        int32
+	inFlight        int32 // pending commands
 	owesSnapshot    bool
 	stateHash       string
 	replySeq        int64
-	joinedElsewhere bool
+	isDoubted       bool
 	hasLeft         bool
-	lastSync        time.Time
-	silentSeconds   float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
+	lastSync        time.Time // when the last known reply was received
+	silentSeconds   float64   // seconds since the receipt of the reply that the transaction applies; below 0: no reply
 
 	isNew         bool
-	hasNewState   bool // agent_states
-	hasNewContent bool // agents
+	hasNewState   bool // its row of agent_states is to be written
+	hasNewContent bool // its row of agents is to be written
+	// isNewlyListed means that the transaction logs agent.joined, which shows all rooms: no room gets an event of its own.
+	isNewlyListed bool
 }
 
 // status returns the effective status; it must agree with agent_status in SQL.
@@ -49,12 +51,11 @@ func (a *agentRow) status() string {
 }
 
 func (a *agentRow) state() AgentState {
-	return AgentState{RecordedStatus: echoedStatus(a.status()), OwesSnapshot: a.owesSnapshot,
-		JoinedElsewhere: a.joinedElsewhere}
+	return AgentState{RecordedStatus: echoedStatus(a.status()), OwesSnapshot: a.owesSnapshot, IsDoubted: a.isDoubted}
 }
 
 // isListed reports whether the agent appears in lists and events.
-func (a *agentRow) isListed() bool { return !a.hasLeft && !a.joinedElsewhere }
+func (a *agentRow) isListed() bool { return !a.hasLeft && !a.isDoubted }
 
 // setContent replaces the agent's content.
 func (a *agentRow) setContent(c AgentContent) {
@@ -68,8 +69,8 @@ func (a *agentRow) setContent(c AgentContent) {
 
 func (c AgentContent) equal(o AgentContent) bool {
 	return c.Name == o.Name && c.ProcessUID == o.ProcessUID && c.AgentVersion == o.AgentVersion &&
-		c.ProtocolVersion == o.ProtocolVersion &&
-		c.EndpointURL == o.EndpointURL && maps.Equal(c.Labels, o.Labels) && slices.Equal(c.RoomTypes, o.RoomTypes) &&
+		c.ProtocolVersion == o.ProtocolVersion && c.EndpointURL == o.EndpointURL &&
+		maps.Equal(c.Labels, o.Labels) && slices.Equal(c.RoomTypes, o.RoomTypes) &&
 		equalLimits(c.MaxConnections, o.MaxConnections) && equalLimits(c.MaxRooms, o.MaxRooms) &&
 		c.AutoCreate == o.AutoCreate && c.Status == o.Status
 }
@@ -81,8 +82,7 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 	c := a.content
 	out := InstanceInfo{
 		ID: a.ref.ID, Name: c.Name, ProcessUID: c.ProcessUID, EndpointURL: c.EndpointURL, Labels: c.Labels,
-		RoomTypes: c.RoomTypes,
-		Rooms:     make([]RoomInfo, 0, len(rooms)), Connections: a.connectionCount,
+		RoomTypes: c.RoomTypes, Rooms: make([]RoomInfo, 0, len(rooms)), Connections: a.connectionCount,
 		Capacity:   AgentCapacity{c.MaxConnections, c.MaxRooms},
 		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion,
 		ProtocolVersion: c.ProtocolVersion,
@@ -108,28 +108,27 @@ type roomRow struct {
 	agentID         string
 	baseID          string
 	roomType        string
-	connectionCount int32 // connections
+	connectionCount int32
 	isLocal         bool
-	state           string
+	state           string // roomReserved, roomCreated or roomReported
 	commandID       *uuid.UUID
 	settledFor      float64 // seconds since the command of a reserved room timed out; below 0: it is pending
 
-	storedID   string // the id in the table
+	storedID   string // the id in the table, which differs from id after a rename
 	isNew      bool
 	hasChanged bool
 	isDeleted  bool
 }
 
 const (
-	roomReserved = "reserved"
-	roomCreated  = "created"
-	roomReported = "reported"
+	roomReserved = "reserved" // a command asks the agent to create it
+	roomCreated  = "created"  // the agent has acked the command
+	roomReported = "reported" // a reply of the agent has shown it
 )
 
 func (r *roomRow) isListed() bool { return !r.isDeleted && r.state != roomReserved }
 
 func (r *roomRow) info(endpoint string) RoomInfo {
 	return RoomInfo{ID: r.id, Type: r.roomType, Connections: r.connectionCount, InstanceID: r.agentID,
-		EndpointURL: endpoint,
-		Local:       r.isLocal}
+		EndpointURL: endpoint, Local: r.isLocal}
 }

@@ -22,13 +22,13 @@ func (t *agentTx) write() error {
 }
 
 func (t *agentTx) writeAgents() error {
-	wide := query.PutAgentsParams{Region: t.region, Unlimited: unlimited}
+	contents := query.PutAgentsParams{Region: t.region, Unlimited: unlimited}
 	states := query.PutAgentStatesParams{Region: t.region}
 	// New agents have no row to lock: inserting them in the order of their ids keeps two transactions from a deadlock.
 	for _, id := range slices.Sorted(maps.Keys(t.agentsByID)) {
 		a := t.agentsByID[id]
 		if a.hasNewContent {
-			if err := addAgentToPut(&wide, a); err != nil {
+			if err := addAgentToPut(&contents, a); err != nil {
 				return err
 			}
 		}
@@ -37,8 +37,8 @@ func (t *agentTx) writeAgents() error {
 			addAgentStateToPut(&states, a)
 		}
 	}
-	if len(wide.Ids) > 0 {
-		query.QueueExec(t.q.Deferred(), (*query.Queries).PutAgents, wide)
+	if len(contents.Ids) > 0 {
+		query.QueueExec(t.q.Deferred(), (*query.Queries).PutAgents, contents)
 	}
 	if len(states.Ids) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).PutAgentStates, states)
@@ -59,13 +59,13 @@ func limitOf(n *int32) int64 {
 // addAgentToPut adds the row of the content, which changes rarely and is wide.
 func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	c := a.content
+	// JSON's null is no object of labels.
+	if c.Labels == nil {
+		c.Labels = map[string]string{}
+	}
 	labels, err := json.Marshal(c.Labels)
 	if err != nil {
 		return err
-	}
-	// JSON's null is no object of labels.
-	if c.Labels == nil {
-		labels = []byte("{}")
 	}
 	p.Ids = append(p.Ids, a.ref.ID)
 	p.Replicas = append(p.Replicas, a.ref.ReplicaID)
@@ -102,7 +102,7 @@ func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
 	p.Hashes = append(p.Hashes, a.stateHash)
 	p.Seqs = append(p.Seqs, a.replySeq)
 	p.Silences = append(p.Silences, a.silentSeconds)
-	p.Doubted = append(p.Doubted, a.joinedElsewhere)
+	p.Doubted = append(p.Doubted, a.isDoubted)
 	p.HasLeft = append(p.HasLeft, a.hasLeft)
 }
 
@@ -111,14 +111,16 @@ func (t *agentTx) writeRooms() {
 	remove := query.DeleteRoomsParams{Region: t.region}
 	put := query.PutRoomsParams{Region: t.region}
 	insert := query.InsertRoomsParams{Region: t.region}
-	for agent, rooms := range t.ofID {
+	for agent, rooms := range t.roomsByAgent {
 		for _, r := range rooms {
+			hasMoved := r.agentID != agent // to an agent whose list contains it as well
+			needsNoRow := r.isNew && r.isDeleted
+			if hasMoved || needsNoRow {
+				continue
+			}
 			switch {
-			case r.agentID != agent: // the room has moved to another agent, whose list contains it
-			case r.isDeleted && !r.isNew:
-				remove.Ids = append(remove.Ids, r.storedID)
-			// Made and deleted in this transaction: it has no row.
 			case r.isDeleted:
+				remove.Ids = append(remove.Ids, r.storedID)
 			case r.isNew:
 				addRoomToInsert(&insert, r)
 			case r.hasChanged:
@@ -157,7 +159,7 @@ func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
 	p.Locals = append(p.Locals, r.isLocal)
 }
 
-// writeCommands defers the ends of commands, and the drains that operators keep, which are commands as well.
+// writeCommands defers the statements that end commands, and those that send drain commands.
 func (t *agentTx) writeCommands() {
 	if len(t.settledCommands) > 0 {
 		p := query.SettleCommandsOfAgentsParams{Region: t.region}
@@ -168,9 +170,9 @@ func (t *agentTx) writeCommands() {
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).SettleCommandsOfAgents, p)
 	}
-	if len(t.keptDrains) > 0 {
+	if len(t.drainsToSend) > 0 {
 		p := query.InsertDrainsParams{Region: t.region}
-		for _, d := range t.keptDrains {
+		for _, d := range t.drainsToSend {
 			p.Ids = append(p.Ids, uuid.New())
 			p.Agents = append(p.Agents, d.agent.ref.ID)
 			p.Replicas = append(p.Replicas, d.agent.ref.ReplicaID)

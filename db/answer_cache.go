@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// answerCache caches answers of the database for a second, by region. Safe for concurrent use.
+// answerCache caches the answers of the database to a yes-or-no question about a region, for a second. It is safe for
+// concurrent use.
 type answerCache struct {
 	mu       sync.Mutex
-	byRegion map[string]cachedAnswer // of the regions of this replica's tickets
+	byRegion map[string]cachedAnswer
 }
 
 type cachedAnswer struct {
@@ -16,11 +17,12 @@ type cachedAnswer struct {
 	readAt time.Time
 }
 
-func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
-	// The lock is released while it asks: a slow database must not delay other regions.
-	r.mu.Lock()
-	last, ok := r.byRegion[region]
-	r.mu.Unlock()
+// get returns the answer for a region, and asks if the cached one is older than a second. Errors: those of ask.
+func (c *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
+	// The lock is not held during ask: a slow database must not delay other regions.
+	c.mu.Lock()
+	last, ok := c.byRegion[region]
+	c.mu.Unlock()
 	if ok && time.Since(last.readAt) < time.Second {
 		return last.isYes, nil
 	}
@@ -28,11 +30,11 @@ func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byRegion == nil {
-		r.byRegion = map[string]cachedAnswer{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byRegion == nil {
+		c.byRegion = map[string]cachedAnswer{}
 	}
-	r.byRegion[region] = cachedAnswer{yes, time.Now()}
+	c.byRegion[region] = cachedAnswer{yes, time.Now()}
 	return yes, nil
 }

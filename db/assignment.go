@@ -16,11 +16,13 @@ type Assignment struct {
 	EncodedAssignment []byte // an openmatch.Assignment
 }
 
+// errSomeMissing rolls back the assignments of the tickets that exist.
 var errSomeMissing = errors.New("some tickets do not exist")
 
-// AssignTickets assigns tickets in one transaction. An assigned ticket is assigned again, which restarts the time for
-// which it is kept. Whether the tickets are in a match is not checked. No ticket may be named twice. It returns the
-// tickets that do not exist; with allOrNone nothing is assigned then. Errors: Unavailable.
+// AssignTickets assigns tickets in one transaction. A ticket that is assigned already gets the new assignment, which
+// restarts the time for which it is kept. Whether the tickets are in a match is not checked. No ticket may be named twice.
+// AssignTickets returns the tickets that do not exist; with allOrNone nothing is assigned if there are any. Errors:
+// Unavailable.
 func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment,
 	allOrNone bool) (missing []string, err error) {
 	var p query.SettleTicketsParams
@@ -36,19 +38,24 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 			p.Assignments = append(p.Assignments, g.EncodedAssignment)
 		}
 	}
-	// Nothing can be assigned, or allOrNone already fails without a look at the database.
+	// Nothing can be assigned, or nothing may be.
 	if len(p.Ids) == 0 || allOrNone && len(unissued) > 0 {
 		return unissued, nil
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		missing, err = settleTickets(ctx, q, p, s.cfg.Timing.AssignedFor)
-		if err == nil && allOrNone && len(missing) > 0 {
-			// Rolls back the assignments of the tickets that do exist.
+		if err != nil {
+			return err
+		}
+		if allOrNone && len(missing) > 0 {
 			return errSomeMissing
 		}
-		return err
+		return nil
 	})
-	if err != nil && !errors.Is(err, errSomeMissing) {
+	if errors.Is(err, errSomeMissing) {
+		return missing, nil
+	}
+	if err != nil {
 		return nil, frame.Classify(err)
 	}
 	s.Notify(TopicTickets, region)
@@ -58,23 +65,26 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 // settleTickets assigns tickets, and returns those that do not exist.
 func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsParams,
 	assignedFor time.Duration) (missing []string, err error) {
-	settled, err := q.SettleTickets(ctx, p)
-	if err != nil || len(settled) == len(p.Ids) {
+	settledIDs, err := q.SettleTickets(ctx, p)
+	if err != nil || len(settledIDs) == len(p.Ids) {
 		return nil, err
 	}
 	// The others are assigned already, or do not exist. Some may have been assigned while SettleTickets waited for
 	// their rows: only a statement with a newer snapshot finds these.
-	again := query.ReassignTicketsParams{Region: p.Region, AssignedFor: assignedFor}
-	done := setOf(settled)
+	others := query.ReassignTicketsParams{Region: p.Region, AssignedFor: assignedFor}
+	settled := setOf(settledIDs)
 	for i, id := range p.Ids {
-		if !done[id] {
-			again.Ids = append(again.Ids, id)
-			again.Assignments = append(again.Assignments, p.Assignments[i])
+		if !settled[id] {
+			others.Ids = append(others.Ids, id)
+			others.Assignments = append(others.Assignments, p.Assignments[i])
 		}
 	}
-	settled, err = q.ReassignTickets(ctx, again)
-	done = setOf(settled)
-	return slices.DeleteFunc(again.Ids, func(id string) bool { return done[id] }), err
+	reassignedIDs, err := q.ReassignTickets(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	reassigned := setOf(reassignedIDs)
+	return slices.DeleteFunc(others.Ids, func(id string) bool { return reassigned[id] }), nil
 }
 
 func setOf(ids []string) map[string]bool {
@@ -93,8 +103,8 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 		return nil
 	}
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		// Locked by a statement of its own, so that ReleaseTickets reads the backfill to which each ticket belongs
-		// after all waiting.
+		// The tickets are locked by a statement of their own, so that ReleaseTickets reads their backfills after it has
+		// waited for all locks.
 		if err := q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
@@ -102,15 +112,18 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 			query.ReleaseTicketsParams{Region: region, Ids: ids})
 		return nil
 	})
-	s.notifyQueue(region, err == nil, false)
-	return frame.Classify(err)
+	if err != nil {
+		return frame.Classify(err)
+	}
+	s.notifyQueued(region)
+	return nil
 }
 
-// releasePage is how many tickets one transaction releases. It holds their locks for about 50 ms.
+// releasePage is how many tickets one transaction of ReleaseAllTickets releases. It holds their locks for about 50 ms.
 const releasePage = 2000
 
-// ReleaseAllTickets returns all tickets of a region that are in a match to the queue, one page after the other. When it
-// fails, some are released; the next call releases the others. Errors: Unavailable.
+// ReleaseAllTickets returns all tickets of a region that are in a match to the queue, one page after the other. A call
+// that fails may have released some of them; the next call releases the others. Errors: Unavailable.
 func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
 	p := query.MatchedTicketsParams{Region: region, Page: releasePage}
 	for {

@@ -37,9 +37,11 @@ type NewBackfill struct {
 	EncodeBody func(id string, created time.Time) []byte
 }
 
-func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
-	b.SearchFields.Created = match.MomentOf(created)
-	return b.SearchFields.Row(), b.EncodeBody(id, created)
+// encode returns what the row of the backfill stores.
+func (b NewBackfill) encode(id string, created time.Time) (indexed match.Row, body []byte) {
+	fields := b.SearchFields
+	fields.Created = match.MomentOf(created)
+	return fields.Row(), b.EncodeBody(id, created)
 }
 
 // backfillTTL is how long after its last acknowledgement a backfill expires. By default it is four fifths of PendingFor,
@@ -50,8 +52,13 @@ func (t Timing) backfillTTL() time.Duration { return cmp.Or(t.BackfillFor, t.Pen
 func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill) (Backfill, error) {
 	for range frame.MaxConflictRetries {
 		out, p := s.draftBackfill(region, b)
-		if err := s.q.CreateBackfills(ctx, p); !frame.IsConflict(err) { // when the id is in use, try another one
-			return out, frame.Classify(err)
+		err := s.q.CreateBackfills(ctx, p)
+		if err == nil {
+			return out, nil
+		}
+		// A conflict means that the id is in use.
+		if !frame.IsConflict(err) {
+			return Backfill{}, frame.Classify(err)
 		}
 	}
 	return Backfill{}, fault.NewUnavailable("each id tried is in use", nil)
@@ -61,7 +68,7 @@ func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill
 func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, query.CreateBackfillsParams) {
 	out := Backfill{Generation: 1, CreatedAt: s.Now().UTC()}
 	out.ID = s.idMint.next(region, BackfillID, out.CreatedAt)
-	row, body := b.row(out.ID, out.CreatedAt)
+	row, body := b.encode(out.ID, out.CreatedAt)
 	out.Body = body
 	return out, query.CreateBackfillsParams{
 		Region: region, Ids: []string{out.ID}, Created: []int64{row.Created}, Bodies: [][]byte{body},
@@ -74,7 +81,7 @@ func backfillUnknown(id string) error {
 	return fault.New(fault.NotFound, "backfill_unknown", "Backfill id: %s not found", id)
 }
 
-// GetBackfill returns a backfill, also an expired one until a worker has deleted it. Errors: NotFound, Unavailable.
+// GetBackfill returns a backfill; an expired one as well, until a worker has deleted it. Errors: NotFound, Unavailable.
 func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
@@ -83,7 +90,10 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Backfill{}, backfillUnknown(id)
 	}
-	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), frame.Classify(err)
+	if err != nil {
+		return Backfill{}, frame.Classify(err)
+	}
+	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), nil
 }
 
 // TicketsOfBackfill returns the tickets that are matched into a backfill, by their ids, and not those that it has
@@ -105,17 +115,22 @@ func (s *Store) TicketsOfBackfill(ctx context.Context, region, id string) (ticke
 		}
 		// While the backfill is locked, no acceptance can match further tickets into it.
 		ids, err := q.TicketsOfBackfill(ctx, query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}})
-		if err == nil && len(ids) > 0 {
-			tickets, err = readTickets(ctx, q, region, ids, s.cfg.Timing)
+		if err != nil || len(ids) == 0 {
+			return err
 		}
+		tickets, err = readTickets(ctx, q, region, ids, s.cfg.Timing)
 		return err
 	})
+	if err != nil {
+		return nil, frame.Classify(err)
+	}
 	slices.SortFunc(tickets, func(a, b Ticket) int { return strings.Compare(a.ID, b.ID) })
-	return tickets, frame.Classify(err)
+	return tickets, nil
 }
 
 // lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned
-// at its present generation. expired is the text of the error for an expired one, with a verb for its id.
+// at its present generation. expired is the text of the error for an expired backfill, with a verb for its id. Errors:
+// NotFound; Conflict, with that text; Unavailable.
 func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing,
 	expired string) (b Backfill, acknowledged []string, err error) {
 	rows, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id},
@@ -155,15 +170,18 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 		if err := releaseTicketsOfBackfills(ctx, q, region, id); err != nil {
 			return err
 		}
-		row, body := b.row(id, old.CreatedAt)
+		row, body := b.encode(id, old.CreatedAt)
 		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, CreatedAt: old.CreatedAt}
 		query.QueueExec(q.Deferred(), (*query.Queries).PutBackfill, query.PutBackfillParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 		})
 		return nil
 	})
-	s.notifyQueue(region, err == nil, false)
-	return out, frame.Classify(err)
+	if err != nil {
+		return Backfill{}, frame.Classify(err)
+	}
+	s.notifyQueued(region)
+	return out, nil
 }
 
 // releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks
@@ -198,43 +216,42 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 		if err != nil {
 			return err
 		}
-		if matched, err = assignBackfill(ctx, q, region, id, assignment, s.cfg.Timing); err != nil {
+		// A retried transaction begins anew.
+		assigned = nil
+		if matched, err = assignTicketsOfBackfill(ctx, q, region, id, assignment, s.cfg.Timing); err != nil {
 			return err
 		}
-		// Those of before, and those that are matched by now: the caller may have lost the answer of an earlier call.
-		assigned, err = acknowledgeBackfill(ctx, q, region, id, append(earlier, matched...), s.cfg.Timing)
-		return err
+		// The caller may have lost the answer of an earlier call, so this answer has its tickets as well.
+		if all := append(earlier, matched...); len(all) > 0 {
+			if assigned, err = readTickets(ctx, q, region, all, s.cfg.Timing); err != nil {
+				return err
+			}
+		}
+		deferAcknowledgement(q, region, id, assigned)
+		return nil
 	})
 	if err != nil {
 		return Backfill{}, nil, frame.Classify(err)
 	}
-	// Assigned tickets are news for those who watch them. A call that matched none has changed no ticket.
+	// A call that assigned no ticket has changed nothing that others follow.
 	if len(matched) > 0 {
 		s.Notify(TopicTickets, region)
 	}
 	return b, assigned, nil
 }
 
-// acknowledgeBackfill returns those of the tickets that still exist, and defers the statement that stores them as
-// acknowledged.
-func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id string, tickets []string,
-	t Timing) (assigned []Ticket, err error) {
-	if len(tickets) > 0 {
-		if assigned, err = readTickets(ctx, q, region, tickets, t); err != nil {
-			return nil, err
-		}
-	}
+// deferAcknowledgement defers the statement that acknowledges a backfill with the tickets that are assigned.
+func deferAcknowledgement(q *query.Queries, region, id string, assigned []Ticket) {
 	p := query.AckBackfillParams{Region: region, ID: id, Acknowledged: make([]string, 0, len(assigned))}
 	for _, ticket := range assigned {
 		p.Acknowledged = append(p.Acknowledged, ticket.ID)
 	}
 	query.QueueExec(q.Deferred(), (*query.Queries).AckBackfill, p)
-	return assigned, nil
 }
 
-// assignBackfill assigns the tickets that are matched into a backfill, and returns their ids. It locks them first, as
-// releaseTicketsOfBackfills does.
-func assignBackfill(ctx context.Context, q *query.Queries, region, id string, assignment []byte,
+// assignTicketsOfBackfill assigns the tickets that are matched into a backfill, and returns their ids. It locks them
+// first, as releaseTicketsOfBackfills does.
+func assignTicketsOfBackfill(ctx context.Context, q *query.Queries, region, id string, assignment []byte,
 	t Timing) ([]string, error) {
 	of := query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
 	if err := q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams(of)); err != nil {
@@ -266,10 +283,14 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 		}
 		return deleteBackfills(ctx, q, region, id)
 	})
-	s.notifyQueue(region, err == nil, false)
-	return frame.Classify(err)
+	if err != nil {
+		return frame.Classify(err)
+	}
+	s.notifyQueued(region)
+	return nil
 }
 
+// deleteBackfills deletes locked backfills, and returns their tickets to the queue.
 func deleteBackfills(ctx context.Context, q *query.Queries, region string, ids ...string) error {
 	if err := releaseTicketsOfBackfills(ctx, q, region, ids...); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // CommandOp is the operation of a command.
 type CommandOp string
 
-// The operations.
+// The operations of commands.
 const (
 	CommandCreate  CommandOp = "create"
 	CommandDestroy CommandOp = "destroy"
@@ -22,7 +22,7 @@ const (
 // CommandState is the state of a command.
 type CommandState string
 
-// The states. All but CommandPending are final, except that a timed-out command may still be done late.
+// The states of a command. All but CommandPending are final, except that a timed-out command may still be done late.
 const (
 	CommandPending      CommandState = "pending"
 	CommandDone         CommandState = "done"
@@ -38,11 +38,11 @@ type Command struct {
 	ID        uuid.UUID
 	Region    string
 	AgentID   string
-	ReplicaID uuid.UUID // holds the connection
+	ReplicaID uuid.UUID // the replica that holds the agent's connection
 	Op        CommandOp
-	RoomID    string // public id; create and destroy
-	RawID     string // the game's own id of the room; create and destroy
-	RoomType  string // create
+	RoomID    string // public id; of create and destroy
+	RawID     string // the game's own id of the room; of create and destroy
+	RoomType  string // of create
 	Deadline  time.Time
 }
 
@@ -53,15 +53,14 @@ type NewRoom struct {
 	Actor          string    // fingerprint of the caller's key
 	Type           string
 	RoomID         string  // empty: an id is generated
-	InstanceID     *string // pin
-	ProcessUID     *string // pin to the most recently joined connection of this process
+	InstanceID     *string // the agent that must create the room
+	ProcessUID     *string // the process that must create the room, on the connection that joined last
 	SpreadStrategy string
-	RequiredLabels map[string]string // that the agent must have; ignored with a pin
-	// agents that look best for the room in a copy of the fleet that may be old; see room_near.go
-	NearestAgents []string
-	NoMatch       bool // the caller requires a label value that no agent can have, such as a number
-	IsForced      bool // with a pin: also on a draining or stale agent
-	Timeout       time.Duration
+	RequiredLabels map[string]string // of the agent; ignored with an InstanceID or a ProcessUID
+	NearestAgents  []string          // the best agents in a copy of the fleet that may be old; see room_near.go
+	NoMatch        bool              // the caller requires a label value that no agent can have, such as a number
+	IsForced       bool              // with an InstanceID or a ProcessUID: also on a draining or stale agent
+	Timeout        time.Duration
 }
 
 // CommandAck is an agent's ack of a command that was sent on its connection.
@@ -70,10 +69,10 @@ type CommandAck struct {
 	CommandID   uuid.UUID
 	IsOK        bool
 	AlreadyGone bool   // destroy: there was no such room
-	RoomExists  bool   // create: refused, because the agent has the id
+	RoomExists  bool   // create: refused, because the agent has a room with the id
 	FailureText string // the agent's error text
-	RoomType    string // create: of the room it made
-	RawID       string // create: of the room it made
+	RoomType    string // create: of the room that the agent made
+	RawID       string // create: of the room that the agent made
 }
 
 // CommandAnswer is the outcome of a command.
@@ -82,7 +81,8 @@ type CommandAnswer struct {
 	FinalState CommandState
 	SettledTx  uint64 // the transaction that settled it: a roster that has read past it includes the change
 	RoomID     string // public id
-	// the agent that carried it out; not the agent it was sent to, if the process has joined again in the meantime
+	// AgentID is the agent that carried the command out: another one than it was sent to, if the process has joined again
+	// in the meantime.
 	AgentID     string
 	CreatedRoom RoomInfo // of a create that is done: the current room
 }

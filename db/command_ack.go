@@ -28,30 +28,10 @@ type ackCall = batch.Call[CommandAck, AgentState]
 // others stay for the next batch.
 func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall) error {
 	calls = oneAckPerAgent(calls)
-	var t *ackTx
-	var further []string
-	for range frame.MaxConflictRetries {
-		err := s.frame.InTx(ctx, func(q *query.Queries) error {
-			// Made for each attempt, as in onAgents.
-			t = &ackTx{q: q, region: region, furtherAgents: further, agentsByID: map[string]query.LockAgentStatesRow{},
-				commandsByID: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
-			return t.run(ctx, calls)
-		})
-		more, ok := errors.AsType[*lockMore](err)
-		if !ok {
-			return s.acknowledged(t, calls, err)
-		}
-		further = append(further, more.agentIDs...)
-	}
-	return errAgentRace
-}
-
-// acknowledged answers the calls of a committed transaction, and wakes the replicas that wait for it.
-func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
+	t, err := s.commitAcks(ctx, region, calls)
 	if err != nil {
 		return err
 	}
-	region := t.region
 	s.notifyReplicas(region, t.callerReplicas)
 	if len(t.settleParams.Ids) > 0 {
 		s.Notify(TopicFleet, region)
@@ -60,6 +40,30 @@ func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
 		c.Answer(t.answer(c.Req.AgentRef))
 	}
 	return nil
+}
+
+// commitAcks runs the transaction, and again with further agents that it must lock, as onAgents does. It returns the
+// committed transaction.
+func (s *Store) commitAcks(ctx context.Context, region string, calls []*ackCall) (*ackTx, error) {
+	var further []string
+	for range frame.MaxConflictRetries {
+		var t *ackTx
+		err := s.frame.InTx(ctx, func(q *query.Queries) error {
+			// Made for each attempt, as in onAgents.
+			t = &ackTx{q: q, region: region, furtherAgents: further, agentsByID: map[string]query.LockAgentStatesRow{},
+				commandsByID: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
+			return t.run(ctx, calls)
+		})
+		if err == nil {
+			return t, nil
+		}
+		more, ok := errors.AsType[*lockMore](err)
+		if !ok {
+			return nil, err
+		}
+		further = append(further, more.agentIDs...)
+	}
+	return nil, errAgentRace
 }
 
 // oneAckPerAgent returns the first ack of each agent, as onePerAgent does with replies.
@@ -83,11 +87,10 @@ func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 		return err
 	}
 	for _, c := range calls {
-		cmd, known := t.commandsByID[c.Req.CommandID]
+		cmd, isKnown := t.commandsByID[c.Req.CommandID]
 		// An ack counts if the agent still belongs to the replica that sends it, and if the command was one of this
 		// agent's. Any other ack changes nothing and is answered all the same.
-		if a, ok := t.agentsByID[c.Req.AgentRef.ID]; ok && known && isStateOf(a, c.Req.AgentRef) &&
-			cmd.AgentID == a.AgentID {
+		if isKnown && t.isHeld(c.Req.AgentRef) && cmd.AgentID == c.Req.AgentRef.ID {
 			t.apply(c.Req, cmd)
 		}
 	}
@@ -101,13 +104,13 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	var p tx.Pipeline
 	var agents []query.LockAgentStatesRow
 	var commands []query.AcknowledgedCommandsRow
-	lock, read := query.LockAgentStatesParams{Region: t.region,
-		Ids: slices.Clone(t.furtherAgents)}, query.AcknowledgedCommandsParams{Region: t.region}
+	lock := query.LockAgentStatesParams{Region: t.region, Ids: slices.Clone(t.furtherAgents)}
+	read := query.AcknowledgedCommandsParams{Region: t.region}
 	for _, c := range calls {
 		lock.Ids = append(lock.Ids, c.Req.AgentRef.ID)
 		read.Ids = append(read.Ids, c.Req.CommandID)
 	}
-	// first: the next statement then sees the last holders' writes
+	// The lock is taken first, so that the statement after it sees what its last holders wrote.
 	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
 	query.Queue(&p, &commands, (*query.Queries).AcknowledgedCommands, read)
 	if err := t.q.Send(ctx, &p); err != nil {
@@ -122,33 +125,35 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	return nil
 }
 
-func isStateOf(r query.LockAgentStatesRow, ref AgentRef) bool {
-	return !r.HasLeft && r.Replica == ref.ReplicaID
+// isHeld reports whether the agent of ref is there and still belongs to the replica of ref.
+func (t *ackTx) isHeld(ref AgentRef) bool {
+	a, ok := t.agentsByID[ref.ID]
+	return ok && !a.HasLeft && a.Replica == ref.ReplicaID
 }
 
 // apply settles a command that is pending or has timed out.
 func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
-	was := CommandState(cmd.State)
+	before := CommandState(cmd.State)
 	// Settled already: this ack is a repetition, whose answer was lost.
-	if was != CommandPending && was != CommandTimedOut {
+	if before != CommandPending && before != CommandTimedOut {
 		return
 	}
-	state := settledState(ack, was)
-	var c ackChange
+	state := settledState(ack, before)
+	var change ackChange
 	switch CommandOp(cmd.Op) {
 	case CommandCreate:
-		c = t.applyCreate(ack, cmd)
+		change = t.applyCreate(ack, cmd)
 	case CommandDestroy:
-		c = t.applyDestroy(ack, cmd)
+		change = t.applyDestroy(ack, cmd)
 	case CommandDrain:
-		c = t.applyStatus(ack, cmd, AgentDraining, EventAgentDrained)
+		change = t.applyStatus(ack, cmd, AgentDraining, EventAgentDrained)
 	case CommandUndrain:
-		c = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
+		change = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
 	}
-	t.count(cmd, state, was, ack.FailureText, c)
-	// The caller got a timeout of the command. The event corrects that.
+	t.settle(cmd, state, ack.FailureText, change)
+	// The caller was answered that the command timed out. The event corrects that answer.
 	if state == CommandDoneLate {
-		t.event(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
+		t.logEvent(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
 	}
 	// Drains that an operator keeps have no caller.
 	if cmd.Caller != nil {
@@ -156,9 +161,9 @@ func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 	}
 }
 
-func settledState(ack CommandAck, was CommandState) CommandState {
+func settledState(ack CommandAck, before CommandState) CommandState {
 	switch {
-	case ack.IsOK && was == CommandTimedOut:
+	case ack.IsOK && before == CommandTimedOut:
 		return CommandDoneLate
 	case ack.IsOK:
 		return CommandDone
@@ -171,71 +176,73 @@ func settledState(ack CommandAck, was CommandState) CommandState {
 
 // applyCreate lists the room, or frees its id if the agent refused. The id may since be reserved by another command for
 // the same agent. A room that an earlier reply contained is already listed.
-func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
-	reserved := cmd.RoomState == roomReserved
+func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) ackChange {
+	isReserved := cmd.RoomState == roomReserved
 	switch {
-	case ack.IsOK && reserved:
+	case ack.IsOK && isReserved:
 		t.confirmedRooms = append(t.confirmedRooms, cmd.RoomID)
-		// rooms are listed from now on. That the room exists is the agent's word; its next reply must show it.
-		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
+		// The room is listed from now on. Until the agent's next reply shows it, only the ack says that it exists.
+		t.logEvent(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
 		return ackChange{roomsDelta: 1, reservedDelta: -1, owesReply: true}
 	case ack.IsOK && cmd.RoomState == "" && !t.agentsByID[cmd.AgentID].Doubted:
 		// The reservation has ended, and the room exists nevertheless. A doubted agent is left out, since it joins
 		// again with all its rooms.
-		t.lateArrivals = append(t.lateArrivals, lateRoom{ackedCommand: cmd})
+		t.lateRooms = append(t.lateRooms, lateRoom{ackedCommand: cmd})
 		return ackChange{roomsDelta: 1, owesReply: true}
-	case !ack.IsOK && reserved && cmd.RoomIsIts:
+	case !ack.IsOK && isReserved && cmd.RoomIsIts:
 		t.deletedRooms = append(t.deletedRooms, cmd.RoomID)
 		return ackChange{reservedDelta: -1}
 	}
-	return c
+	return ackChange{}
 }
 
 // applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former
 // room with that id.
-func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
-	// Without a row, a reply that lacks the room has deleted it before the ack.
+func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) ackChange {
+	// A room without a row was deleted before the ack, by a reply that lacks it.
 	if !ack.IsOK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
-		return c
+		return ackChange{}
 	}
 	t.deletedRooms = append(t.deletedRooms, cmd.RoomID)
-	t.event(EventRoomDestroyed, cmd, roomInfoOfCommand(cmd))
+	t.logEvent(EventRoomDestroyed, cmd, roomInfoOfCommand(cmd))
 	return ackChange{roomsDelta: -1, connectionsDelta: -int64(cmd.Connections)}
 }
 
-func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, status, event string) (c ackChange) {
+// applyStatus overrides the status that the agent has reported, until its next reply.
+func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, status, eventKind string) ackChange {
 	if !ack.IsOK {
-		return c
+		return ackChange{}
 	}
-	t.event(event, cmd, struct{}{})
+	t.logEvent(eventKind, cmd, struct{}{})
 	return ackChange{statusOverride: status}
 }
 
 // maxFailure limits the stored error text of an agent that refuses a command, in bytes.
 const maxFailure = 512
 
-func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
-	p, settled := &t.settleParams, int32(0)
-	// SettleAcknowledged subtracts it from the commands in flight. A command that had timed out was subtracted by
-	// ExpireCommands.
-	if was == CommandPending {
+// settle adds a command with its final state, and what its ack changes of the agent, to what the transaction writes.
+func (t *ackTx) settle(cmd query.AcknowledgedCommandsRow, state CommandState, failure string, change ackChange) {
+	// SettleAcknowledged subtracts the command from those in flight. ExpireCommands has subtracted one that timed out.
+	settled := int32(0)
+	if CommandState(cmd.State) == CommandPending {
 		settled = 1
 	}
+	p := &t.settleParams
 	p.Ids = append(p.Ids, cmd.ID)
 	p.Agents = append(p.Agents, cmd.AgentID)
 	p.States = append(p.States, string(state))
 	p.Errors = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)]))
 	p.Settled = append(p.Settled, settled)
-	p.Rooms = append(p.Rooms, c.roomsDelta)
-	p.Reserved = append(p.Reserved, c.reservedDelta)
-	p.Connections = append(p.Connections, c.connectionsDelta)
-	p.Overrides = append(p.Overrides, c.statusOverride)
-	p.Owing = append(p.Owing, c.owesReply)
-	// A copy for answer, which returns the state after the commit without another read.
+	p.Rooms = append(p.Rooms, change.roomsDelta)
+	p.Reserved = append(p.Reserved, change.reservedDelta)
+	p.Connections = append(p.Connections, change.connectionsDelta)
+	p.Overrides = append(p.Overrides, change.statusOverride)
+	p.Owing = append(p.Owing, change.owesReply)
+	// Changed in the copy as well: answer returns the state after the commit without another read.
 	a := t.agentsByID[cmd.AgentID]
-	a.OwesReply = a.OwesReply || c.owesReply
-	if c.statusOverride != "" {
-		a.Override = &c.statusOverride
+	a.OwesReply = a.OwesReply || change.owesReply
+	if change.statusOverride != "" {
+		a.Override = &change.statusOverride
 	}
 	t.agentsByID[cmd.AgentID] = a
 }
@@ -249,7 +256,7 @@ func (t *ackTx) write() error {
 	out := t.q.Deferred()
 	t.settleParams.Region, t.agentEvents.Region = t.region, t.region
 	query.QueueExec(out, (*query.Queries).SettleAcknowledged, t.settleParams)
-	// Before the rooms that get new ids, one of which may be the id of a deleted room.
+	// Rooms are deleted before others get new ids, one of which may be the id of a deleted room.
 	if ids := t.deletedRooms; len(ids) > 0 {
 		slices.Sort(ids)
 		query.QueueExec(out, (*query.Queries).DeleteRooms, query.DeleteRoomsParams{Region: t.region, Ids: ids})
@@ -258,8 +265,8 @@ func (t *ackTx) write() error {
 		query.QueueExec(out, (*query.Queries).ConfirmRooms,
 			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmedRooms})
 	}
-	// A game may close the room of a session before roomhost looks at it: without the mark, the session would seem to
-	// have had none, and get another. The statement waits for no lock.
+	// A game may close the room of a session before roomhost looks at the room: without the mark, the session would seem
+	// to have had no room, and get another. The statement waits for no lock.
 	if sessions := sessionsOfRooms(t.confirmedRooms); len(sessions) > 0 {
 		query.QueueExec(out, (*query.Queries).MarkRooms, query.MarkRoomsParams{Region: t.region, Ids: sessions})
 	}
@@ -267,8 +274,8 @@ func (t *ackTx) write() error {
 		t.roomRenames.Region = t.region
 		query.QueueExec(out, (*query.Queries).RenameRooms, t.roomRenames)
 	}
-	if len(t.lateArrivals) > 0 {
-		query.QueueExec(out, (*query.Queries).InsertLateRooms, t.lateRooms())
+	if len(t.lateRooms) > 0 {
+		query.QueueExec(out, (*query.Queries).InsertLateRooms, t.lateRoomParams())
 	}
 	if len(t.agentEvents.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).LogAgentEvents, t.agentEvents)
@@ -276,22 +283,34 @@ func (t *ackTx) write() error {
 	return nil
 }
 
-// sessionsOfRooms returns the rooms whose ids may be those of sessions.
-func sessionsOfRooms(rooms []string) (ids []uuid.UUID) {
-	for _, room := range rooms {
-		if id, err := uuid.Parse(room); err == nil && id.String() == room { // Parse knows other forms of the same id
-			ids = append(ids, id)
+// sessionsOfRooms returns the ids of rooms that may be ids of sessions.
+func sessionsOfRooms(roomIDs []string) (sessionIDs []uuid.UUID) {
+	for _, room := range roomIDs {
+		// A session's id has the form that String returns; Parse accepts others as well.
+		if id, err := uuid.Parse(room); err == nil && id.String() == room {
+			sessionIDs = append(sessionIDs, id)
 		}
 	}
-	return ids
+	return sessionIDs
 }
 
 // answer returns the result of a call after the commit.
 func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
-	a, ok := t.agentsByID[ref.ID]
-	if !ok || !isStateOf(a, ref) {
+	if !t.isHeld(ref) {
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
-	return AgentState{RecordedStatus: echoedStatus(effectiveState(a)), OwesSnapshot: a.OwesReply,
-		JoinedElsewhere: a.Doubted}, nil
+	a := t.agentsByID[ref.ID]
+	return AgentState{RecordedStatus: echoedStatus(effectiveStatus(a)), OwesSnapshot: a.OwesReply,
+		IsDoubted: a.Doubted}, nil
+}
+
+// effectiveStatus returns the effective status; it must agree with agent_status in SQL.
+func effectiveStatus(r query.LockAgentStatesRow) string {
+	switch {
+	case r.Kept:
+		return AgentDraining
+	case r.Override != nil:
+		return *r.Override
+	}
+	return r.Status
 }

@@ -16,20 +16,20 @@ type ackTx struct {
 	commandsByID map[uuid.UUID]query.AcknowledgedCommandsRow
 
 	settleParams   query.SettleAcknowledgedParams
-	confirmedRooms []string // ids, as those of deletedRooms
-	deletedRooms   []string
-	lateArrivals   []lateRoom
+	confirmedRooms []string // public ids
+	deletedRooms   []string // public ids
+	lateRooms      []lateRoom
 	roomRenames    query.RenameRoomsParams
 	agentEvents    query.LogAgentEventsParams
-	callerReplicas []uuid.UUID // they wait for the answers to the commands
+	callerReplicas []uuid.UUID // replicas that wait for the answers to the commands
 }
 
 // ackChange holds the changes that an ack makes to the counters and the status of its agent.
 type ackChange struct {
 	roomsDelta, reservedDelta int32
 	connectionsDelta          int64
-	statusOverride            string
-	owesReply                 bool // the agent's next reply shows whether the rooms exist
+	statusOverride            string // "": unchanged
+	owesReply                 bool   // the agent's next reply shows whether the rooms exist
 }
 
 func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
@@ -40,6 +40,5 @@ func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
 // lateRoom is a room that an agent has created after its reservation had ended.
 type lateRoom struct {
 	ackedCommand query.AcknowledgedCommandsRow
-
-	publicID string
+	publicID     string // chosen by nameLateRooms
 }

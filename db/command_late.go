@@ -10,10 +10,11 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A
-// late room takes its id from a local room, whose agent must be locked for that: see lockMore.
+// nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime, and
+// logs that the rooms were created. A late room takes its id from a local room, whose agent must be locked for that: see
+// lockMore.
 func (t *ackTx) nameLateRooms(ctx context.Context) error {
-	if len(t.lateArrivals) == 0 {
+	if len(t.lateRooms) == 0 {
 		return nil
 	}
 	holders, err := t.holders(ctx)
@@ -21,16 +22,15 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		return err
 	}
 	var more lockMore
-	for i := range t.lateArrivals {
-		r := &t.lateArrivals[i]
-		r.name(t, holders, &more)
+	for i := range t.lateRooms {
+		r := &t.lateRooms[i]
+		t.nameLateRoom(r, holders, &more)
 		// The next late room must not choose the same id.
 		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.ackedCommand.AgentID,
-			Base:       r.ackedCommand.Base,
-			ProcessUid: r.ackedCommand.ProcessUid, JoinedAt: r.ackedCommand.JoinedAt})
+			Base: r.ackedCommand.Base, ProcessUid: r.ackedCommand.ProcessUid, JoinedAt: r.ackedCommand.JoinedAt})
 		info := roomInfoOfCommand(r.ackedCommand)
 		info.ID, info.Type = r.publicID, r.ackedCommand.Type
-		t.event(EventRoomCreated, r.ackedCommand, info)
+		t.logEvent(EventRoomCreated, r.ackedCommand, info)
 	}
 	// All of them at once: the transaction begins again only so many times.
 	if len(more.agentIDs) > 0 {
@@ -43,8 +43,8 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 // late room.
 func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
-	for _, r := range t.lateArrivals {
-		ids = append(ids, r.toNamedRoom().ids(r.ackedCommand.Base)...)
+	for _, r := range t.lateRooms {
+		ids = append(ids, r.toNamedRoom().possibleIDs(r.ackedCommand.Base)...)
 	}
 	holders, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
@@ -53,21 +53,23 @@ func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	// A room that loses its id takes one of its own names, which a third room may hold.
 	ids = nil
 	for _, h := range holders {
-		ids = append(ids, namedRoomOf(h).ids(h.Base)...)
+		ids = append(ids, namedRoomOf(h).possibleIDs(h.Base)...)
 	}
 	others, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range others {
 		if !slices.ContainsFunc(holders, func(h query.RoomHoldersRow) bool { return h.ID == o.ID }) {
 			holders = append(holders, o)
 		}
 	}
-	return holders, err
+	return holders, nil
 }
 
 func (r *lateRoom) toNamedRoom() namedRoom {
 	return namedRoom{agentID: r.ackedCommand.AgentID, processUID: r.ackedCommand.ProcessUid,
-		joinedAt: r.ackedCommand.JoinedAt,
-		isNew:    true}
+		joinedAt: r.ackedCommand.JoinedAt, isNew: true}
 }
 
 func namedRoomOf(r query.RoomHoldersRow) namedRoom {
@@ -75,23 +77,25 @@ func namedRoomOf(r query.RoomHoldersRow) namedRoom {
 		publicID: r.ID}
 }
 
-// ids returns the public ids that choosePublicIDs may choose for the room.
-func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), base) }
+// possibleIDs returns the public ids that choosePublicIDs may choose for the room.
+func (r namedRoom) possibleIDs(base string) []string { return append(r.ownNames(base), base) }
 
-// name chooses the public id of a late room, and renames the room that loses that id. It adds the agents of renamed
-// rooms that are not locked to more.
-func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow, more *lockMore) {
-	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
+// nameLateRoom chooses the public id of a late room, and renames the holder that loses that id. It adds the agents of
+// renamed rooms that are not locked to more.
+func (t *ackTx) nameLateRoom(late *lateRoom, holders []query.RoomHoldersRow, more *lockMore) {
+	named := []namedRoom{late.toNamedRoom()}
+	var rivals []*query.RoomHoldersRow
 	for i, h := range holders {
-		if h.Base == r.ackedCommand.Base {
-			rooms = append(rooms, namedRoomOf(h))
-			rows = append(rows, &holders[i])
+		if h.Base == late.ackedCommand.Base {
+			named = append(named, namedRoomOf(h))
+			rivals = append(rivals, &holders[i])
 		}
 	}
-	ids := choosePublicIDs(r.ackedCommand.Base, rooms)
-	r.publicID = ids[0]
-	for i, h := range rows {
-		if h == nil || h.ID == ids[i] {
+	ids := choosePublicIDs(late.ackedCommand.Base, named)
+	idsOfRivals := ids[1:]
+	late.publicID = ids[0]
+	for i, h := range rivals {
+		if h.ID == idsOfRivals[i] {
 			continue
 		}
 		// The rooms of an agent may be written under its lock only, and locks are taken in the order of the ids: begin
@@ -99,17 +103,17 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow, more *lockMore
 		if _, locked := t.agentsByID[h.AgentID]; !locked {
 			more.agentIDs = append(more.agentIDs, h.AgentID)
 		}
-		t.rename(h, ids[i])
+		t.renameHolder(h, idsOfRivals[i])
 	}
 }
 
-func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
+func (t *ackTx) renameHolder(h *query.RoomHoldersRow, id string) {
 	room := RoomInfo{ID: h.ID, Type: h.Type, Connections: h.Connections, InstanceID: h.AgentID, EndpointURL: h.Endpoint,
 		Local: h.Local}
-	of := query.AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
-	t.event(EventRoomDestroyed, of, room)
+	byDirector := query.AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
+	t.logEvent(EventRoomDestroyed, byDirector, room)
 	room.ID = id
-	t.event(EventRoomCreated, of, room)
+	t.logEvent(EventRoomCreated, byDirector, room)
 	p := &t.roomRenames
 	p.Was = append(p.Was, h.ID)
 	p.Ids = append(p.Ids, id)
@@ -117,9 +121,9 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 	h.ID = id
 }
 
-func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
+func (t *ackTx) lateRoomParams() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
-	for _, r := range t.lateArrivals {
+	for _, r := range t.lateRooms {
 		p.Ids = append(p.Ids, r.publicID)
 		p.Agents = append(p.Agents, r.ackedCommand.AgentID)
 		p.Bases = append(p.Bases, r.ackedCommand.Base)
@@ -136,22 +140,13 @@ type commandDetail struct {
 	Room    string    `json:"room,omitempty"`
 }
 
-// event logs an event about the agent of a command.
-func (t *ackTx) event(kind string, cmd query.AcknowledgedCommandsRow, detail any) {
+// logEvent logs an event about the agent of a command.
+func (t *ackTx) logEvent(kind string, cmd query.AcknowledgedCommandsRow, detail any) {
 	text, _ := json.Marshal(detail) // cannot fail: every detail has a JSON form
 	l := &t.agentEvents
-	l.Ids, l.Kinds, l.Actors = append(l.Ids, eventID(len(l.Ids))), append(l.Kinds, kind), append(l.Actors, cmd.Actor)
+	l.Ids = append(l.Ids, eventID(len(l.Ids)))
+	l.Kinds = append(l.Kinds, kind)
+	l.Actors = append(l.Actors, cmd.Actor)
 	l.Agents = append(l.Agents, cmd.AgentID)
 	l.Details = append(l.Details, string(text))
-}
-
-// effectiveState returns the effective status; it must agree with agent_status in SQL.
-func effectiveState(r query.LockAgentStatesRow) string {
-	switch {
-	case r.Kept:
-		return AgentDraining
-	case r.Override != nil:
-		return *r.Override
-	}
-	return r.Status
 }

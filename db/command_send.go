@@ -32,7 +32,7 @@ func (s *Store) CommandAgent(
 	timeout time.Duration,
 ) (Command, error) {
 	if keep || op == CommandUndrain {
-		if err := s.keepStatus(ctx, region, agentID, op, actor); err != nil {
+		if err := s.recordKeptDrain(ctx, region, agentID, op, actor); err != nil {
 			return Command{}, err
 		}
 	}
@@ -40,22 +40,27 @@ func (s *Store) CommandAgent(
 		commandOrder{op: op, agentID: agentID, callerReplica: caller, actor: actor, timeout: timeout})
 }
 
-// keepStatus records that a drain is kept, or that it is no longer kept.
-func (s *Store) keepStatus(ctx context.Context, region, agentID string, op CommandOp, actor string) error {
+// recordKeptDrain records that a drain is kept for the name and endpoint of an agent, or that it is no longer kept.
+func (s *Store) recordKeptDrain(ctx context.Context, region, agentID string, op CommandOp, actor string) error {
 	if !isStorable(agentID) {
 		return agentNotFound(agentID)
 	}
 	found, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: []string{agentID}})
-	switch {
-	case err != nil:
+	if err != nil {
 		return frame.Classify(err)
-	case len(found) == 0:
-		return agentNotFound(agentID)
-	case op == CommandDrain:
-		_, err = s.KeepDrain(ctx, region, found[0].Name, found[0].Endpoint, actor)
-	case found[0].Kept:
-		_, err = s.UnkeepDrain(ctx, region, found[0].Name, found[0].Endpoint, actor)
 	}
+	if len(found) == 0 {
+		return agentNotFound(agentID)
+	}
+	agent := found[0]
+	if op == CommandDrain {
+		_, err := s.KeepDrain(ctx, region, agent.Name, agent.Endpoint, actor)
+		return err
+	}
+	if !agent.Kept {
+		return nil
+	}
+	_, err = s.UnkeepDrain(ctx, region, agent.Name, agent.Endpoint, actor)
 	return err
 }
 
@@ -76,7 +81,7 @@ func (o commandOrder) bytes() int { return textBytes(o.roomID, o.agentID, o.acto
 
 type commandCall = batch.Call[commandOrder, Command]
 
-// sendCommands handles calls of one region in one transaction.
+// sendCommands inserts the commands of the calls of one region in one transaction.
 func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
 	var t *sendTx
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -89,7 +94,7 @@ func (s *Store) sendCommands(ctx context.Context, region string, calls []*comman
 		return err
 	}
 	s.notifyReplicas(region, t.sendParams.Replicas)
-	// Of the statement, which counts the timeout from the time of the database.
+	// The statement has computed the deadlines, by the database's clock.
 	deadlines := map[uuid.UUID]time.Time{}
 	for _, r := range t.sentRows {
 		deadlines[r.ID] = r.Deadline
@@ -109,10 +114,10 @@ type sendTx struct {
 	agentsByID map[string]query.LockAgentStatesRow
 	roomsByID  map[string]query.RoomsToDestroyRow
 
-	commandsOfCalls []Command // of the calls; zero for a refused call
-	errsOfCalls     []error
+	commandsOfCalls []Command // by the index of the call; zero for a refused call
+	errsOfCalls     []error   // by the index of the call; nil: its command was inserted
 	sendParams      query.SendCommandsParams
-	sentRows        []query.SendCommandsRow // known once the transaction has committed
+	sentRows        []query.SendCommandsRow // filled at the commit
 }
 
 func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
@@ -123,7 +128,7 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	for i, c := range calls {
 		// A conflict rolls back the whole batch, which the group then decides again. Other errors are the answers of
 		// their calls.
-		t.commandsOfCalls[i], t.errsOfCalls[i] = t.decide(c.Req)
+		t.commandsOfCalls[i], t.errsOfCalls[i] = t.addCommand(c.Req)
 		if frame.IsConflict(t.errsOfCalls[i]) {
 			return t.errsOfCalls[i]
 		}
@@ -140,21 +145,20 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	destroy, lock := query.RoomsToDestroyParams{Region: t.region}, query.LockAgentStatesParams{Region: t.region}
 	for _, c := range calls {
-		if o := c.Req; o.op == CommandDestroy && isStorable(o.roomID) {
+		// No row has an id that Postgres cannot store.
+		switch o := c.Req; {
+		case o.op == CommandDestroy && isStorable(o.roomID):
 			destroy.Ids = append(destroy.Ids, o.roomID)
-		} else if isStorable(o.agentID) {
+		case o.op != CommandDestroy && isStorable(o.agentID):
 			lock.Ids = append(lock.Ids, o.agentID)
 		}
 	}
-	var rooms []query.RoomsToDestroyRow
 	if len(destroy.Ids) > 0 {
-		found, err := t.q.RoomsToDestroy(ctx, destroy)
+		unlocked, err := t.q.RoomsToDestroy(ctx, destroy)
 		if err != nil {
 			return err
 		}
-		for _, r := range found {
-			// Without a lock: the agent of a room is not known before. The statement below reads the rooms again, under
-			// the locks.
+		for _, r := range unlocked {
 			lock.Ids = append(lock.Ids, r.AgentID)
 		}
 	}
@@ -162,6 +166,7 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	lock.Ids = slices.Compact(lock.Ids)
 	var p tx.Pipeline
 	var agents []query.LockAgentStatesRow
+	var rooms []query.RoomsToDestroyRow
 	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
 	if len(destroy.Ids) > 0 {
 		query.Queue(&p, &rooms, (*query.Queries).RoomsToDestroy, destroy)
@@ -170,7 +175,7 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 		return err
 	}
 	for _, a := range agents {
-		// No command is sent to an agent that has left, or whose process has joined elsewhere.
+		// No command is sent to an agent that has left or is doubted.
 		if !a.HasLeft && !a.Doubted {
 			t.agentsByID[a.AgentID] = a
 		}
@@ -181,8 +186,9 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	return nil
 }
 
-// decide returns the command. Its deadline is known after the commit.
-func (t *sendTx) decide(o commandOrder) (Command, error) {
+// addCommand returns the command of a call, and adds it to those that the transaction inserts. Its deadline is known after
+// the commit.
+func (t *sendTx) addCommand(o commandOrder) (Command, error) {
 	cmd := Command{ID: value.NewID(), Region: t.region, AgentID: o.agentID, Op: o.op}
 	base := ""
 	if o.op == CommandDestroy {
@@ -205,9 +211,10 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 	case a.InFlight >= maxInFlight:
 		return Command{}, agentBusy()
 	}
-	// Counts the commands of this batch as well as those that were in flight.
+	// The next call of the batch finds this command among those in flight.
 	a.InFlight++
-	t.agentsByID[a.AgentID], cmd.ReplicaID = a, a.Replica
+	t.agentsByID[a.AgentID] = a
+	cmd.ReplicaID = a.Replica
 	addCommandToSend(&t.sendParams, o, cmd, base)
 	return cmd, nil
 }

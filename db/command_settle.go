@@ -71,14 +71,14 @@ func (s *Store) ExpireCommand(ctx context.Context, region string, id uuid.UUID) 
 	return s.batchGroups.commandExpiries.Do(ctx, region, id)
 }
 
-// expireCommands decides a batch of callers whose time is over: each gets the state that its command has now.
+// expireCommands answers a batch of ExpireCommand: each caller gets the state that its command has now.
 func (s *Store) expireCommands(ctx context.Context, region string,
 	calls []*batch.Call[uuid.UUID, CommandAnswer]) error {
 	ids := make([]uuid.UUID, len(calls))
 	for i, c := range calls {
 		ids[i] = c.Req
 	}
-	// Those that are due only. Others keep their state, and are answered with it.
+	// timeOut settles only the commands that are due. The others are answered with the state that they keep.
 	if _, err := s.timeOut(ctx, region, ids); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Store) expireCommands(ctx context.Context, region string,
 	}
 	for _, c := range calls {
 		i := slices.IndexFunc(answers, func(a CommandAnswer) bool { return a.ID == c.Req })
-		// ForgetCommands has deleted it, at least a minute after it was settled.
+		// ForgetCommands has deleted the command, at least a minute after it was settled.
 		if i < 0 {
 			c.Answer(CommandAnswer{}, fault.New(fault.NotFound, "command_unknown", "the command is not remembered"))
 			continue
@@ -121,7 +121,7 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 	}
 	var wake []uuid.UUID
 	for _, d := range due {
-		// the replica with the connection must learn that the database waits for the agent's next reply
+		// The replica that holds the connection must learn that the database waits for the agent's next reply.
 		wake = append(wake, d.Replica, d.Caller)
 	}
 	s.notifyReplicas(region, wake)
@@ -129,7 +129,7 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 }
 
 const (
-	settleBatch = 512
+	settleBatch = 512 // commands that a call of a worker settles or deletes
 	// overdue is the time after the deadline at which a worker settles a command. The caller's replica settles it at
 	// the deadline.
 	overdue = time.Second
@@ -147,7 +147,7 @@ func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) 
 	return n, frame.Classify(err)
 }
 
-// ForgetCommands deletes commands that were settled a minute ago, or ten minutes ago if their agent may still ack them.
+// ForgetCommands deletes commands a minute after they were settled, or after ten minutes if their agent may still ack them.
 // It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ForgetCommands(ctx context.Context, region string) (int, error) {
 	n, err := s.q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: region, Batch: settleBatch})

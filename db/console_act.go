@@ -23,7 +23,7 @@ type Act struct {
 	reason string
 }
 
-// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200
+// As returns an Act in the name of a person. The actor is the person's name in events, such as "console:ada"; at most 200
 // characters count. If it is "", events name the login of the database; they also do when that login may not name
 // another actor.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
@@ -35,27 +35,28 @@ func (a Act) Because(reason string) Act {
 	return a
 }
 
-// Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an
+// Drain lets no new players onto a game server until Undrain, also after the game server restarts. changed is false if an
 // operator drained it before. Errors: NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsDrain, instance)
 }
 
-// Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and
-// was not drained, when an operator keeps its host or label drained, and when its deployment ends; Unavailable.
+// Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, if the game server is gone, or is
+// starting and was not drained, if an operator keeps its host or label drained, and if its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
-	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrain, instance))
+	return callMakingRoom(ctx, a, (*query.Queries).OpsUndrain, instance)
 }
 
-// DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later;
-// an empty region means all regions. Errors: Invalid, Unavailable.
+// DrainHost lets no new players onto the game servers whose endpoint is on a host, nor onto those that register there
+// later. An empty region means all regions. Errors: Invalid, Unavailable.
 func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsDrainHost, query.OpsDrainHostParams{Host: host, Region: region})
 }
 
-// UndrainHost ends a drain of DrainHost. Errors: NotFound, Unavailable.
+// UndrainHost ends a drain that DrainHost began. Errors: NotFound, Unavailable.
 func (a Act) UndrainHost(ctx context.Context, host, region string) (changed bool, err error) {
-	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region}))
+	return callMakingRoom(ctx, a, (*query.Queries).OpsUndrainHost,
+		query.OpsUndrainHostParams{Host: host, Region: region})
 }
 
 // DrainLabel is DrainHost for the game servers with a label, given as key=value.
@@ -63,52 +64,44 @@ func (a Act) DrainLabel(ctx context.Context, label, region string) (changed bool
 	return callAct(ctx, a, (*query.Queries).OpsDrainLabel, query.OpsDrainLabelParams{Label: label, Region: region})
 }
 
-// UndrainLabel ends a drain of DrainLabel. Errors: NotFound, Unavailable.
+// UndrainLabel ends a drain that DrainLabel began. Errors: NotFound, Unavailable.
 func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
-	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region}))
+	return callMakingRoom(ctx, a, (*query.Queries).OpsUndrainLabel,
+		query.OpsUndrainLabelParams{Label: label, Region: region})
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
 // NotFound; Conflict when it was closed before; Unavailable.
 func (a Act) CloseSession(ctx context.Context, session, reason string) error {
-	_, err := callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
+	closeSession := func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (changed bool, err error) {
 		return true, q.OpsCloseSession(ctx, p)
-	}, query.OpsCloseSessionParams{Session: session, Reason: reason})
-	_, err = a.freed(true, err)
+	}
+	_, err := callMakingRoom(ctx, a, closeSession, query.OpsCloseSessionParams{Session: session, Reason: reason})
 	return err
 }
 
-// FreeSeat frees the seat of a player in a session, given as region.uuid, which closes if it is empty then. The game
-// server decides what becomes of a player who is connected. changed is false where the player left before. Errors:
+// FreeSeat frees the seat of a player in a session, given as region.uuid. A session that is empty then is closed. The game
+// server decides what becomes of a player who is connected. changed is false if the player left before. Errors:
 // Invalid, for a malformed id and for a reason that has not 1 to 500 characters; NotFound; Unavailable.
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
-	return a.freed(callAct(ctx, a, (*query.Queries).OpsFreeSeat,
-		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason}))
-}
-
-// freed wakes the players who wait for a seat after a change that made room: they ask at once, and not only when their
-// next look is due.
-func (a Act) freed(changed bool, err error) (bool, error) {
-	if changed && err == nil {
-		a.store.Notify(TopicCapacity, "")
-	}
-	return changed, err
+	return callMakingRoom(ctx, a, (*query.Queries).OpsFreeSeat,
+		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
 }
 
 // CancelTicket takes the ticket of a player or party in a universe out of the queue. Sessions and rooms of the realtime
-// lobby that wait with it hear of it from a worker. changed is false where it left before. Errors: Invalid, for a
+// lobby that wait with the ticket are notified by a worker. changed is false if it left before. Errors: Invalid, for a
 // reason that has not 1 to 500 characters; NotFound; Conflict, while its players are asked whether they accept a match,
 // and for a ticket of an Open Match client; Unavailable.
 func (a Act) CancelTicket(ctx context.Context, universe, ticket, reason string) (changed bool, err error) {
 	changed, err = callAct(ctx, a, (*query.Queries).OpsCancelTicket,
 		query.OpsCancelTicketParams{Universe: universe, Ticket: ticket, Reason: reason})
 	if changed && err == nil {
-		a.store.notifyQueue(universe, false, true)
+		a.store.notifyLeft(universe)
 	}
 	return changed, err
 }
 
-// TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound,
+// TaintKey takes a signing key out of use at once. changed is false if the key was tainted before. Errors: NotFound,
 // Unavailable.
 func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsTaintKey, kid)
@@ -123,8 +116,8 @@ func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint 
 type NewEnrolment struct {
 	Region       string
 	Name         string        // 1 to 64 letters, digits and . _ -
-	AllowedModes []string      // that its servers may offer; none: any
-	MaxServers   int32         // that run at one time, 1 to 100,000
+	AllowedModes []string      // modes that its servers may offer; none: any
+	MaxServers   int32         // how many may run at one time, 1 to 100,000
 	ValidFor     time.Duration // for how long its token registers servers
 }
 
@@ -141,11 +134,11 @@ func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string,
 	return token, err
 }
 
-// RevokeEnrolment lets the token of an enrolment register no more servers, and with servers also revokes the credentials
-// of those that it has registered. Errors: NotFound, Unavailable.
-func (a Act) RevokeEnrolment(ctx context.Context, region, name string, servers bool) (changed bool, err error) {
+// RevokeEnrolment lets the token of an enrolment register no more servers. With andServers it also revokes the credentials
+// of the servers that the token has registered. Errors: NotFound, Unavailable.
+func (a Act) RevokeEnrolment(ctx context.Context, region, name string, andServers bool) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsRevokeEnrolment,
-		query.OpsRevokeEnrolmentParams{Region: region, Name: name, Servers: servers})
+		query.OpsRevokeEnrolmentParams{Region: region, Name: name, Servers: andServers})
 }
 
 // RevokeServer revokes the credential that a game server got by an enrolment, and ends its registration. Errors:
@@ -159,7 +152,7 @@ func (a Act) DrainAgent(ctx context.Context, agent string) (changed bool, err er
 	return callAct(ctx, a, (*query.Queries).OpsDrainAgent, agent)
 }
 
-// UndrainAgent ends a drain of DrainAgent. Errors: NotFound, Unavailable.
+// UndrainAgent ends a drain that DrainAgent began. Errors: NotFound, Unavailable.
 func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsUndrainAgent, agent)
 }
@@ -171,15 +164,15 @@ func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason st
 		query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
-// ScalePool sets the least and the most servers of a pool; nil leaves one as it is. Errors: Invalid, unless 0 <= least
+// ScalePool sets the least and the most servers of a pool; nil leaves a number as it is. Errors: Invalid, unless 0 <= least
 // <= most <= 100,000; NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most *int32) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsScalePool,
 		query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
-// Limit is what a limit is set to.
-type Limit struct{ Count *int32 } // nil: there is none
+// Limit is the new value of a limit of LimitPools.
+type Limit struct{ Count *int32 } // nil: there is no limit
 
 // LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil leaves a
 // limit as it is. Errors: Invalid, Unavailable.
@@ -192,6 +185,7 @@ func (a Act) LimitPools(ctx context.Context, servers, starts *Limit) (changed bo
 		p.Starts = starts.Count
 	}
 	return callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsLimitPoolsParams) (bool, error) {
+		// By a statement of its own, so that ops.limit_pools sees the limits that the last holder of the lock has set.
 		if err := q.LockLimitsOfPools(ctx); err != nil {
 			return false, err
 		}
@@ -241,6 +235,18 @@ func callAct[Arg any](
 		return err
 	})
 	return changed, act.Refusal(err)
+}
+
+// callMakingRoom is callAct for a change that makes room for players. It wakes the players who wait for a seat: they ask
+// at once, and not only when their next look is due.
+func callMakingRoom[Arg any](
+	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
+) (changed bool, err error) {
+	changed, err = callAct(ctx, a, call, arg)
+	if changed && err == nil {
+		a.store.Notify(TopicCapacity, "")
+	}
+	return changed, err
 }
 
 // Login returns the actor of events that the login of the database causes. Errors: Unavailable.

@@ -21,7 +21,8 @@ type AcceptedMatch struct {
 	TicketIDs []string
 	Backfill  *MatchBackfill // nil: it has none
 
-	// CallerID and Seq name the proposal when another replica waits for the verdict; Seq is 0 when none does.
+	// CallerID and ProposalSeq name the proposal when another replica waits for the verdict; ProposalSeq is 0 when none
+	// does.
 	CallerID    uuid.UUID
 	ProposalSeq int32
 }
@@ -29,7 +30,7 @@ type AcceptedMatch struct {
 // FinalMatch is the committed verdict on an accepted match.
 type FinalMatch struct {
 	Verdict         match.Verdict
-	CreatedBackfill *Backfill // the backfill that was created for it; nil: none was
+	CreatedBackfill *Backfill // the backfill that was created for the match; nil: none was
 }
 
 // BackfillFunc returns the contents of a match's backfill after the match, from the backfill that the match function
@@ -37,7 +38,8 @@ type FinalMatch struct {
 type BackfillFunc func(sent []byte, old *Backfill) (NewBackfill, error)
 
 // AcceptMatches decides which accepted matches are kept, in the order in which they were accepted, and marks the
-// tickets of these as pending. When it returns without an error, this is committed; no match may be delivered before.
+// tickets of those that are as pending. Its decision is committed when it returns without an error; no match may be
+// delivered before.
 // Ticket ids that this region has not issued are not checked. fill may be called more than once. Errors: Superseded
 // when the replica no longer owns the cycle; Unavailable, after which the tickets may be pending or not.
 func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch,
@@ -45,27 +47,16 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.frame.InTxWithin(ctx, s.cfg.transactionHold().AcceptanceTimeouts(),
-			// The connection broke at COMMIT, so that the tickets may be pending by this very decision. A second
-			// decision would find them taken, and would drop the matches.
-			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
-			var done bool
-			done, err = a.wasCommitted(ctx)
-			if done {
-				err = nil
-			} else if err == nil {
-				// It was not committed, and never will be: it is safe to decide again.
-				continue
-			}
-		}
-		switch {
-		case err == nil:
+		err = a.commit(ctx)
+		if err == nil {
 			a.notifyCallers()
 			return a.finalMatches, nil
+		}
 		// LockCycle found no row: another replica has taken the cycle over, or it has ended.
-		case errors.Is(err, pgx.ErrNoRows):
+		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, cycleLost()
-		case !frame.IsConflict(err):
+		}
+		if !frame.IsConflict(err) {
 			return nil, frame.Classify(err)
 		}
 	}
@@ -79,15 +70,15 @@ type acceptance struct {
 	acceptedMatches []AcceptedMatch
 	backfillFunc    BackfillFunc
 
-	ownTickets     [][]string // of each match, those that this region has issued
+	ownTickets     [][]string // by the index of the match: its tickets that this region has issued
 	backfillsByID  map[string]Backfill
 	liveBackfills  map[string]int64   // generations of the backfills that have not expired
 	presentCallers map[uuid.UUID]bool // callers of other replicas that are in the cycle
 
 	isDecided        bool
-	finalMatches     []FinalMatch
+	finalMatches     []FinalMatch // by the index of the match
 	pendingMarks     query.MarkPendingParams
-	changedBackfills map[string]Backfill // backfills as they are after the commit
+	changedBackfills map[string]Backfill // as they are after the commit: see findCommit
 }
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
@@ -105,16 +96,32 @@ func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill Backfi
 	return a
 }
 
+// commit runs the transaction. When the connection breaks at COMMIT, the tickets may be pending by this very decision: a
+// second one would find them taken, and would drop the matches. So commit finds out whether the decision was committed.
+// Errors: frame.ErrRolledBack if it was not and never will be, so that it is safe to decide again; those of run.
+func (a *acceptance) commit(ctx context.Context) error {
+	timeouts := a.store.cfg.transactionHold().AcceptanceTimeouts()
+	err := a.store.frame.InTxWithin(ctx, timeouts, func(q *query.Queries) error { return a.run(ctx, q) })
+	if err == nil || !a.isDecided || !outcomeUnknown(err) {
+		return err
+	}
+	committed, err := a.wasCommitted(ctx)
+	if err != nil {
+		return err
+	}
+	if !committed {
+		return frame.ErrRolledBack
+	}
+	return nil
+}
+
 // run locks the cycle, the backfills and the tickets, decides, and defers its writes to the commit.
 func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 	free, err := a.lock(ctx, q)
 	if err != nil {
 		return err
 	}
-	claims, of := a.claims()
-	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.liveBackfills) {
-		a.finalMatches[of[n]].Verdict = v
-	}
+	a.judge(free)
 	out := q.Deferred()
 	associate := query.AssociateTicketsParams{Region: a.cycleRef.Region}
 	for i, m := range a.acceptedMatches {
@@ -160,7 +167,8 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 			query.LockFreeTicketsParams{Region: a.cycleRef.Region, Ids: wanted,
 				PendingFor: a.store.cfg.Timing.PendingFor})
 	}
-	if a.awaitedElsewhere() { // from now on a caller that leaves waits for our lock of the cycle
+	// A caller that leaves from now on waits for the lock of the cycle, so that the callers stay until the commit.
+	if a.awaitedElsewhere() {
 		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle,
 			query.CallersOfCycleParams{Region: a.cycleRef.Region, Cycle: a.cycleRef.ID, Lease: a.cycleRef.LeaseTTL})
 	}
@@ -194,8 +202,10 @@ func (a *acceptance) wantedBackfills() (ids []string) {
 	return ids
 }
 
-// claims returns the matches that still have a caller, each with the index of its match.
-func (a *acceptance) claims() (claims []match.Claim, of []int) {
+// judge gives each match its verdict.
+func (a *acceptance) judge(free map[string]bool) {
+	var claims []match.Claim
+	var matchOfClaim []int // by the index of the claim: the index of its match
 	for i, m := range a.acceptedMatches {
 		if m.ProposalSeq > 0 && !a.presentCallers[m.CallerID] {
 			// A caller that left gets no answer, so its match would keep tickets for nobody.
@@ -207,9 +217,11 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 			c.Backfill, c.Generation = m.Backfill.ID, m.Backfill.Generation
 		}
 		claims = append(claims, c)
-		of = append(of, i)
+		matchOfClaim = append(matchOfClaim, i)
 	}
-	return claims, of
+	for n, verdict := range match.Keep(claims, func(id string) bool { return free[id] }, a.liveBackfills) {
+		a.finalMatches[matchOfClaim[n]].Verdict = verdict
+	}
 }
 
 // fillBackfill creates or changes the backfill of a match and returns its id, or drops the match when the backfill
@@ -220,7 +232,7 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 		return ""
 	}
 	var old *Backfill
-	// An existing one. That it is live, and as the match function saw it, was judged before.
+	// An existing backfill. judge has made sure that it is live, and as the match function saw it.
 	if b.ID != "" {
 		stored := a.backfillsByID[b.ID]
 		old = &stored
@@ -233,11 +245,11 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 	if old == nil {
 		created, p := a.store.draftBackfill(a.cycleRef.Region, contents)
 		query.QueueExec(out, (*query.Queries).CreateBackfills, p)
-		// Kept for the case that the answer to COMMIT is lost: see findCommit.
-		a.finalMatches[i].CreatedBackfill, a.changedBackfills[created.ID] = &created, created
+		a.finalMatches[i].CreatedBackfill = &created
+		a.changedBackfills[created.ID] = created
 		return created.ID
 	}
-	row, body := contents.row(old.ID, old.CreatedAt)
+	row, body := contents.encode(old.ID, old.CreatedAt)
 	query.QueueExec(out, (*query.Queries).PutBackfill, query.PutBackfillParams{
 		Region: a.cycleRef.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 	})
@@ -245,7 +257,8 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 	return old.ID
 }
 
-// write defers marks, associations and verdicts. It also renews the lease, since writing the marks may take long.
+// write defers the statements that store marks, associations and verdicts, and one that renews the lease, since writing
+// the marks may take long.
 func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsParams) {
 	if len(a.pendingMarks.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).MarkPending, a.pendingMarks)
@@ -284,7 +297,7 @@ func (a *acceptance) awaitedElsewhere() bool {
 	return slices.ContainsFunc(a.acceptedMatches, func(m AcceptedMatch) bool { return m.ProposalSeq > 0 })
 }
 
-// notifyCallers wakes the replicas whose callers wait.
+// notifyCallers wakes the replicas whose callers wait for verdicts.
 func (a *acceptance) notifyCallers() {
 	if a.awaitedElsewhere() {
 		a.store.Notify(TopicCycle, a.cycleRef.Region)

@@ -1,17 +1,28 @@
 package db
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
 
 	"github.com/lattice-director/director/db/query"
 )
 
-// statements are those that erase all their rows at once: what is known of a player is bounded, or a row is.
+// eraseRows is a statement that erases rows, and returns how many it has changed or deleted.
+type eraseRows func(q *query.Queries, ctx context.Context) (int64, error)
+
+// historyBatch is about how many rows of history a transaction of an erasure changes at most.
+const historyBatch = 2000
+
+// statements returns the statements that erase all their rows at once, of which a player has a bounded number.
 func (p erasedPlayer) statements() []eraseRows {
 	return append(append(p.playerStatements(), p.matchStatements()...), p.lobbyStatements()...)
 }
 
-// playerStatements erase what is known of the player outside of matches and rooms.
+// playerStatements returns the statements that erase the player outside of matches and rooms.
 func (p erasedPlayer) playerStatements() []eraseRows {
 	player, key, regions := p.player, p.pass.row.Key, p.pass.regions
 	type queries = *query.Queries
@@ -37,7 +48,7 @@ func (p erasedPlayer) playerStatements() []eraseRows {
 	}
 }
 
-// matchStatements erase the player in what is decided of matches that are not over.
+// matchStatements returns the statements that erase the player in matches that are not over.
 func (p erasedPlayer) matchStatements() []eraseRows {
 	player, key := p.player, p.pass.row.Key
 	type queries = *query.Queries
@@ -63,7 +74,7 @@ func (p erasedPlayer) matchStatements() []eraseRows {
 	}
 }
 
-// lobbyStatements erase the player in the realtime lobby, whose rooms have forgotten the player.
+// lobbyStatements returns the statements that erase the player in the realtime lobby, after forgetInRooms.
 func (p erasedPlayer) lobbyStatements() []eraseRows {
 	player, key := p.player, p.pass.row.Key
 	type queries = *query.Queries
@@ -83,8 +94,8 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 			return q.EraseFromPlaces(ctx, query.EraseFromPlacesParams{Player: player, Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
-			// Sessions stay in the logs: members that have not yet read that one has left would keep it for ever.
-			if player != p.pass.row.Subs[0] {
+			// Sessions stay in the logs: members that have not yet read that a session has left would keep it for ever.
+			if player != p.pass.player() {
 				return 0, nil
 			}
 			return q.EraseFromLobbyLog(ctx, query.EraseFromLobbyLogParams{Quoted: jsonQuoted(player), Key: key})
@@ -93,8 +104,36 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 	}
 }
 
-// lastStatements follow those of history: letters are made of events, history names the parties, and the texts of
-// others' refusals are read one by one.
+// historyStatements returns the statements of history, each of which erases a batch of rows.
+func (p erasedPlayer) historyStatements() []eraseRows {
+	key, salt := p.pass.row.Key, p.pass.row.Salt
+	return []eraseRows{
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseSeatHistory(ctx, query.EraseSeatHistoryParams{Player: p.player, Batch: historyBatch,
+				Party: p.partyKey, Erasure: p.pass.row.ID, Salt: salt, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketEvents(ctx,
+				query.EraseTicketEventsParams{Player: p.player, Batch: historyBatch, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketHistory(ctx,
+				query.EraseTicketHistoryParams{Player: p.player, Batch: historyBatch, Key: key})
+		},
+		// History may have the hash instead of the name, whatever the setting is today: see historyHash.
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketHistory(ctx,
+				query.EraseTicketHistoryParams{Player: historyHash(p.player), Batch: historyBatch, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseEvents(ctx, query.EraseEventsParams{Player: p.player, Batch: historyBatch, Key: key,
+				Salt: salt})
+		},
+	}
+}
+
+// lastStatements returns the statements that follow those of history: letters are made of events, the parties are those
+// that history names, and the texts of others' refusals are read one by one.
 func (p erasedPlayer) lastStatements() []eraseRows {
 	type queries = *query.Queries
 	return []eraseRows{
@@ -116,3 +155,23 @@ func (p erasedPlayer) lastStatements() []eraseRows {
 		},
 	}
 }
+
+// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. The hash
+// has no key, so that whoever guesses the player can compute it: it is erased as well. History from before
+// DIRECTOR_MATCH_HISTORY_ATTRIBUTES was changed may have the hash, whatever the setting is now.
+func historyHash(player string) string {
+	sum := sha256.Sum256([]byte(player))
+	return hex.EncodeToString(sum[:8])
+}
+
+// jsonQuoted returns a text as stored JSON has it, without the escapes for HTML.
+func jsonQuoted(text string) string {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(text) // cannot fail for a string
+	return string(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+}
+
+// goQuoted returns a text as the details of errors have it, which quote with %q.
+func goQuoted(text string) string { return strconv.Quote(text) }

@@ -15,7 +15,7 @@ type EvacuationTarget struct {
 	Name   string // a region, the host of endpoints, or a label as key=value
 	Kind   string // region, host or label; "": which of them Name is
 	Region string // of a host or label; "": all regions
-	// LostWithin adds players who lost their game server so long ago at most, before the evacuation; 0: none
+	// LostWithin adds players who lost their game server before the evacuation, at most so long ago; 0: none.
 	LostWithin time.Duration
 }
 
@@ -44,9 +44,8 @@ type EvacuationPreview struct {
 // NotFound, for a name of no game server; Invalid; Conflict, while it is being evacuated; Unavailable.
 func (a Act) Evacuate(ctx context.Context, n NewEvacuation) (id uuid.UUID, err error) {
 	p := query.OpsEvacuateParams{Target: n.Target.Name, Kind: n.Target.Kind, Region: n.Target.Region,
-		Requeue: n.Requeue,
-		Dead:    n.Dead, SeatsIn: n.SeatsIn, LostWithin: n.Target.LostWithin, Reason: a.reason}
-	// as a bulk transaction, since a region may have thousands of game servers
+		Requeue: n.Requeue, Dead: n.Dead, SeatsIn: n.SeatsIn, LostWithin: n.Target.LostWithin, Reason: a.reason}
+	// A bulk transaction, since a region may have thousands of game servers.
 	err = a.store.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		_, err := act.CallAs(ctx, q, a.actor, a.reason, func(q *query.Queries) (_ bool, err error) {
 			id, err = q.OpsEvacuate(ctx, p)
@@ -64,14 +63,13 @@ func (s *Store) PreviewEvacuation(ctx context.Context, t EvacuationTarget) (Evac
 	return EvacuationPreview(r), act.Refusal(err)
 }
 
-// DrainRegion lets no new players onto the game servers of a region, also onto those that register later. Errors:
-// Invalid, Unavailable.
+// DrainRegion lets no new players onto the game servers of a region, nor onto those that register later. Errors: Invalid,
+// Unavailable.
 func (a Act) DrainRegion(ctx context.Context, region string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsDrainRegion, region)
 }
 
-// UndrainRegion ends a drain of DrainRegion. Errors: Invalid, Unavailable.
+// UndrainRegion ends a drain that DrainRegion began. Errors: Invalid, Unavailable.
 func (a Act) UndrainRegion(ctx context.Context, region string) (changed bool, err error) {
-	// Its game servers take players again, for whom some may wait.
-	return a.freed(callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region))
+	return callMakingRoom(ctx, a, (*query.Queries).OpsUndrainRegion, region)
 }

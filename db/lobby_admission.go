@@ -32,10 +32,9 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 			continue
 		}
 		r := admissionOfMembers(changes[i])
-		for n, memberAdmission := range turn.answer(r) {
+		for n, memberAdmission := range turn.takeAnswer(r) {
 			if !memberAdmission.isAdmitted {
-				addLobbyToRefuse(refused, changes[i].LobbyUID,
-					refuseWaiting(line, r.playerSubs[n], false, memberAdmission))
+				addLobbyToRefuse(refused, changes[i].LobbyUID, refuseMember(line, r.playerSubs[n], memberAdmission))
 				parties[i] = nil
 				break
 			}

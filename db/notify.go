@@ -70,13 +70,11 @@ func (s *Store) sendNotice(ctx context.Context, payload string) error {
 	return s.q.SendNotification(ctx, payload)
 }
 
-// notifyQueue wakes those that follow the queue, once it has changed.
-func (s *Store) notifyQueue(region string, joined, left bool) {
-	if joined {
-		s.Notify(TopicQueue, region)
-	}
-	if left {
-		s.Notify(TopicTickets, region)
-		s.Notify(TopicTicketEvents, region)
-	}
+// notifyQueued wakes those that match the tickets of a region, after tickets have entered the queue.
+func (s *Store) notifyQueued(region string) { s.Notify(TopicQueue, region) }
+
+// notifyLeft wakes those that follow tickets of a region, after tickets have left the queue.
+func (s *Store) notifyLeft(region string) {
+	s.Notify(TopicTickets, region)
+	s.Notify(TopicTicketEvents, region)
 }

@@ -81,7 +81,7 @@ func TestAgentPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.AllOwnAgents(ctx, query.AllOwnAgentsParams{Region: "eu", Replica: replica}))
 		},
 		"AgentsToEnd": func(ctx context.Context, q *query.Queries) error {
-			return second(q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: "eu", Most: endedAgents}))
+			return second(q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: "eu", Most: maxEndedAgents}))
 		},
 		"ForgetAgents": func(ctx context.Context, q *query.Queries) error {
 			return second(q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: "eu", Most: 1000}))

@@ -82,9 +82,11 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticketID, TicketCancelled, reasonByMember, true}})
 		return err
 	})
-	s.notifyQueue(c.universe, false, left && err == nil)
-	if left && err == nil && c.sessionID != "" {
-		s.notifyRealtime(c.region, c.sessionID)
+	if left && err == nil {
+		s.notifyLeft(c.universe)
+		if c.sessionID != "" {
+			s.notifyRealtime(c.region, c.sessionID)
+		}
 	}
 	return err
 }

@@ -91,6 +91,8 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 		_, err = s.leaveQueue(ctx, q, region, leave)
 		return err
 	})
-	s.notifyQueue(region, false, n > 0 && err == nil)
+	if n > 0 && err == nil {
+		s.notifyLeft(region)
+	}
 	return n, frame.Classify(err)
 }

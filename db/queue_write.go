@@ -101,14 +101,16 @@ func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAn
 // wake notifies those that follow the queue, and the sessions whose tickets left without their doing. Call it after the
 // commit.
 func (t *queueTurn) wake() {
-	t.store.notifyQueue(t.universe, len(t.writes.newTickets.Ids) > 0, false)
+	if len(t.writes.newTickets.Ids) > 0 {
+		t.store.notifyQueued(t.universe)
+	}
 	universes := map[string]bool{}
 	// Tickets of other universes may have left, too.
 	for ref := range t.leavingTickets {
 		universes[ref.universe] = true
 	}
 	for universe := range universes {
-		t.store.notifyQueue(universe, false, true)
+		t.store.notifyLeft(universe)
 	}
 	var unaware []string
 	for _, r := range t.waitingSessions {

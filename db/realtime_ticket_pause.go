@@ -51,6 +51,7 @@ const reasonEnded = "client_gone"
 // notifyTickets wakes those that follow the queue, after a commit that changed tickets of sessions.
 func (s *Store) notifyTickets() {
 	if c := s.cfg.Queueing; c != nil {
-		s.notifyQueue(c.Universe, true, true)
+		s.notifyQueued(c.Universe)
+		s.notifyLeft(c.Universe)
 	}
 }

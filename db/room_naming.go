@@ -82,7 +82,7 @@ func newHeldRoom(h query.RoomHoldersRow) heldRoom {
 
 func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 	known := make(map[string]*roomRow, len(t.roomsByKey))
-	for _, rooms := range t.ofID {
+	for _, rooms := range t.roomsByAgent {
 		for _, r := range rooms {
 			if !r.isNew {
 				known[r.storedID] = r
@@ -155,11 +155,11 @@ func (t *agentTx) renameRoom(a *agentRow, r *roomRow, id string) {
 	// writeRooms writes the rooms in these two maps. One that newHeldRoom has made is in neither.
 	if t.roomsByKey[roomKey{r.agentID, r.baseID}] == nil {
 		t.roomsByKey[roomKey{r.agentID, r.baseID}] = r
-		t.ofID[r.agentID] = append(t.ofID[r.agentID], r)
+		t.roomsByAgent[r.agentID] = append(t.roomsByAgent[r.agentID], r)
 	}
 	// Events are logged of listed rooms only.
 	if r.isListed() && a.isListed() {
-		t.agentEvents.rename(a, r, id)
+		t.agentEvents.noteRenamed(a, r, id)
 	}
 	r.id, r.hasChanged, a.hasNewState = id, true, true
 }

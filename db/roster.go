@@ -16,13 +16,13 @@ import (
 // RosterAgent is an agent as it appears in lists. InstanceInfo.LastSyncAt is the time at which its last reply was
 // recorded; see [RosterReplica] for later replies.
 type RosterAgent struct {
-	InstanceInfo    InstanceInfo // Rooms are ordered by id, without reserved rooms
-	ReplicaID       uuid.UUID    // the replica that holds its connection
-	JoinedAt        time.Time
-	ChangedTx       uint64 // the last transaction that changed the agent
-	HasMissed       bool   // the agent has not answered since LastSyncAt
-	JoinedElsewhere bool   // its process has joined another replica: the agent is not listed until it answers
-	HasLeft         bool   // the agent has left; InstanceInfo has only its ID
+	InstanceInfo InstanceInfo // Rooms are ordered by id, without reserved rooms
+	ReplicaID    uuid.UUID    // the replica that holds its connection
+	JoinedAt     time.Time
+	ChangedTx    uint64 // the last transaction that changed the agent
+	HasMissed    bool   // the agent has not answered since LastSyncAt
+	IsDoubted    bool   // see [AgentState]: the agent is not listed until it answers
+	HasLeft      bool   // the agent has left; InstanceInfo has only its ID
 }
 
 // RosterReplica is a replica that holds connections of agents, or held some recently.
@@ -105,8 +105,8 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 
 func rosterAgent(r *query.RosterSinceRow) RosterAgent {
 	a := RosterAgent{ReplicaID: r.Replica, JoinedAt: r.JoinedAt, ChangedTx: r.Tx, HasMissed: r.Misses > 0,
-		JoinedElsewhere: r.Doubted,
-		HasLeft:         r.HasLeft}
+		IsDoubted: r.Doubted,
+		HasLeft:   r.HasLeft}
 	a.InstanceInfo.ID = r.AgentID
 	if r.HasLeft {
 		return a

@@ -87,7 +87,7 @@ func (s *Store) newGroups() (g groups) {
 		batch.Limits[InstanceRef]{MaxWeight: 256, CallWeight: batch.One[InstanceRef], CallBytes: InstanceRef.bytes},
 		s.rosterStateBatch)
 	g.admissions = addGroup(s, &g, "admission",
-		batch.Limits[admissionRequest]{MaxWeight: 4096, CallWeight: admissionRequest.players,
+		batch.Limits[admissionRequest]{MaxWeight: 4096, CallWeight: admissionRequest.answerCount,
 			CallBytes: admissionRequest.bytes},
 		s.decideAdmissions)
 	s.addAgentGroups(&g)
@@ -98,8 +98,8 @@ func (s *Store) newGroups() (g groups) {
 // addAgentGroups adds the groups of Rivalis game servers and their rooms.
 func (s *Store) addAgentGroups(g *groups) {
 	g.agentChanges = addGroup(s, g, "snapshot",
-		batch.Limits[agentChange]{MaxWeight: heavyBatch, CallWeight: agentChange.weight, CallBytes: agentChange.bytes},
-		s.agentBatch)
+		batch.Limits[agentChange]{MaxWeight: maxAgentBatchWeight, CallWeight: agentChange.weight, CallBytes: agentChange.bytes},
+		s.changeAgents)
 	g.newRooms = addGroup(s, g, "create",
 		batch.Limits[NewRoom]{MaxWeight: 256, CallWeight: batch.One[NewRoom], CallBytes: NewRoom.bytes}, s.createRooms)
 	g.commandOrders = addGroup(s, g, "command",

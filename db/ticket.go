@@ -157,7 +157,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		return Ticket{}, frame.Classify(err)
 	}
 	// Directors of Open Match and profiles may match the ticket by its new fields.
-	s.notifyQueue(region, true, false)
+	s.notifyQueued(region)
 	return out, nil
 }
 

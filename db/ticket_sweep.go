@@ -29,7 +29,9 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 	if err != nil {
 		return 0, frame.Classify(err)
 	}
-	s.notifyQueue(region, false, n > 0)
+	if n > 0 {
+		s.notifyLeft(region)
+	}
 	return n, nil
 }
 
@@ -55,6 +57,8 @@ func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n
 	if err != nil {
 		return 0, frame.Classify(err)
 	}
-	s.notifyQueue(region, n > 0, false)
+	if n > 0 {
+		s.notifyQueued(region)
+	}
 	return n, nil
 }

@@ -222,5 +222,5 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 
 func recordOf(s db.AgentState) agentRecord {
 	return agentRecord{isDraining: s.RecordedStatus == db.AgentDraining, needsReply: s.OwesSnapshot,
-		isDoubted: s.JoinedElsewhere}
+		isDoubted: s.IsDoubted}
 }

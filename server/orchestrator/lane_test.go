@@ -194,7 +194,7 @@ func TestConfirmations(t *testing.T) {
 	k.push(confirmJob{time.Now(), false})
 	k.does() // the agent's state is unknown, so this reply settles no room
 
-	k.ledger.answer = db.AgentState{JoinedElsewhere: true}
+	k.ledger.answer = db.AgentState{IsDoubted: true}
 	k.push(ackOf(opDrain, "", true))
 	k.does("ack")
 	k.ledger.answer = db.AgentState{}

@@ -30,8 +30,8 @@ type fleet struct {
 type agent struct {
 	instance *Instance
 
-	joinedElsewhere bool // its process has opened another connection
-	isListed        bool
+	isDoubted bool // another connection of its process may have replaced it
+	isListed  bool
 }
 
 // place is the location of a room in the copy.
@@ -109,14 +109,14 @@ func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
 		delete(f.agentByID, row.InstanceInfo.ID)
 		return
 	}
-	a = &agent{instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
+	a = &agent{instance: newInstance(row), isDoubted: row.IsDoubted}
 	f.agentByID[row.InstanceInfo.ID] = a
 	f.updateListing(a, d)
 }
 
 // updateListing lists or hides an agent, according to its row and its replica's row.
 func (f *fleet) updateListing(a *agent, d *diff) {
-	if a.joinedElsewhere || !f.liveReplicas[a.instance.replicaID] {
+	if a.isDoubted || !f.liveReplicas[a.instance.replicaID] {
 		f.hideAgent(a, d)
 		return
 	}

@@ -23,7 +23,7 @@ func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	id := fmt.Sprintf("%016x", rapid.IntRange(0, 11).Draw(t, "id"))
 	a := db.RosterAgent{
 		ReplicaID: rapid.SampledFrom(someReplicas).Draw(t, "replica"), JoinedAt: time.Unix(int64(id[15]%3), 0), ChangedTx: tx,
-		HasMissed: rapid.Bool().Draw(t, "missed"), JoinedElsewhere: rapid.IntRange(0, 4).Draw(t, "doubted") == 0,
+		HasMissed: rapid.Bool().Draw(t, "missed"), IsDoubted: rapid.IntRange(0, 4).Draw(t, "doubted") == 0,
 		HasLeft: rapid.IntRange(0, 4).Draw(t, "left") == 0,
 	}
 	a.InstanceInfo = db.InstanceInfo{ID: id, Name: rapid.String().Draw(t, "name"), Labels: map[string]string{},

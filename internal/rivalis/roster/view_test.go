@@ -22,7 +22,7 @@ func TestRoomsByFilterAndPage(t *testing.T) {
 		seen := map[string]bool{}
 		for range rapid.IntRange(0, 8).Draw(t, "agents") {
 			a := someAgent(t, 1)
-			a.HasLeft, a.JoinedElsewhere = false, false
+			a.HasLeft, a.IsDoubted = false, false
 			if !seen[a.InstanceInfo.ID] {
 				page.Agents = append(page.Agents, a)
 			}
