@@ -35,7 +35,7 @@ type InstanceAt struct {
 	ReservedSeats int32           `json:"reserved_seats"`
 	Incarnation   uuid.UUID       `json:"incarnation"`
 	RegisteredAt  time.Time       `json:"registered_at"`
-	Since         time.Time       `json:"since"` // when it became so
+	Since         time.Time       `json:"since"` // when it entered this state
 }
 
 // SessionAt is a session that was open at a time.
@@ -63,7 +63,7 @@ type SeatAt struct {
 	Party       uuid.UUID  `json:"party"`
 	ReservedBy  string     `json:"reserved_by"`
 	ReservedAt  time.Time  `json:"reserved_at"`
-	ConnectedAt *time.Time `json:"connected_at"` // nil: it was not
+	ConnectedAt *time.Time `json:"connected_at"` // nil: the player had not connected
 	LeftAt      *time.Time `json:"left_at"`      // nil: it is still taken
 	Match       *uuid.UUID `json:"match"`        // nil: none
 	Team        string     `json:"team"`
@@ -78,60 +78,68 @@ type KeyAt struct {
 	SignFrom    time.Time  `json:"sign_from"`
 	SignUntil   time.Time  `json:"sign_until"`
 	VerifyUntil time.Time  `json:"verify_until"`
-	TaintedAt   *time.Time `json:"tainted_at"` // nil: it was not
+	TaintedAt   *time.Time `json:"tainted_at"` // nil: the key was not tainted
 }
 
-// FleetAt returns the game servers that had not ended at a time, by region and id. Errors of this and the other three:
-// Invalid, for a time in the future and for one before history begins, which the error names; Unavailable.
+// FleetAt returns the game servers that had not ended at a time, by region and id. Errors, as those of SessionsAt, SeatsAt
+// and KeysAt: Invalid, for a time in the future and for one before history begins, which the error names; Unavailable.
 func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
 	rows, err := s.pastQueries().FleetAt(ctx, query.FleetAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	if err != nil {
+		return nil, act.Refusal(err)
+	}
 	all := make([]InstanceAt, len(rows))
 	for i, r := range rows {
 		all[i] = InstanceAt{r.Region, r.Instance, r.Endpoint, r.Status, r.Modes, r.Labels, r.Version, r.Capacity,
-			r.MaxSessions,
-			r.Sessions, r.Players, r.ReservedSeats, r.Incarnation, r.RegisteredAt.UTC(), r.Since.UTC()}
+			r.MaxSessions, r.Sessions, r.Players, r.ReservedSeats, r.Incarnation, r.RegisteredAt.UTC(), r.Since.UTC()}
 	}
-	return all, act.Refusal(err)
+	return all, nil
 }
 
 // SessionsAt returns the sessions that were open at a time, by region and id.
 func (s *Store) SessionsAt(ctx context.Context, a AsOf) ([]SessionAt, error) {
 	rows, err := s.pastQueries().SessionsAt(ctx,
 		query.SessionsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	if err != nil {
+		return nil, act.Refusal(err)
+	}
 	all := make([]SessionAt, len(rows))
 	for i, r := range rows {
 		all[i] = SessionAt{r.Region, r.Session, r.Mode, r.Instance, r.Players, r.Connected, r.MaxPlayers,
-			r.OpenedAt.UTC(),
-			unlessEpoch(r.ClosedAt), unlessZero(r.Match)}
+			r.OpenedAt.UTC(), unlessEpoch(r.ClosedAt), unlessZero(r.Match)}
 	}
-	return all, act.Refusal(err)
+	return all, nil
 }
 
 // SeatsAt returns the seats that were taken at a time, by region, session and player.
 func (s *Store) SeatsAt(ctx context.Context, a AsOf) ([]SeatAt, error) {
 	rows, err := s.pastQueries().SeatsAt(ctx, query.SeatsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	if err != nil {
+		return nil, act.Refusal(err)
+	}
 	all := make([]SeatAt, len(rows))
 	for i, r := range rows {
 		all[i] = SeatAt{r.Region, r.Session, r.Instance, r.Mode, r.Player, r.State, r.Party, r.ReservedBy,
-			r.ReservedAt.UTC(),
-			unlessEpoch(r.ConnectedAt), unlessEpoch(r.LeftAt), unlessZero(r.Match), r.Team}
+			r.ReservedAt.UTC(), unlessEpoch(r.ConnectedAt), unlessEpoch(r.LeftAt), unlessZero(r.Match), r.Team}
 	}
-	return all, act.Refusal(err)
+	return all, nil
 }
 
 // KeysAt returns the signing keys as they were at a time, in the order in which they sign; keys have no region.
 func (s *Store) KeysAt(ctx context.Context, a AsOf) ([]KeyAt, error) {
 	rows, err := s.pastQueries().KeysAt(ctx, query.KeysAtParams{At: a.Moment, Most: int32(a.Limit)})
+	if err != nil {
+		return nil, act.Refusal(err)
+	}
 	all := make([]KeyAt, len(rows))
 	for i, r := range rows {
 		all[i] = KeyAt{r.Kid, r.Alg, r.State, r.PublishAt.UTC(), r.SignFrom.UTC(), r.SignUntil.UTC(),
-			r.VerifyUntil.UTC(),
-			unlessEpoch(r.TaintedAt)}
+			r.VerifyUntil.UTC(), unlessEpoch(r.TaintedAt)}
 	}
-	return all, act.Refusal(err)
+	return all, nil
 }
 
-// pastQueries reads on connections of the readers, since what was true long ago is searched for in much history.
+// pastQueries returns queries on the connections for large reads, since statements about the past read much history.
 func (s *Store) pastQueries() *query.Queries { return query.New(s.readerPool) }
 
 // unlessEpoch returns nil for the epoch, which the queries give in place of NULL.
@@ -151,19 +159,22 @@ func unlessZero(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// HistoryStarts returns the oldest times for which it is known what was true, by fleet, sessions, seats and keys.
-// Errors: Unavailable.
+// HistoryStarts returns the oldest times for which FleetAt, SessionsAt, SeatsAt and KeysAt have an answer, under the names
+// "fleet", "sessions", "seats" and "keys". Errors: Unavailable.
 func (s *Store) HistoryStarts(ctx context.Context) (map[string]time.Time, error) {
 	rows, err := s.q.HistoryStarts(ctx)
+	if err != nil {
+		return nil, frame.Classify(err)
+	}
 	starts := make(map[string]time.Time, len(rows))
 	for _, r := range rows {
 		starts[r.What] = r.Since.UTC()
 	}
-	return starts, frame.Classify(err)
+	return starts, nil
 }
 
-// PrunePast deletes the states of game servers and keys that ended so long ago: of game servers at most batch, and of
-// keys, which are few, all. It returns the number of those of game servers. Errors: Unavailable.
+// PrunePast deletes the past states of game servers and keys that ended longer than keep ago: at most batch states of game
+// servers, and all of keys, which are few. It returns the number of states of game servers. Errors: Unavailable.
 func (s *Store) PrunePast(ctx context.Context, keep time.Duration, batch int) (int, error) {
 	if _, err := s.q.PrunePastKeys(ctx, keep); err != nil {
 		return 0, frame.Classify(err)

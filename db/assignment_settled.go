@@ -17,16 +17,13 @@ type Settled struct {
 	SettledAt         time.Time
 }
 
-// IsZero reports whether nothing was read yet.
-func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
-
-// SettledPage is a part of the feed.
+// SettledPage is a part of the feed of settled tickets.
 type SettledPage struct {
 	SettledTickets []Settled    // in the order in which their transactions began to write
 	NextPoint      SettledPoint // where the next page begins
 	HasMore        bool         // another page has rows from before the beginning of this reading
 	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled
-	// before Next. A caller that now reads its tickets, and then the feed from Next, misses nothing.
+	// before NextPoint. A caller that now reads its tickets, and then the feed from NextPoint, misses nothing.
 	ServerChanged bool
 }
 
@@ -34,9 +31,9 @@ type SettledPage struct {
 // AssignTickets is bounded by the size of its request.
 const settledPage = 1000
 
-// SettledSince returns the next page of the tickets that were settled since a point. Called with the Next of each page,
-// it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the same
-// values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only. Errors:
+// SettledSince returns the next page of the tickets that were settled since a point. Called with the NextPoint of each
+// page, it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the
+// same values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only. Errors:
 // Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
 	var p tx.Pipeline
@@ -47,8 +44,8 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.readSnapshot != "" {
-		// Rows of transactions that began after the snapshot was taken. If the last page ended among them, this one
-		// continues behind it.
+		// newer are the rows of transactions that began after the snapshot was taken. If the last page ended among them,
+		// this one continues after its last transaction.
 		from := max(snapshotEnd(since.readSnapshot), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).SettledLate,
 			query.SettledLateParams{Region: region, Before: since.readSnapshot, After: since.afterTx,

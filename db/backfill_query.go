@@ -9,7 +9,7 @@ import (
 
 // QueryBackfills returns a query of the backfills in a pool, which has passed its Check, without expired ones.
 func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill] {
-	poolQuery, some := p.Query()
+	poolQuery, possible := p.Query()
 	params := query.QueryBackfillsParams{
 		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, AckedFor: s.cfg.Timing.backfillTTL(),
 		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes,
@@ -17,7 +17,7 @@ func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill]
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	r := &backfillReader{params}
-	return &PoolQuery[Backfill]{store: s, readPage: r.read, isOver: !some}
+	return &PoolQuery[Backfill]{store: s, readPage: r.read, isOver: !possible}
 }
 
 // backfillReader reads the backfills of a pool for a PoolQuery.
@@ -25,6 +25,9 @@ type backfillReader struct{ queryParams query.QueryBackfillsParams }
 
 func (r *backfillReader) read(ctx context.Context, q *query.Queries) (part []Backfill, over bool, err error) {
 	rows, err := q.QueryBackfills(ctx, r.queryParams)
+	if err != nil {
+		return nil, false, err
+	}
 	bytes := 0
 	for _, row := range rows {
 		part = append(part, storedBackfill(row.ID, row.Body, row.Generation, row.Created))
@@ -34,5 +37,5 @@ func (r *backfillReader) read(ctx context.Context, q *query.Queries) (part []Bac
 	if !over {
 		r.queryParams.After = part[len(part)-1].ID
 	}
-	return part, over, err
+	return part, over, nil
 }

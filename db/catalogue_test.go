@@ -67,9 +67,9 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 			refusal), "region_unknown")
 		require.Equal(t, refusal, ask("duel"))
 	}
-	require.LessOrEqual(t, reads, 2+int(time.Since(start)/catalogueFresh))
+	require.LessOrEqual(t, reads, 2+int(time.Since(start)/modeUnknownFor))
 	known = append(known, query.KnownModesRow{Region: "eu", Mode: "race"})
-	k.readAt = time.Now().Add(-catalogueFresh)
+	k.readAt = time.Now().Add(-modeUnknownFor)
 	require.Equal(t, refusal, ask("race"))
 
 	k.readAt = time.Time{}

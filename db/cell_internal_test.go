@@ -15,6 +15,6 @@ func BenchmarkCheckHere(b *testing.B) {
 		}
 	}
 	b.Run("no cells", check)
-	s.otherCells.Store(&elsewhere{"us-east": &fault.Cell{}, "us-west": &fault.Cell{}})
+	s.otherCells.Store(&cellsByRegion{"us-east": &fault.Cell{}, "us-west": &fault.Cell{}})
 	b.Run("other cells", check)
 }

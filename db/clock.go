@@ -14,12 +14,12 @@ type clock struct {
 // ClockReading is what is known of the pod's clock against the database's.
 type ClockReading struct {
 	Offset           time.Duration // what to add to the pod's clock
-	Roundtrip        time.Duration // of the measurement of Offset, whose uncertainty was half of it
+	Roundtrip        time.Duration // of the measurement of Offset, whose error was at most half of it
 	OffsetMeasuredAt time.Time     // when Offset was measured, by the pod's clock
-	MeasuredAt       time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
+	MeasuredAt       time.Time     // when the last measurement agreed with Offset, by the pod's clock
 }
 
-// clockDrift is by how much two clocks part in a second at most, while nobody sets them: quartz has up to 50 µs each.
+// clockDrift is by how much two clocks diverge in a second at most, while nobody sets them: a quartz drifts by up to 50 µs.
 const clockDrift = 100 * time.Microsecond
 
 // uncertainty bounds the error of Offset at a moment.
@@ -27,13 +27,12 @@ func (r ClockReading) uncertainty(at time.Time) time.Duration {
 	return r.Roundtrip/2 + time.Duration(at.Sub(r.OffsetMeasuredAt).Seconds()*float64(clockDrift))
 }
 
-// with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift
-// the time. A measurement that contradicts the reading replaces it, since a clock was set.
-func (r ClockReading) with(next ClockReading) ClockReading {
-	kept, measured := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
-	// Two right measurements differ by the sum of their errors at most. If they differ by more, somebody has set a
-	// clock.
-	if measured <= kept || (next.Offset-r.Offset).Abs() > kept+measured {
+// combinedWith returns the more exact of a reading and a later one, so that a slow answer does not shift the time. A later
+// reading that contradicts the earlier one replaces it, since a clock was set.
+func (r ClockReading) combinedWith(next ClockReading) ClockReading {
+	ownError, nextError := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
+	// Two right readings differ by the sum of their errors at most. If they differ by more, somebody has set a clock.
+	if nextError <= ownError || (next.Offset-r.Offset).Abs() > ownError+nextError {
 		return next
 	}
 	r.MeasuredAt = next.MeasuredAt

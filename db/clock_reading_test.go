@@ -34,6 +34,6 @@ func TestTheMostExactClockReadingCounts(t *testing.T) {
 			want = kept
 			want.MeasuredAt = at
 		}
-		require.Equal(t, want, kept.with(next), name)
+		require.Equal(t, want, kept.combinedWith(next), name)
 	}
 }

@@ -28,15 +28,15 @@ type Cycle struct {
 	ID          uuid.UUID
 	Owner       uuid.UUID // the replica that runs it
 	State       string
-	RegistersIn time.Duration // until when callers may join, from now on; negative when that is over
-	CollectsIn  time.Duration // until when callers may propose, from now on; negative when that is over
+	RegistersIn time.Duration // for how long from now on callers may join; negative when that is over
+	CollectsIn  time.Duration // for how long from now on callers may propose; negative when that is over
 }
 
 // NewCycle is the durations of a cycle's phases.
 type NewCycle struct {
-	RegistrationTime time.Duration // callers may join; 0: only the callers that open the cycle are in it
-	CollectionTime   time.Duration // callers may propose, after Registration
-	LeaseTTL         time.Duration // without a renewal for so long, another replica may take the cycle over
+	RegistrationTime time.Duration // in which callers may join; 0: only the callers that open the cycle are in it
+	CollectionTime   time.Duration // in which callers may propose, after RegistrationTime
+	LeaseTTL         time.Duration // after so long without a renewal, another replica may take the cycle over
 }
 
 // CycleRef names a cycle, and the replica that takes part in it.
@@ -51,7 +51,7 @@ type CycleRef struct {
 // same match_id.
 func (r CycleRef) Mark(matchID string) []byte { return append(r.ID[:], matchID...) }
 
-// cycleLost is the error when another replica owns the cycle, or the cycle has ended.
+// cycleLost returns the error for a replica that no longer owns the cycle, because another one does or it has ended.
 func cycleLost() error {
 	return fault.New(fault.Superseded, "cycle_lost", "another replica runs the cycle")
 }
@@ -73,17 +73,17 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.LeaseTTL,
 		Registration: n.RegistrationTime, Collection: n.CollectionTime,
 	})
-	// another replica may have opened a cycle while OpenCycle waited for it
+	// JoinCycle again: another replica may have opened a cycle while OpenCycle waited for it.
 	query.Queue(&p, &second, (*query.Queries).JoinCycle, join)
 	if err := s.q.Send(ctx, &p); err != nil {
 		return Cycle{}, false, frame.Classify(err)
 	}
 	// At most one of the three has a row. A caller that is in a cycle already gets no second row.
-	for _, row := range append(first, second...) {
-		return Cycle(row), true, nil
+	if rows := append(first, second...); len(rows) > 0 {
+		return Cycle(rows[0]), true, nil
 	}
-	for _, row := range opened {
-		return Cycle(row), true, nil
+	if len(opened) > 0 {
+		return Cycle(opened[0]), true, nil
 	}
 	return Cycle{}, false, nil
 }
@@ -92,8 +92,8 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 type CycleStatus struct {
 	Exists           bool // false: its row was deleted, or lost in a crash of Postgres
 	State            string
-	FailureText      string            // why it ended for all callers; empty: it did not fail
-	LeaseExpired     bool              // another replica may take it over
+	FailureText      string            // why the cycle failed for all callers; empty: it did not fail
+	LeaseExpired     bool              // another replica may take the cycle over
 	DecidedProposals []DecidedProposal // the callers' proposals that an owner has decided about
 }
 
@@ -101,29 +101,34 @@ type CycleStatus struct {
 type DecidedProposal struct {
 	CallerID        uuid.UUID
 	Seq             int32
-	IsCommitted     bool      // it is committed as a match; false: it was dropped
+	IsCommitted     bool      // the proposal is committed as a match; false: it was dropped
 	CreatedBackfill string    // the id of the backfill that was created for it; empty: none was
-	BackfillCreated time.Time // when
+	BackfillCreated time.Time // when that backfill was created
 }
 
 // FollowCycle reads a cycle and the verdicts on proposals of callers. It renews the callers, which count as gone a
 // lease after the last renewal. Errors: Unavailable.
-func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
+func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (CycleStatus, error) {
 	var p tx.Pipeline
 	var cycles []query.GetCycleRow
 	query.QueueExec(&p, (*query.Queries).RenewCallers,
 		query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.LeaseTTL})
 	query.Queue(&p, &cycles, (*query.Queries).GetCycle, query.GetCycleParams{Region: ref.Region, ID: ref.ID})
 	// The verdicts are read after the cycle: if it has ended, no more follow.
-	status.DecidedProposals, err = s.decidedProposals(ctx, ref, callers, &p)
-	for _, row := range cycles {
+	decided, err := s.sendAndReadVerdicts(ctx, ref, callers, &p)
+	if err != nil {
+		return CycleStatus{}, err
+	}
+	status := CycleStatus{DecidedProposals: decided}
+	if len(cycles) > 0 {
+		row := cycles[0]
 		status.Exists, status.State, status.FailureText, status.LeaseExpired = true, row.State, row.Failure, !row.Alive
 	}
-	return status, err
+	return status, nil
 }
 
-// decidedProposals runs a pipeline, and then reads the verdicts on proposals of callers.
-func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID,
+// sendAndReadVerdicts sends a pipeline, and with it a statement that reads the verdicts on proposals of callers.
+func (s *Store) sendAndReadVerdicts(ctx context.Context, ref CycleRef, callers []uuid.UUID,
 	p *tx.Pipeline) (decided []DecidedProposal, err error) {
 	var rows []query.DecidedProposalsRow
 	query.Queue(p, &rows, (*query.Queries).DecidedProposals,
@@ -150,7 +155,7 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef,
 	var rows []query.TakeOverCycleRow
 	query.Queue(&p, &rows, (*query.Queries).TakeOverCycle,
 		query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID, Lease: ref.LeaseTTL})
-	decided, err = s.decidedProposals(ctx, ref, callers, &p)
+	decided, err = s.sendAndReadVerdicts(ctx, ref, callers, &p)
 	if err != nil || len(rows) == 0 {
 		return nil, nil, err
 	}
@@ -161,10 +166,13 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef,
 func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID,
 		Lease: ref.LeaseTTL})
-	if err == nil && n == 0 {
+	if err != nil {
+		return frame.Classify(err)
+	}
+	if n == 0 {
 		return cycleLost()
 	}
-	return frame.Classify(err)
+	return nil
 }
 
 // EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it
@@ -172,17 +180,17 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
 	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID,
 		Failure: plainText(failure)})
-	switch {
-	case err != nil:
+	if err != nil {
 		return frame.Classify(err)
-	case n == 0:
+	}
+	if n == 0 {
 		return cycleLost()
 	}
 	s.Notify(TopicCycle, ref.Region)
 	return nil
 }
 
-// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on the others. If
+// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on their others. If
 // the replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without
 // one, the next cycle may begin. Errors: Unavailable.
 func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
@@ -192,7 +200,7 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 		query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
 	query.QueueExec(&p, (*query.Queries).ResignCycle,
 		query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID})
-	decided, err = s.decidedProposals(ctx, ref, callers, &p)
+	decided, err = s.sendAndReadVerdicts(ctx, ref, callers, &p)
 	if err == nil {
 		s.Notify(TopicCycle, ref.Region)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not when COMMIT
-// reported a rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
+// outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not committed when
+// COMMIT reported a rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
 func outcomeUnknown(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -24,15 +25,15 @@ func outcomeUnknown(err error) bool {
 }
 
 // wasCommitted finds out whether the decision was committed. It waits for the lost transaction, which holds its lock on
-// the cycle until it ends. When the decision was not committed, it is safe to decide again.
-func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
+// the cycle until it ends.
+func (a *acceptance) wasCommitted(ctx context.Context) (committed bool, err error) {
 	// Postgres ends the lost transaction within the hold timeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.store.cfg.HoldTimeout+time.Second)
 	defer cancel()
 	for {
-		done, err = a.findCommit(ctx)
+		committed, err = a.findCommit(ctx)
 		if err == nil || ctx.Err() != nil {
-			return done, err
+			return committed, err
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -42,8 +43,8 @@ func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 }
 
 // findCommit looks for rows that only the lost transaction can have written.
-func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
-	// Waits until the transaction of the lost answer has ended: its rows are there then, or never will be.
+func (a *acceptance) findCommit(ctx context.Context) (found bool, err error) {
+	// AwaitAcceptance waits until the lost transaction has ended: its rows are there then, or never will be.
 	if err := a.store.q.AwaitAcceptance(ctx,
 		query.AwaitAcceptanceParams{Region: a.cycleRef.Region, ID: a.cycleRef.ID}); err != nil {
 		return false, err
@@ -72,17 +73,17 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	}
 	rows, err := a.store.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.cycleRef.Region, Ids: ids,
 		AckedFor: a.store.cfg.Timing.backfillTTL()})
-	for _, r := range rows {
-		done = done || a.provesCommit(r)
+	if err != nil {
+		return false, err
 	}
-	return done, err
+	return slices.ContainsFunc(rows, a.provesCommit), nil
 }
 
-// provesCommit reports whether a backfill proves that this decision was committed. A created one does. An existing one
-// may have reached the same generation by another change, so it counts only when there are no tickets, whose marks are
-// proof enough.
+// provesCommit reports whether a backfill proves that this decision was committed. A backfill that the decision created
+// does: it has generation 1. One that existed may have reached the same generation by another change, so it counts only
+// if the decision has no tickets, whose marks are proof enough.
 func (a *acceptance) provesCommit(r query.LockBackfillsRow) bool {
-	f := a.changedBackfills[r.ID]
-	return f.Generation == 1 || len(a.pendingMarks.Ids) == 0 && r.Generation == f.Generation &&
-		bytes.Equal(r.Body, f.Body)
+	b := a.changedBackfills[r.ID]
+	return b.Generation == 1 || len(a.pendingMarks.Ids) == 0 && r.Generation == b.Generation &&
+		bytes.Equal(r.Body, b.Body)
 }

@@ -151,11 +151,11 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, collecting)
 	}
-	changes, err := b.CycleChanges(ctx, ref, nil)
+	changes, err := b.ReadCycleChanges(ctx, ref, nil)
 	require.NoError(t, err)
 	require.Equal(t, sent, changes.Proposals)
 	require.Len(t, changes.Callers, 2)
-	changes, err = b.CycleChanges(ctx, ref, map[uuid.UUID]int32{caller: 1})
+	changes, err = b.ReadCycleChanges(ctx, ref, map[uuid.UUID]int32{caller: 1})
 	require.NoError(t, err)
 	require.Equal(t, sent[1:], changes.Proposals)
 

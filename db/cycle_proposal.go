@@ -15,7 +15,7 @@ import (
 // CycleProposal is a proposed match as a follower writes it for the owner of the cycle.
 type CycleProposal struct {
 	CallerID     uuid.UUID
-	Seq          int32 // of the caller's proposals, from 1
+	Seq          int32 // number among the caller's proposals, from 1
 	MatchID      string
 	Score        float64
 	TicketIDs    []string
@@ -35,7 +35,7 @@ type MatchBackfill struct {
 type CycleCaller struct {
 	ID        uuid.UUID
 	Replica   uuid.UUID
-	Proposing bool
+	Proposing bool // it may propose more
 	Alive     bool // its replica has renewed it within a lease
 }
 
@@ -62,50 +62,56 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 		p.Matches = append(p.Matches, c.EncodedMatch)
 	}
 	collecting, err = s.q.Propose(ctx, p)
-	if err == nil && collecting {
+	if err != nil {
+		return false, frame.Classify(err)
+	}
+	if collecting {
 		s.Notify(TopicCycle, ref.Region)
 	}
-	return collecting, frame.Classify(err)
+	return collecting, nil
 }
 
-// CycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: seen is the
+// ReadCycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: lastSeqs has the
 // number of the last one of each caller. Errors: Unavailable.
-func (s *Store) CycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleChanges, error) {
-	return s.cycleChanges(ctx, ref, seen, &tx.Pipeline{})
+func (s *Store) ReadCycleChanges(ctx context.Context, ref CycleRef, lastSeqs map[uuid.UUID]int32) (CycleChanges, error) {
+	return s.sendAndReadChanges(ctx, ref, lastSeqs, &tx.Pipeline{})
 }
 
-// AdvanceCycle moves a cycle to a state, and then returns its changes. These include what transactions wrote that were
-// running: later ones see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
+// AdvanceCycle moves a cycle to a state, and then returns its changes as ReadCycleChanges does. They include all that
+// transactions wrote in the state before: later transactions see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string,
-	seen map[uuid.UUID]int32) (CycleChanges, error) {
+	lastSeqs map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
-	// First in the pipeline: it waits for transactions that join or propose, so that the reads behind it see what these
-	// wrote.
+	// First in the pipeline: it waits for transactions that join or propose, so that the statements after it see what
+	// these wrote.
 	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle,
 		query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID, State: state,
 			Lease: ref.LeaseTTL})
-	changes, err := s.cycleChanges(ctx, ref, seen, &p)
-	if err == nil && advanced == 0 {
+	changes, err := s.sendAndReadChanges(ctx, ref, lastSeqs, &p)
+	if err != nil {
+		return CycleChanges{}, err
+	}
+	if advanced == 0 {
 		return CycleChanges{}, cycleLost()
 	}
-	return changes, err
+	return changes, nil
 }
 
-func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32,
+// sendAndReadChanges sends a pipeline, and with it the statements that read the changes of a cycle.
+func (s *Store) sendAndReadChanges(ctx context.Context, ref CycleRef, lastSeqs map[uuid.UUID]int32,
 	p *tx.Pipeline) (CycleChanges, error) {
 	var callers []query.CallersOfCycleRow
 	var rows []query.ProposalsSinceRow
 	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.ReplicaID,
-		Callers: []uuid.UUID{},
-		Seqs:    []int32{}}
-	for caller, seq := range seen {
+		Callers: []uuid.UUID{}, Seqs: []int32{}}
+	for caller, seq := range lastSeqs {
 		since.Callers = append(since.Callers, caller)
 		since.Seqs = append(since.Seqs, seq)
 	}
 	query.Queue(p, &callers, (*query.Queries).CallersOfCycle,
 		query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.LeaseTTL})
-	// after the callers, so that no proposal of a finished caller is missing
+	// Proposals are read after the callers, so that no proposal of a finished caller is missing.
 	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since)
 	if err := s.q.Send(ctx, p); err != nil {
 		return CycleChanges{}, frame.Classify(err)
@@ -131,17 +137,20 @@ func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
 		c.Score = *row.Score
 	}
 	var err error
-	c.TicketIDs, err = unpackTexts(row.Tickets)
-	if err == nil && row.Backfill != nil {
-		c.Backfill, err = unpackBackfill(row.Backfill)
+	if c.TicketIDs, err = unpackTexts(row.Tickets); err != nil {
+		return CycleProposal{}, err
 	}
+	if row.Backfill == nil {
+		return c, nil
+	}
+	c.Backfill, err = unpackBackfill(row.Backfill)
 	return c, err
 }
 
 var errPacked = errors.New("a packed proposal cannot be decoded")
 
-// packTexts writes texts one after the other, each with its length before it. They may contain bytes that Postgres's
-// text rejects.
+// packTexts encodes texts one after the other, each with its length before it. They may contain bytes that Postgres's text
+// rejects.
 func packTexts(texts []string) []byte {
 	b := []byte{}
 	for _, t := range texts {
@@ -150,7 +159,7 @@ func packTexts(texts []string) []byte {
 	return b
 }
 
-// unpackTexts reads what pack has written.
+// unpackTexts decodes what packTexts has encoded.
 func unpackTexts(b []byte) (texts []string, err error) {
 	for len(b) > 0 {
 		var t string
@@ -162,6 +171,7 @@ func unpackTexts(b []byte) (texts []string, err error) {
 	return texts, nil
 }
 
+// cutText decodes the first of the texts that packTexts has encoded.
 func cutText(b []byte) (text string, rest []byte, err error) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {
@@ -170,6 +180,7 @@ func cutText(b []byte) (text string, rest []byte, err error) {
 	return string(b[size : size+int(n)]), b[size+int(n):], nil
 }
 
+// pack encodes a backfill; nil: the match has none.
 func (m *MatchBackfill) pack() []byte {
 	if m == nil {
 		return nil

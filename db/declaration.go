@@ -25,14 +25,14 @@ type Declaration struct {
 // DeclaredProfile is a document of a profile.
 type DeclaredProfile struct {
 	Document []byte
-	AsShadow bool // of the live version
+	AsShadow bool // the document becomes a shadow of the live version
 	// ExpectedVersion is the live version that the author has seen; see ProfileEdit.
 	ExpectedVersion *int
 }
 
-// Prune names the kinds of which everything is removed that is not declared, and that nobody uses: profiles are retired
-// unless tickets wait for them or they are built in, pools and app versions deleted unless they have servers. The
-// director deletes no project; those that are not declared are in the outcome.
+// Prune names the kinds of which everything that is neither declared nor used is removed: profiles are retired unless
+// tickets wait for them or they are built in; pools and app versions are deleted unless they have servers. The director
+// deletes no project; those that are not declared are in the outcome.
 type Prune struct{ Profiles, Apps, Pools, Projects bool }
 
 // DeclarationOutcome is what became of a declaration: of each kind what it declares, in its order, then what was pruned
@@ -48,28 +48,29 @@ type ProfileOutcome struct {
 	Declared ProfileChange
 
 	FormerDocument string // the document of the version that was live; "" if none was
-	FormerVersion  int    // that version; 0: none was live
+	FormerVersion  int    // the version that was live; 0: none was
 	Change         string // created, changed, unchanged, retired or kept
-	Reason         string // why it was kept
+	Reason         string // why the profile was kept
 }
 
 // ProjectOutcome is what became of a project.
 type ProjectOutcome struct {
 	ID, Name, Region string
-	FormerName       string // "" for a new one
+	FormerName       string // "": the project is new
 	Change           string // created, changed, unchanged or kept
-	Reason           string // why it was kept
+	Reason           string // why the project was kept
 }
 
+// hasPools reports whether there is something to decide about pools or app versions.
 func (d *Declaration) hasPools() bool {
 	return len(d.AppVersions)+len(d.Pools) > 0 || d.Prune.Apps || d.Prune.Pools
 }
 
 // atIndex prefixes the field of a refusal with the place of its value in the declaration.
 func atIndex(list string, i int, err error) error {
-	refused, decided := fault.AsDecision(err)
-	// A database that does not answer has nothing to do with the value.
-	if !decided {
+	refused, isDecision := fault.AsDecision(err)
+	// The value is not the cause of an error such as a database that does not answer.
+	if !isDecision {
 		return err
 	}
 	placed := *refused

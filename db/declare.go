@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Declare makes everything as it is declared, in one transaction: all of it, or nothing. What is so already is not
+// Declare makes everything as it is declared, in one transaction: all of it, or nothing. What is as declared already is not
 // written. Errors: Invalid, Conflict and TooMany, with the path of the value in Field, such as "profiles[1].accept.within",
 // "pools[0].modes" or "projects[2].region"; *profile.Error; Unavailable.
 func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOutcome, err error) {
@@ -18,12 +18,14 @@ func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOut
 		return done, err
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
-		done, err = s.declare(ctx, q, d, texts)
-		if err == nil && d.DryRun {
-			// Rolls back all that was written. The outcome says what a declaration without DryRun would do.
-			err = errDryRun
+		if done, err = s.declare(ctx, q, d, texts); err != nil {
+			return err
 		}
-		return err
+		// Rolls back all that was written. The outcome says what a declaration without DryRun would do.
+		if d.DryRun {
+			return errDryRun
+		}
+		return nil
 	})
 	if err != nil && !errors.Is(err, errDryRun) {
 		return DeclarationOutcome{}, frame.Classify(err)
@@ -41,10 +43,12 @@ func (s *Store) declare(ctx context.Context, q *query.Queries, d Declaration,
 	if done.Profiles, err = d.declareProfiles(ctx, q, texts); err != nil {
 		return done, err
 	}
-	done.Projects, err = d.declareProjects(ctx, q)
-	// Pools are locked only if there are some to decide about.
-	if err != nil || !d.hasPools() {
+	if done.Projects, err = d.declareProjects(ctx, q); err != nil {
 		return done, err
+	}
+	// Pools are locked only if there are some to decide about.
+	if !d.hasPools() {
+		return done, nil
 	}
 	pools := provision.Declaration{Apps: d.AppVersions, Pools: d.Pools, PruneApps: d.Prune.Apps,
 		PrunePools: d.Prune.Pools}
@@ -67,7 +71,7 @@ func (s *Store) checkDeclaration(d *Declaration) (texts []*profileText, err erro
 		}
 	}
 	for i, p := range d.Profiles {
-		// An edit without a name: the document says it.
+		// The edit has no name, since the document has it.
 		text, err := s.checkProfile(&ProfileEdit{}, p.Document)
 		if err != nil {
 			return nil, atIndex("profiles", i, err)

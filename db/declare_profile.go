@@ -13,19 +13,19 @@ import (
 
 func (d *Declaration) declareProfiles(ctx context.Context, q *query.Queries,
 	texts []*profileText) (done []ProfileOutcome, err error) {
-	named := map[string]bool{}
+	declaredNames := map[string]bool{}
 	for i, text := range texts {
 		one, err := d.declareProfile(ctx, q, d.Profiles[i], text)
 		if err != nil {
 			return nil, atIndex("profiles", i, err)
 		}
-		named[one.Declared.Name] = true
+		declaredNames[one.Declared.Name] = true
 		done = append(done, one)
 	}
 	if !d.Prune.Profiles {
 		return done, nil
 	}
-	pruned, err := d.pruneProfiles(ctx, q, named)
+	pruned, err := d.pruneProfiles(ctx, q, declaredNames)
 	return append(done, pruned...), err
 }
 
@@ -38,7 +38,7 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	}
 	edit := ProfileEdit{Universe: d.Universe, Name: p.Name, Author: d.Author, Reason: d.Reason,
 		Expected: declared.ExpectedVersion}
-	if done, err = readLive(ctx, q, edit); err != nil {
+	if done, err = lockAndReadLive(ctx, q, edit); err != nil {
 		return done, err
 	}
 	if done.Declared, err = edit.change(ctx, q, text.turn(declared.AsShadow)); err != nil {
@@ -47,7 +47,7 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	switch {
 	case !done.Declared.Changed:
 		done.Change = "unchanged"
-	// None was live: the name is new, or its profile is retired.
+	// No version was live: the name is new, or its profile is retired.
 	case done.FormerVersion == 0:
 		done.Change = "created"
 	default:
@@ -56,24 +56,31 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	return done, nil
 }
 
-// readLive returns what a profile is before a change, under the lock.
-func readLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before ProfileOutcome, err error) {
+// lockAndReadLive locks the profiles, and returns the live version of one before a change.
+func lockAndReadLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before ProfileOutcome, err error) {
 	if err := q.LockProfiles(ctx, edit.Universe); err != nil {
 		return before, err
 	}
 	live, err := q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: edit.Universe, Name: edit.Name})
-	// A retired profile decides nothing, so that a declaration creates it anew.
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && live.RetiredAt != nil {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return before, nil
 	}
-	return ProfileOutcome{FormerDocument: live.Document, FormerVersion: int(live.Version)}, err
+	if err != nil {
+		return before, err
+	}
+	// A retired profile has no live version: a declaration creates it anew.
+	if live.RetiredAt != nil {
+		return before, nil
+	}
+	return ProfileOutcome{FormerDocument: live.Document, FormerVersion: int(live.Version)}, nil
 }
 
 // pruneProfiles retires the profiles that nothing declares and that no ticket waits for: a file that is gone must not
 // cancel the tickets of players.
 func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
-	named map[string]bool) (done []ProfileOutcome, err error) {
-	if err := q.LockProfiles(ctx, d.Universe); err != nil { // now, so that none is added after they are listed
+	declaredNames map[string]bool) (done []ProfileOutcome, err error) {
+	// Locked before they are listed, so that none is added meanwhile.
+	if err := q.LockProfiles(ctx, d.Universe); err != nil {
 		return nil, err
 	}
 	live, err := q.ListProfiles(ctx, query.ListProfilesParams{Region: d.Universe})
@@ -83,7 +90,7 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 	var names []string
 	for _, p := range live {
 		// The profiles of the realtime lobby are built in, so that no file declares them.
-		if !named[p.Name] && !IsRealtimeProfile(p.Name) {
+		if !declaredNames[p.Name] && !IsRealtimeProfile(p.Name) {
 			names = append(names, p.Name)
 		}
 	}
@@ -91,12 +98,12 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 	if err != nil {
 		return nil, err
 	}
-	waiting := map[string]int{}
+	ticketCounts := map[string]int{}
 	for _, c := range counted {
-		waiting[c.Profile] = int(c.Tickets)
+		ticketCounts[c.Profile] = int(c.Tickets)
 	}
 	for _, name := range names {
-		one, err := d.pruneProfile(ctx, q, name, waiting[name])
+		one, err := d.pruneProfile(ctx, q, name, ticketCounts[name])
 		if err != nil {
 			return nil, err
 		}
@@ -105,17 +112,18 @@ func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
 	return done, nil
 }
 
+// pruneProfile retires a profile, unless tickets wait for it.
 func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name string,
-	waiting int) (done ProfileOutcome, err error) {
+	ticketCount int) (done ProfileOutcome, err error) {
 	edit := ProfileEdit{Universe: d.Universe, Name: name, Author: d.Author, Reason: d.Reason}
-	if done, err = readLive(ctx, q, edit); err != nil {
+	if done, err = lockAndReadLive(ctx, q, edit); err != nil {
 		return done, err
 	}
 	done.Declared.Name, done.Declared.Version = name, done.FormerVersion
-	if waiting > 0 {
+	if ticketCount > 0 {
 		done.Change = "kept"
 		done.Reason = fmt.Sprintf("tickets wait for it (%d): 'director profiles retire %s' cancels those that name no "+
-			"other profile", waiting, name)
+			"other profile", ticketCount, name)
 		return done, nil
 	}
 	done.Change = "retired"

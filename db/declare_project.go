@@ -17,7 +17,8 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 	if len(d.Projects) == 0 && !d.Prune.Projects {
 		return nil, nil
 	}
-	if err := q.LockDeclarations(ctx); err != nil { // two declarations of a new project come one after the other
+	// So that two declarations of the same new project come one after the other.
+	if err := q.LockDeclarations(ctx); err != nil {
 		return nil, err
 	}
 	actor := d.Author
@@ -27,25 +28,25 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 			return nil, err
 		}
 	}
-	named := map[string]bool{}
+	declaredIDs := map[string]bool{}
 	for i, p := range d.Projects {
 		p.Actor = actor
 		one, err := declareProject(ctx, q, p)
 		if err != nil {
 			return nil, atIndex("projects", i, err)
 		}
-		named[p.ID] = true
+		declaredIDs[p.ID] = true
 		done = append(done, one)
 	}
 	if !d.Prune.Projects {
 		return done, nil
 	}
-	kept, err := keptProjects(ctx, q, named)
+	kept, err := undeclaredProjects(ctx, q, declaredIDs)
 	return append(done, kept...), err
 }
 
-// declareProject creates a project, or renames it. Its region does not change: it is that of its rooms, sessions and
-// keys.
+// declareProject creates a project, or renames it. The region of a project does not change, since its rooms, sessions and
+// keys are there.
 func declareProject(ctx context.Context, q *query.Queries, n NewProject) (ProjectOutcome, error) {
 	done := ProjectOutcome{ID: n.ID, Name: n.Name, Region: n.Region}
 	stored, err := q.ProjectForChange(ctx, n.ID)
@@ -81,14 +82,15 @@ func (n NewProject) rename(ctx context.Context, q *query.Queries, formerName str
 		map[string]string{"project": n.ID, "name": n.Name, "before": formerName})
 }
 
-// keptProjects returns the projects that nothing declares.
-func keptProjects(ctx context.Context, q *query.Queries, named map[string]bool) (kept []ProjectOutcome, err error) {
+// undeclaredProjects returns the projects that nothing declares, which are kept.
+func undeclaredProjects(ctx context.Context, q *query.Queries,
+	declaredIDs map[string]bool) (kept []ProjectOutcome, err error) {
 	all, err := q.ListProjectNames(ctx, maxListedProjects)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
-		if !named[p.ID] {
+		if !declaredIDs[p.ID] {
 			kept = append(kept, ProjectOutcome{ID: p.ID, Name: p.Name, FormerName: p.Name, Region: p.Region, Change: "kept",
 				Reason: "the director deletes no project: its keys, rooms and sessions would go with it"})
 		}

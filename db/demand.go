@@ -36,25 +36,25 @@ type Waiting struct {
 
 // PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their
 // modes that a pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless
-// PutWaiting is called again; that renewal writes a row only when half of its time is over. [Store.Place] removes the
-// rows of the players that it seats. Errors: Unavailable.
+// PutWaiting is called again; such a renewal writes a row only when half of the row's time is over. [Store.Place] removes the
+// rows of the players that it seats. Errors: Unavailable, with the outlooks of the regions before.
 func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration,
-	waiting []Waiting) (all []fault.Outlook, err error) {
+	waiting []Waiting) (outlooks []fault.Outlook, err error) {
 	byRegion := map[string][]Waiting{}
 	for _, w := range waiting {
 		byRegion[w.Region] = append(byRegion[w.Region], w)
 	}
 	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
-		outlooks, err := s.putWaiting(ctx, region, source, ttl, byRegion[region])
+		ofRegion, err := s.putWaitingOfRegion(ctx, region, source, ttl, byRegion[region])
 		if err != nil {
-			return all, frame.Classify(err)
+			return outlooks, frame.Classify(err)
 		}
-		all = append(all, outlooks...)
+		outlooks = append(outlooks, ofRegion...)
 	}
-	return all, nil
+	return outlooks, nil
 }
 
-func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration,
+func (s *Store) putWaitingOfRegion(ctx context.Context, region, source string, ttl time.Duration,
 	waiting []Waiting) ([]fault.Outlook, error) {
 	rows, err := s.q.PutWaiting(ctx, waitingRows(region, source, ttl, waiting))
 	if err != nil || len(rows) == 0 {
@@ -71,23 +71,23 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 	return outlooks, nil
 }
 
-// outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks
-// varies.
+// outlook returns the outlook for a mode in the time of this pod's clock. It rounds the end of a pause, so that two
+// readings of one pause are equal although the offset between the clocks varies.
 func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull,
 		PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
-		// time.Since(now) is by how much this pod's clock is ahead of the database's: the outlook is in the pod's time.
+		// time.Since(now) is by how much this pod's clock is ahead of the database's.
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
 	}
 	return o
 }
 
-// waitingRows makes one row of each mode and player, of the last that is given.
+// waitingRows makes one row for each mode and player, of the last party that is given, because a statement must not write a
+// row twice.
 func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) query.PutWaitingParams {
 	p := query.PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
 	last := map[DemandKey]Waiting{}
-	// The last one of each: a statement must not write a row twice.
 	for _, w := range waiting {
 		last[DemandKey{w.Mode, demandKey(w.Player)}] = w
 	}
@@ -98,7 +98,7 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) qu
 		}
 		address := ""
 		if w.PlayerAddress.IsValid() {
-			// The type inet takes no zone, and IPv4 is written as such.
+			// The type inet takes no zone. An IPv4 address in an IPv6 one is stored as IPv4.
 			address = w.PlayerAddress.Unmap().WithZone("").String()
 		}
 		p.Modes = append(p.Modes, key.Mode)

@@ -20,14 +20,12 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	var longest time.Duration
 	var waiting []Waiting
 	for _, r := range requests {
-		waiting = append(waiting, Waiting{region, r.placeRequest.Mode, r.placeRequest.Caller, r.placeRequest.Party,
-			r.placeRequest.MaxPlayers,
-			r.placeRequest.Address})
+		waiting = append(waiting, Waiting{Region: region, Mode: r.placeRequest.Mode, Player: r.placeRequest.Caller,
+			Party: r.placeRequest.Party, MaxPlayers: r.placeRequest.MaxPlayers, PlayerAddress: r.placeRequest.Address})
 		// One statement has one lifetime of rows: the longest, so that no request is forgotten too early.
 		longest = max(longest, r.placeRequest.WaitFor)
 	}
-	// The request was refused anyhow, so that a failure here is not its failure.
-	outlooks, err := s.putWaiting(ctx, region, DemandMatchmake, longest, waiting)
+	outlooks, err := s.putWaitingOfRegion(ctx, region, DemandMatchmake, longest, waiting)
 	if err != nil {
 		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "demand for servers was not recorded", slog.String("region", region),
 			slog.Any("error", err))
@@ -63,24 +61,24 @@ func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
 	return s.pooledModes(ctx)[regionMode{region, mode}]
 }
 
-// pooledModes returns the modes that pools serve, which callers must not change.
+// pooledModes returns the modes that pools serve, and reads them again when they are old. Callers must not change the map.
 func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
-	known, fresh := s.poolModes.current()
-	if fresh {
+	known, isFresh := s.poolModes.current()
+	if isFresh {
 		return known
 	}
 	rows, err := s.q.ModesOfPools(ctx)
-	// Old knowledge is better than none: a mode without a pool is only refused at once.
+	// Old modes are better than none: a request for a mode without a pool is refused at once.
 	if err != nil {
 		return known
 	}
-	now := make(map[regionMode]bool, len(rows))
+	current := make(map[regionMode]bool, len(rows))
 	for _, r := range rows {
-		now[regionMode{r.Region, r.Mode}] = true
+		current[regionMode{r.Region, r.Mode}] = true
 	}
-	// Not held while the rows are read: others go on with what is known.
+	// The lock is not held while the rows are read: others use the old modes meanwhile.
 	s.poolModes.mu.Lock()
 	defer s.poolModes.mu.Unlock()
-	s.poolModes.byRegionMode, s.poolModes.readAt = now, time.Now()
-	return now
+	s.poolModes.byRegionMode, s.poolModes.readAt = current, time.Now()
+	return current
 }

@@ -20,8 +20,8 @@ import (
 // maxBoots is how often a server may start within ten minutes before its deployment has failed.
 const maxBoots = 5
 
-// completeRegistration checks that a registration stays within its app version, and returns it with the values that the
-// deployment decides. It locks nothing: the columns that it reads do not change once a server has started.
+// completeRegistration checks that a registration stays within its app version, and returns the registration with the
+// values that the deployment decides. It locks nothing: the columns that it reads do not change once a server has started.
 func completeRegistration(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
 	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID,
 		ProviderRef: orNull(r.ProviderRef)})
@@ -39,11 +39,11 @@ func completeRegistration(ctx context.Context, q *query.Queries, r Registration)
 			return r, err
 		}
 	}
-	// The limit of the app version, unless the server wants fewer sessions.
+	// The server may want fewer sessions than its app version allows.
 	if d.MaxSessions != nil && (r.MaxSessions == nil || *r.MaxSessions > int(*d.MaxSessions)) {
 		r.MaxSessions = value.IntOrNil(d.MaxSessions)
 	}
-	// The endpoint that the deployment has got already: a server that registers again keeps it.
+	// A server that registers again keeps the endpoint that its deployment has already.
 	if d.Endpoint != nil {
 		r.Endpoint = *d.Endpoint
 	}
@@ -59,11 +59,10 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 		return outside("region", "its token is valid for region %s alone", r.Joining.Region)
 	case r.Capacity > int(d.Capacity):
 		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
-	// A server belongs to one deployment, which the index one_deployment_has_a_ref also sees to when a claim is
-	// adopted.
+	// A server belongs to one deployment. The index one_deployment_has_a_ref makes sure of that when a claim is adopted.
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
-	// Another server was started for it: this one is a second, and must not play.
+	// Another server was started for the deployment: a second one must not play.
 	case r.ProviderRef != "" && d.Ref != "" && d.Ref != r.ProviderRef:
 		return fault.New(fault.Gone, "deployment_over",
 			"deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
@@ -93,8 +92,7 @@ const digestHex = 64
 // normalDigest returns the SHA-256 of a certificate in the form that is handed to players: aa:bb:…
 func normalDigest(text string) (string, error) {
 	hex := strings.ToLower(strings.ReplaceAll(text, ":", ""))
-	// Trim leaves whatever stands between the first and the last character that is no digit, so "" means that there is
-	// none.
+	// Trim leaves "" only of a text that consists of hexadecimal digits.
 	if len(hex) != digestHex || strings.Trim(hex, "0123456789abcdef") != "" {
 		err := fault.New(fault.Invalid, "invalid_request", "must be a SHA-256 in hex, with or without colons")
 		err.Field = "cert_digest"
@@ -107,15 +105,14 @@ func normalDigest(text string) (string, error) {
 	return strings.Join(pairs, ":"), nil
 }
 
-// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes it ready if
-// nothing is missing. A deployment that is over refuses. One that has started too often fails: the failure is stored,
-// and the registration is then refused.
+// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes the deployment ready
+// if nothing is missing. A deployment whose server has started too often fails: the failure is stored, and Deployed says
+// that the registration is to be refused. Errors: Gone, for a deployment that is over.
 func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
 	d, err := q.JoinDeployment(ctx, query.JoinDeploymentParams{
 		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest),
-		ProviderRef: orNull(r.ProviderRef),
-		TokensBy:    &r.Joining.TokenBy, MaxBoots: maxBoots,
+		ProviderRef: orNull(r.ProviderRef), TokensBy: &r.Joining.TokenBy, MaxBoots: maxBoots,
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -124,25 +121,26 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 		return nil, err
 	}
 	switch d.Phase {
-	// The transaction commits nevertheless: the failure of the deployment must stay. Registered.refused then turns the
-	// answer into an error.
 	case "failed":
+		// The transaction commits nevertheless: the failure of the deployment must stay. Registered.refused then turns
+		// the answer into an error.
 		return &Deployed{hasFailed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":
 		dialled := r.Endpoint
-		// As it is now, under the lock: it may have been decided after completeRegistration read it.
+		// Read under the lock: the endpoint may have been decided after completeRegistration read the deployment.
 		if d.Endpoint != nil {
 			dialled = *d.Endpoint
 		}
-		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
-			Endpoint: dialled})
-	// A new incarnation begins as starting, also where the deployment is ready. In the phases before, a worker makes it
-	// ready: JoinDeployment has made it due.
+		if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
+			Endpoint: dialled}); err != nil {
+			return nil, err
+		}
 	case "starting", "ready":
-		_, err = provision.MakeReady(ctx, q, region, id)
-	}
-	if err != nil {
-		return nil, err
+		// A new incarnation begins as starting, even if the deployment is ready. In the phases before, a worker makes it
+		// ready: JoinDeployment has made the deployment due.
+		if _, err := provision.MakeReady(ctx, q, region, id); err != nil {
+			return nil, err
+		}
 	}
 	return readDeployed(ctx, q, region, id)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // CredentialLife is how long the credential of an instance is valid without a renewal: long enough for a network that is
-// away overnight, and no longer, since nobody may notice that one was copied from a server that has ended.
+// down overnight, and no longer, since nobody may notice that a credential was copied from a server that has ended.
 const CredentialLife = 24 * time.Hour
 
 // EnrolmentID names an enrolment.
@@ -38,7 +38,7 @@ func (s *Store) EnrolmentDigest(ctx context.Context, id EnrolmentID) (*[sha256.S
 	return s.batchGroups.enrolmentDigests.Do(ctx, "", id)
 }
 
-// readEnrolments decides a batch of reads of several regions.
+// readEnrolments answers a batch of EnrolmentDigest, of any regions.
 func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Call[EnrolmentID, enrolmentDigest]) error {
 	var p query.EnrolmentDigestsParams
 	for _, c := range calls {
@@ -49,21 +49,21 @@ func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Cal
 	if err != nil {
 		return err
 	}
-	known := make(map[EnrolmentID]enrolmentDigest, len(rows))
+	digests := make(map[EnrolmentID]enrolmentDigest, len(rows))
 	for _, r := range rows {
 		// The table has a check of the length, without which the conversion might panic.
 		digest := [sha256.Size]byte(r.Digest)
-		known[EnrolmentID{r.Region, r.ID}] = &digest
+		digests[EnrolmentID{r.Region, r.ID}] = &digest
 	}
-	// nil for one that does not exist: the caller refuses it.
+	// An enrolment that does not exist has nil: the caller refuses its token.
 	for _, c := range calls {
-		c.Answer(known[c.Req], nil)
+		c.Answer(digests[c.Req], nil)
 	}
 	return nil
 }
 
 // RenewCredential extends the credential of an instance whose heartbeat was accepted; tokensBy is as in Enrolling. ok is
-// false for one that was revoked or replaced. A renewal whose answer was lost is repeated without harm. Errors:
+// false for a credential that was revoked or replaced. A renewal whose answer was lost may be repeated. Errors:
 // Unavailable.
 func (s *Store) RenewCredential(ctx context.Context, region, instance string, credential uuid.UUID,
 	tokensBy string) (expiresAt time.Time, ok bool, err error) {
@@ -72,11 +72,14 @@ func (s *Store) RenewCredential(ctx context.Context, region, instance string, cr
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
-	return expiresAt, err == nil, frame.Classify(err)
+	if err != nil {
+		return time.Time{}, false, frame.Classify(err)
+	}
+	return expiresAt, true, nil
 }
 
-// lockEnrolment locks the enrolment of a registration until its end, and refuses what the enrolment does not allow. The
-// end of an enrolment is that of its token: instances that it registered may register again.
+// lockEnrolment locks the enrolment of a registration until the transaction ends, and refuses what the enrolment does not
+// allow. An enrolment that is over registers no new instances; those that it registered before may register again.
 func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query.LockEnrolmentRow, error) {
 	e, err := q.LockEnrolment(ctx, query.LockEnrolmentParams{Region: r.Enrolling.Region, ID: r.Enrolling.EnrolmentID})
 	switch {
@@ -100,8 +103,8 @@ func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query
 	return e, nil
 }
 
-// checkHolder refuses a registration by an enrolment under an id that somebody else has. The caller has locked the row of
-// the directory.
+// checkHolder refuses a registration by an enrolment under an id that belongs to another game server. The caller has
+// locked the row of the directory.
 func checkHolder(ctx context.Context, q *query.Queries, r Registration) error {
 	p := query.HolderOfInstanceParams{Region: r.Region, InstanceID: r.InstanceID}
 	if id, err := uuid.Parse(r.InstanceID); err == nil {
@@ -116,7 +119,7 @@ func checkHolder(ctx context.Context, q *query.Queries, r Registration) error {
 
 func judgeHolder(holder query.HolderOfInstanceRow, r Registration) error {
 	e := r.Enrolling
-	// A row has both the enrolment and the credential, or there is none: isOwn guards the credential below.
+	// A row has both the enrolment and the credential, or neither: if isOwn, holder.Credential is not nil.
 	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.EnrolmentID
 	switch {
 	// The id belongs to another instance by now, or an operator has revoked the credential.
@@ -140,8 +143,8 @@ func outsideEnrolment(field, format string, args ...any) error {
 		fmt.Sprintf(format, args...))
 }
 
-// takePlace notes that an instance has registered by its enrolment, and returns its credential. The enrolment is locked,
-// so its places are counted exactly, whatever number of replicas register its servers.
+// takePlace records that an instance has registered by its enrolment, and returns the credential of the instance. The
+// enrolment is locked, so that its servers are counted exactly, however many replicas register them.
 func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Enrolled, error) {
 	e := r.Enrolling
 	credential := e.CredentialID
@@ -154,17 +157,16 @@ func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnatio
 	if err != nil {
 		return nil, err
 	}
-	// Counted behind the insert, so that this instance is among them.
+	// Counted after the insert, so that this instance is among them.
 	taken, err := q.CountEnrolled(ctx, query.CountEnrolledParams{Region: r.Region, Enrolment: e.EnrolmentID})
 	if err != nil {
 		return nil, err
 	}
-	// The refusal rolls the registration back, with the insert and the end of the incarnation before.
+	// The refusal rolls the registration back, with the insert and the end of the earlier incarnation.
 	if taken > int64(r.terms.MaxServers) {
 		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers",
-			r.terms.Name,
-			r.terms.MaxServers)
+			r.terms.Name, r.terms.MaxServers)
 	}
-	// The credential of the row: a repeated registration got an older one, which the server may have already.
+	// The credential of the row, not the new one: a repeated registration keeps the one that the server may have already.
 	return &Enrolled{e.EnrolmentID, put.Credential, put.ExpiresAt}, nil
 }

@@ -14,30 +14,31 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// How is a player erased? ops.erase_player stores the request, with a random key that will stand for the player in
-// history. Then a process makes a pass over all tables (erase_pass.go): the process of an operator that asked for
-// it, or a worker, as many as like at a time, since each statement leaves nothing for a second one to do. A second pass
-// begins five seconds later, for what other processes had in memory: refusals that a replica records, tickets whose
-// history a worker keeps. It forgets the player, with the key's secret, and writes the event.
+// An erasure goes as follows. ops.erase_player stores the request, with a random key that will stand for the player in
+// history. Then a process makes a pass over all tables (erase_pass.go): the process of the operator that asked for the
+// erasure, or a worker. Any number of processes may do so at a time, since each statement leaves nothing for a second one
+// to do. A second pass begins five seconds later, for what other processes had in memory: refusals that a replica records,
+// tickets whose history a worker keeps. The second pass also deletes the player's name and the key's secret, and writes the
+// event.
 
 // Erasure is a player that was erased, or is being erased. It does not name the player.
 type Erasure struct {
 	ID          uuid.UUID
-	ChangedRows int64      // that this pass has changed or deleted
+	ChangedRows int64      // rows that this pass has changed or deleted
 	ErasedAt    time.Time  // when the first pass was over
-	FinishedAt  *time.Time // and the last one; nil: a worker makes it, five seconds after the request
+	FinishedAt  *time.Time // when the last pass was over; nil: a worker makes it, five seconds after the request
 }
 
 // ErasePlayer removes a player from live tables, history and events: what backends have stored goes, with refusals,
 // latencies, messages and invitations; seats are freed, tickets leave the queue, sessions of the realtime lobby end; in
-// history the same random key replaces the player in all rows, whose attributes go. It returns after the first pass,
-// which is a fraction of a second unless the player has very many rows of history. A player that nobody knows, such as
-// one that was erased before, has 0 Rows. Errors: Invalid, for a player that has not 1 to 255 bytes, and
-// for a reason that has not 1 to 500 characters; Unavailable: a worker continues.
+// history the same random key replaces the player in all rows, whose attributes go. ErasePlayer returns after the first
+// pass, which takes a fraction of a second unless the player has very many rows of history. A player that nobody knows,
+// such as one that was erased before, has 0 ChangedRows. Errors: Invalid, for a player that has not 1 to 255 bytes, and
+// for a reason that has not 1 to 500 characters; Unavailable, after which a worker continues.
 func (a Act) ErasePlayer(ctx context.Context, player, reason string) (Erasure, error) {
 	var id uuid.UUID
 	err := a.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
-		// Without a reason, since the function takes it as an argument.
+		// Without a reason, since RequestErasure takes it as an argument.
 		_, err := act.CallAs(ctx, q, a.actor, "", func(q *query.Queries) (bool, error) {
 			var err error
 			id, err = q.RequestErasure(ctx, query.RequestErasureParams{Player: player, Reason: reason})
@@ -57,30 +58,37 @@ func (s *Store) OpenErasures(ctx context.Context, batch int) ([]uuid.UUID, error
 	return ids, frame.Classify(err)
 }
 
-// ContinueErasure makes a pass of an erasure over all tables. One that is finished stays as it is. Errors: NotFound,
+// ContinueErasure makes a pass of an erasure over all tables. An erasure that is finished stays as it is. Errors: NotFound,
 // Unavailable.
 func (s *Store) ContinueErasure(ctx context.Context, id uuid.UUID) (Erasure, error) {
 	e, err := s.q.GetErasure(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Erasure{}, fault.New(fault.NotFound, "erasure_unknown", "there is no erasure %s", id)
 	}
-	if err != nil || e.FinishedAt != nil {
-		return erasureOf(e), frame.Classify(err)
+	if err != nil {
+		return Erasure{}, frame.Classify(err)
+	}
+	if e.FinishedAt != nil {
+		return erasureOf(e), nil
 	}
 	pass := erasurePass{store: s, row: e}
 	if err := pass.run(ctx); err != nil {
 		return Erasure{}, frame.Classify(err)
 	}
 	settled, err := s.q.SettleErasure(ctx, query.SettleErasureParams{ID: id, Changed: pass.changedRows, Final: e.Final})
-	if errors.Is(err, pgx.ErrNoRows) { // another process has finished it meanwhile
+	// Another process has finished the erasure meanwhile.
+	if errors.Is(err, pgx.ErrNoRows) {
 		e, err = s.q.GetErasure(ctx, id)
 		return erasureOf(e), frame.Classify(err)
+	}
+	if err != nil {
+		return Erasure{}, frame.Classify(err)
 	}
 	done := Erasure{ID: id, ChangedRows: pass.changedRows, FinishedAt: settled.FinishedAt}
 	if settled.ErasedAt != nil {
 		done.ErasedAt = *settled.ErasedAt
 	}
-	return done, frame.Classify(err)
+	return done, nil
 }
 
 func erasureOf(row query.GetErasureRow) Erasure {
@@ -91,7 +99,7 @@ func erasureOf(row query.GetErasureRow) Erasure {
 	return e
 }
 
-// PruneErasures deletes what is known of erasures that were finished for so long. Errors: Unavailable.
+// PruneErasures deletes the erasures that were finished longer than keep ago, and returns how many. Errors: Unavailable.
 func (s *Store) PruneErasures(ctx context.Context, keep time.Duration) (int, error) {
 	n, err := s.q.PruneErasures(ctx, keep)
 	return int(n), frame.Classify(err)

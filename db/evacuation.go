@@ -10,10 +10,7 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// IsIdle reports whether a step found nothing to do.
-func (s EvacuationStep) IsIdle() bool { return s == EvacuationStep{} }
-
-// Evacuations returns those that have not ended, the oldest first, at most 100. Errors: Unavailable.
+// Evacuations returns the evacuations that have not ended, the oldest first, at most 100. Errors: Unavailable.
 func (s *Store) Evacuations(ctx context.Context) ([]uuid.UUID, error) {
 	ids, err := s.q.EvacuationsUnderWay(ctx)
 	return ids, frame.Classify(err)
@@ -21,8 +18,8 @@ func (s *Store) Evacuations(ctx context.Context) ([]uuid.UUID, error) {
 
 // StepEvacuation does the next part of an evacuation, in bounded transactions: it closes sessions, then empties and
 // ends game servers, then queues and seats players, and at last ends the evacuation. restore makes the ticket of a
-// party that waits again. Any number of workers may call it at the same time, each as often as it finds something to
-// do: what one has begun, another continues. Errors: Unavailable, after which the part may be done or not.
+// party that waits again. Any number of workers may call StepEvacuation at the same time, each as often as there is
+// something to do: what one has begun, another continues. Errors: Unavailable, after which the part may be done or not.
 func (s *Store) StepEvacuation(ctx context.Context, id uuid.UUID, restore RestoreTicket) (EvacuationStep, error) {
 	parts := []func(context.Context, uuid.UUID) (EvacuationStep, error){
 		s.closeEvacuated, s.emptyServers,
@@ -34,16 +31,21 @@ func (s *Store) StepEvacuation(ctx context.Context, id uuid.UUID, restore Restor
 	for _, part := range parts {
 		// The first part that finds something to do ends the step. The next step begins with sessions again, since
 		// those that were locked by others are found later.
-		if step, err := part(ctx, id); err != nil || !step.IsIdle() {
-			return step, frame.Classify(err)
+		step, err := part(ctx, id)
+		if err != nil {
+			return EvacuationStep{}, frame.Classify(err)
+		}
+		if !step.IsIdle() {
+			return step, nil
 		}
 	}
 	return EvacuationStep{}, frame.Classify(s.endEvacuation(ctx, id))
 }
 
-// closeEvacuated closes sessions of the game servers, and writes down who had a seat in them.
+// closeEvacuated closes sessions of the game servers, and records who had a seat in them.
 func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
+		// Made for each attempt of the transaction.
 		step = EvacuationStep{}
 		sessions, err := q.SessionsToEvacuate(ctx,
 			query.SessionsToEvacuateParams{Evacuation: id, Batch: evacuatedSessions, Players: evacuatedPlayers})
@@ -59,10 +61,12 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 		if err != nil {
 			return err
 		}
-		_, err = q.CloseEvacuated(ctx, query.CloseEvacuatedParams{Region: release.Region, Ids: release.Ids,
-			Actor: e.Actor})
+		if _, err := q.CloseEvacuated(ctx, query.CloseEvacuatedParams{Region: release.Region, Ids: release.Ids,
+			Actor: e.Actor}); err != nil {
+			return err
+		}
 		step.ClosedSessions, step.ReleasedPlayers = len(sessions), int(released)
-		return err
+		return nil
 	})
 	if err == nil && step.ClosedSessions > 0 {
 		s.Notify(TopicCapacity, "")
@@ -70,8 +74,8 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 	return step, err
 }
 
-// emptyServers ends those of the game servers without sessions that do not report, and finds the players who lost them
-// before.
+// emptyServers ends those of the game servers without sessions that do not report, and records the players who had lost
+// their seats on the game servers before the evacuation.
 func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
 		// Made for each attempt of the transaction.
@@ -82,7 +86,7 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 		}
 		note := query.NoteEmptiedParams{Evacuation: id}
 		for _, server := range servers {
-			ended, err := endEvacuated(ctx, q, e, server)
+			ended, err := endEvacuatedServer(ctx, q, e, server)
 			if err != nil {
 				return err
 			}
@@ -94,7 +98,7 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 			note.Ended = append(note.Ended, ended)
 		}
 		step.EmptiedServers = len(servers)
-		// Without it, players get nothing new, and nobody needs to know who they were.
+		// Without Requeue, players get nothing new, and nobody needs to know who they were.
 		if e.Requeue {
 			lost, err := q.ReleaseLost(ctx,
 				query.ReleaseLostParams{Evacuation: id, InstanceIds: note.InstanceIds, LostSince: e.LostSince})
@@ -108,12 +112,12 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 	return step, err
 }
 
-// endEvacuated ends an instance that does not report, or if all are declared dead.
-func endEvacuated(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow,
+// endEvacuatedServer ends a game server that does not report, or any if the operator has declared all of them dead.
+func endEvacuatedServer(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow,
 	server query.ServersToEmptyRow) (ended bool, err error) {
 	dead, err := q.InstanceToEnd(ctx, query.InstanceToEndParams{Region: server.Region, ID: server.InstanceID,
 		Dead: e.Dead})
-	// No row: it still reports, or another transaction has ended it.
+	// Without a row, the game server still reports, or another transaction has ended it.
 	if err != nil || len(dead) == 0 {
 		return false, err
 	}

@@ -31,11 +31,11 @@ var requeuedHash = []byte("evacuated")
 const (
 	// requeuedTTL is how long a ticket waits that an evacuation made.
 	requeuedTTL = 10 * time.Minute
-	// requeuedLease is how long it waits for one of its players to come back to it.
+	// requeuedLease is how long such a ticket waits for one of its players to come back to it.
 	requeuedLease = 2 * time.Minute
-	// historyPatience is how long the history of a ticket may be missing: the worker that matched it writes it
-	// afterwards.
-	historyPatience = 10 * time.Second
+	// historyDelay is for how long the history of a ticket may be missing: the worker that matched the ticket writes its
+	// history afterwards.
+	historyDelay = 10 * time.Second
 )
 
 // The reasons why evacuated players have nothing, or something that the evacuation did not give them.
@@ -70,17 +70,20 @@ func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore Rest
 	}
 }
 
-// refuseEvacuated leaves the next ticket out.
+// refuseEvacuated decides that the players of the next ticket get nothing.
 func (s *Store) refuseEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, _ query.HoldEvacuationRow) error {
 		r := &requeue{store: s, evacuationID: id}
 		rows, err := q.EvacuatedTickets(ctx,
-			query.EvacuatedTicketsParams{Evacuation: id, Batch: 1, Patience: historyPatience})
+			query.EvacuatedTicketsParams{Evacuation: id, Batch: 1, Patience: historyDelay})
+		if err != nil {
+			return err
+		}
 		for _, row := range rows {
-			r.decide(row, "", WhyRefused, row.Subs...)
+			r.noteStranded(row, WhyRefused, row.Subs...)
 		}
 		step = r.evacuationStep
-		return errors.Join(err, r.record(ctx, q))
+		return r.writeDecisions(ctx, q)
 	})
 	return step, err
 }
@@ -100,31 +103,31 @@ type requeue struct {
 // run queues the players of at most batch tickets: those without a session of the realtime lobby, and region by region
 // those with one.
 func (r *requeue) run(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow, batch int) error {
-	// Begun anew by each attempt of the transaction.
+	// Each attempt of the transaction begins anew.
 	r.evacuationStep, r.queueTurns, r.waitingSessions = EvacuationStep{}, nil, map[string][]string{}
 	r.decisions = query.DecideEvacuatedOfTicketsParams{}
 	rows, err := q.EvacuatedTickets(ctx,
-		query.EvacuatedTicketsParams{Evacuation: r.evacuationID, Batch: int32(batch), Patience: historyPatience})
+		query.EvacuatedTicketsParams{Evacuation: r.evacuationID, Batch: int32(batch), Patience: historyDelay})
 	if err != nil {
 		return err
 	}
 	for len(rows) > 0 {
 		first := rows[0]
-		here := func(row query.EvacuatedTicketsRow) bool {
+		isOfGroup := func(row query.EvacuatedTicketsRow) bool {
 			return row.Universe == first.Universe && row.LobbyRegion == first.LobbyRegion
 		}
 		var group []query.EvacuatedTicketsRow
 		for _, row := range rows {
-			if here(row) {
+			if isOfGroup(row) {
 				group = append(group, row)
 			}
 		}
 		if err := r.queue(ctx, q, e, group); err != nil {
 			return err
 		}
-		rows = slices.DeleteFunc(rows, here)
+		rows = slices.DeleteFunc(rows, isOfGroup)
 	}
-	return r.record(ctx, q)
+	return r.writeDecisions(ctx, q)
 }
 
 // queue queues the players of tickets of one universe, whose sessions of the realtime lobby are of one region.
@@ -135,26 +138,26 @@ func (r *requeue) queue(ctx context.Context, q *query.Queries, e query.HoldEvacu
 	if err != nil {
 		return err
 	}
-	parties := make([]*party, len(rows))
-	var known []*party
-	var named []string
+	parties := make([]*party, len(rows)) // by the index of the row; nil: not known
+	var knownParties []*party
+	var sessionIDs []string
 	for i, row := range rows {
-		parties[i] = r.party(row, e, sessions)
+		parties[i] = r.restoreParty(row, e, sessions)
 		if parties[i] != nil {
-			known = append(known, parties[i])
-			named = append(named, parties[i].sessionIDs()...)
+			knownParties = append(knownParties, parties[i])
+			sessionIDs = append(sessionIDs, parties[i].sessionIDs()...)
 		}
 	}
-	if len(known) > 0 {
-		// What all of them wait for, before anything is decided: each party is judged by these rows.
-		if err := t.read(ctx, &tx.Pipeline{}, known, named, nil); err != nil {
+	if len(knownParties) > 0 {
+		// Read for all of them before anything is decided: each party is judged by what its players wait for.
+		if err := t.read(ctx, &tx.Pipeline{}, knownParties, sessionIDs, nil); err != nil {
 			return err
 		}
 	}
 	for i, row := range rows {
 		// Of a ticket without history, the profiles and attributes are not known.
 		if parties[i] == nil {
-			r.decide(row, "", WhyNoHistory, row.Subs...)
+			r.noteStranded(row, WhyNoHistory, row.Subs...)
 			continue
 		}
 		r.enter(t, row, parties[i])
@@ -176,11 +179,11 @@ func (r *requeue) lobbySessions(ctx context.Context, q *query.Queries,
 	return q.HoldRealtimeSessions(ctx, hold)
 }
 
-// party returns the players of a ticket who wait again, with those of their sessions of the realtime lobby that still
-// exist; nil where nobody knows what they had asked for.
-func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow, sessions []string) *party {
+// restoreParty returns the players of a ticket who wait again, with those of their sessions of the realtime lobby that
+// still exist; nil if nobody knows what they had asked for.
+func (r *requeue) restoreParty(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow, sessions []string) *party {
 	isKnown := func(sub string) bool { return slices.Contains(row.Party, sub) }
-	// A party in which no player is found is one of hashes: the history was kept without names.
+	// If the party has none of the players, the history was kept with hashes instead of names.
 	if !row.HasHistory || !slices.ContainsFunc(row.Subs, isKnown) {
 		return nil
 	}
@@ -194,8 +197,7 @@ func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow
 	p := &party{origin: fromRequest, projectID: row.Project, lobbyQueue: queue}
 	p.request = PlayerTicketRequest{
 		Caller: row.Subs[0], Party: past.Players, ProfileNames: row.Profiles, SearchFields: body.SearchFields,
-		EncodeBody: body.EncodeBody,
-		BodyBytes:  body.Bytes, TTL: requeuedTTL, LeaseTTL: requeuedLease, RequestHash: requeuedHash,
+		EncodeBody: body.EncodeBody, BodyBytes: body.Bytes, TTL: requeuedTTL, LeaseTTL: requeuedLease, RequestHash: requeuedHash,
 		WaitingSince: e.BegunAt.Add(-row.Waited),
 	}
 	for i, session := range row.Participants {
@@ -204,7 +206,8 @@ func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow
 			p.playerSubs = append(p.playerSubs, sub)
 		}
 	}
-	if len(p.members) > 0 { // the ticket stays while its sessions live, as every one of theirs
+	// Tickets of sessions stay in the queue while the sessions live.
+	if len(p.members) > 0 {
 		p.request.TTL, p.request.LeaseTTL = r.store.sessionTTL(), 0
 	}
 	return p
@@ -230,7 +233,7 @@ func (r *requeue) enter(t *queueTurn, row query.EvacuatedTicketsRow, p *party) {
 	rest := []string{}
 	for _, sub := range p.request.Party {
 		if ticket := t.ticketFor(p.request, sub); ticket != "" {
-			r.decide(row, ticket, WhyQueuedAlready, sub)
+			r.noteQueued(row, ticket, WhyQueuedAlready, sub)
 		} else {
 			rest = append(rest, sub)
 		}
@@ -240,18 +243,21 @@ func (r *requeue) enter(t *queueTurn, row query.EvacuatedTicketsRow, p *party) {
 	}
 	// The ticket of those that remain has other attributes and latencies, if it can be made without the others at all.
 	if len(rest) < len(p.request.Party) && !r.reduce(row, p, rest) {
-		r.decide(row, "", WhyRefused, rest...)
+		r.noteStranded(row, WhyRefused, rest...)
 		return
 	}
 	answer, err := t.enter(p)
+	// A player has lost two seats: the next transaction decides about this ticket, and sees the other one.
+	if errors.Is(err, errPartyBusy) {
+		return
+	}
 	switch {
-	case errors.Is(err, errPartyBusy): // a player lost two seats: the next transaction sees the ticket of this one
 	case fault.Is(err, fault.Conflict):
-		r.decide(row, "", WhyPartyConflict, rest...)
+		r.noteStranded(row, WhyPartyConflict, rest...)
 	case err != nil:
-		r.decide(row, "", WhyRefused, rest...)
+		r.noteStranded(row, WhyRefused, rest...)
 	default:
-		r.decide(row, answer.ID, "", rest...)
+		r.noteQueued(row, answer.ID, "", rest...)
 		r.waitingSessions[t.region] = append(r.waitingSessions[t.region], p.sessionIDs()...)
 	}
 }
@@ -266,7 +272,7 @@ func (t *queueTurn) ticketFor(r PlayerTicketRequest, sub string) string {
 	return ""
 }
 
-// reduce leaves a party with some of its players; false: its ticket cannot be made without the others.
+// reduce leaves the players of rest in a party, and returns true; false: the ticket cannot be made without the others.
 func (r *requeue) reduce(row query.EvacuatedTicketsRow, p *party, rest []string) bool {
 	body, err := r.restoreTicket(PastTicket{Profiles: row.Profiles, Players: rest, Attributes: []byte(row.Attributes),
 		Latencies: []byte(row.Latencies)})
@@ -283,27 +289,31 @@ func (r *requeue) reduce(row query.EvacuatedTicketsRow, p *party, rest []string)
 	return true
 }
 
-// decide notes what became of players of a ticket: a ticket, or "" for nothing.
-func (r *requeue) decide(row query.EvacuatedTicketsRow, ticket, why string, subs ...string) {
-	state := "queued"
-	if ticket == "" {
-		state = "left"
-		r.evacuationStep.StrandedPlayers += len(subs)
-	} else {
-		r.evacuationStep.QueuedPlayers += len(subs)
-	}
+// noteQueued notes that players of a ticket wait with another one; why is "", or why the evacuation did not make it.
+func (r *requeue) noteQueued(row query.EvacuatedTicketsRow, nextTicket, why string, subs ...string) {
+	r.evacuationStep.QueuedPlayers += len(subs)
+	r.addDecisions(row, "queued", nextTicket, why, subs)
+}
+
+// noteStranded notes why players of a ticket get nothing.
+func (r *requeue) noteStranded(row query.EvacuatedTicketsRow, why string, subs ...string) {
+	r.evacuationStep.StrandedPlayers += len(subs)
+	r.addDecisions(row, "left", "", why, subs)
+}
+
+func (r *requeue) addDecisions(row query.EvacuatedTicketsRow, state, nextTicket, why string, subs []string) {
 	d := &r.decisions
 	for _, sub := range subs {
 		d.Tickets = append(d.Tickets, row.Ticket)
 		d.Subs = append(d.Subs, sub)
 		d.States = append(d.States, state)
 		d.Why = append(d.Why, why)
-		d.NextTickets = append(d.NextTickets, ticket)
+		d.NextTickets = append(d.NextTickets, nextTicket)
 	}
 }
 
-// record writes the decisions.
-func (r *requeue) record(ctx context.Context, q *query.Queries) error {
+// writeDecisions stores what was noted.
+func (r *requeue) writeDecisions(ctx context.Context, q *query.Queries) error {
 	if len(r.decisions.Subs) == 0 {
 		return nil
 	}

@@ -19,6 +19,9 @@ type EvacuationStep struct {
 	StrandedPlayers int // players who got neither
 }
 
+// IsIdle reports whether a step found nothing to do.
+func (s EvacuationStep) IsIdle() bool { return s == EvacuationStep{} }
+
 // inEvacuation runs fn in a transaction that has locked the evacuation. It does not run fn if another transaction has
 // locked the evacuation, or the evacuation has ended.
 func (s *Store) inEvacuation(ctx context.Context, id uuid.UUID,

@@ -18,6 +18,9 @@ func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
 	return SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot}, frame.Classify(err)
 }
 
+// IsZero reports whether nothing was read yet.
+func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
+
 // Includes reports whether all writes of a transaction are before the point. The transaction must have ended.
 func (p SettledPoint) Includes(tx uint64) bool {
 	if p.readSnapshot == "" || tx >= snapshotEnd(p.readSnapshot) {

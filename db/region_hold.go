@@ -165,7 +165,7 @@ func (s *Store) readFence(ctx context.Context, region string) *fenceEnd {
 // readFlip returns Elsewhere if another cell serves the region, and nil if this one does. It reads the database, since
 // the cells that CheckHere knows may be two seconds old, from before the flip.
 func (s *Store) readFlip(ctx context.Context, region string) (flipped, err error) {
-	cells, err := s.readElsewhere(ctx)
+	cells, err := s.readOtherCells(ctx)
 	if err != nil || cells[region] == nil {
 		return nil, err
 	}

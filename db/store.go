@@ -34,7 +34,7 @@ type Store struct {
 	loginLines      loginLines
 	batchGroups     groups
 	projectCaches   projectCaches
-	otherCells      atomic.Pointer[elsewhere]
+	otherCells      atomic.Pointer[cellsByRegion]
 	heldCalls       heldCalls
 	profileJudges   sync.Map      // of profileJudge, by the name of the profile
 	consoleReads    chan struct{} // full while as many reads of the console run as may

@@ -45,7 +45,7 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, OffsetMeasuredAt: after,
 		MeasuredAt: after}
 	if last := s.clock.latestReading.Load(); last != nil {
-		reading = last.with(reading)
+		reading = last.combinedWith(reading)
 	}
 	s.clock.latestReading.Store(&reading)
 	return nil

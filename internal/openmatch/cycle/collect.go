@@ -30,7 +30,7 @@ func (o *owner) readRemote(ctx context.Context) error {
 	if o.hasNoRemote || time.Now().Before(o.round.nextReadAt) {
 		return nil
 	}
-	changes, err := o.round.resources.options.Store.CycleChanges(ctx, o.round.cycleRef, o.lastProposal)
+	changes, err := o.round.resources.options.Store.ReadCycleChanges(ctx, o.round.cycleRef, o.lastProposal)
 	o.round.nextReadAt = time.Now().Add(remoteInterval)
 	// Before the first reading the owner does not know whether other replicas have callers: then the error counts.
 	if fault.Is(err, fault.Unavailable) && o.remoteCallers != nil {

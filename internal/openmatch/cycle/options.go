@@ -56,8 +56,8 @@ type Store interface {
 }
 
 type ownerStore interface {
-	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleChanges, error)
-	CycleChanges(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleChanges, error)
+	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, lastSeqs map[uuid.UUID]int32) (db.CycleChanges, error)
+	ReadCycleChanges(ctx context.Context, ref db.CycleRef, lastSeqs map[uuid.UUID]int32) (db.CycleChanges, error)
 	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch,
 		read db.BackfillFunc) ([]db.FinalMatch, error)
 	RenewCycle(ctx context.Context, ref db.CycleRef) error
