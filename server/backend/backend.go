@@ -1,5 +1,6 @@
-// Package backend is the face that the studio's own services call: what they say of players, which profiles may take
-// from nobody else. It translates JSON into calls of the store. Queueing for players is in package play, which queues.
+// Package backend is the face by which the studio's own services store what they say of players, which profiles may take
+// from nobody else. It translates JSON into calls of the store. Routes by which backends queue players are in package
+// play.
 package backend
 
 import (
@@ -14,7 +15,7 @@ import (
 // read with rest.Caller.
 func Mount(r gin.IRouter, store Store, region string) {
 	f := face{store, region}
-	r.PUT("/backend/players", rest.Handle(http.StatusOK, f.putAll))
+	r.PUT("/backend/players", rest.Handle(http.StatusOK, f.storePlayers))
 	r.PUT("/backend/players/:sub", rest.Handle(http.StatusOK, f.storePlayer))
 	r.GET("/backend/players/:sub", rest.Handle(http.StatusOK, f.showPlayer))
 	r.DELETE("/backend/players/:sub", rest.Handle(http.StatusOK, f.forgetPlayer))

@@ -16,7 +16,7 @@ import (
 
 // The bounds of what is stored of a player, and of a batch.
 const (
-	maxListed = 256 // players that a player avoids, or may take into a party
+	maxListed = 256 // players in a list of a player
 	maxBatch  = 256 // players of a call
 )
 
@@ -54,12 +54,12 @@ func checkSubs(c *rest.Check, field string, subs []string) {
 	c.Unique(field, subs)
 }
 
-// playerOf returns what the store keeps; null is absent.
-func (r *playerRequest) playerOf(sub string) db.StoredPlayer {
+// storedPlayer returns what the store keeps. Attributes that are null are left out.
+func (r *playerRequest) storedPlayer(sub string) db.StoredPlayer {
 	p := db.StoredPlayer{Sub: sub, Attributes: map[string]any{}, AvoidedPlayers: slices.Sorted(slices.Values(r.Avoid)),
 		MayPartyWith: slices.Sorted(slices.Values(r.MayPartyWith))}
 	for name, raw := range r.Attributes {
-		// Validate has refused those that are no values.
+		// Validate has refused texts that are no values.
 		if v, _ := match.ParseValue(raw); v.Kind != 0 {
 			p.Attributes[name] = v.Plain()
 		}
@@ -83,11 +83,11 @@ func (f face) storePlayer(ctx context.Context, in rest.In[playerRequest]) (playe
 	if err != nil {
 		return playerAnswer{}, err
 	}
-	_, err = f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), []db.StoredPlayer{in.Body.playerOf(sub)})
+	_, err = f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), []db.StoredPlayer{in.Body.storedPlayer(sub)})
 	if err != nil {
 		return playerAnswer{}, err
 	}
-	// Read back: the time is the database's.
+	// The row is read back, because its time is the database's.
 	return f.readPlayer(ctx, sub)
 }
 
@@ -115,11 +115,12 @@ type batchAnswer struct {
 	Changed int `json:"changed"`
 }
 
-// putAll replaces what is stored of several players, in one transaction. The store sorts them before it locks rows.
-func (f face) putAll(ctx context.Context, in rest.In[batchRequest]) (batchAnswer, error) {
+// storePlayers replaces what is stored of several players, in one transaction. The store sorts them before it locks
+// rows.
+func (f face) storePlayers(ctx context.Context, in rest.In[batchRequest]) (batchAnswer, error) {
 	players := make([]db.StoredPlayer, 0, len(in.Body.Players))
 	for sub, p := range in.Body.Players {
-		players = append(players, p.playerOf(sub))
+		players = append(players, p.storedPlayer(sub))
 	}
 	changed, err := f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), players)
 	return batchAnswer{len(players), changed}, err

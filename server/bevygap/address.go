@@ -19,10 +19,10 @@ func parseAddress(text string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// locatingAddress returns the address by which the region of a request is chosen: the first claim that is a public
-// address, else the peer's. The claims are the client's, so they count only where the operator says so.
-func locatingAddress(peer netip.Addr, trusted bool, claims ...string) netip.Addr {
-	if !trusted {
+// locatingAddress returns the address by which the region of a request is chosen: the first claim of the client that is
+// a public address, if claims are trusted, else the peer's.
+func locatingAddress(peer netip.Addr, trustsClaims bool, claims ...string) netip.Addr {
+	if !trustsClaims {
 		return peer
 	}
 	for _, claim := range claims {

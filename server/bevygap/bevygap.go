@@ -33,7 +33,7 @@ type Face struct {
 
 	mu           sync.Mutex
 	isStopped    bool
-	openRequests sync.WaitGroup // counts the requests
+	openRequests sync.WaitGroup
 }
 
 // New makes a face. It makes no database call. Errors: an option is missing; the metrics are already registered.
@@ -43,7 +43,7 @@ func New(options Options) (*Face, error) {
 		return nil, err
 	}
 	perAddress := float64(o.PerAddress)
-	f := &Face{
+	f := &Face{ // guests of an address may begin as many requests in 30 seconds as may be open at a time
 		options: o, offers: offers{store: o.Store}, requestSlots: newSlots(o.MaxWaiting+spareSlots, o.PerAddress),
 		guestLimiter: rest.NewLimiter(rest.Rate{PerSecond: perAddress / 30, Burst: 2 * o.PerAddress}),
 	}
@@ -79,24 +79,25 @@ func (f *Face) Stop(ctx context.Context) error {
 	}
 }
 
-// takeSlot takes a slot for a request, or answers that there is none. leave must be called if ok.
+// takeSlot takes a slot for a request, or answers that there is none. leave must be called if ok. crowded is the failure
+// with which the request has to end, because too many are open from its address; nil: there are not.
 func (f *Face) takeSlot(c *gin.Context) (who caller, crowded *failure, leave func(), ok bool) {
+	// Stop sets isStopped under the same lock: no request is counted after Stop has begun to wait.
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Under the lock under which Stop sets it: no request is counted after Stop has begun to wait.
 	if f.isStopped {
 		rest.Fail(c, busyProblem(http.StatusServiceUnavailable, "draining", "This replica is shutting down."))
 		return caller{}, nil, nil, false
 	}
 	who = callerOf(c.Request, rest.FailureKey(c))
-	many, ok := f.requestSlots.takeSlot(who.addressKey)
+	isCrowded, ok := f.requestSlots.takeSlot(who.addressKey)
 	if !ok {
 		f.metrics.requests.WithLabelValues("refused").Inc()
 		rest.Fail(c, busyProblem(http.StatusTooManyRequests, "waiting_full", "Too many requests wait in this replica."))
 		return caller{}, nil, nil, false
 	}
-	if many {
-		// Not refused here: the client understands only an error frame, which needs an open request.
+	if isCrowded {
+		// The request is not refused here: the client understands only an error frame, which needs an open request.
 		crowded = newFailure(http.StatusTooManyRequests, "too many requests wait from this address")
 	}
 	f.openRequests.Add(1)

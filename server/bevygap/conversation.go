@@ -58,10 +58,10 @@ type conversation struct {
 	outlet  outlet
 
 	begunAt    time.Time
-	player     *waitingroom.Player // nil while it waits for nothing
-	isAccepted bool
-	lastReport string    // the text of the last report
-	reportedAt time.Time // of the last report
+	player     *waitingroom.Player // nil: the request is not in the waiting room
+	isAccepted bool                // the client was sent the id of its request
+	lastReport string              // the text of the last report
+	reportedAt time.Time           // of the last report
 }
 
 // serveConversation serves a request until it ends. ctx ends when the client leaves.
@@ -70,7 +70,7 @@ func (f *Face) serveConversation(ctx context.Context, c *conversation) {
 	defer c.leaveRoom(ctx)
 	e := c.sendEnding(c.decideEnding(ctx))
 	if e.connection != nil {
-		// After the last frame was sent: until then the seat is given back if something fails.
+		// Until the last frame was sent, the seat is given back if something fails.
 		c.player.LeaveWithSeat()
 		c.player = nil
 		f.metrics.readySeconds.Observe(time.Since(c.begunAt).Seconds())
@@ -109,15 +109,15 @@ func (f *Face) countEnding(ctx context.Context, e ending) {
 
 // limitWait returns a context that also ends when the request has waited for long enough, and when the replica stops.
 func (f *Face) limitWait(ctx context.Context) (limited context.Context, stop func()) {
-	ctx, overdue := context.WithTimeoutCause(ctx, f.options.WaitLimit, errOverdue)
+	// Each cause has a context, since the last frame names the cause.
+	ctx, cancelTimeout := context.WithTimeoutCause(ctx, f.options.WaitLimit, errOverdue)
 	ctx, cancel := context.WithCancelCause(ctx)
-	// A context of its own for each cause, since the last frame names the cause.
 	release := context.AfterFunc(f.faceContext, func() { cancel(errStopping) })
-	return ctx, func() { release(); cancel(nil); overdue() }
+	return ctx, func() { release(); cancel(nil); cancelTimeout() }
 }
 
-// decideEnding identifies the player and seats it, again each time that its seat is lost, and returns how the request
-// ends.
+// decideEnding acknowledges the request, identifies the player and seats it, again each time that its seat is lost. It
+// returns how the request ends.
 func (c *conversation) decideEnding(ctx context.Context) ending {
 	if err := c.outlet.sendFrame(acknowledged); err != nil {
 		return clientLeft
@@ -157,10 +157,10 @@ func (c *conversation) recordRefusal(sub string, failed *failure) {
 // ended the call.
 func (c *conversation) internalFailure(ctx context.Context, err error) *failure {
 	if ctx.Err() != nil {
-		return interruptionOf(ctx, databaseAway)
+		return interruptionOf(ctx, unavailableFailure)
 	}
 	f := failureOf(err)
-	// Other failures are the caller's, or of a database that is away: logged for each player, they would fill the log.
+	// Other failures are the caller's, or come with an outage of the database: a line for each player would fill the log.
 	if f.code == http.StatusInternalServerError {
 		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed",
 			slog.Any("error", err))

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	retryEvery = 250 * time.Millisecond // between two calls of a database that is away
+	retryEvery = 250 * time.Millisecond // between two calls while the database does not answer
 	tokenBytes = 2048                   // of a connect token
 )
 
-// seatPlayer gets a seat and its connection, and returns how the request ends. It does not end if the seat was lost
-// before it was connected, because its server ended: then the caller tries once more.
+// seatPlayer gets a seat and its connection, and returns how the request ends. If isSeatLost, the request does not end:
+// the server of the seat has ended before the player had the connection, and the caller tries once more.
 func (c *conversation) seatPlayer(ctx context.Context, sub string) (e ending, isSeatLost bool) {
-	request, failed := c.seekRequest(ctx, sub)
+	request, failed := c.findRequest(ctx, sub)
 	if request == nil {
 		return ending{failure: failed}, false
 	}
@@ -40,11 +40,11 @@ func (c *conversation) seatPlayer(ctx context.Context, sub string) (e ending, is
 	return c.connectSeat(ctx, seat.SessionHandle, sub)
 }
 
-// seekRequest returns what the player asks the waiting room for. It returns neither a request nor a failure if the
+// findRequest returns what the player asks the waiting room for. It returns neither a request nor a failure if the
 // client has left.
-func (c *conversation) seekRequest(ctx context.Context, sub string) (*waitingroom.Request, *failure) {
-	// For each seat: the region may have moved to another cell while the request waited for the one before. Before the
-	// offer, which may have the region no more.
+func (c *conversation) findRequest(ctx context.Context, sub string) (*waitingroom.Request, *failure) {
+	// The region is checked for each seat, because it may have moved to another cell while the request waited for the
+	// seat before; and before the offer is read, which then has the region no more.
 	if failed := c.checkHere(c.choice.region); failed != nil {
 		return nil, failed
 	}
@@ -53,13 +53,13 @@ func (c *conversation) seekRequest(ctx context.Context, sub string) (*waitingroo
 		return nil, failed
 	}
 	region, mode, failed := chooseOffer(*offer, c.choice)
-	if failed == nil {
-		failed = c.checkHere(region)
-	}
 	if failed != nil {
 		return nil, failed
 	}
-	r := seekRequest(*offer, region, mode, sub, c.choice.clientAddress)
+	if failed := c.checkHere(region); failed != nil {
+		return nil, failed
+	}
+	r := requestFor(*offer, region, mode, sub, c.choice.clientAddress)
 	return &r, nil
 }
 
@@ -87,9 +87,10 @@ func (c *conversation) findOffer(ctx context.Context) (*db.Offer, *failure) {
 			return &offer, nil
 		case !fault.Is(err, fault.Unavailable):
 			return nil, c.internalFailure(ctx, err)
-		// During an outage the client waits on: it would never ask again.
-		case !wait.For(ctx, retryEvery):
-			return nil, interruptionOf(ctx, databaseAway)
+		}
+		// During an outage the client goes on waiting: after an error it would never ask again.
+		if !wait.For(ctx, retryEvery) {
+			return nil, interruptionOf(ctx, unavailableFailure)
 		}
 	}
 }
@@ -101,16 +102,16 @@ func (c *conversation) connectSeat(ctx context.Context, handle, sub string) (e e
 		connection, err := c.face.options.ConnectSeat(call, handle, sub)
 		cancel()
 		isSeatLost = fault.Is(err, fault.NotFound) || fault.Is(err, fault.Gone) || fault.Is(err, fault.Forbidden)
-		isAway := fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil
+		isTemporary := fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil
 		switch {
 		case err == nil:
 			return c.checkConnection(ctx, connection), false
-		case !isSeatLost && !isAway:
+		case !isSeatLost && !isTemporary:
 			return ending{failure: c.internalFailure(ctx, err)}, false
 		}
-		// Before another seat, too: a server that ends again and again must not make this a busy loop.
+		// There is a pause before another seat, too: a server that ends again and again must not make this a busy loop.
 		if !wait.For(ctx, retryEvery) {
-			return ending{failure: interruptionOf(ctx, databaseAway)}, false
+			return ending{failure: interruptionOf(ctx, unavailableFailure)}, false
 		}
 		if isSeatLost {
 			return ending{}, true

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	progressEvery = 5 * time.Second // between two reports of a request that waits
-	changeEvery   = time.Second     // between two reports that differ
+	progressEvery = 5 * time.Second // between two reports that say the same
+	changeEvery   = time.Second     // at least, between two reports that differ
 )
 
 // awaitSeat waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has
@@ -30,7 +30,7 @@ func (c *conversation) awaitSeat(ctx context.Context) (*db.Placement, *failure) 
 		case state.Seat != nil:
 			c.acceptOnce(state.Seat.SessionID)
 			return state.Seat, nil
-		// Only once the request is stored: before that the pool has not been asked.
+		// The outlook counts once the request is stored: before that the pool was not asked.
 		case state.Recorded && startsNone(ctx, state.Outlook):
 			return nil, newFailure(http.StatusServiceUnavailable, "no servers of this version are started now")
 		}
@@ -59,17 +59,15 @@ func startsNone(ctx context.Context, o fault.Outlook) bool {
 	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
 
-// acceptOnce sends the client, once, the id under which its request is stored. A client that is gone is noticed at the
-// next frame.
+// acceptOnce sends the client, once, the id under which its request is stored.
 func (c *conversation) acceptOnce(id string) {
 	if !c.isAccepted {
 		c.isAccepted = true
-		_ = c.outlet.sendFrame(encodeAccepted(id)) // the next frame fails, too
+		_ = c.outlet.sendFrame(encodeAccepted(id)) // if the client is gone, the next frame fails as well
 	}
 }
 
-// reportProgress sends what is new about a request that waits, and something every five seconds. Errors: the client is
-// gone.
+// reportProgress sends a report, if one is due, and before it that the request is stored. Errors: the client is gone.
 func (c *conversation) reportProgress(ctx context.Context, state waitingroom.State) error {
 	if state.Recorded {
 		c.acceptOnce(rest.RequestID(ctx))
@@ -85,7 +83,7 @@ func (c *conversation) reportProgress(ctx context.Context, state waitingroom.Sta
 func (c *conversation) untilReport(state waitingroom.State) time.Duration {
 	since := time.Since(c.reportedAt)
 	switch {
-	// At once: the first report shows the player that the game is not stuck.
+	// The first report comes at once: it shows the player that the game is not stuck.
 	case state.Recorded && c.lastReport == "":
 		return 0
 	case state.Recorded && c.lastReport != outlookText(state):
@@ -98,7 +96,7 @@ func (c *conversation) untilReport(state waitingroom.State) time.Duration {
 // outlookText says what a request waits for.
 func outlookText(state waitingroom.State) string {
 	switch n := state.Outlook.Starting; {
-	// First: what is known of servers may be old then.
+	// This case is first, because what is known of servers may be old then.
 	case state.Trouble != nil:
 		return "waiting for the database"
 	case n == 0 && !state.Outlook.PausedUntil.IsZero():
@@ -114,11 +112,11 @@ func outlookText(state waitingroom.State) string {
 
 // overdueFailure says why nobody could host the player in time.
 func (c *conversation) overdueFailure(state waitingroom.State) *failure {
-	waited := waitedFor(c.face.options.WaitLimit)
+	waited := durationText(c.face.options.WaitLimit)
 	switch {
-	// Its request never reached the pools, so they are not to blame.
+	// The request did not reach the pools, so they are not to blame.
 	case state.Trouble != nil || !state.Recorded:
-		return databaseAway()
+		return unavailableFailure()
 	case state.Outlook.IsFull:
 		return newFailure(http.StatusConflict,
 			"all servers are full, and no more may be started: nobody could host you within %s", waited)

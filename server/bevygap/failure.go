@@ -10,9 +10,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// failure is why a request ends without a server. bevygap's client shows both to the player.
+// failure is why a request ends without a server. bevygap's client shows the code and the text to the player.
 type failure struct {
-	code uint16 // the HTTP status that says it best
+	code uint16 // the HTTP status that fits best
 	text string
 }
 
@@ -52,7 +52,8 @@ var (
 	errStopping = errors.New("the replica stops")
 )
 
-// interruptionOf returns why a conversation ends whose context has ended, and nil if the client has left.
+// interruptionOf returns why a conversation ends whose context has ended; nil: the client has left. overdue is called if
+// the request has waited for as long as it may.
 func interruptionOf(ctx context.Context, overdue func() *failure) *failure {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errOverdue):
@@ -64,9 +65,10 @@ func interruptionOf(ctx context.Context, overdue func() *failure) *failure {
 	}
 }
 
-// waitedFor formats the longest wait for people.
-func waitedFor(d time.Duration) string { return d.Round(time.Second).String() }
+// durationText formats a duration for people.
+func durationText(d time.Duration) string { return d.Round(time.Second).String() }
 
-func databaseAway() *failure {
+// unavailableFailure is the failure while the database does not answer.
+func unavailableFailure() *failure {
 	return newFailure(http.StatusServiceUnavailable, "the director cannot decide now: ask again")
 }

@@ -21,8 +21,8 @@ const offersFor = time.Second
 type offers struct {
 	store Store
 
-	mu        sync.Mutex // held while they are read, so that requests that come meanwhile wait for one reading
-	readAt    time.Time  // of the last reading; zero before the first
+	mu        sync.Mutex // held while the versions are read, so that requests that come meanwhile wait for one reading
+	readAt    time.Time  // of the last reading, also of one that failed; zero before the first one that succeeded
 	byVersion map[offerKey]db.Offer
 }
 
@@ -63,7 +63,7 @@ type choice struct {
 }
 
 // chooseOffer returns the region and the mode for a client's choice.
-func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
+func chooseOffer(offer db.Offer, wanted choice) (region, mode string, f *failure) {
 	name := offer.App + "/" + offer.Version
 	if offer.Dialect == "" {
 		return "", "", newFailure(http.StatusNotFound, "%s has no connect tokens: its app version names no dialect",
@@ -74,23 +74,23 @@ func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
 		return "", "", newFailure(http.StatusGone, "%s has been replaced by another version", name)
 	}
 	regions := slices.Clone(offer.Regions)
-	if w.region != "" {
-		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return r.Region != w.region })
+	if wanted.region != "" {
+		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return r.Region != wanted.region })
 	}
-	if w.mode != "" {
-		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return !slices.Contains(r.Modes, w.mode) })
+	if wanted.mode != "" {
+		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return !slices.Contains(r.Modes, wanted.mode) })
 	}
 	if len(regions) == 0 {
 		return "", "", newFailure(http.StatusNotFound, "%s has no servers for that region or mode", name)
 	}
-	// The first of those that are equally good: the order of the store decides.
+	// MaxFunc returns the first of regions that are equally good: the order of the store decides.
 	best := slices.MaxFunc(regions, func(a, b db.OfferRegion) int {
-		return longestPrefix(a, w.clientAddress) - longestPrefix(b, w.clientAddress)
+		return longestPrefix(a, wanted.clientAddress) - longestPrefix(b, wanted.clientAddress)
 	})
-	if w.mode != "" {
-		return best.Region, w.mode, nil
+	if wanted.mode != "" {
+		return best.Region, wanted.mode, nil
 	}
-	// Never empty: Offers returns no region without a mode.
+	// Modes are never empty: Offers returns no region without a mode.
 	return best.Region, best.Modes[0], nil
 }
 
@@ -106,8 +106,8 @@ func longestPrefix(r db.OfferRegion, a netip.Addr) int {
 	return bits
 }
 
-// seekRequest returns what a player asks the store for.
-func seekRequest(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
+// requestFor returns what a player asks the waiting room for.
+func requestFor(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
 	r := waitingroom.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
 	// A private address would place every player behind the same proxy at one spot.
 	if isPublic(from) {

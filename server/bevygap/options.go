@@ -47,11 +47,12 @@ type Options struct {
 
 	WaitLimit  time.Duration // for a server; 0 means 60 s
 	MaxWaiting int           // requests that wait in this replica; 0 means 10,000
-	// requests of one IPv4 address or IPv6 /64 at a time, and requests of its guests in 30 s on average; 0 means 8
+	// PerAddress bounds the requests of one IPv4 address or IPv6 /64 at a time, and those of its guests in 30 s on
+	// average; 0 means 8.
 	PerAddress     int
 	TrustClientIP  bool   // the client may say which address its region is chosen by
-	DefaultGame    string // which requests ask for that name no game, with DefaultVersion; "": none
-	DefaultVersion string
+	DefaultGame    string // the game of requests that name none; "": they are refused
+	DefaultVersion string // of DefaultGame
 
 	FailureLimiter *rest.Limiter // of refused access tokens, by address; nil: no limit
 	CallerLimiter  *rest.Limiter // of requests, by player; nil: no limit
@@ -64,8 +65,9 @@ type Options struct {
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
 
-	firstWithin, callTimeout, writeTimeout time.Duration
-	pingEvery, pongWithin                  time.Duration // of a socket that waits
+	firstWithin               time.Duration // for the message of a WebSocket
+	callTimeout, writeTimeout time.Duration
+	pingEvery, pongWithin     time.Duration // of a socket that waits
 }
 
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.

@@ -29,16 +29,17 @@ func callerOf(r *http.Request, address string) caller {
 	return caller{raw, address}
 }
 
-// identifyPlayer returns the player. A guest is a new player each time.
+// identifyPlayer returns the player.
 func (f *Face) identifyPlayer(ctx context.Context, who caller) (sub string, _ *failure) {
-	switch {
-	case who.accessToken != "":
+	if who.accessToken != "" {
 		return f.verifyToken(ctx, who)
-	case !f.options.AllowsGuests:
+	}
+	if !f.options.AllowsGuests {
 		return "", newFailure(http.StatusUnauthorized,
 			"an access token is required: ?access_token= or the header Authorization")
+	}
 	// A guest is a new player each time, so that only the address can be limited.
-	case f.guestLimiter.Take(who.addressKey) > 0:
+	if f.guestLimiter.Take(who.addressKey) > 0 {
 		return "", newFailure(http.StatusTooManyRequests, "too many requests from this address")
 	}
 	return "guest:" + rand.Text(), nil
@@ -54,17 +55,20 @@ func (f *Face) verifyToken(ctx context.Context, who caller) (sub string, _ *fail
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return "", failureOf(err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // it says nothing about the token
-		return "", databaseAway()
+	// The end of the call says nothing about the token.
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "", unavailableFailure()
 	case err != nil, !rest.Sub.Valid(sub):
 		return "", f.refuseToken(who)
-	// After the signature: nobody else can use up the rate of a player.
-	case f.options.CallerLimiter.Take(sub) > 0:
+	}
+	// The rate counts only after the token was verified: nobody else can use up the rate of a player.
+	if f.options.CallerLimiter.Take(sub) > 0 {
 		return "", newFailure(http.StatusTooManyRequests, "too many requests of this player")
 	}
 	return sub, nil
 }
 
+// refuseToken returns the failure of a wrong token, and counts it for the address.
 func (f *Face) refuseToken(who caller) *failure {
 	if f.options.FailureLimiter.Take(who.addressKey) > 0 {
 		return newFailure(http.StatusTooManyRequests, "too many failed requests from this address")

@@ -23,7 +23,7 @@ func (s *slots) takeSlot(address string) (crowded, ok bool) {
 	if s.totalTaken >= s.totalLimit {
 		return false, false
 	}
-	// Counted although it is crowded: its error frame is sent on an open request, too, which gives the slot back.
+	// A request of a crowded address takes a slot as well, because its error frame is sent on an open request.
 	s.totalTaken++
 	s.byAddress[address]++
 	return s.byAddress[address] > s.addressLimit, true

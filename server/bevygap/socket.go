@@ -51,7 +51,7 @@ func (f *Face) serveSocket(c *gin.Context) {
 		return false
 	})
 	defer func() {
-		// First, so that reading ends; the close frame was sent by whoever ended the request.
+		// The cut ends the reading. A close frame was sent before, by the function that ended the request.
 		s.conn.Cut()
 		stopPings()
 		<-reading
@@ -98,7 +98,7 @@ func (f *Face) awaitRequest(ctx context.Context, s *socket) (request, *failure) 
 		return r, nil
 	case <-late.C:
 		return request{}, newFailure(http.StatusBadRequest, "there was no request within %s",
-			waitedFor(f.options.firstWithin))
+			durationText(f.options.firstWithin))
 	case <-f.faceContext.Done():
 		return request{}, newFailure(http.StatusServiceUnavailable, "this replica stops: ask again")
 	case <-ctx.Done():
@@ -106,20 +106,20 @@ func (f *Face) awaitRequest(ctx context.Context, s *socket) (request, *failure) 
 	}
 }
 
-// readChoice reads the choices of a request.
+// readChoice reads the choices of a request; clientIP is that of its message.
 func (f *Face) readChoice(c *gin.Context, clientIP string) choice {
 	from := locatingAddress(parseAddress(c.ClientIP()), f.options.TrustClientIP, c.Query("client_ip"), clientIP)
 	return choice{region: c.Query("region"), mode: c.Query("mode"), clientAddress: from}
 }
 
-// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin
-// has judged the Origin.
+// upgradeConn upgrades a request to a WebSocket. It returns nil if the request is not a valid handshake; the error
+// answer is already sent then. refuseOrigin has checked the Origin.
 func (f *Face) upgradeConn(c *gin.Context) *socket {
 	conn, err := ws.Accept(c.Writer, c.Request, ws.Options{
 		MaxMessage: -1, WriteTimeout: f.options.writeTimeout, // read and the connection bound what is read
 		WrapConn: func(conn net.Conn) net.Conn { return &boundedConn{Conn: conn, bytesLeft: maxReceived} },
 	})
-	if err != nil { // It quotes headers of the caller, so it is not logged.
+	if err != nil { // The error quotes headers of the caller, so it is not logged.
 		return nil
 	}
 	return &socket{conn: conn, firstMessage: make(chan message, 1), closeWithin: f.options.writeTimeout}
@@ -172,15 +172,15 @@ type socket struct {
 	closeWithin  time.Duration
 }
 
-// readFirst passes on the first message and drops the others, until the connection ends.
+// readFirst passes on the first message and drops the others, until the connection ends. Errors: errLeft, always.
 func (s *socket) readFirst() error {
 	kind, text, err := s.conn.ReadFirst(time.Time{}, maxFrame)
-	if err == nil {
-		// There is room for one, so a conversation that never reads it holds nothing up.
-		s.firstMessage <- message{kind, text}
-		err = s.conn.Discard()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errLeft, err)
 	}
-	return fmt.Errorf("%w: %w", errLeft, err)
+	// The channel has room for one message, so that a conversation that never reads it blocks nothing.
+	s.firstMessage <- message{kind, text}
+	return fmt.Errorf("%w: %w", errLeft, s.conn.Discard())
 }
 
 // sendFrame implements outlet.

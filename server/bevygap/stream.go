@@ -21,13 +21,13 @@ func (f *Face) serveStream(c *gin.Context) {
 	f.serveHTTP(c, &conversation{request: r, outlet: f.newStream(c), caller: who}, crowded)
 }
 
-// serveHTTP serves a request of either HTTP transport.
-func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
+// serveHTTP serves a request of either HTTP transport. failed is the failure with which the request has to end; nil:
+// none.
+func (f *Face) serveHTTP(c *gin.Context, talk *conversation, failed *failure) {
 	// The answer takes as long as a server takes to start. An error means that the connection has no deadlines, in
 	// tests.
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{})
-	// An answer of 200 with an error frame, since the frames are all that bevygap's client reads.
-	failed := crowded
+	// A refusal is an answer of 200 with an error frame, since the frames are all that bevygap's client reads.
 	if err := talk.request.checkNames(); err != nil && failed == nil {
 		failed = newFailure(http.StatusBadRequest, "%s", err)
 	}
@@ -57,7 +57,7 @@ func (s *stream) sendFrame(frame []byte) error {
 	if err := s.out.Write(frame); err != nil {
 		return err
 	}
-	return s.requestContext.Err() // net/http takes what it writes for sent
+	return s.requestContext.Err() // Write succeeds also if the client has left
 }
 
 // sendLast implements outlet.

@@ -15,11 +15,12 @@ func (f *Face) serveWannaplay(c *gin.Context) {
 		return
 	}
 	defer leave()
-	if f.options.DefaultGame == "" && crowded == nil {
-		crowded = newFailure(http.StatusNotFound, "this path names no game, and no default is set")
+	failed := crowded
+	if f.options.DefaultGame == "" && failed == nil {
+		failed = newFailure(http.StatusNotFound, "this path names no game, and no default is set")
 	}
 	r := request{game: f.options.DefaultGame, version: f.options.DefaultVersion}
-	f.serveHTTP(c, &conversation{request: r, outlet: &single{c, f.options.writeTimeout}, caller: who}, crowded)
+	f.serveHTTP(c, &conversation{request: r, outlet: &single{c, f.options.writeTimeout}, caller: who}, failed)
 }
 
 // single is an answer in one piece.
@@ -41,12 +42,12 @@ func (s *single) sendLast(e ending) error {
 		// The media type is that of bevygap's server.
 		s.c.Data(http.StatusOK, "text/json", connectionAnswer(*e.connection))
 	}
-	// A client that has left read nothing of it: its seat is given back.
+	// The seat of a client that has left is given back, because it has not read the answer.
 	return s.c.Request.Context().Err()
 }
 
 func (s *single) sendFailure(f failure) {
-	// Those that pass: another request may succeed a second later.
+	// After these failures another request may succeed a second later.
 	if f.code == http.StatusTooManyRequests || f.code == http.StatusServiceUnavailable {
 		s.c.Header("Retry-After", "1")
 	}

@@ -63,8 +63,8 @@ func TestHints(t *testing.T) {
 	}
 	require.Equal(t, "198.51.100.1", locatingAddress(peer, true, "", "198.51.100.1").String(),
 		"the JSON counts where the query is empty")
-	require.False(t, seekRequest(db.Offer{}, "eu", "m", "ann", netip.MustParseAddr("10.0.0.1")).Address.IsValid())
-	require.True(t, seekRequest(db.Offer{}, "eu", "m", "ann", peer).Address.IsValid())
+	require.False(t, requestFor(db.Offer{}, "eu", "m", "ann", netip.MustParseAddr("10.0.0.1")).Address.IsValid())
+	require.True(t, requestFor(db.Offer{}, "eu", "m", "ann", peer).Address.IsValid())
 }
 
 func TestParseDefault(t *testing.T) {

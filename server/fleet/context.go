@@ -86,18 +86,20 @@ func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentCont
 	return c
 }
 
-// showContext answers when the address is known, or 503 after the wait.
+// showContext answers when the address is known, or with 503 after contextWait.
 func (f contextFace) showContext(ctx context.Context, _ rest.In[rest.None]) (deploymentContext, error) {
 	d := deploymentOf(ctx)
-	if err := speaksFor(ctx, d.ID.String()); err != nil {
+	if err := checkSpeaker(ctx, d.ID.String()); err != nil {
 		return deploymentContext{}, err
 	}
 	place, err := f.readPlace(ctx, d)
-	if err == nil && place.PublicIP == "" {
-		place, err = f.awaitPlace(ctx, d)
-	}
 	if err != nil {
 		return deploymentContext{}, err
+	}
+	if place.PublicIP == "" {
+		if place, err = f.awaitPlace(ctx, d); err != nil {
+			return deploymentContext{}, err
+		}
 	}
 	return contextOf(d, place), nil
 }
@@ -120,9 +122,9 @@ func (f contextFace) awaitPlace(ctx context.Context, d *provision.Joining) (prov
 	defer poll.Stop()
 	for {
 		select {
-		// By time and not by notifications: the address comes once, seconds after the start, and few servers wait.
+		// There is no notification: the address comes once, seconds after the start, and few servers wait.
 		case <-poll.C:
-		// With an error, since there is no answer without an address: a server would announce an empty one.
+		// An answer without an address would make the server announce an empty one.
 		case <-over.C:
 			return provision.DeploymentPlace{}, tooEarly()
 		case <-w.displaced:
@@ -147,13 +149,13 @@ func tooEarly() error {
 // endDeployment stops the deployment of the caller, as a server at Edgegap can.
 func (f contextFace) endDeployment(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
 	d := deploymentOf(ctx)
-	if err := speaksFor(ctx, d.ID.String()); err != nil {
+	if err := checkSpeaker(ctx, d.ID.String()); err != nil {
 		return rest.None{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	err := f.options.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
-	// Its token proves that the deployment existed, so a row that is gone means that it is over.
+	// The caller's token proves that the deployment existed, so a row that is gone means that it is over.
 	if fault.Is(err, fault.NotFound) {
 		return rest.None{}, &fault.Error{Kind: fault.Gone, Code: "deployment_over", Detail: "the deployment is over"}
 	}

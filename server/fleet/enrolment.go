@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// credential is what an instance sends as X-Fleet-Token from then on.
+// credential is what an instance gets, and sends as X-Fleet-Token from then on.
 type credential struct {
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -34,7 +34,7 @@ func (f face) enrollingOf(ctx context.Context) *db.Enrolling {
 		TokensBy: f.serverTokens.MadeBy()}
 }
 
-// makeCredential makes what an instance gets that has registered, or whose credential was renewed.
+// makeCredential makes the credential of an instance that has registered, or whose credential was renewed.
 func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credential {
 	expiresAt := e.ExpiresAt.UTC().Truncate(time.Second) // as the token has it: never later than the row
 	return &credential{string(f.serverTokens.InstanceToken(token.Instance{Region: region,
@@ -47,7 +47,7 @@ func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credenti
 // stored: the next heartbeat gets it.
 func (f face) renewCredential(ctx context.Context, instanceID string) *credential {
 	e := enrolledCaller(ctx)
-	// After half of its life, so that an outage of the other half costs no game server its credential.
+	// It is renewed after half of its life, so that an outage of half of its life costs no game server its credential.
 	if e == nil || e.TokenBy == f.serverTokens.MadeBy() && e.ExpiresAt.Sub(f.store.Now()) > db.CredentialLife/2 {
 		return nil
 	}

@@ -28,15 +28,16 @@ func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (
 		return status{}, err
 	}
 	alive, err := f.store.Heartbeat(ctx, in.Body.caller().instanceRef(), in.Body.Load)
-	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
-	// Only then: a refused instance must not get a credential that lets it register again.
-	if err == nil {
-		s.Credential = f.renewCredential(ctx, in.Body.InstanceID)
+	// A refused instance must not get a credential that lets it register again.
+	if err != nil {
+		return status{}, err
 	}
-	return s, err
+	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
+	s.Credential = f.renewCredential(ctx, in.Body.InstanceID)
+	return s, nil
 }
 
-// endInstance accepts a load, because older game servers send one.
+// endInstance ends the registration of an instance. It accepts a load, because older game servers send one.
 func (f face) endInstance(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
 	if err := in.Body.caller().checkCredential(ctx); err != nil {
 		return rest.None{}, err

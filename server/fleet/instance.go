@@ -25,10 +25,10 @@ func (r caller) instanceRef() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.instanceID, Incarnation: r.incarnation}
 }
 
-// checkCredential refuses a caller whose credential speaks for another instance. One that registered by an enrolment
-// names its incarnation: the end of the incarnation is what ends a credential that an operator has revoked.
+// checkCredential refuses a caller whose credential speaks for another instance. A caller that registered by an
+// enrolment has to name its incarnation, because a credential that an operator has revoked ends with the incarnation.
 func (r caller) checkCredential(ctx context.Context) error {
-	if err := speaksFor(ctx, r.instanceID); err != nil {
+	if err := checkSpeaker(ctx, r.instanceID); err != nil {
 		return err
 	}
 	if enrolledCaller(ctx) != nil && r.incarnation == nil {
@@ -38,8 +38,8 @@ func (r caller) checkCredential(ctx context.Context) error {
 	return nil
 }
 
-// speaksFor adds the instance to the access log line, and refuses a caller whose credential speaks for another one.
-func speaksFor(ctx context.Context, instanceID string) error {
+// checkSpeaker adds the instance to the access log line, and refuses a caller whose credential speaks for another one.
+func checkSpeaker(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
 	s := rest.ServerOf(ctx)
 	// The token that all game servers share names no instance, and speaks for each.
@@ -64,14 +64,14 @@ type status struct {
 	InstanceID  string     `json:"instance_id"`
 	Status      string     `json:"status"`
 	Available   int        `json:"available"`             // seats for new sessions
-	Incarnation *uuid.UUID `json:"incarnation,omitempty"` // that a registration has begun; nil in other answers
+	Incarnation *uuid.UUID `json:"incarnation,omitempty"` // the one that a registration has begun; nil in other answers
 
 	// Of deployments only.
 	Endpoint string     `json:"endpoint,omitempty"` // that players dial; absent until it is ready
 	EndsAt   *time.Time `json:"ends_at,omitempty"`
 	Desired  string     `json:"desired,omitempty"` // running or stopped
 
-	// Of instances that registered by an enrolment, when it is new.
+	// Credential is a new one, of an instance that registered by an enrolment.
 	Credential *credential `json:"credential,omitempty"`
 }
 
@@ -82,12 +82,12 @@ func statusOf(id, word string, available int, d *db.Deployed) status {
 	if d == nil {
 		return s
 	}
-	// It has registered, but gets no players before its provider says that it runs.
+	// The instance gets no players before its provider says that it runs.
 	if !d.IsReady {
 		s.Status = "starting"
 	}
 	s.Endpoint, s.Desired = d.Endpoint, "running"
-	// Asked and not stopped: it exits by itself when its sessions have ended.
+	// The instance is asked to stop: it exits by itself when its sessions have ended.
 	if d.IsEnding {
 		s.Desired = "stopped"
 	}

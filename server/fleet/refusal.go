@@ -12,8 +12,8 @@ import (
 // noteTimeout bounds how long the answer to the next request of a connection waits for the note.
 const noteTimeout = time.Second
 
-// noteRefusal keeps why the server of a deployment may not register, since its log is at its provider. It drops the
-// error: the server registers again, and is refused again.
+// noteRefusal stores why the server of a deployment may not register, since its log is at its provider. If that fails,
+// the server registers again, and is refused again.
 func (f face) noteRefusal(ctx context.Context, p rest.Problem) {
 	deployment := deploymentOf(ctx)
 	// Other game servers have no row to keep it in, and their operators can read their logs.

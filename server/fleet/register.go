@@ -35,13 +35,12 @@ const maxCapacity = 100_000
 // Validate implements rest.Validator.
 func (r *registerRequest) Validate(c *rest.Check) {
 	c.Match("instance_id", r.InstanceID, rest.ID)
-	// Absent for deployments: see checkForCaller.
+	// Deployments may leave out the endpoint: see checkForCaller.
 	if r.Endpoint != "" {
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 	}
 	c.Match("region", r.Region, rest.Region)
-	// As many as an app version may have.
-	c.Count("modes", len(r.Modes), 1, 32)
+	c.Count("modes", len(r.Modes), 1, 32) // as many as an app version may have
 	c.Each("modes", r.Modes, rest.Mode)
 	c.Unique("modes", r.Modes)
 	c.Range("capacity", r.Capacity, 1, maxCapacity)
@@ -66,7 +65,9 @@ func (r *registerRequest) checkLabels(c *rest.Check) {
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) { // sorted, so that one request always gets the same errors
 		if !labelKey.Valid(key) {
 			c.That(false, "labels", "must have names of "+labelKey.Description)
-		} else if value := r.Labels[key]; value != nil {
+			continue
+		}
+		if value := r.Labels[key]; value != nil {
 			c.Match("labels."+key, *value, labelValue)
 		}
 	}
@@ -74,20 +75,24 @@ func (r *registerRequest) checkLabels(c *rest.Check) {
 
 // checkForCaller checks what depends on the caller's credential, which Validate does not know.
 func (r *registerRequest) checkForCaller(isDeployment bool) error {
+	// The provider of a deployment knows the endpoint that players reach, which a server behind its address translation
+	// does not.
+	if isDeployment {
+		return nil
+	}
 	var c rest.Check
-	switch {
-	// Its provider knows the endpoint that players reach, which a server behind its address translation does not.
-	case isDeployment:
-	case r.Endpoint == "":
+	if r.Endpoint == "" {
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
+		return c.Err()
+	}
 	// Any other server could name a deployment that is not its own.
-	case r.ProviderRef != "":
+	if r.ProviderRef != "" {
 		c.That(false, "provider_ref", "is allowed only with the token of a deployment, in FLEET_TOKEN of its server")
 	}
 	return c.Err()
 }
 
-func (r *registerRequest) registrationOf() db.Registration {
+func (r *registerRequest) registration() db.Registration {
 	labels := make(map[string]string, len(r.Labels))
 	for key, value := range r.Labels {
 		if value != nil {
@@ -111,21 +116,24 @@ func (r *registerRequest) replacedIncarnation() *uuid.UUID {
 }
 
 func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest]) (status, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := checkSpeaker(ctx, in.Body.InstanceID); err != nil {
 		return status{}, err
 	}
 	deployment := deploymentOf(ctx)
 	if err := in.Body.checkForCaller(deployment != nil); err != nil {
 		return status{}, err
 	}
-	r := in.Body.registrationOf()
+	r := in.Body.registration()
 	r.Joining, r.Enrolling = deployment, f.enrollingOf(ctx)
 	out, err := f.store.Register(ctx, r)
+	if err != nil {
+		return status{}, err
+	}
 	s := statusOf(out.InstanceID, "registered", out.Available, out.Deployed)
 	// The row of the credential was stored in the transaction of the registration; its token is made of the row.
-	if err == nil && out.Enrolled != nil {
+	if out.Enrolled != nil {
 		s.Credential = f.makeCredential(r.Region, out.InstanceID, *out.Enrolled)
 	}
 	s.Incarnation = &out.Incarnation
-	return s, err
+	return s, nil
 }

@@ -61,7 +61,8 @@ func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
 		checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection)
 		areValid = areValid && (connection == nil || rest.ID.Valid(*connection))
 	}
-	// Only for valid entries, so that one mistake gives one error. Absent, no connection is named.
+	// The number is checked only if the entries are valid, so that one mistake gives one error. Without the list, no
+	// connection is named.
 	if areValid && r.LeftConnections != nil {
 		c.That(len(r.LeftConnections) == len(r.Left), "left_connections", "must have as many entries as left")
 	}
@@ -115,8 +116,8 @@ type seatResult struct {
 	Status int           `json:"status"`
 }
 
-// statuses maps each result to the HTTP status of the same meaning, for game servers that have one place to judge
-// answers by their status.
+// statuses maps each result to the HTTP status of the same meaning, for game servers that handle answers by their
+// status.
 var statuses = map[db.SeatResult]int{
 	db.SeatOK:        http.StatusOK,
 	db.SeatReplay:    http.StatusConflict,

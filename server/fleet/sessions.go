@@ -55,9 +55,8 @@ type sessionRoster struct {
 	ProfileVersion int             `json:"profile_version,omitempty"`
 	Chosen         json.RawMessage `json:"chosen,omitempty"`
 	Data           json.RawMessage `json:"data,omitempty"`
-	// Bots are left out where none fill the match
-	Bots    map[string]int `json:"bots,omitempty"`
-	Players []player       `json:"players"`
+	Bots           map[string]int  `json:"bots,omitempty"` // by team; absent if no bots fill the match
+	Players        []player        `json:"players"`
 }
 
 type player struct {
@@ -67,7 +66,7 @@ type player struct {
 	Role       string          `json:"role,omitempty"`
 	TicketID   string          `json:"ticket_id,omitempty"`
 	Attributes json.RawMessage `json:"attributes,omitempty"`
-	// Sources has no entry for what is the client's word
+	// Sources says for each attribute who vouches for it. It has no entry for what only the client says.
 	Sources map[string]string `json:"sources,omitempty"`
 }
 
@@ -91,7 +90,8 @@ func (f sessionFace) readPage(ctx context.Context, id string, state db.RosterSta
 				p.AttributeSources}
 		}
 	}
-	// By id and not by number: sessions that open or close between two pages shift none of the others.
+	// The next page begins after an id, and not at a number: sessions that open or close between two pages shift no
+	// others.
 	if more {
 		out.Next = out.Sessions[len(out.Sessions)-1].SessionID
 	}

@@ -32,7 +32,8 @@ func listingOf(in rest.In[rest.None]) (listing, error) {
 		c.That(err == nil && len(text) == 36, "incarnation", "must be a UUID")
 		l.instanceRef.Incarnation = &id
 	}
-	// Not checked further: a cursor of an older release, or of nobody, differs from the state and is answered at once.
+	// Only the length is checked: a cursor of another release, or a made up one, differs from the state, and is answered
+	// at once.
 	c.Len("cursor", l.knownCursor, 0, maxCursor)
 	if l.afterSession != "" {
 		c.Match("after", l.afterSession, rest.ID)
@@ -51,12 +52,14 @@ func (f sessionFace) listSessions(ctx context.Context, in rest.In[rest.None]) (r
 		return rosters{}, err
 	}
 	state, err := f.readState(ctx, l.instanceRef)
-	// A caller that does not know the current state is answered at once, and takes no place among those that wait.
-	if err == nil && l.waitFor > 0 && state.Digest == l.knownCursor {
-		state, err = f.awaitChange(ctx, l, state)
-	}
 	if err != nil {
 		return rosters{}, err
+	}
+	// A caller that does not know the current state is answered at once, and takes no place among those that wait.
+	if l.waitFor > 0 && state.Digest == l.knownCursor {
+		if state, err = f.awaitChange(ctx, l, state); err != nil {
+			return rosters{}, err
+		}
 	}
 	return f.readPage(ctx, l.instanceRef.InstanceID, state, l.afterSession)
 }
@@ -81,14 +84,15 @@ func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.Roster
 	defer over.Stop()
 	defer poll.Stop()
 	for {
-		// Also before the first wait: a change before the subscription fired no wake-up.
+		// The state is read also before the first wait: a change before the subscription has sent no wake-up.
 		state, err := f.readState(ctx, l.instanceRef)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return known, ctx.Err()
-		// The call waits on: an error would make every game server call again at once, while the database starts.
-		case fault.Is(err, fault.Unavailable):
-		case err != nil || state.Digest != l.knownCursor:
+		}
+		// During an outage the call goes on waiting: after an error all game servers would call again at once, while the
+		// database starts.
+		isOutage := fault.Is(err, fault.Unavailable)
+		if !isOutage && (err != nil || state.Digest != l.knownCursor) {
 			return state, err
 		}
 		select {
@@ -96,7 +100,7 @@ func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.Roster
 		case <-poll.C: // a notification can be lost
 		case <-over.C:
 			return known, nil
-		// With what it knows, and not with an error: its caller asks again if it is still there.
+		// A newer call of the instance has displaced this one. It is no error, after which the caller would call at once.
 		case <-w.displaced:
 			return known, nil
 		case <-f.options.Stopping:

@@ -44,7 +44,7 @@ func (ws *waiters) joinWaiter(instance string, now time.Time) (*waiter, error) {
 		if now.Sub(own[0].waitsSince) < waitsAtLeast {
 			return nil, tooManyWait("too many calls of this instance wait for its sessions: use one call at a time")
 		}
-		// Before the bound of the replica is checked: the call that is ended makes room for this one.
+		// This comes before the bound of the replica: the call that is ended makes room for this one.
 		close(own[0].displaced)
 		ws.removeLocked(own[0])
 	}
@@ -77,7 +77,7 @@ func (ws *waiters) leaveWaiter(w *waiter) {
 func (ws *waiters) removeLocked(w *waiter) {
 	own := ws.byInstance[w.instanceID]
 	i := slices.Index(own, w)
-	// A newer call has displaced it, and took its place in the count.
+	// If a newer call has displaced this one, it was removed then.
 	if i < 0 {
 		return
 	}

@@ -32,7 +32,8 @@ func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	r.POST("/hooks/:region/:id/:mac", rest.Handle(http.StatusNoContent, f.wakeDeployment))
 }
 
-// wakeDeployment answers 404 to a caller without the credential, whether the deployment exists or not.
+// wakeDeployment makes the next step of a deployment due at once. It answers 404 to a caller without the credential,
+// whether the deployment exists or not.
 func (f face) wakeDeployment(ctx context.Context, in rest.In[rest.None]) (rest.None, error) {
 	d := token.Deployment{Region: in.Param("region"), ID: in.Param("id")}
 	_, ok := f.serverTokens.VerifyMAC(token.ForHook, d, in.Param("mac"))

@@ -36,8 +36,8 @@ type Keeper struct {
 	sealer          *token.Sealer
 	mintKey         db.MintFunc
 	schedule        Schedule
-	refreshRequests chan struct{}
-	mu              sync.Mutex // held by Refresh, so that one runs at a time
+	refreshRequests chan struct{} // holds a request that nobody has received yet
+	mu              sync.Mutex    // held by Refresh, so that one runs at a time
 	lastSnapshot    atomic.Pointer[snapshot]
 	openErr         atomic.Pointer[error] // why a key of the last reading could not be opened; nil: all could
 }
@@ -65,12 +65,15 @@ func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keep
 func (k *Keeper) Refresh(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	err := k.reloadKeys(ctx)
-	if err != nil || !k.willRunOut() {
+	if err := k.reloadKeys(ctx); err != nil {
 		return err
 	}
-	// Not forced: of several replicas that notice it, RotateKeys lets one make the key.
-	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), false, k.mintKey); err != nil {
+	if !k.willRunOut() {
+		return nil
+	}
+	// Without force, RotateKeys lets one of several replicas make the key.
+	const force = false
+	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), force, k.mintKey); err != nil {
 		return err
 	}
 	return k.reloadKeys(ctx)
@@ -78,8 +81,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 
 // reloadKeys reads the keys and replaces those in memory, unless one of them cannot be opened.
 func (k *Keeper) reloadKeys(ctx context.Context) error {
-	// Before the call: databaseNow may be ahead by the time that it takes, but not behind, where a key would sign too
-	// long.
+	// The local time is taken before the call, so that databaseNow may be ahead by the time that the call takes, but not
+	// behind: a key would sign for too long.
 	localAt := time.Now()
 	rows, readAt, err := k.store.Keys(ctx)
 	if err != nil {
@@ -90,8 +93,8 @@ func (k *Keeper) reloadKeys(ctx context.Context) error {
 		keys[i] = inWholeSeconds(row)
 	}
 	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.tokenMargins().MaxStale)
-	// The keys of the last good reading stay: this replica still signs while an operator corrects its key-encryption
-	// key.
+	// After an error the keys of the last good reading stay: this replica still signs while an operator corrects its
+	// key-encryption key.
 	if err != nil {
 		k.openErr.Store(&err)
 		return err
@@ -111,7 +114,8 @@ func inWholeSeconds(row db.SigningKey) token.Key {
 	}
 }
 
-// willRunOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its turn.
+// willRunOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its
+// turn.
 func (k *Keeper) willRunOut() bool {
 	s := k.lastSnapshot.Load()
 	_, err := s.ring.Signer(s.databaseNow().Add(2 * k.schedule.RefreshEvery))
@@ -137,22 +141,22 @@ func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
 	s := k.lastSnapshot.Load()
 	if s == nil {
-		return "", k.noteUnusable(errNotRead)
+		return "", k.requestRefresh(errNotRead)
 	}
 	raw, err := s.ring.Sign(c.IssuedAt, c)
 	if errors.Is(err, token.ErrNoKey) || errors.Is(err, token.ErrStale) {
-		return "", k.noteUnusable(err)
+		return "", k.requestRefresh(err)
 	}
 	return raw, err
 }
 
 var errNotRead = errors.New("the signing keys could not be read yet")
 
-// noteUnusable requests a refresh, because no key could be used, and returns the error for the caller.
-func (k *Keeper) noteUnusable(err error) error {
+// requestRefresh requests a refresh, because no key could be used, and returns the error for the caller.
+func (k *Keeper) requestRefresh(err error) error {
 	select {
 	case k.refreshRequests <- struct{}{}:
-	default: // One is pending, which serves this call as well.
+	default: // a request is pending, which serves this call as well
 	}
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now",
 		RetryAfter: time.Second, Err: err}
@@ -194,12 +198,12 @@ func (k *Keeper) WebhookKeySet() (document []byte, etag string, err error) {
 // publishableSnapshot returns the last reading, if it has a key to publish now. Errors: fault.Unavailable.
 func (k *Keeper) publishableSnapshot() (s *snapshot, now time.Time, err error) {
 	if s = k.lastSnapshot.Load(); s == nil {
-		return nil, now, k.noteUnusable(errNotRead)
+		return nil, now, k.requestRefresh(errNotRead)
 	}
-	// By the database's clock, so that all replicas publish the same keys at the same time.
+	// The database's clock decides, so that all replicas publish the same keys at the same time.
 	now = s.databaseNow()
 	if s.countPublished(now) == 0 {
-		return nil, now, k.noteUnusable(token.ErrNoKey)
+		return nil, now, k.requestRefresh(token.ErrNoKey)
 	}
 	return s, now, nil
 }
@@ -230,8 +234,11 @@ func (k *Keeper) CurrentState() (state State, ok bool) {
 	now := s.databaseNow()
 	state = State{ReadingAge: now.Sub(s.readAt), PublishedKeys: s.countPublished(now)}
 	kid, err := s.ring.Signer(now)
+	if err != nil {
+		return state, true // no key signs now
+	}
 	for _, key := range s.keys {
-		if err == nil && key.Material.KID == kid {
+		if key.Material.KID == kid {
 			state.TurnLeft = key.SignUntil.Sub(now)
 		}
 	}

@@ -43,8 +43,8 @@ func (s Schedule) Policy() db.KeyPolicy {
 	return db.KeyPolicy{Period: s.KeyPeriod, Lead: m.Lead(), Overlap: m.Overlap()}
 }
 
-// tokenMargins counts the refresh interval twice, because a reading takes time too. A replica whose reading is older
-// than the lead stops signing, because a key that it has not read may have taken over.
+// tokenMargins returns the margins of the schedule. The refresh interval counts twice, because a reading takes time too.
+// A replica whose reading is older than the lead stops signing, because a key that it has not read may have taken over.
 func (s Schedule) tokenMargins() token.Margins {
 	m := token.Margins{MaxAge: s.MaxAge, Refresh: 2 * s.RefreshEvery, TokenTTL: s.TokenTTL, Skew: s.ClockSkew}
 	m.MaxStale = m.Lead()

@@ -18,16 +18,17 @@ const acceptPause = 100 * time.Millisecond
 func (s *Server) Serve() error {
 	for {
 		socket, err := s.listener.Accept()
-		switch {
-		case err == nil:
+		if err == nil {
 			s.connsServed.Go(func() { s.serveSocket(socket) })
-		case s.conns.IsClosed() || errors.Is(err, net.ErrClosed):
-			return nil
-		case !isTemporary(err):
-			return err
-		default:
-			wait.For(s.serverContext, acceptPause)
+			continue
 		}
+		if s.conns.IsClosed() || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if !isTemporary(err) {
+			return err
+		}
+		wait.For(s.serverContext, acceptPause)
 	}
 }
 
@@ -42,7 +43,7 @@ func isTemporary(err error) bool {
 // serveSocket serves one connection until it ends.
 func (s *Server) serveSocket(socket net.Conn) {
 	defer func() { _ = socket.Close() }()
-	// Without an answer: strangers that fill these slots would fill the slots of refusals as well.
+	// The socket is closed without an answer: strangers that fill these slots would fill the slots of refusals as well.
 	if !s.handshakeSlots.Take() {
 		s.metrics.refusedConns.WithLabelValues("busy").Inc()
 		return
@@ -57,7 +58,7 @@ func (s *Server) serveSocket(socket net.Conn) {
 		s.refuseConn(c, err)
 		return
 	}
-	// After the credential, so that strangers take no place; before the database is asked.
+	// A slot is taken after the credential was verified, so that strangers take none, and before the database is asked.
 	if !s.serverSlots.Take() {
 		s.refuseConn(c, errFull)
 		return
@@ -72,8 +73,8 @@ func (s *Server) serveSocket(socket net.Conn) {
 		s.refuseConn(c, err)
 		return
 	}
-	// False: admission has ended and the socket is closed.
-	if stop() {
+	// If admission has ended, the function above has closed the socket.
+	if isAdmitted := stop(); isAdmitted {
 		s.serveConn(c)
 	}
 }
@@ -100,7 +101,7 @@ func (s *Server) refuseConn(c *conn, err error) {
 		return
 	}
 	cause := why.cause
-	// Only wrong credentials count: a game server whose deployment is over has a right one.
+	// Only wrong credentials count. A game server whose deployment is over has a right one.
 	if why == errCredential && s.failureLimiter.Take(rest.AddressKey(c.clientAddress)) > 0 {
 		cause = "throttled"
 	}

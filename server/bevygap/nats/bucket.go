@@ -15,31 +15,29 @@ func clientOf(text string) (uint64, bool) {
 	return uint64(n), err == nil && n > 0 && decimalText(uint64(n)) == text
 }
 
-// The key of a connection is that of the client's session and the client's id: the plugin deletes by it alone, and
-// several clients may be in a session.
+// connectionKey returns the key of a connection: the session, and the client's id, since several clients may be in a
+// session. The plugin knows nothing else when it deletes the key.
 func connectionKey(session string, client uint64) string { return session + "." + decimalText(client) }
 
 // clientOfKey reads the client id behind the last dot: a session's id has one, too.
 func clientOfKey(key string) (uint64, bool) { return clientOf(key[strings.LastIndexByte(key, '.')+1:]) }
 
-// Instead of a session: the plugin panics without one, with everybody on it.
+// What stands for a session: without one, the plugin panics, with everybody on it.
 const (
 	unknownSession    = "unknown"    // the client has no connect token for this game server
 	unverifiedSession = "unverified" // the database is unavailable
 )
 
-// sessionOf is "sessions_ly2eg[client id]": who is this client?
-func (g *gameServer) sessionOf(ctx context.Context, subject, key string) message {
+// readSessionKey reads sessions_ly2eg[client id], by which the plugin asks who a client is.
+func (g *gameServer) readSessionKey(ctx context.Context, subject, key string) message {
 	client, ok := clientOf(key)
 	if !ok {
 		return noEntry()
 	}
 	session, err := g.awaitSession(ctx, client)
-	switch {
-	// An answer all the same: the plugin panics without one.
-	case err != nil:
+	if err != nil {
 		session = unverifiedSession
-	case session == "":
+	} else if session == "" {
 		session = unknownSession
 	}
 	return entryMessage(bucketSessions, subject, connectionKey(session, client), 1, time.Now())
@@ -53,7 +51,7 @@ func (g *gameServer) readKey(ctx context.Context, stream, subject string) messag
 	}
 	switch stream {
 	case bucketSessions:
-		return g.sessionOf(ctx, subject, key)
+		return g.readSessionKey(ctx, subject, key)
 	case bucketConnections:
 		if client, ok := clientOfKey(key); ok && g.isHere(client) {
 			return entryMessage(stream, subject, decimalText(client), 1, time.Now())
@@ -68,12 +66,12 @@ func (g *gameServer) readKey(ctx context.Context, stream, subject string) messag
 
 // writeKey writes a key of a bucket, or deletes it. Errors: those of settlePending.
 func (g *gameServer) writeKey(ctx context.Context, stream, key string, op operation) (answer message, err error) {
-	deletes := op.headerValue("KV-Operation") != "" // DEL or PURGE
+	isDeletion := op.headerValue("KV-Operation") != "" // DEL or PURGE
 	switch stream {
 	case bucketConnections:
-		return g.moveClient(ctx, stream, key, !deletes)
+		return g.recordClient(ctx, stream, key, !isDeletion)
 	case bucketDigests:
-		if deletes {
+		if isDeletion {
 			return g.ackMessage(stream), nil
 		}
 		if !isDigest(string(op.payload)) {
@@ -85,14 +83,14 @@ func (g *gameServer) writeKey(ctx context.Context, stream, key string, op operat
 	return errNotHere.message(), nil
 }
 
-// moveClient records that a client has joined or left.
-func (g *gameServer) moveClient(ctx context.Context, stream, key string, joins bool) (message, error) {
+// recordClient records that a client has joined or left, and answers the write to the stream.
+func (g *gameServer) recordClient(ctx context.Context, stream, key string, isHere bool) (message, error) {
 	client, ok := clientOfKey(key)
 	if !ok {
 		return errBadKey.message(), nil
 	}
-	counted := g.changeClient(client, joins)
-	if !counted {
+	isCounted := g.changeClient(client, isHere)
+	if !isCounted {
 		return errTooMany.message(), nil
 	}
 	return g.ackMessage(stream), g.settlePending(ctx)

@@ -61,7 +61,8 @@ var (
 	endInternal = ending{"internal", ""}
 )
 
-// beatInterval is how often the game server is pinged and its lease renewed. It is silent after three of them.
+// beatInterval is how often the game server is pinged and its lease renewed. A game server that sends nothing for three
+// of them is silent.
 func (c *conn) beatInterval() time.Duration {
 	return min(5*time.Second, c.server.options.Store.Timing().LeaseTTL/3)
 }
@@ -93,7 +94,8 @@ func (c *conn) readOperations(ctx context.Context) ending {
 	for {
 		_ = c.socket.SetReadDeadline(time.Now().Add(3 * c.beatInterval()))
 		select {
-		case <-c.endBegun: // the deadline that woke this goroutine was replaced
+		// endOnceWith sets a deadline to wake this goroutine, which the line above may have replaced.
+		case <-c.endBegun:
 			return endClosed
 		default:
 		}
@@ -132,7 +134,7 @@ func endOf(err error) ending {
 
 // handleOperation answers one operation.
 func (c *conn) handleOperation(ctx context.Context, op operation) error {
-	// As NATS does: a verbose client waits for +OK after each operation but these.
+	// As with NATS, a verbose client waits for +OK after each operation but PING and PONG.
 	if c.connectRequest.Verbose && op.verb != opPing && op.verb != opPong {
 		if err := c.writeWhole(okLine); err != nil {
 			return err
@@ -154,8 +156,8 @@ func (c *conn) handleOperation(ctx context.Context, op operation) error {
 // inboxPrefix is that of the subjects at which clients get answers.
 const inboxPrefix = "_INBOX."
 
-// addSubscription also names the process: a client has one inbox, which it subscribes to again after it has
-// reconnected, and a process that has restarted has another one.
+// addSubscription adds a subscription. That to an inbox also names the process: a client has one inbox, which it
+// subscribes to again after it has reconnected, and a process that has restarted has another one.
 func (c *conn) addSubscription(op operation) error {
 	added := c.subscriptions.addPattern(op.sid, op.subject)
 	if !added {
@@ -164,10 +166,9 @@ func (c *conn) addSubscription(op operation) error {
 	if !strings.HasPrefix(op.subject, inboxPrefix) {
 		return nil
 	}
-	// Hashed, since a boot id has a bound, and an inbox is as long as the client likes.
+	// The inbox is hashed, since a boot id has a bound, and an inbox is as long as the client likes.
 	digest := sha256.Sum256([]byte(op.subject))
-	begins := c.gameServer.beginProcess("nats-" + hex.EncodeToString(digest[:16]))
-	if begins {
+	if isFirst := c.gameServer.beginProcess("nats-" + hex.EncodeToString(digest[:16])); isFirst {
 		close(c.processKnown)
 	}
 	return nil
@@ -177,7 +178,8 @@ func (c *conn) addSubscription(op operation) error {
 // errSlow; the connection's.
 func (c *conn) answerPublish(ctx context.Context, op operation) error {
 	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
-	// Without an inbox there is no place to answer to, and without the process, which it names, nothing can be stored.
+	// Without an inbox there is no place to answer to, and without the process, which the inbox names, nothing can be
+	// stored.
 	if !c.gameServer.hasBegun() {
 		return nil
 	}
@@ -206,7 +208,7 @@ func (c *conn) keepLease(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	// The first beat is of any length, so that a replica's game servers are not all due at once.
+	// The first pause has a random length, so that the game servers of a replica are not all due at once.
 	isRegistered, pause := c.renewLease(ctx), rand.N(c.beatInterval())
 	for isRegistered {
 		pinged := time.Now()
@@ -222,7 +224,7 @@ func (c *conn) keepLease(ctx context.Context) {
 	}
 }
 
-// renewLease returns false if the connection ends.
+// renewLease renews the lease, and ends the connection, for which it returns false, if the registration has ended.
 func (c *conn) renewLease(ctx context.Context) bool {
 	err := c.gameServer.renewAndStore(ctx)
 	c.server.outageLog.Report(ctx, "lease", err)
@@ -269,7 +271,7 @@ const (
 	lingerBytes = 2 * maxPayload
 )
 
-// lingerThenClose closes the side that writes, so that the client reads the reason and closes, too.
+// lingerThenClose closes the side that writes, so that the client reads the reason and closes, too, and then the socket.
 func (c *conn) lingerThenClose() {
 	if half, ok := c.socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))

@@ -24,15 +24,15 @@ type gameServer struct {
 	storedFacts db.DeployedServer
 	log         *slog.Logger
 	metrics     *metrics
-	turn        chan struct{} // holds one: the call that stores something now, so that they are decided in order
+	turn        chan struct{} // holds an element while a call stores something, so that calls are decided in order
 
 	mu                sync.Mutex // guards what follows, and is never locked during a call
 	bootID            string     // of the process; "" before it is known
 	certDigest        string     // of its certificate; "": not reported
 	incarnation       uuid.UUID
 	mustStore         pending
-	clientIsHere      map[uint64]bool // false: it has left, and its row is not read yet
-	changeCount       int64           // of clients, which numbers the lists
+	clientIsHere      map[uint64]bool // false: the client has left after the last list
+	changeCount       int64           // how often clients have joined or left, which numbers the lists
 	hasEarlierClients bool            // clientIsHere has those of earlier connections
 }
 
@@ -53,7 +53,7 @@ func (g *gameServer) beginProcess(bootID string) bool {
 		return false
 	}
 	g.bootID, g.mustStore = bootID, pending{needsRegistration: true, needsList: true}
-	// Of this process, and not of one before it on the same machine, which had another certificate.
+	// A process before this one on the same machine had another certificate.
 	if g.storedFacts.BootID == bootID {
 		g.certDigest = g.storedFacts.CertDigest
 	}
@@ -67,8 +67,8 @@ func (g *gameServer) hasBegun() bool {
 	return g.bootID != ""
 }
 
-// changeClient notes that a client has joined or left. One that leaves is kept until the next list, see list. It
-// returns false, and notes nothing, if there are too many clients.
+// changeClient records that a client has joined or left. A client that leaves is kept until takeList. It returns false,
+// and records nothing, if there are too many clients.
 func (g *gameServer) changeClient(client uint64, isHere bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,8 +118,9 @@ func (g *gameServer) unstored() pending {
 	return g.mustStore
 }
 
-// mustRegister asks for another registration: the lease of the last one has expired, or what follows it has failed.
-func (g *gameServer) mustRegister() {
+// requestRegistration asks for another registration: the lease of the last one has expired, or what follows a
+// registration has failed.
+func (g *gameServer) requestRegistration() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mustStore.needsRegistration = true
@@ -137,7 +138,8 @@ func (g *gameServer) registration() db.Registration {
 	}
 }
 
-// noteRegistered takes the answer to a registration, unless the digest has changed meanwhile: it is then stored again.
+// noteRegistered takes the answer to a registration. If the digest has changed meanwhile, another one is due. isNew says
+// that the incarnation was not known.
 func (g *gameServer) noteRegistered(digest string, incarnation uuid.UUID) (isNew bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,12 +148,12 @@ func (g *gameServer) noteRegistered(digest string, incarnation uuid.UUID) (isNew
 	return isNew
 }
 
-// addEarlier adds clients of the process's earlier connections, unless it has reported them in this one.
+// addEarlier adds clients of the process's earlier connections, unless the process has reported them in this one.
 func (g *gameServer) addEarlier(clients []uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range clients {
-		// What this connection has reported counts more: the rows may be older.
+		// Reports of this connection count more, because the rows may be older.
 		if _, known := g.clientIsHere[id]; !known && len(g.clientIsHere) < maxClients {
 			g.clientIsHere[id] = true
 		}
@@ -167,9 +169,9 @@ func (g *gameServer) lacksEarlierClients() bool {
 	return !g.hasEarlierClients
 }
 
-// leaseToRenew returns the incarnation whose lease is renewed, and false while none is registered. A renewal also
-// compares the list of clients with the rows, since those change by themselves: a seat may have been freed.
-func (g *gameServer) leaseToRenew() (ref db.InstanceRef, isRegistered bool) {
+// beginRenewal returns the incarnation whose lease is renewed, and false while none is registered. It also asks for
+// another list of clients, since the rows change by themselves: a seat may have been freed.
+func (g *gameServer) beginRenewal() (ref db.InstanceRef, isRegistered bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mustStore.needsList = true
@@ -182,14 +184,13 @@ func (g *gameServer) instanceRef() db.InstanceRef {
 	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &incarnation}
 }
 
-// list returns the clients that are connected. Those that have left are forgotten.
-func (g *gameServer) list() db.ClientList {
+// takeList returns the clients that are connected, and forgets those that have left.
+func (g *gameServer) takeList() db.ClientList {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Those that have left were kept until here, so that the rows of earlier connections did not bring them back.
+	// Clients that have left were kept until here, so that the rows of earlier connections did not bring them back.
 	maps.DeleteFunc(g.clientIsHere, func(_ uint64, isHere bool) bool { return !isHere })
-	// The moment of this connection's beginning comes first in the number: a list of an earlier connection never counts
-	// as newer.
+	// The number begins with the time at which this connection began: a list of an earlier connection is never newer.
 	return db.ClientList{InstanceRef: g.instanceRef(), Seq: g.storedFacts.ReadAt + g.changeCount,
 		ClientIDs: slices.Sorted(maps.Keys(g.clientIsHere))}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// shakeHands sends INFO, begins TLS where it is served, and reads the credential. Everything must arrive in time,
-// however slowly. Errors: a *refusal; others if the client breaks it off.
+// shakeHands sends INFO, begins TLS if the options have it, and verifies the credential. Everything must arrive in time,
+// however slowly. Errors: a *refusal; others if the client breaks the handshake off.
 func (c *conn) shakeHands() error {
 	_ = c.socket.SetDeadline(time.Now().Add(c.server.options.shakeHandsWithin))
 	if err := c.writeInfo(); err != nil {
@@ -31,7 +31,7 @@ func (c *conn) shakeHands() error {
 	if err != nil {
 		return err
 	}
-	// Clients of NATS send it first; whoever does not has no credential to show.
+	// Clients of NATS send CONNECT, with the credential, first.
 	if op.verb != opConnect {
 		return errCredential
 	}
@@ -55,8 +55,8 @@ func (c *conn) writeInfo() error {
 	}.line())
 }
 
-// beginTLS begins after INFO, in plain text, as clients of NATS expect it. Nothing is read before, so that nothing of
-// plain text counts as sent over TLS.
+// beginTLS begins TLS after INFO was sent in plain text, as clients of NATS expect it. Nothing is read before, so that
+// no plain text counts as sent over TLS.
 func (c *conn) beginTLS() error {
 	config := c.server.options.TLS
 	if config == nil {
@@ -70,11 +70,11 @@ func (c *conn) beginTLS() error {
 	return nil
 }
 
-// verifyCredential returns the deployment whose credential came: the user is its id, the password its token.
-func (s *Server) verifyCredential(said connectRequest) (of provision.Joining, ok bool) {
-	d, by, ok := s.options.ServerTokens.Verify(token.ForFleet, said.Password)
+// verifyCredential returns the deployment whose credential was sent: the user is its id, the password its token.
+func (s *Server) verifyCredential(sent connectRequest) (of provision.Joining, ok bool) {
+	d, by, ok := s.options.ServerTokens.Verify(token.ForFleet, sent.Password)
 	// The credential of another deployment is a wrong one.
-	if !ok || d.ID != said.User {
+	if !ok || d.ID != sent.User {
 		return of, false
 	}
 	id, err := uuid.Parse(d.ID)
@@ -96,7 +96,8 @@ func (c *conn) judgeDeployment() error {
 			return errOver
 		case !fault.Is(err, fault.Unavailable) && ctx.Err() == nil:
 			return errors.Join(errUnavailable, err)
-		case !wait.For(ctx, retryPause):
+		}
+		if !wait.For(ctx, retryPause) {
 			return errUnavailable
 		}
 	}

@@ -62,7 +62,7 @@ func (r operationReader) read() (operation, error) {
 	case err != nil:
 		return operation{}, err
 	}
-	// A copy, because the next read overwrites the line in the buffer.
+	// The conversion copies the line, which the next read overwrites in the buffer.
 	name, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
 	// NATS reads verbs in any case.
 	name = strings.ToUpper(name)
@@ -92,32 +92,29 @@ func parseSubscribe(fields []string) (operation, error) {
 
 // parseUnsubscribe reads "<sid> [messages]".
 func parseUnsubscribe(fields []string) (operation, error) {
-	op := operation{verb: opUnsub}
-	var err error
-	if len(fields) != 1 && len(fields) != 2 {
-		return operation{}, errParser
+	switch len(fields) {
+	case 1:
+		return operation{verb: opUnsub, sid: fields[0]}, nil
+	case 2:
+		atMost, err := parseCount(fields[1])
+		return operation{verb: opUnsub, sid: fields[0], atMost: atMost}, err
 	}
-	op.sid = fields[0]
-	if len(fields) == 2 {
-		op.atMost, err = parseCount(fields[1])
-	}
-	return op, err
+	return operation{}, errParser
 }
 
 // readPublish reads "<subject> [reply] [bytes of the headers] <bytes>" and then as many bytes.
 func (r operationReader) readPublish(name string, fields []string) (operation, error) {
-	op, sizes := operation{verb: name}, 1
+	sizes := 1 // how many fields are sizes
 	if name == opHPub {
 		sizes = 2
 	}
-	switch len(fields) {
-	case sizes + 1:
-	case sizes + 2:
-		op.replySubject = fields[1]
-	default:
+	if len(fields) != 1+sizes && len(fields) != 2+sizes {
 		return operation{}, errParser
 	}
-	op.subject = fields[0]
+	op := operation{verb: name, subject: fields[0]}
+	if len(fields) == 2+sizes {
+		op.replySubject = fields[1]
+	}
 	total, err := parseCount(fields[len(fields)-1])
 	if err != nil {
 		return operation{}, err
@@ -129,7 +126,7 @@ func (r operationReader) readPublish(name string, fields []string) (operation, e
 		}
 	}
 	switch {
-	// Refused unread, and the connection ends, since the payload would be parsed as operations.
+	// The payload is not read, and would be parsed as operations if the connection did not end.
 	case total > maxPayload:
 		return operation{}, errPayload
 	case ofHeaders > total, !isSubject(op.subject), op.replySubject != "" && !isSubject(op.replySubject):

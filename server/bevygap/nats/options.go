@@ -22,9 +22,9 @@ type Options struct {
 	Store        Store               // The caller closes it.
 	ServerTokens *token.ServerTokens // verifies the credentials of deployments
 
-	Addr     string // where to listen; "" means 127.0.0.1:4222. Listener, if set, is used instead.
-	Listener net.Listener
-	TLS      *tls.Config // nil: plain text
+	Addr     string       // where to listen; "" means 127.0.0.1:4222
+	Listener net.Listener // used instead of Addr; nil: none
+	TLS      *tls.Config  // nil: plain text
 	// MaxServers limits the number of connections; 0 means 10,000.
 	MaxServers int
 	// FailureRate limits wrong credentials from one address; zero means rest.DefaultFailureRate, below zero no limit.
@@ -46,8 +46,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.shakeHandsWithin = cmp.Or(o.shakeHandsWithin, 5*time.Second)
-	// The plugin panics when the look-up of a client has no answer for ten seconds, or a write none for five. A write
-	// is then acknowledged before it is stored: the connection has the whole list, and stores it when it can.
+	// The plugin panics when the look-up of a client has no answer for ten seconds, or a write none for five. After
+	// holdWrite, a write is acknowledged before it is stored: the connection has the whole list, and stores it later.
 	o.holdRead, o.holdWrite = cmp.Or(o.holdRead, 8*time.Second), cmp.Or(o.holdWrite, 4*time.Second)
 	return o, nil
 }

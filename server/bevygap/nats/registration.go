@@ -64,13 +64,13 @@ func (g *gameServer) renewAndStore(ctx context.Context) error {
 
 // sendHeartbeat renews the lease of a process that is registered.
 func (g *gameServer) sendHeartbeat(ctx context.Context) error {
-	ref, isRegistered := g.leaseToRenew()
+	ref, isRegistered := g.beginRenewal()
 	if !isRegistered { // the registration that follows is the heartbeat
 		return nil
 	}
 	_, err := g.store.Heartbeat(ctx, ref, nil)
-	if fault.Is(err, fault.NotFound) { // its lease had expired
-		g.mustRegister()
+	if fault.Is(err, fault.NotFound) { // the lease had expired
+		g.requestRegistration()
 		return nil
 	}
 	return err
@@ -81,7 +81,7 @@ func (g *gameServer) storePending(ctx context.Context) error {
 	if !g.hasBegun() {
 		return nil
 	}
-	// Before the list, which names the incarnation.
+	// The registration comes before the list, which names the incarnation.
 	if g.unstored().needsRegistration {
 		if err := g.registerProcess(ctx); err != nil {
 			return err
@@ -101,7 +101,8 @@ func (g *gameServer) registerProcess(ctx context.Context) error {
 	g.metrics.countCall("register", err)
 	if err != nil {
 		if !fault.Is(err, fault.Unavailable) {
-			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error()) // it is refused again, and noted then
+			// After an error nothing is lost: the next registration is refused and recorded as well.
+			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error())
 		}
 		return err
 	}
@@ -121,7 +122,7 @@ func (g *gameServer) recallClients(ctx context.Context) error {
 	}
 	clients, err := g.store.ConnectedClients(ctx, g.deployment.ID.String())
 	if err != nil {
-		g.mustRegister()
+		g.requestRegistration()
 		return err
 	}
 	g.addEarlier(clients)
@@ -131,14 +132,14 @@ func (g *gameServer) recallClients(ctx context.Context) error {
 // reportList stores the list of clients. It returns nil also where the process has to be registered first, which asks
 // for the list again.
 func (g *gameServer) reportList(ctx context.Context) error {
-	list := g.list()
+	list := g.takeList()
 	res, err := g.store.ReportClients(ctx, list)
 	g.metrics.countCall("clients", err)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		g.mustRegister()
+		g.requestRegistration()
 		return nil
-	case fault.Is(err, fault.Conflict): // its version has no connect tokens
+	case fault.Is(err, fault.Conflict): // the version of the game server has no connect tokens
 		g.log.LogAttrs(ctx, slog.LevelWarn, "the clients of a game server cannot be stored", slog.Any("error", err))
 	case err != nil:
 		return err

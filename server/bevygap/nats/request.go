@@ -35,12 +35,12 @@ func (g *gameServer) answerRequest(ctx context.Context, op operation, now time.T
 	case strings.HasPrefix(op.subject, kvPrefix):
 		return g.answerWrite(ctx, op)
 	case strings.HasPrefix(op.subject, deletionPrefix):
-		return g.moveClient(ctx, queueDeletions, strings.TrimPrefix(op.subject, deletionPrefix), false)
+		return g.recordClient(ctx, queueDeletions, strings.TrimPrefix(op.subject, deletionPrefix), false)
 	}
 	return noResponders(), nil
 }
 
-// describeStream answers the plugin that makes a stream or asks for it: all that it needs are there.
+// describeStream answers the plugin when it makes a stream or asks for one: all streams that it needs exist.
 func describeStream(name, kind string, absent apiError, now time.Time) message {
 	if _, ok := streamSubjects[name]; !ok {
 		return absent.message()
@@ -64,13 +64,14 @@ func (g *gameServer) directGet(ctx context.Context, text string) message {
 func (g *gameServer) answerWrite(ctx context.Context, op operation) (message, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(op.subject, kvPrefix), ".")
 	stream := "KV_" + bucket
-	switch _, ok := streamSubjects[stream]; {
-	case !ok:
+	if _, ok := streamSubjects[stream]; !ok {
 		return noResponders(), nil
-	case key == "":
+	}
+	if key == "" {
 		return errBadKey.message(), nil
+	}
 	// The writer wants to be the first or the only one, and without revisions every answer could be wrong.
-	case op.headerValue("Nats-Expected-Last-Subject-Sequence") != "":
+	if op.headerValue("Nats-Expected-Last-Subject-Sequence") != "" {
 		return errRevision.message(), nil
 	}
 	return g.writeKey(ctx, stream, key, op)

@@ -92,7 +92,7 @@ func (s *Server) Addr() net.Addr {
 // to other replicas. Their leases last meanwhile. When ctx ends, the remaining connections are cut. Errors: a
 // connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
-	// First: a connection whose handshake ends now is closed instead of served.
+	// From here on, a connection whose handshake ends is closed instead of served.
 	s.conns.Close()
 	s.endAdmission()
 	if s.listener != nil {
@@ -101,7 +101,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	ws.CloseEvenly(ctx, closeSpread, s.conns.Conns(), func(c *conn) { c.endOnceWith(endDraining) })
 	ended := make(chan struct{})
 	go func() { s.connsServed.Wait(); close(ended) }()
-	// On any way out, also for connections that are being refused.
+	// Connections that are being refused are cut as well.
 	defer s.cutAll()
 	select {
 	case <-ended:

@@ -73,7 +73,7 @@ func configOf(stream string) streamConfig {
 		MaxBytes: -1, MaxPerSubject: 1, MaxMsgSize: maxPayload, Discard: "new", Storage: "file", Replicas: 1,
 		DuplicateWindow: int64(2 * time.Minute), AllowDirect: true, DenyDelete: true, AllowRollup: true,
 	}
-	// As the plugin makes it.
+	// The plugin makes the queue with these values.
 	if stream == queueDeletions {
 		c.Retention, c.Discard, c.MaxPerSubject = "workqueue", "old", -1
 		c.AllowDirect, c.DenyDelete, c.AllowRollup = false, false, false

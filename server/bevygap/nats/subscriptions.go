@@ -18,9 +18,9 @@ type subscription struct {
 	atMost         int // messages; 0: no limit
 }
 
-// addPattern returns false if there are too many.
+// addPattern adds a subscription. It returns false if there are too many.
 func (s subscriptions) addPattern(sid, pattern string) bool {
-	// A sid that is there is replaced: clients subscribe again by the same one.
+	// A subscription with the same sid is replaced, since clients subscribe again by it.
 	if s[sid] == nil && len(s) >= maxSubscriptions {
 		return false
 	}
@@ -30,16 +30,18 @@ func (s subscriptions) addPattern(sid, pattern string) bool {
 
 // endAfter ends a subscription, at once or after that many messages in all.
 func (s subscriptions) endAfter(sid string, atMost int) {
-	if sub := s[sid]; sub != nil {
-		sub.atMost = atMost
-		// Also 0, which means at once.
-		if atMost <= sub.deliveredCount {
-			delete(s, sid)
-		}
+	sub := s[sid]
+	if sub == nil {
+		return
+	}
+	sub.atMost = atMost
+	if atMost <= sub.deliveredCount { // always for 0, which means at once
+		delete(s, sid)
 	}
 }
 
-// takeReceivers returns the sids that get a message at a subject, and counts it.
+// takeReceivers returns the sids that get a message at a subject, counts the message, and ends subscriptions that have
+// had their last one.
 func (s subscriptions) takeReceivers(subject string) (sids []string) {
 	for _, sid := range slices.Sorted(maps.Keys(s)) {
 		sub := s[sid]
