@@ -30,11 +30,11 @@ func (s *Store) WaitingTimes(ctx context.Context, universe string) (map[string][
 	return all, frame.Classify(err)
 }
 
-// PutWaitingTimes replaces the waiting times of the profiles in times, of each profile by UpTo, and adds the records to
+// PutWaitingTimes replaces the waiting times of the profiles in times, of each profile by UpTo, and adds the calibrations to
 // those of the present hour: how many waits have ended, and how many of them before their estimate. Errors:
 // Unavailable.
 func (s *Store) PutWaitingTimes(ctx context.Context, universe string, times map[string][]WaitingTime,
-	records map[string]estimate.Record) error {
+	calibrations map[string]estimate.CalibrationCounts) error {
 	// Sorted, since all workers lock these rows in the order of their keys.
 	p := query.PutProfileStatsParams{Region: universe, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
@@ -47,12 +47,12 @@ func (s *Store) PutWaitingTimes(ctx context.Context, universe string, times map[
 			p.Samples = append(p.Samples, int32(t.SampleCount))
 		}
 	}
-	counts := query.CountEstimatesParams{Region: universe, Profiles: slices.Sorted(maps.Keys(records))}
+	counts := query.CountEstimatesParams{Region: universe, Profiles: slices.Sorted(maps.Keys(calibrations))}
 	for _, name := range counts.Profiles {
-		r := records[name]
-		counts.Waits = append(counts.Waits, int32(r.WaitCount))
-		counts.BeforeP50 = append(counts.BeforeP50, int32(r.BeforeP50))
-		counts.BeforeP90 = append(counts.BeforeP90, int32(r.BeforeP90))
+		c := calibrations[name]
+		counts.Waits = append(counts.Waits, int32(c.WaitCount))
+		counts.BeforeP50 = append(counts.BeforeP50, int32(c.BeforeP50))
+		counts.BeforeP90 = append(counts.BeforeP90, int32(c.BeforeP90))
 	}
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		query.QueueExec(q.Deferred(), (*query.Queries).PutProfileStats, p)

@@ -71,7 +71,7 @@ var valveWorlds = map[string]valveWorld{
 // alike, so a hundred thousand waits are no more than a handful of observations.
 func TestEstimatesOfValvesAreCalibrated(t *testing.T) { //nolint:tparallel // the worlds end before their sum is judged
 	t.Parallel()
-	results := make(chan estimate.Record, len(valveWorlds))
+	results := make(chan estimate.CalibrationCounts, len(valveWorlds))
 	t.Run("worlds", func(t *testing.T) {
 		for name, w := range valveWorlds {
 			t.Run(name, func(t *testing.T) {
@@ -85,14 +85,14 @@ func TestEstimatesOfValvesAreCalibrated(t *testing.T) { //nolint:tparallel // th
 			})
 		}
 	})
-	var all estimate.Record
+	var all estimate.CalibrationCounts
 	for range len(results) {
 		all = all.Plus(<-results)
 	}
 	requireShares(t, all, 0.02)
 }
 
-func requireShares(t *testing.T, r estimate.Record, within float64) {
+func requireShares(t *testing.T, r estimate.CalibrationCounts, within float64) {
 	t.Helper()
 	half, most := float64(r.BeforeP50)/float64(r.WaitCount), float64(r.BeforeP90)/float64(r.WaitCount)
 	t.Logf("%d waits: %.2f %% ended before p50, %.2f %% before p90", r.WaitCount, 100*half, 100*most)
@@ -119,7 +119,7 @@ type valveSimulation struct {
 	copied     *LoginLine // of the replica
 	worker     estimate.Line
 	admittedAt map[string]time.Time // of late
-	record     estimate.Record
+	record     estimate.CalibrationCounts
 }
 
 type simulatedPlayer struct {
@@ -132,7 +132,7 @@ type simulatedPlayer struct {
 
 func simulatedTime(s float64) time.Time { return time.Unix(0, int64(s*1e9)) }
 
-func (w valveWorld) play(seed uint64, waits int) estimate.Record {
+func (w valveWorld) play(seed uint64, waits int) estimate.CalibrationCounts {
 	const step = 0.02
 	s := valveSimulation{valveWorld: w, random: rand.New(rand.NewPCG(seed, 1)), admittedAt: map[string]time.Time{}}
 	s.row = query.LoginLinesRow{Name: "x", Mode: ValveLimited, Step: 1, NextPlace: 1}

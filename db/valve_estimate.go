@@ -65,7 +65,7 @@ type LineEstimate struct {
 	// KeepsFormer keeps what is stored if Positions is empty and the stored estimates are still usable: a worker that
 	// has just begun knows too little.
 	KeepsFormer bool
-	Record      estimate.Record // since the previous call of PutLineEstimate
+	Calibration estimate.CalibrationCounts // since the previous call of PutLineEstimate
 }
 
 // PutLineEstimate replaces the estimates of a line. put is false where another worker has done so within ten seconds,
@@ -74,7 +74,8 @@ func (s *Store) PutLineEstimate(ctx context.Context, valve string, e LineEstimat
 	n, err := s.q.PutLineEstimate(ctx, query.PutLineEstimateParams{
 		Valve: valve, Worker: e.Worker, Upto: notNil(e.Positions.UpTo), P50: notNil(e.Positions.P50),
 		P90: notNil(e.Positions.P90), Keeps: e.KeepsFormer && len(e.Positions.UpTo) == 0,
-		Waits: int32(e.Record.WaitCount), BeforeP50: int32(e.Record.BeforeP50), BeforeP90: int32(e.Record.BeforeP90),
+		Waits:     int32(e.Calibration.WaitCount),
+		BeforeP50: int32(e.Calibration.BeforeP50), BeforeP90: int32(e.Calibration.BeforeP90),
 	})
 	return n > 0, frame.Classify(err)
 }

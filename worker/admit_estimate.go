@@ -63,7 +63,7 @@ func (e *lineEstimates) observe(ctx context.Context, l *db.LoginLine, publishes 
 		return nil
 	}
 	_, err := e.store.PutLineEstimate(ctx, l.Valve(), db.LineEstimate{
-		Worker: e.workerID, Positions: v.line.Publish(look.SeenAt), Record: v.line.TakeRecord(),
+		Worker: e.workerID, Positions: v.line.Publish(look.SeenAt), Calibration: v.line.TakeCalibration(),
 		KeepsFormer: time.Since(v.begunAt) < formerLineFor,
 	})
 	return err

@@ -66,7 +66,7 @@ type simulation struct {
 }
 
 // play matches all players, and tells an estimator.
-func (g game) play(seed uint64, n int) Record {
+func (g game) play(seed uint64, n int) CalibrationCounts {
 	random := rand.New(rand.NewPCG(seed, 1))
 	all := g.players(random, n)
 	byReady := slices.Clone(all)
@@ -95,7 +95,7 @@ func (g game) play(seed uint64, n int) Record {
 		}
 		e.Publish(seconds64(second), s.arrived-s.matched)
 	}
-	return e.TakeRecord()
+	return e.TakeCalibration()
 }
 
 // runServers ends matches, starts the servers that are missing, and ends some that nobody needs.

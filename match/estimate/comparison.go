@@ -26,12 +26,17 @@ const (
 	maxShift = 6
 )
 
-// Record counts waits that ended, and had an estimate when they began.
-type Record struct{ WaitCount, BeforeP50, BeforeP90 int }
+// CalibrationCounts show whether estimates are calibrated: then half of the waits end before their p50, and nine of ten
+// before their p90. Only waits that had an estimate when they began are counted.
+type CalibrationCounts struct {
+	WaitCount int // that ended
+	BeforeP50 int // of these, how many ended before the p50 that was published when they began
+	BeforeP90 int
+}
 
-// Plus returns the sum of two records.
-func (r Record) Plus(o Record) Record {
-	return Record{r.WaitCount + o.WaitCount, r.BeforeP50 + o.BeforeP50, r.BeforeP90 + o.BeforeP90}
+// Plus returns the sum of both.
+func (c CalibrationCounts) Plus(o CalibrationCounts) CalibrationCounts {
+	return CalibrationCounts{c.WaitCount + o.WaitCount, c.BeforeP50 + o.BeforeP50, c.BeforeP90 + o.BeforeP90}
 }
 
 // wait is one that has ended.
@@ -47,13 +52,13 @@ type promise struct{ p50, p90 time.Duration }
 // comparison compares waits with what was said when they began: with the plain estimate, which gives the ratios, and with
 // what was published, which corrects the ratios.
 type comparison struct {
-	endedWaits []wait // oldest first
-	ratios     []ratioGroup
-	ratiosAt   time.Time  // when they were made
-	newCount   int        // waits that were added or dropped since then
-	lesson     float64    // how much a wait changes the shift now
-	shift      [2]float64 // of p50 and p90: logarithms of their factors, in spreads of the ratios
-	openRecord Record
+	endedWaits      []wait // oldest first
+	ratios          []ratioGroup
+	ratiosAt        time.Time         // when they were made
+	newCount        int               // waits that were added or dropped since then
+	lesson          float64           // how much a wait changes the shift now
+	shift           [2]float64        // of p50 and p90: logarithms of their factors, in spreads of the ratios
+	openCalibration CalibrationCounts // since takeCalibration was last called
 }
 
 // addWait notes that a wait ended, whose plain estimate was so many seconds.
@@ -84,13 +89,13 @@ func (c *comparison) setLesson(outstanding int) {
 
 // learn compares waits of one length, so many that one stands for, with what was published when they began.
 func (c *comparison) learn(waited time.Duration, said promise, count int) {
-	c.openRecord.WaitCount += count
+	c.openCalibration.WaitCount += count
 	step := float64(count) * c.lesson
 	for i, q := range []struct {
 		bound time.Duration
 		share float64
 		hits  *int
-	}{{said.p50, 0.5, &c.openRecord.BeforeP50}, {said.p90, 0.9, &c.openRecord.BeforeP90}} {
+	}{{said.p50, 0.5, &c.openCalibration.BeforeP50}, {said.p90, 0.9, &c.openCalibration.BeforeP90}} {
 		miss := 1.0
 		if waited <= q.bound {
 			miss = 0
@@ -135,10 +140,10 @@ func (c *comparison) forgetOld(now time.Time) {
 	}
 }
 
-// takeRecord returns the waits since it was last called, and forgets them.
-func (c *comparison) takeRecord() Record {
-	r := c.openRecord
-	c.openRecord = Record{}
+// takeCalibration returns the counts since it was last called, and begins at zero.
+func (c *comparison) takeCalibration() CalibrationCounts {
+	r := c.openCalibration
+	c.openCalibration = CalibrationCounts{}
 	return r
 }
 

@@ -63,5 +63,5 @@ func (e *Estimator) littleSeconds(now time.Time, waiting int) float64 {
 	return float64(waiting+prior) / (float64(matched+prior) / rateWindow.Seconds())
 }
 
-// TakeRecord returns the waits since it was last called, and forgets them.
-func (e *Estimator) TakeRecord() Record { return e.compared.takeRecord() }
+// TakeCalibration returns the counts since it was last called, and begins at zero.
+func (e *Estimator) TakeCalibration() CalibrationCounts { return e.compared.takeCalibration() }

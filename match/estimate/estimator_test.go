@@ -19,15 +19,15 @@ func TestAnEstimateNeedsTwentyWaits(t *testing.T) {
 		e.End(seconds64(3+float64(i)), seconds64(2), 0)
 	}
 	require.Empty(t, e.Publish(seconds64(30), 0))
-	require.Equal(t, Record{}, e.TakeRecord(), "none of them had an estimate")
+	require.Equal(t, CalibrationCounts{}, e.TakeCalibration(), "none of them had an estimate")
 	e.End(seconds64(31), seconds64(2), 0)
 	groups := e.Publish(seconds64(31), 0)
 	require.Len(t, groups, 1)
 	require.Equal(t, LeastWaits, groups[0].WaitCount)
 	require.LessOrEqual(t, groups[0].P50, groups[0].P90)
 	e.End(seconds64(32), seconds64(31.5), 0)
-	require.Equal(t, Record{1, 1, 1}, e.TakeRecord())
-	require.Equal(t, Record{}, e.TakeRecord())
+	require.Equal(t, CalibrationCounts{1, 1, 1}, e.TakeCalibration())
+	require.Equal(t, CalibrationCounts{}, e.TakeCalibration())
 	require.Empty(t, e.Publish(seconds64(31+keptFor.Seconds()+1), 0), "what is old is forgotten")
 }
 

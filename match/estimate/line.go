@@ -211,8 +211,9 @@ func (l *Line) Publish(now time.Time) (p Positions) {
 	return p
 }
 
-// TakeRecord returns how many players were admitted since it was last called, of those that the sample stands for.
-func (l *Line) TakeRecord() Record { return l.compared.takeRecord() }
+// TakeCalibration returns the counts since it was last called, and begins at zero. A wait is that of an admitted player;
+// each player of the sample counts as all that it stands for.
+func (l *Line) TakeCalibration() CalibrationCounts { return l.compared.takeCalibration() }
 
 // pace is which part of what the rate permits a line makes use of, of late: so a change of the rate counts at once. Time in
 // which nobody waits, or nobody may be admitted, does not count.

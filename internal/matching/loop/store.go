@@ -21,7 +21,7 @@ type Store interface {
 	PutDemand(ctx context.Context, universe string, profiles []string, demand []db.Demand) error
 	WaitingTimes(ctx context.Context, universe string) (map[string][]db.WaitingTime, error)
 	PutWaitingTimes(ctx context.Context, universe string, times map[string][]db.WaitingTime,
-		records map[string]estimate.Record) error
+		calibrations map[string]estimate.CalibrationCounts) error
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	Now() time.Time
 }

@@ -47,7 +47,7 @@ func (l *Loop) putWaits(ctx context.Context) error {
 	}
 	l.waitTimesStoredAt = time.Now()
 	now, waiting := l.options.Store.Now(), l.waitingForServers()
-	changed, records := map[string][]db.WaitingTime{}, map[string]estimate.Record{}
+	changed, calibrations := map[string][]db.WaitingTime{}, map[string]estimate.CalibrationCounts{}
 	for name, p := range l.profiles {
 		if p.waitTimes == nil {
 			continue
@@ -55,15 +55,15 @@ func (l *Loop) putWaits(ctx context.Context) error {
 		if times, isNew := p.waitTimes.publishTimes(now, p.candidateCount()+waiting[name]); isNew {
 			changed[name] = times
 		}
-		if p.waitTimes.unstoredRecord.WaitCount > 0 {
-			records[name] = p.waitTimes.unstoredRecord
+		if p.waitTimes.unstoredCounts.WaitCount > 0 {
+			calibrations[name] = p.waitTimes.unstoredCounts
 		}
 	}
-	if len(changed)+len(records) == 0 {
+	if len(changed)+len(calibrations) == 0 {
 		return nil
 	}
 	err := callDatabase(ctx, "storing waiting times", func(ctx context.Context) error {
-		return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed, records)
+		return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed, calibrations)
 	})
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func (l *Loop) putWaits(ctx context.Context) error {
 	for name, times := range changed {
 		l.profiles[name].waitTimes.storedTimes = times
 	}
-	for name := range records {
-		l.profiles[name].waitTimes.unstoredRecord = estimate.Record{}
+	for name := range calibrations {
+		l.profiles[name].waitTimes.unstoredCounts = estimate.CalibrationCounts{}
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ type waits struct {
 	estimator      estimate.Estimator
 	storedTimes    []db.WaitingTime // as the database has them, from this worker or the former owner
 	formerUntil    time.Time        // until then those of the former owner count, while this worker knows too little
-	unstoredRecord estimate.Record  // the counts that are not stored yet
+	unstoredCounts estimate.CalibrationCounts
 }
 
 // formerFor is how long the waiting times of a former owner are left as they are.
@@ -102,15 +102,12 @@ func newWaits(stored []db.WaitingTime, now time.Time) *waits {
 }
 
 // publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has
-// others. It adds what was counted since the last call to unstoredRecord.
+// others. It adds what was counted since the last call to unstoredCounts.
 func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
 	for _, g := range w.estimator.Publish(now, waiting) {
 		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})
 	}
-	r := w.estimator.TakeRecord()
-	w.unstoredRecord = estimate.Record{WaitCount: w.unstoredRecord.WaitCount + r.WaitCount,
-		BeforeP50: w.unstoredRecord.BeforeP50 + r.BeforeP50,
-		BeforeP90: w.unstoredRecord.BeforeP90 + r.BeforeP90}
+	w.unstoredCounts = w.unstoredCounts.Plus(w.estimator.TakeCalibration())
 	// This worker has seen too few matches for an estimate: that of the former owner is better than none.
 	if len(times) == 0 && now.Before(w.formerUntil) {
 		return w.storedTimes, false

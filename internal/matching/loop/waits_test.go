@@ -32,7 +32,7 @@ func TestWaitingTimesSurviveTheirOwner(t *testing.T) {
 	times, isNew = w.publishTimes(start.Add(time.Minute), 10)
 	require.True(t, isNew, "the new owner knows enough")
 	require.Equal(t, 7.0, times[0].UpTo)
-	require.Equal(t, estimate.LeastWaits, w.unstoredRecord.WaitCount,
+	require.Equal(t, estimate.LeastWaits, w.unstoredCounts.WaitCount,
 		"those that had an estimate when they began, until it is stored")
 	w.storedTimes = times
 	_, isNew = w.publishTimes(start.Add(time.Minute), 10)
