@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// NetcodeSeat holds the data of which a netcode connect token for a seat is made. The times are the database's, to the
-// second.
+// NetcodeSeat holds the data of which a netcode connect token for a seat is made. The times are those of the database's
+// clock, to the second.
 type NetcodeSeat struct {
 	ClientID          uint64 // 1 to 2^63 - 1: the identity of the token, in the director's rows and in /fleet/clients
 	SessionID         uuid.UUID
@@ -28,7 +28,7 @@ type NetcodeSeat struct {
 	ProtocolID        uint64
 	SealedKey         []byte         // of the deployment
 	ServerAddr        netip.AddrPort // that players dial
-	InternalPort      uint16         // that the server binds; 0: that of Addr
+	InternalPort      uint16         // that the server binds; 0: that of ServerAddr
 	CertDigest        string         // of the server's certificate; empty: it has reported none
 	IssuedAt          time.Time
 	ExpiresAt         time.Time
@@ -38,8 +38,8 @@ type NetcodeSeat struct {
 // netcodeSkew is by how much the clocks of game servers and of the database may differ.
 const netcodeSkew = 30 * time.Second
 
-// netcodeHold is how long a seat is held for a player with a connect token: until it has expired and a client that
-// began to connect in time has given up.
+// netcodeHold is how long a seat is held for a player with a connect token: until the token has expired and a client
+// that began to connect in time has given up.
 func (t Timing) netcodeHold() time.Duration { return t.NetcodeExpire + t.NetcodeTimeout + netcodeSkew }
 
 // longestTokenHold is how long a seat is held for a player with a token of either kind.
@@ -47,13 +47,12 @@ func (t Timing) longestTokenHold() time.Duration {
 	return max(t.TokenTTL+t.ConnectGrace, t.netcodeHold())
 }
 
-// newClientIDs returns random numbers of 63 bits, none of them zero.
+// newClientIDs returns random numbers of 63 bits, since the column is a bigint, none of them zero.
 func newClientIDs(n int) []int64 {
 	raw := make([]byte, 8*n)
 	_, _ = rand.Read(raw) // never returns an error
 	ids := make([]int64, n)
 	for i := range ids {
-		// 63 bits: the column is a bigint.
 		ids[i] = max(1, int64(binary.LittleEndian.Uint64(raw[8*i:])>>1))
 	}
 	return ids
@@ -81,7 +80,8 @@ func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*Netcod
 		CertDigest: row.CertDigest,
 		IssuedAt:   issued, ExpiresAt: issued.Add(t.NetcodeExpire), ConnectionTimeout: t.NetcodeTimeout,
 	}
-	if !seat.hasAddress() { // a server that people started: its provider knows no address, but the server has registered one
+	// The provider of a server that people started knows no address of it. The server has registered one.
+	if !seat.hasAddress() {
 		seat.ServerAddr, _ = netip.ParseAddrPort(r.Endpoint)
 		seat.InternalPort = 0
 	}
@@ -90,8 +90,8 @@ func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*Netcod
 
 func (s *NetcodeSeat) hasAddress() bool { return s.ServerAddr.IsValid() && s.ServerAddr.Port() != 0 }
 
-// check returns an error if players cannot dial the server yet.
-func (s *NetcodeSeat) check() error {
+// checkAddress returns an error if players cannot dial the server yet. Errors: Unavailable.
+func (s *NetcodeSeat) checkAddress() error {
 	if !s.hasAddress() {
 		return fault.NewUnavailable("the IP address and port of the session's server are not known", nil)
 	}

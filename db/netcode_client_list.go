@@ -2,19 +2,19 @@ package db
 
 import "github.com/lattice-director/director/db/internal/batch"
 
-// ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its
-// number, Seq, grows with each list of a process.
+// ClientList is the report of a netcode server about its connections: the client ids of all connected clients.
 type ClientList struct {
 	InstanceRef InstanceRef
-	Seq         int64
+	Seq         int64    // the number of the list, which grows with each list of a process
 	ClientIDs   []uint64 // each once, 1 to 2^63 - 1
 }
 
-// RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made
-// for the server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if
-// its seat was freed and the session is full or over.
+// RefusedClient is a connected client whom the server has to disconnect.
 type RefusedClient struct {
-	ClientID   uint64
+	ClientID uint64
+	// SeatResult is SeatUnknown if no token with this id was made for the server, SeatReplay if the client has left
+	// before or a newer connection of its player replaced it, SeatGone if its seat was freed and the session is full or
+	// over.
 	SeatResult SeatResult
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -25,13 +26,15 @@ func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall
 	}
 	changes := map[string][]*clientList{} // by region
 	for _, l := range lists {
-		switch {
-		case l.call.IsAnswered():
-		case l.hasChanges():
-			changes[l.serverRow.Region] = append(changes[l.serverRow.Region], l)
-		default:
-			l.answer()
+		if applies, refusal := l.judge(s.liveRegionHere); !applies {
+			l.call.Answer(ClientListResult{}, refusal)
+			continue
 		}
+		if !l.hasChanges() {
+			l.answer()
+			continue
+		}
+		changes[l.serverRow.Region] = append(changes[l.serverRow.Region], l)
 	}
 	for region, lists := range changes {
 		if err := s.writeClients(ctx, region, lists); err != nil {
@@ -41,8 +44,9 @@ func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall
 	return nil
 }
 
-// readClients reads the stored state of the servers and clients of a batch, the servers first: a transaction that
-// changes a client later also changes the number that writeClients compares. It answers lists that are refused or late.
+// readClients returns one list of each server, by the server's id, with the stored state of the server and its clients.
+// It reads the servers first: a transaction that changes a client after that also changes the number of the server's
+// list, which advanceClients compares.
 func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[string]*clientList, error) {
 	lists := make(map[string]*clientList, len(calls))
 	var ids []string
@@ -73,15 +77,11 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 	for _, r := range servers {
 		lists[r.InstanceID].serverRow = r
 	}
-	for _, l := range lists {
-		// Also answers a list of an instance that ClientServers does not know.
-		l.judge(s.liveRegionHere)
-	}
 	for _, r := range seats {
 		lists[r.InstanceID].seatsByClient[uint64(r.ClientID)] = r
 	}
 	for _, r := range connected {
-		lists[r.InstanceID].holds(r)
+		lists[r.InstanceID].addConnected(r)
 	}
 	return lists, nil
 }
@@ -105,11 +105,12 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 		if err != nil {
 			return err
 		}
-		// No report is of a foreign instance: the rows were read for this one.
+		// None of the reports is about a session of another instance: the seats were read for this instance.
 		reports, _ = known.decide(calls)
 		if newReporters, err = rt.write(ctx, reports); err != nil {
 			return err
 		}
+		// Last, since deployments are locked after sessions, seats and instances.
 		return advanceClients(ctx, q, region, lists)
 	})
 	if err != nil {
@@ -123,7 +124,8 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	return nil
 }
 
-// advanceClients comes last: deployments are locked after sessions, seats and instances.
+// advanceClients stores the numbers of the lists with the deployments of their servers. Errors: a conflict where another
+// list has changed something since readClients, or the server has registered again; the batch is then decided again.
 func advanceClients(ctx context.Context, q *query.Queries, region string, lists []*clientList) error {
 	p := query.AdvanceClientsParams{Region: region}
 	for _, l := range lists {
@@ -137,9 +139,11 @@ func advanceClients(ctx context.Context, q *query.Queries, region string, lists 
 		p.Seqs = append(p.Seqs, l.call.Req.Seq)
 	}
 	advanced, err := q.AdvanceClients(ctx, p)
-	// Another list has changed something meanwhile, or the server has registered again: the batch is decided again.
-	if err == nil && len(advanced) < len(lists) {
-		return errTokenRace
+	if err != nil {
+		return err
 	}
-	return err
+	if len(advanced) < len(lists) {
+		return frame.ErrRolledBack
+	}
+	return nil
 }

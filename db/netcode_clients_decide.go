@@ -15,11 +15,11 @@ import (
 // clientList is a list while it is being decided.
 type clientList struct {
 	call            *clientsCall
-	serverRow       query.ClientServersRow
+	serverRow       query.ClientServersRow // the zero value: no instance with this id is known
 	listedClients   map[uint64]bool
-	seatsByClient   map[uint64]query.ListedClientsRow
-	leftClients     []query.ConnectedClientsRow
-	reportBySession map[string]*reportCall // by session, once the list was turned into seat reports
+	seatsByClient   map[uint64]query.ListedClientsRow // of the listed clients that have a token for the server
+	leftClients     []query.ConnectedClientsRow       // connected until now, and not listed
+	reportBySession map[string]*reportCall            // what makeReports returned, by public id of the session
 }
 
 func newClientList(c *clientsCall) *clientList {
@@ -31,34 +31,32 @@ func newClientList(c *clientsCall) *clientList {
 	return l
 }
 
-// judge answers a list that cannot be applied.
-func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) {
+// judge reports whether a list is to be applied. If it is not, refusal is the error of its server; nil: a later list was
+// applied first, so that this one is out of date and says nothing.
+func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) (applies bool, refusal error) {
 	ref := l.call.Req.InstanceRef
 	known := directory{}
-	// Empty: no row was found, so that the directory knows no such instance.
 	if r := l.serverRow; r.InstanceID != "" {
 		known[r.InstanceID] = query.FindInstancesRow{
 			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
 		}
 	}
-	_, err := liveRegion(known, ref)
-	switch {
-	case err != nil:
-		l.call.Answer(ClientListResult{}, err)
-	case !l.serverRow.Netcode:
-		l.call.Answer(ClientListResult{}, fault.New(fault.Conflict, "no_connect_tokens",
-			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats",
-			ref.InstanceID))
-	// A later list was applied first: this one is out of date and says nothing.
-	case l.call.Req.Seq < l.serverRow.Seq:
-		l.call.Answer(ClientListResult{}, nil)
+	if _, err := liveRegion(known, ref); err != nil {
+		return false, err
 	}
+	if !l.serverRow.Netcode {
+		return false, fault.New(fault.Conflict, "no_connect_tokens",
+			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats",
+			ref.InstanceID)
+	}
+	return l.call.Req.Seq >= l.serverRow.Seq, nil
 }
 
-// holds adds a connected client of the server, which has left if it is not listed.
-func (l *clientList) holds(r query.ConnectedClientsRow) {
+// addConnected adds a client that is connected as far as is stored. It has left if it is not listed.
+func (l *clientList) addConnected(r query.ConnectedClientsRow) {
 	id, err := strconv.ParseUint(r.ClientID, 10, 64)
-	// A name that is no number is of no connect token: this list says nothing about that connection.
+	// The connection of a player without a connect token has the jti of its session token as its name, which is no number.
+	// The list says nothing about such connections.
 	if err == nil && !l.listedClients[id] {
 		l.leftClients = append(l.leftClients, r)
 	}
@@ -70,10 +68,11 @@ func (l *clientList) hasChanges() bool {
 	return !l.serverRow.ReportsSeats || len(l.leftClients) > 0 || slices.ContainsFunc(l.call.Req.ClientIDs, joins)
 }
 
-// makeReports returns the list as seat reports, one for each session that changes.
+// makeReports returns the list as seat reports, one for each session that changes. From their outcomes answer makes the
+// answer to the list.
 func (l *clientList) makeReports(ctx context.Context) (calls []*reportCall) {
 	l.reportBySession = map[string]*reportCall{}
-	of := func(session uuid.UUID) *SeatReport {
+	reportOf := func(session uuid.UUID) *SeatReport {
 		id := sessionID(l.serverRow.Region, session)
 		if l.reportBySession[id] == nil {
 			l.reportBySession[id] = batch.NewCall[SeatReport, SeatReportResult](ctx,
@@ -86,46 +85,54 @@ func (l *clientList) makeReports(ctx context.Context) (calls []*reportCall) {
 		// Connected already: an earlier list said so.
 		if r, known := l.seatsByClient[id]; known && !r.Connected {
 			name := strconv.FormatUint(id, 10)
-			report := of(r.SessionID)
+			report := reportOf(r.SessionID)
 			report.JoinedPlayers = append(report.JoinedPlayers,
 				Joined{PlayerSub: r.Sub, JTI: name, ConnectionName: name})
 		}
 	}
 	for _, r := range l.leftClients {
-		report := of(r.SessionID)
+		report := reportOf(r.SessionID)
 		report.LeftPlayers = append(report.LeftPlayers, Left{PlayerSub: r.Sub, ConnectionName: r.ClientID})
 	}
 	return calls
 }
 
-// answer answers the list from the outcomes of its seat reports. A session that is not the server's any more has ended.
+// answer answers the list from the outcomes of its seat reports.
 func (l *clientList) answer() {
-	results := map[string]SeatResult{} // of joins, by client id in decimal
+	joinResults := map[string]SeatResult{} // by client id in decimal
 	for _, c := range l.reportBySession {
-		// Another instance has the session by now, or it has ended: its joins get no result.
+		// The session has ended, or is another instance's by now: its clients have no result.
 		if !c.IsAnswered() {
 			continue
 		}
 		outcomes, _ := c.Result()
 		for _, o := range outcomes.Outcomes {
 			if o.JTI != "" {
-				results[o.JTI] = o.Result
+				joinResults[o.JTI] = o.Result
 			}
 		}
 	}
-	res := ClientListResult{IsApplied: true}
+	answer := ClientListResult{IsApplied: true}
 	for _, id := range l.call.Req.ClientIDs {
-		r, known := l.seatsByClient[id]
-		result, decided := results[strconv.FormatUint(id, 10)]
-		switch {
-		case !known:
-			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, SeatUnknown})
-		case r.Connected || decided && result == SeatOK:
-		case decided:
-			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, result})
-		default:
-			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, SeatGone})
+		if result := l.resultOf(id, joinResults); result != SeatOK {
+			answer.RefusedClients = append(answer.RefusedClients, RefusedClient{id, result})
 		}
 	}
-	l.call.Answer(res, nil)
+	l.call.Answer(answer, nil)
+}
+
+// resultOf returns what a listed client has: SeatOK for a seat, or why it has none.
+func (l *clientList) resultOf(client uint64, joinResults map[string]SeatResult) SeatResult {
+	row, known := l.seatsByClient[client]
+	if !known {
+		return SeatUnknown
+	}
+	// An earlier list has seated it.
+	if row.Connected {
+		return SeatOK
+	}
+	if result, decided := joinResults[strconv.FormatUint(client, 10)]; decided {
+		return result
+	}
+	return SeatGone
 }

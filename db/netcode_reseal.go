@@ -15,7 +15,7 @@ type DeploymentKey struct {
 	ID       uuid.UUID
 	Sealed   []byte
 	SealedBy string // fingerprint of the key-encryption key
-	CanDrain bool   // it takes players or will, so that it can be drained
+	CanDrain bool   // its server takes players, or will: it can be drained
 	IsNeeded bool   // a published signing key is sealed by the same key-encryption key
 }
 
@@ -49,8 +49,8 @@ func (s *Store) ResealDeployments(ctx context.Context, region string, old []Depl
 	return n, frame.Classify(err)
 }
 
-// DrainDeployments ends deployments: those with players when they are empty, the others now. Their pools replace them.
-// It returns how many it drains. Errors: Unavailable.
+// DrainDeployments drains deployments, such as those whose key no longer opens: those with players end when they are
+// empty, the others now, and their pools replace them. It returns how many it drains. Errors: Unavailable.
 func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids []uuid.UUID) (n int, err error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {

@@ -47,17 +47,17 @@ func (s *Store) ConnectedClients(ctx context.Context, instanceID string) ([]uint
 	}
 	clients := make([]uint64, 0, len(rows))
 	for _, r := range rows {
-		if id, err := strconv.ParseUint(r.ClientID, 10, 64); err == nil { // else it is the jti of a session token
+		// A name that is no number is the jti of a session token, and not the id of a client.
+		if id, err := strconv.ParseUint(r.ClientID, 10, 64); err == nil {
 			clients = append(clients, id)
 		}
 	}
 	return clients, nil
 }
 
-// ClientSession returns the session of which a client of an instance has a connect token, "" if it has none for this
-// instance. Errors: Unavailable.
-func (s *Store) ClientSession(ctx context.Context, of provision.Joining, client uint64) (session string,
-	err error) {
+// ClientSession returns the public id of the session for which a client has a connect token of the server of a
+// deployment; "": it has none. Errors: Unavailable.
+func (s *Store) ClientSession(ctx context.Context, of provision.Joining, client uint64) (string, error) {
 	rows, err := s.q.ListedClients(ctx, query.ListedClientsParams{InstanceIds: []string{of.ID.String()},
 		ClientIds: []int64{int64(client)}})
 	if err != nil || len(rows) == 0 {

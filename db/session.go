@@ -100,7 +100,7 @@ func (s *Store) resolveSeatBatch(ctx context.Context, region string, calls []*re
 			c.Answer(r, nil)
 			continue
 		}
-		c.Answer(r, r.NetcodeSeat.check())
+		c.Answer(r, r.NetcodeSeat.checkAddress())
 		// A client id is of one token: a second call of the player is missing then, and waits for the next batch.
 		delete(found, c.Req)
 	}
