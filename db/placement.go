@@ -47,7 +47,7 @@ func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCal
 			return err
 		}
 	}
-	left, _, err := s.placeWithoutWaiting(ctx, region, calls, false)
+	left, _, err := s.placeWithoutWaiting(ctx, region, calls)
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	}
 	rows, err := s.q.FillForOne(ctx, query.FillForOneParams{
 		Region: region, Universe: s.cfg.Universe, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode,
-		MaxPlayers: int32(r.MaxPlayers),
-		Size:       int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
+		MaxPlayers: int32(r.MaxPlayers), Size: int32(len(r.Party)), Party: partyKey(r.Party),
+		SeatTtl: s.cfg.Timing.SeatTTL,
 	})
 	// No row: a lock is held, a seat is in the way, or no session has room. The transaction finds out.
 	if err != nil || len(rows) == 0 {
@@ -95,8 +95,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	}
 	c.Answer(Placement{
 		SessionID: sessionID(region, rows[0].ID), SessionHandle: rows[0].Handle, Endpoint: rows[0].Endpoint,
-		Region: region,
-		Mode:   r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
+		Region: region, Mode: r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
 	}, nil)
 	return true, nil
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // candidates are the sessions and hosts that a placement transaction has locked, and the sessions that it chose for its
-// requests. It translates between rows and the pure function pack.
+// requests. It translates between rows and package pack, which chooses.
 type candidates struct {
 	region          string
 	openSessions    []pack.Session
 	packHosts       []pack.Host
-	hostRows        []query.LockHostsRow // of hosts, index by index
+	hostRows        []query.LockHostsRow // of packHosts, index by index
 	accessBySession map[uuid.UUID]sessionAccess
 
-	packedSessions []pack.Session // sessions after pack, with the new ones behind the others
+	packedSessions []pack.Session // openSessions as they are after chooseSessions, with the new ones behind them
 }
 
 // sessionAccess is how players reach a session.
@@ -51,17 +51,18 @@ func (c *candidates) addHost(r query.LockHostsRow) {
 	c.hostRows = append(c.hostRows, r)
 }
 
-// pack chooses a session for each request, whatever was chosen before, and returns the requests that got one.
-func (c *candidates) pack(requests []*request) (seated []*request) {
+// chooseSessions chooses a session for each request, open or new, and sets the packedIndex of the request. It returns
+// the requests that got one. A second call chooses anew for all requests.
+func (c *candidates) chooseSessions(requests []*request) (seated []*request) {
 	parties := make([]pack.Party, len(requests))
 	for i, r := range requests {
-		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.placeRequest.Mode, MaxPlayers: r.placeRequest.MaxPlayers},
-			Size: len(r.placeRequest.Party), PlayedIn: r.verdict.excludedSessions, FillOnly: r.fillOnly}
+		parties[i] = pack.Party{Shape: r.placeRequest.shape(), Size: len(r.placeRequest.Party),
+			PlayedIn: r.verdict.excludedSessions, FillOnly: r.fillOnly}
 	}
-	at, sessions := pack.SeatParties(parties, c.openSessions, c.packHosts)
+	sessionIndexes, sessions := pack.SeatParties(parties, c.openSessions, c.packHosts)
 	c.packedSessions = sessions
 	for i, r := range requests {
-		r.packedIndex = at[i]
+		r.packedIndex = sessionIndexes[i]
 		if r.packedIndex >= 0 {
 			seated = append(seated, r)
 		}
@@ -77,54 +78,54 @@ type writes struct {
 }
 
 func (c *candidates) makeWrites(seated []*request, seatTTL time.Duration) writes {
-	d := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region},
+	w := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region},
 		query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
-	for i, r := range c.packedSessions {
-		switch {
-		// The packed sessions begin with the locked ones, in their order; new ones follow.
-		case r.HostIndex != pack.AlreadyOpen:
-			c.openSession(&d.newSessions, r, uuid.Nil)
-		case r.PlayerCount > c.openSessions[i].PlayerCount:
-			d.filledSessions.Ids = append(d.filledSessions.Ids, r.ID)
-			d.filledSessions.Players = append(d.filledSessions.Players,
-				int32(r.PlayerCount-c.openSessions[i].PlayerCount))
+	for i, s := range c.packedSessions {
+		if s.HostIndex != pack.AlreadyOpen {
+			c.openSession(&w.newSessions, s, uuid.Nil)
+			continue
+		}
+		// The packed sessions begin with the open ones, in the same order.
+		if added := s.PlayerCount - c.openSessions[i].PlayerCount; added > 0 {
+			w.filledSessions.Ids = append(w.filledSessions.Ids, s.ID)
+			w.filledSessions.Players = append(w.filledSessions.Players, int32(added))
 		}
 	}
 	for _, r := range seated {
 		key := partyKey(r.placeRequest.Party)
 		for _, sub := range r.placeRequest.Party {
-			d.takenSeats.Sessions = append(d.takenSeats.Sessions, c.packedSessions[r.packedIndex].ID)
-			d.takenSeats.Subs = append(d.takenSeats.Subs, sub)
-			d.takenSeats.Modes = append(d.takenSeats.Modes, r.placeRequest.Mode)
-			d.takenSeats.Parties = append(d.takenSeats.Parties, key)
-			d.takenSeats.Callers = append(d.takenSeats.Callers, r.placeRequest.Caller)
+			w.takenSeats.Sessions = append(w.takenSeats.Sessions, c.packedSessions[r.packedIndex].ID)
+			w.takenSeats.Subs = append(w.takenSeats.Subs, sub)
+			w.takenSeats.Modes = append(w.takenSeats.Modes, r.placeRequest.Mode)
+			w.takenSeats.Parties = append(w.takenSeats.Parties, key)
+			w.takenSeats.Callers = append(w.takenSeats.Callers, r.placeRequest.Caller)
 		}
 	}
-	return d
+	return w
 }
 
-// queue adds the statements to a pipeline, in the lock order. For senders see opening.
-func (d writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
-	if len(d.filledSessions.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).FillSessions, d.filledSessions)
+// queue adds the statements to a pipeline, in the lock order. For senders see opening.queue.
+func (w writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
+	if len(w.filledSessions.Ids) > 0 {
+		query.QueueExec(out, (*query.Queries).FillSessions, w.filledSessions)
 	}
-	query.QueueExec(out, (*query.Queries).TakeSeats, d.takenSeats)
-	d.newSessions.queue(out, senders)
+	query.QueueExec(out, (*query.Queries).TakeSeats, w.takenSeats)
+	w.newSessions.queue(out, senders)
 }
 
-// openSession adds a session to those to open; match is zero for one that is not a match's.
-func (c *candidates) openSession(p *opening, r pack.Session, match uuid.UUID) {
-	on, handle := c.hostRows[r.HostIndex], newHandle(c.region)
-	c.accessBySession[r.ID] = sessionAccess{handle, on.Endpoint}
-	p.add(r, on, handle, match)
+// openSession adds a session, with a handle of its own, to those to open; match is zero for one that is not a match's.
+func (c *candidates) openSession(p *opening, s pack.Session, match uuid.UUID) {
+	host, handle := c.hostRows[s.HostIndex], newHandle(c.region)
+	c.accessBySession[s.ID] = sessionAccess{handle, host.Endpoint}
+	p.add(s, host, handle, match)
 }
 
 func (c *candidates) placementOf(packedIndex int) *Placement {
-	r := c.packedSessions[packedIndex]
-	way := c.accessBySession[r.ID]
+	s := c.packedSessions[packedIndex]
+	access := c.accessBySession[s.ID]
 	return &Placement{
-		SessionID: sessionID(c.region, r.ID), SessionHandle: way.handle, Endpoint: way.endpoint, Region: c.region,
-		Mode: r.Shape.Mode, PlayerCount: r.PlayerCount, MaxPlayers: r.Shape.MaxPlayers,
+		SessionID: sessionID(c.region, s.ID), SessionHandle: access.handle, Endpoint: access.endpoint, Region: c.region,
+		Mode: s.Shape.Mode, PlayerCount: s.PlayerCount, MaxPlayers: s.Shape.MaxPlayers,
 	}
 }
 
@@ -132,11 +133,12 @@ func (c *candidates) placementOf(packedIndex int) *Placement {
 // avoid gets a new session rather than all of theirs.
 const maxExcluded = 32
 
-func keysWanted(requests []*request) (k pack.Needs) {
+// needsOf returns how many sessions and hosts the requests may need, by shape.
+func needsOf(requests []*request) (n pack.Needs) {
 	for _, r := range requests {
 		// A session that the party may not join may be among those found: read one more for each.
-		k.AddParties(pack.Shape{Mode: r.placeRequest.Mode, MaxPlayers: r.placeRequest.MaxPlayers},
-			len(r.placeRequest.Party), 1+min(len(r.verdict.excludedSessions), maxExcluded))
+		n.AddParties(r.placeRequest.shape(), len(r.placeRequest.Party),
+			1+min(len(r.verdict.excludedSessions), maxExcluded))
 	}
-	return k
+	return n
 }

@@ -10,18 +10,19 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// locked is what a batch has locked and read before anything is decided about its calls.
-type locked struct {
+// lockedBatch is what a batch has locked and read before anything is decided about its calls.
+type lockedBatch struct {
 	grantedRequests  []int32 // the numbers of what was granted, see lockNumbers
 	storedAnswers    []query.StoredAnswersRow
 	nearbySeats      []query.SeatsAroundRow
 	fillableSessions []query.FillOpenSessionsRow
 }
 
-// queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements
-// after them see what the last holders of the locks wrote.
-func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []pack.Shape) {
-	query.Queue(p, &l.grantedRequests, (*query.Queries).TryLocks, locksOf(region, calls, opening))
+// queue adds the statements with which every placement transaction begins to a pipeline: they lock the players of the
+// calls, and the right to open sessions of the shapes. The locks come first, so that the statements after them see what
+// the last holders of the locks wrote.
+func (l *lockedBatch) queue(p *tx.Pipeline, region string, calls []*placeCall, shapes []pack.Shape) {
+	query.Queue(p, &l.grantedRequests, (*query.Queries).TryLocks, locksOf(region, calls, shapes))
 	if arg := storedAnswersParams(calls); len(arg.Keys) > 0 {
 		query.Queue(p, &l.storedAnswers, (*query.Queries).StoredAnswers, arg)
 	}
@@ -35,7 +36,7 @@ func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, openin
 
 // locksOf returns the locks of a batch, numbered by lockNumbers. A call that shares a player with an older call of the
 // batch requests no lock and so gets none.
-func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryLocksParams {
+func locksOf(region string, calls []*placeCall, shapes []pack.Shape) query.TryLocksParams {
 	var arg query.TryLocksParams
 	numbers := lockNumbers{callCount: len(calls)}
 	taken := map[int64]bool{}
@@ -51,20 +52,20 @@ func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryL
 			arg.Locks = append(arg.Locks, l)
 		}
 	}
-	for i, sh := range opening {
-		arg.Requests = append(arg.Requests, numbers.ofOpening(i))
+	for i, sh := range shapes {
+		arg.Requests = append(arg.Requests, numbers.ofShape(i))
 		arg.Locks = append(arg.Locks, openerLock(region, sh))
 	}
 	return arg
 }
 
-// lockNumbers numbers what a batch requests of TryLocks, which returns the numbers of what was granted: first the calls,
-// each with all its locks, then the rights to open sessions of a shape.
+// lockNumbers numbers the locks that a batch requests of TryLocks, which returns the numbers of those it granted: first
+// the calls, each with all its locks, then the rights to open sessions of a shape.
 type lockNumbers struct{ callCount int }
 
 func (n lockNumbers) ofCall(index int) int32 { return int32(index) }
 
-func (n lockNumbers) ofOpening(index int) int32 { return int32(n.callCount + index) }
+func (n lockNumbers) ofShape(index int) int32 { return int32(n.callCount + index) }
 
 // callOf returns the index of the call that has a number; ok is false where the number is that of a right to open.
 func (n lockNumbers) callOf(number int32) (index int, ok bool) {
@@ -72,18 +73,19 @@ func (n lockNumbers) callOf(number int32) (index int, ok bool) {
 }
 
 // mayOpen reports for each shape whether this transaction has the right to open sessions.
-func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shape]bool {
+func (l *lockedBatch) mayOpen(calls []*placeCall, shapes []pack.Shape) map[pack.Shape]bool {
 	numbers := lockNumbers{callCount: len(calls)}
 	may := map[pack.Shape]bool{}
-	for i, sh := range opening {
-		may[sh] = slices.Contains(l.grantedRequests, numbers.ofOpening(i))
+	for i, sh := range shapes {
+		may[sh] = slices.Contains(l.grantedRequests, numbers.ofShape(i))
 	}
 	return may
 }
 
-// newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a
-// seat or a stored answer already.
-func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) {
+// newRequests returns a request with its verdict for each call whose locks were granted, oldest first. The verdict of a
+// call that has seats or a stored answer already is that answer. Calls whose players avoid those of an older call get no
+// request.
+func (p placing) newRequests(calls []*placeCall, l *lockedBatch) ([]*request, error) {
 	numbers := lockNumbers{callCount: len(calls)}
 	var requests []*request
 	// Oldest first: TryLocks returns the numbers in any order.
@@ -97,7 +99,7 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 	}
 	seats := byPlayer(l.nearbySeats)
 	for _, r := range requests {
-		if r.verdict.knownPlacement == nil && r.verdict.err == nil {
+		if !r.verdict.isDecided() {
 			r.verdict = resumePlacement(r.placeRequest, seats.seatsAround(r.placeRequest), p.store.cfg.MaxReserved)
 		}
 	}
@@ -124,18 +126,19 @@ func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
 	return s
 }
 
+// seatsAround returns the seats of the party's members, and those that the caller has reserved for other players.
 func (s seatsByPlayer) seatsAround(r PlaceRequest) []query.SeatsAroundRow {
-	var mine []query.SeatsAroundRow
+	var around []query.SeatsAroundRow
 	for _, sub := range r.Party {
-		mine = append(mine, s.ownSeats[sub]...)
+		around = append(around, s.ownSeats[sub]...)
 	}
-	// Seats that the caller has reserved for others are given up, too.
+	// The request gives these up as well.
 	for _, st := range s.reservedBy[r.Caller] {
 		if !slices.Contains(r.Party, st.Sub) {
-			mine = append(mine, st)
+			around = append(around, st)
 		}
 	}
-	return mine
+	return around
 }
 
 // playerLocks are the advisory locks of a request: one for each player in the mode, and one for its idempotency key.

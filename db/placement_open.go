@@ -35,19 +35,24 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 	alone, err := s.placeWaiting(ctx, region, calls, lockWait)
 	if frame.IsLockTimeout(err) {
 		lockWait = shortLockWait
-		_, alone, err = s.placeWithoutWaiting(ctx, region, calls, true)
+		alone, err = s.placeAsLastResort(ctx, region, calls)
+	}
+	if err != nil {
+		return err
 	}
 	for _, c := range alone {
+		_, err := s.placeWaiting(ctx, region, []*placeCall{c}, lockWait)
+		if frame.IsLockTimeout(err) {
+			// The call keeps its seat and stays unanswered. The calls behind it wait for a moment only, since the lock
+			// may be held for long.
+			lockWait = shortLockWait
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, lockWait); frame.IsLockTimeout(err) {
-			// The call keeps its seat and stays unanswered. The calls behind it wait for a moment only, since the lock
-			// may be held for long.
-			lockWait, err = shortLockWait, nil
-		}
 	}
-	return err
+	return nil
 }
 
 // refuseExpired refuses calls that have waited for longer than a batch may take, and returns the others.
@@ -75,7 +80,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		p := placing{store: s, q: q, region: region, pooledModes: pooled, commandSenders: &senders, waitsForRows: true,
 			avoidedPlayers: s.newAvoidance(region, calls)}
 		var out tx.Pipeline
-		l := locked{}
+		l := lockedBatch{}
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
 		l.queue(&out, region, calls, nil)
 		p.avoidedPlayers.queue(&out)
@@ -91,12 +96,12 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		if len(calls) == 1 && len(alone) == 1 {
 			open, alone = requests, nil
 		}
-		err = p.openSessions(ctx, open, decided)
+		err = p.vacateAndSeat(ctx, open, decided)
 		decided = append(decided, open...)
 		return err
 	})
-	// Rolled back with errKeepSeats, the only request keeps its seats, and is refused all the same if a fresh snapshot
-	// has shown no others.
+	// After errKeepSeats the only request has kept its seats: the transaction was rolled back. It is refused all the same
+	// if a fresh snapshot has shown no others.
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return nil, err
 	}
@@ -105,9 +110,9 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	return alone, nil
 }
 
-// openSessions gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for
+// vacateAndSeat gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for
 // locked ones, and then in new sessions.
-func (p placing) openSessions(ctx context.Context, requests, decided []*request) error {
+func (p placing) vacateAndSeat(ctx context.Context, requests, decided []*request) error {
 	if len(requests) == 0 {
 		return p.write(nil, nil, decided)
 	}
@@ -139,11 +144,11 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 // lockAndVacate locks the sessions that may be filled and those in which the requests give seats up, and gives these
 // seats up.
 func (p placing) lockAndVacate(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
-	k := keysWanted(requests)
+	needs := needsOf(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
-		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes, Parties: k.PartyCounts,
-		Also: refs.SessionIds,
+		Region: p.region, Modes: needs.Modes, MaxPlayers: needs.MaxPlayers, Sizes: needs.PartySizes,
+		Parties: needs.PartyCounts, Also: refs.SessionIds,
 	})
 	if err != nil {
 		return nil, nil, err

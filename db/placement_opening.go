@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// roomTimeout is the time in which an agent must create the room of a session. It equals the default timeout of the
-// orchestrator's commands.
+// roomTimeout is the time in which an agent must create the room of a session, as for the commands of callers:
+// orchestrator.CommandTimeout.
 const roomTimeout = 10 * time.Second
 
 // opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the
@@ -26,18 +26,18 @@ func newOpening(region string) opening {
 		query.RequestRoomsParams{Region: region, Timeout: roomTimeout}}
 }
 
-func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, match uuid.UUID) {
-	s := &o.newSessions
-	s.Ids = append(s.Ids, r.ID)
-	s.Handles = append(s.Handles, handle)
-	s.Modes = append(s.Modes, r.Shape.Mode)
-	s.Instances = append(s.Instances, on.ID)
-	s.Incarnations = append(s.Incarnations, on.Incarnation)
-	s.Players = append(s.Players, int32(r.PlayerCount))
-	s.MaxPlayers = append(s.MaxPlayers, int32(r.Shape.MaxPlayers))
-	s.Matches = append(s.Matches, match)
-	if on.CreatesRooms {
-		addRoomToRequest(&o.roomRequests, r.ID, on.ID, r.Shape.Mode)
+func (o *opening) add(s pack.Session, host query.LockHostsRow, handle string, match uuid.UUID) {
+	p := &o.newSessions
+	p.Ids = append(p.Ids, s.ID)
+	p.Handles = append(p.Handles, handle)
+	p.Modes = append(p.Modes, s.Shape.Mode)
+	p.Instances = append(p.Instances, host.ID)
+	p.Incarnations = append(p.Incarnations, host.Incarnation)
+	p.Players = append(p.Players, int32(s.PlayerCount))
+	p.MaxPlayers = append(p.MaxPlayers, int32(s.Shape.MaxPlayers))
+	p.Matches = append(p.Matches, match)
+	if host.CreatesRooms {
+		addRoomToRequest(&o.roomRequests, s.ID, host.ID, s.Shape.Mode)
 	}
 }
 
@@ -47,7 +47,7 @@ func addRoomToRequest(p *query.RequestRoomsParams, session uuid.UUID, process, m
 	p.Modes = append(p.Modes, mode)
 }
 
-// queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have
+// queue adds the statements to a pipeline, in the lock order. Once they have run, senders has the replicas that have
 // commands to send; the zero id among them stands for sessions that got no room yet.
 func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	if len(o.newSessions.Ids) == 0 {
@@ -59,15 +59,15 @@ func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	}
 }
 
-// notifySenders wakes the replicas that have commands to send, and those that request missing rooms. Call it after the
-// commit.
-func (s *Store) notifySenders(region string, replicas []uuid.UUID) {
-	for _, id := range replicas {
+// notifySenders wakes the replicas that have commands to send, and those that request missing rooms. senders is what
+// opening.queue has read. Call it after the commit.
+func (s *Store) notifySenders(region string, senders []uuid.UUID) {
+	for _, id := range senders {
 		if id != uuid.Nil {
 			s.Notify(TopicReplica(id), region)
 		}
 	}
-	if len(replicas) > 0 {
+	if len(senders) > 0 {
 		s.Notify(TopicFleet, region)
 	}
 }

@@ -45,10 +45,10 @@ type placeCall = batch.Call[PlaceRequest, Placement]
 // request is a call in the transaction that decides it.
 type request struct {
 	call         *placeCall
-	placeRequest PlaceRequest
+	placeRequest PlaceRequest // that of the call
 	verdict      verdict
 	fillOnly     bool // this transaction may neither open a session for it nor refuse it
-	packedIndex  int  // index in candidates.packed, or -1
+	packedIndex  int  // the index of its session in candidates.packedSessions; -1: it has none
 }
 
 func (r PlaceRequest) shape() pack.Shape { return pack.Shape{Mode: r.Mode, MaxPlayers: r.MaxPlayers} }
@@ -70,11 +70,16 @@ func (r PlaceRequest) bytes() int {
 
 // verdict is what the seats around a request mean for it: an answer, or what to do before the request is placed.
 type verdict struct {
-	knownPlacement   *Placement
-	err              *fault.Error
-	giveUp           []seatRef   // seats superseded by this request
-	excludedSessions []uuid.UUID // sessions that the party may not join: a member is connected there, or they avoid somebody
+	knownPlacement *Placement
+	err            *fault.Error
+	giveUp         []seatRef // seats superseded by this request
+	// excludedSessions are those that the party may not join: a member is connected there, or a player is there whom a
+	// member avoids or who avoids a member.
+	excludedSessions []uuid.UUID
 }
+
+// isDecided reports whether the request has its answer.
+func (v verdict) isDecided() bool { return v.knownPlacement != nil || v.err != nil }
 
 // seatRef names a seat.
 type seatRef struct {

@@ -23,15 +23,15 @@ import (
 // reserved.
 func resumePlacement(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdict {
 	h := holdings{reservedSeats: map[string]query.SeatsAroundRow{}, connectedSeats: map[string][]query.SeatsAroundRow{}}
-	h.take(r, seats)
-	if again := h.unusedSeat(r); again != nil {
-		return verdict{knownPlacement: again}
+	h.add(r, seats)
+	if reserved := h.reservedPlacement(r); reserved != nil {
+		return verdict{knownPlacement: reserved}
 	}
-	if rejoin := h.playing(r); rejoin != nil {
-		return verdict{knownPlacement: rejoin}
+	if rejoined := h.connectedPlacement(r); rejoined != nil {
+		return verdict{knownPlacement: rejoined}
 	}
-	v := verdict{excludedSessions: h.playedIn(r.Party)}
-	v.giveUp, v.err = h.supersede(r)
+	v := verdict{excludedSessions: h.connectedSessions(r.Party)}
+	v.giveUp, v.err = h.supersededSeats(r)
 	// The seats that the request gives up do not count; those in other modes stay.
 	if v.err == nil && h.seatsElsewhere+len(r.Party) > maxReserved {
 		v.err = &fault.Error{Kind: fault.TooMany, Code: "too_many_reserved", RetryAfter: fault.RetryAfter,
@@ -47,7 +47,7 @@ type holdings struct {
 	seatsElsewhere int // seats that the caller has reserved in other modes, for any player
 }
 
-func (h *holdings) take(r PlaceRequest, seats []query.SeatsAroundRow) {
+func (h *holdings) add(r PlaceRequest, seats []query.SeatsAroundRow) {
 	for _, st := range seats {
 		switch {
 		case st.Mode == r.Mode && st.State == "reserved":
@@ -60,7 +60,8 @@ func (h *holdings) take(r PlaceRequest, seats []query.SeatsAroundRow) {
 	}
 }
 
-func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
+// reservedPlacement returns where the caller has an unused seat for the same party and size; nil: it has none.
+func (h *holdings) reservedPlacement(r PlaceRequest) *Placement {
 	own, ok := h.reservedSeats[r.Caller]
 	same := ok && own.Live && own.Party == partyKey(r.Party) && int(own.MaxPlayers) == r.MaxPlayers
 	if same && h.allIn(r.Party, own.SessionID) {
@@ -69,7 +70,8 @@ func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
 	return nil
 }
 
-func (h *holdings) playing(r PlaceRequest) *Placement {
+// connectedPlacement returns where the caller is connected and the whole party has seats; nil: nowhere.
+func (h *holdings) connectedPlacement(r PlaceRequest) *Placement {
 	for _, st := range h.connectedSeats[r.Caller] {
 		if h.allIn(r.Party, st.SessionID) {
 			return placementOfSeat(st, r.Region)
@@ -78,8 +80,8 @@ func (h *holdings) playing(r PlaceRequest) *Placement {
 	return nil
 }
 
-// supersede returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
-func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
+// supersededSeats returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
+func (h *holdings) supersededSeats(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
 	for sub, st := range h.reservedSeats {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
 			return nil, fault.New(fault.Conflict, "party_conflict",
@@ -90,7 +92,8 @@ func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error
 	return giveUp, nil
 }
 
-func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
+// connectedSessions returns the sessions to which players are connected.
+func (h *holdings) connectedSessions(subs []string) (sessions []uuid.UUID) {
 	for _, sub := range subs {
 		for _, st := range h.connectedSeats[sub] {
 			sessions = append(sessions, st.SessionID)
@@ -101,12 +104,10 @@ func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
 
 // allIn reports whether all players have seats in the session.
 func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
+	isIn := func(st query.SeatsAroundRow) bool { return st.SessionID == session }
 	for _, sub := range subs {
-		st, ok := h.reservedSeats[sub]
-		in := ok && st.SessionID == session ||
-			slices.ContainsFunc(h.connectedSeats[sub],
-				func(st query.SeatsAroundRow) bool { return st.SessionID == session })
-		if !in {
+		reserved, ok := h.reservedSeats[sub]
+		if !(ok && isIn(reserved)) && !slices.ContainsFunc(h.connectedSeats[sub], isIn) {
 			return false
 		}
 	}

@@ -14,19 +14,31 @@ import (
 
 // placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has
 // locked. For a shape whose opener lock it gets, and of which no other transaction has locked a session with free
-// seats, it also opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have
-// waited in vain, it reads more candidates, and opens sessions although others are locked. The calls in left can be
-// decided by waiting; alone are those of them that must give a seat up.
-func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall,
-	lastResort bool) (left, alone []*placeCall, err error) {
+// seats, it also opens new sessions and refuses the calls that find no seat. The calls in left can be decided by
+// waiting; alone are those of them that must give a seat up.
+func (s *Store) placeWithoutWaiting(ctx context.Context, region string,
+	calls []*placeCall) (left, alone []*placeCall, err error) {
+	return s.placeInFreeSessions(ctx, region, calls, placing{})
+}
+
+// placeAsLastResort is placeWithoutWaiting for calls that have waited in vain: it reads more candidates, and opens
+// sessions although others are locked. It returns the calls that must give a seat up.
+func (s *Store) placeAsLastResort(ctx context.Context, region string,
+	calls []*placeCall) (alone []*placeCall, err error) {
+	_, alone, err = s.placeInFreeSessions(ctx, region, calls, placing{lastResort: true})
+	return alone, err
+}
+
+// placeInFreeSessions runs the transaction of placeWithoutWaiting. p has how it differs from the default.
+func (s *Store) placeInFreeSessions(ctx context.Context, region string, calls []*placeCall,
+	p placing) (left, alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
-	pooled := s.pooledModes(ctx)
+	// Read before the transaction begins, which must not wait for a second connection.
+	p.store, p.region, p.pooledModes, p.commandSenders = s, region, s.pooledModes(ctx), &senders
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		p := placing{store: s, q: q, region: region, pooledModes: pooled, commandSenders: &senders,
-			lastResort:     lastResort,
-			avoidedPlayers: s.newAvoidance(region, calls)}
-		l, shapes := locked{}, shapesOf(calls)
+		p.q, p.avoidedPlayers = q, s.newAvoidance(region, calls)
+		l, shapes := lockedBatch{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
 		}
@@ -37,7 +49,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 		decided, open, alone = partitionRequests(requests)
 		c, contested := p.lockedSessions(l.fillableSessions)
 		// Without the opener lock, another transaction opens sessions of the shape now.
-		restrictOpening(open, l.mayOpen(calls, shapes), contested, lastResort)
+		p.restrictOpening(open, l.mayOpen(calls, shapes), contested)
 		err = p.seat(ctx, c, open, decided, nil)
 		decided = append(decided, open...)
 		return err
@@ -59,7 +71,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 // restrictOpening marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another
 // transaction may be opening a session of that shape or has locked one with free seats, or too few sessions were read
 // because the party may not join all of them.
-func restrictOpening(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
+func (p placing) restrictOpening(requests []*request, mayOpen, contested map[pack.Shape]bool) {
 	for _, r := range requests {
 		if len(r.verdict.excludedSessions) > 0 {
 			contested[r.placeRequest.shape()] = true
@@ -67,34 +79,37 @@ func restrictOpening(requests []*request, mayOpen, contested map[pack.Shape]bool
 	}
 	for _, r := range requests {
 		sh := r.placeRequest.shape()
-		r.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
+		r.fillOnly = !mayOpen[sh] || contested[sh] && !p.lastResort
 	}
 }
 
-// lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which
+// lock locks and reads, in one round trip, what a batch begins with and the sessions that its calls may need. Which
 // players have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
-func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []pack.Shape) error {
+func (p placing) lock(ctx context.Context, l *lockedBatch, calls []*placeCall, shapes []pack.Shape) error {
 	var out tx.Pipeline
-	l.queue(&out, p.region, calls, opening)
-	k := pack.Needs{}
+	l.queue(&out, p.region, calls, shapes)
+	needs := pack.Needs{}
 	for _, call := range calls {
-		k.AddParties(pack.Shape{Mode: call.Req.Mode, MaxPlayers: call.Req.MaxPlayers}, len(call.Req.Party), 1)
+		needs.AddParties(call.Req.shape(), len(call.Req.Party), 1)
 	}
 	query.Queue(&out, &l.fillableSessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
-		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes,
-		Parties: p.withExtra(k.PartyCounts),
+		Region: p.region, Modes: needs.Modes, MaxPlayers: needs.MaxPlayers, Sizes: needs.PartySizes,
+		Parties: p.withExtra(needs.PartyCounts),
 	})
 	p.avoidedPlayers.queue(&out)
 	return p.q.Send(ctx, &out)
 }
 
+// withExtra returns the counts of candidates to read, which are more in the last resort.
 func (p placing) withExtra(counts []int32) []int32 {
-	if p.lastResort {
-		for i := range counts {
-			counts[i] += pack.ExtraCandidates
-		}
+	if !p.lastResort {
+		return counts
 	}
-	return counts
+	more := slices.Clone(counts)
+	for i := range more {
+		more[i] += pack.ExtraCandidates
+	}
+	return more
 }
 
 // lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which
@@ -108,17 +123,17 @@ func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates
 			continue
 		}
 		c.addSession(pack.Session{Shape: sh, ID: r.ID, PlayerCount: int(r.PlayerCount), HostIndex: pack.AlreadyOpen},
-			r.Handle,
-			r.Endpoint)
+			r.Handle, r.Endpoint)
 	}
 	return c, contested
 }
 
-// partitionRequests splits requests into those that are decided, those to place, and those that must give a seat up first.
+// partitionRequests splits requests into those that are decided, those to place, and the calls of those that must give a
+// seat up first.
 func partitionRequests(requests []*request) (decided, open []*request, alone []*placeCall) {
 	for _, r := range requests {
 		switch {
-		case r.verdict.knownPlacement != nil || r.verdict.err != nil:
+		case r.verdict.isDecided():
 			decided = append(decided, r)
 		case len(r.verdict.giveUp) > 0:
 			alone = append(alone, r.call)
@@ -133,14 +148,14 @@ func partitionRequests(requests []*request) (decided, open []*request, alone []*
 // NoCapacity, the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
 func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request,
 	vacated []vacatedSession) error {
-	seated := c.pack(requests)
+	seated := c.chooseSessions(requests)
 	left := unseatedRequests(requests)
 	if len(left) > 0 {
 		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
 			return err
 		}
 		// Chosen anew, since parties that found no session may share one that is opened.
-		seated = c.pack(requests)
+		seated = c.chooseSessions(requests)
 	}
 	if err := p.write(c, seated, decided); err != nil {
 		return err
@@ -173,33 +188,29 @@ func unseatedRequests(requests []*request) (left []*request) {
 	return left
 }
 
-// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions
-// that are empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have
-// more free seats now. It locks no others then: one of them could come before these in the lock order.
+// lockHosts locks instances on which sessions for the requests could be opened, and the instances of the vacated
+// sessions that are empty now, closes these sessions, and adds the instances to the candidates.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
-	k := keysWanted(requests)
-	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers,
-		Sessions: p.withExtra(k.SessionCounts()), Wait: p.waitsForRows}
+	needs := needsOf(requests)
+	arg := query.LockHostsParams{Region: p.region, Modes: needs.Modes, MaxPlayers: needs.MaxPlayers,
+		Sessions: p.withExtra(needs.SessionCounts()), Wait: p.waitsForRows}
 	var empty []uuid.UUID
-	// Only sessions without players are closed. The instances of the others lose nothing.
 	for _, g := range vacated {
+		// Only sessions without players are closed, which gives their instances free seats.
 		if g.isEmpty {
 			empty = append(empty, g.id)
 			arg.Also = append(arg.Also, g.instanceID)
 		}
 	}
 	rows, err := p.q.LockHosts(ctx, arg)
-	if err == nil && len(empty) > 0 {
-		if _, err = p.q.CloseSessions(ctx,
-			query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
-			c.dropSessions(empty)
-			// By their ids, so that no other instance is locked.
-			rows, err = p.q.LockHosts(ctx,
-				query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.waitsForRows})
-		}
-	}
 	if err != nil {
 		return err
+	}
+	if len(empty) > 0 {
+		if rows, err = p.closeEmptied(ctx, empty, rows); err != nil {
+			return err
+		}
+		c.dropSessions(empty)
 	}
 	for _, r := range rows {
 		// LockHosts also returns instances of sessions that were closed here, which may be draining or silent.
@@ -210,6 +221,17 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	return nil
 }
 
+// closeEmptied closes sessions, and reads the locked instances again, since some have more free seats now. It names them
+// by their ids, so that it locks no others: one of them could come before these in the lock order.
+func (p placing) closeEmptied(ctx context.Context, sessions []uuid.UUID,
+	hosts []query.LockHostsRow) ([]query.LockHostsRow, error) {
+	_, err := p.q.CloseSessions(ctx, query.CloseSessionsParams{Region: p.region, Ids: sessions, Reason: "empty"})
+	if err != nil {
+		return nil, err
+	}
+	return p.q.LockHosts(ctx, query.LockHostsParams{Region: p.region, Also: hostIDs(hosts), Wait: p.waitsForRows})
+}
+
 func hostIDs(rows []query.LockHostsRow) []string {
 	ids := make([]string, len(rows))
 	for i, r := range rows {
@@ -218,7 +240,7 @@ func hostIDs(rows []query.LockHostsRow) []string {
 	return ids
 }
 
-// refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
+// refuse gives the verdict NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
 func (p placing) refuse(ctx context.Context, requests []*request) error {
 	// A statement has its own snapshot, which has what others committed while this transaction ran.
 	arg := query.StillPlaceableParams{Region: p.region}
@@ -264,8 +286,8 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
 }
 
-// answerAll answers the requests that are decided. Those that wait for a server come last: their demand is recorded
-// first.
+// answerAll answers the requests that are decided. Those that wait for a server are answered last, after their demand
+// was recorded.
 func (s *Store) answerAll(ctx context.Context, region string, requests []*request) {
 	var waiting []*request
 	for _, r := range requests {
@@ -283,11 +305,11 @@ func (s *Store) answerAll(ctx context.Context, region string, requests []*reques
 	}
 }
 
+// reply answers the call of a request that is decided. Any other call stays for the next batch.
 func (r *request) reply() {
 	switch {
 	case r.verdict.err != nil:
 		r.call.Answer(Placement{}, r.verdict.err)
-	// Neither case: the call gets no answer, and stays for the next batch.
 	case r.verdict.knownPlacement != nil:
 		r.call.Answer(*r.verdict.knownPlacement, nil)
 	}

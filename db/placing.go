@@ -17,7 +17,7 @@ type placing struct {
 	commandSenders *[]uuid.UUID // to notify after the commit; see opening
 
 	waitsForRows bool // false: it skips rows that are locked
-	lastResort   bool // see placeWithoutWaiting
+	lastResort   bool // see placeAsLastResort
 }
 
 // vacatedSession is a session in which seats were given up.
