@@ -71,8 +71,7 @@ func (s *Store) checkDeclaration(d *Declaration) (texts []*profileText, err erro
 		}
 	}
 	for i, p := range d.Profiles {
-		// The edit has no name, since the document has it.
-		text, err := s.checkProfile(&ProfileEdit{}, p.Document)
+		_, text, err := s.parseNext("", p.Document)
 		if err != nil {
 			return nil, atIndex("profiles", i, err)
 		}

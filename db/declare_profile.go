@@ -41,7 +41,11 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	if done, err = lockAndReadLive(ctx, q, edit); err != nil {
 		return done, err
 	}
-	if done.Declared, err = edit.change(ctx, q, text.turn(declared.AsShadow)); err != nil {
+	decision := text.asLive()
+	if declared.AsShadow {
+		decision = text.asShadow()
+	}
+	if done.Declared, err = edit.change(ctx, q, decision); err != nil {
 		return done, err
 	}
 	switch {
@@ -127,6 +131,6 @@ func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name s
 		return done, nil
 	}
 	done.Change = "retired"
-	done.Declared, err = edit.change(ctx, q, profileTurn{decide: edit.retire})
+	done.Declared, err = edit.change(ctx, q, profileDecision{decide: edit.retire})
 	return done, err
 }

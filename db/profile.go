@@ -18,20 +18,18 @@ type ProfileInfo struct {
 	Name          string
 	LiveVersion   int        // the version that decides
 	ShadowVersion int        // the version that only reports what it would decide; 0: none
-	VersionCount  int        // so many there are; they count from 1
-	RetiredAt     *time.Time // nil: it decides
-	PausedAt      *time.Time // nil: it makes matches
-	// PauseReason is why it is paused; may be "".
-	PauseReason string
-	Author      string // of the live version, and the next two
-	Reason      string
-	CreatedAt   time.Time
+	VersionCount  int        // the versions are numbered from 1
+	RetiredAt     *time.Time // nil: it is not retired
+	PausedAt      *time.Time // nil: it is not paused
+	PauseReason   string     // may be "", also of a paused one
+	Author        string     // of the live version
+	Reason        string     // of the live version
+	CreatedAt     time.Time  // of the live version
 }
 
-// Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them.
-// Errors: Unavailable.
-func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]ProfileInfo, error) {
-	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: region, Retired: retired})
+// Profiles returns the profiles of a universe by name, and with retired also those that are retired. Errors: Unavailable.
+func (s *Store) Profiles(ctx context.Context, universe string, retired bool) ([]ProfileInfo, error) {
+	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: universe, Retired: retired})
 	if err != nil {
 		return nil, frame.Classify(err)
 	}
@@ -62,8 +60,9 @@ type ProfileVersion struct {
 	Reason    string
 	CreatedAt time.Time
 
-	LiveVersion, Shadow int        // of the profile
-	RetiredAt           *time.Time // of the profile
+	// Of the profile: LiveVersion and ShadowVersion as in [ProfileInfo]. Not in lists.
+	LiveVersion, ShadowVersion int
+	RetiredAt                  *time.Time
 }
 
 // Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors:
@@ -79,8 +78,7 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 	}
 	return ProfileVersion{
 		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason,
-		CreatedAt:   r.CreatedAt,
-		LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), RetiredAt: r.RetiredAt,
+		CreatedAt: r.CreatedAt, LiveVersion: int(r.Live), ShadowVersion: orZero(r.Shadow), RetiredAt: r.RetiredAt,
 	}, nil
 }
 
@@ -123,8 +121,9 @@ func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]Pro
 	return all, nil
 }
 
-// checkDocument checks a document that is to decide, whether it is new or was stored under other settings.
-func (s *Store) checkDocument(document []byte) (*profile.Profile, error) {
+// parseDeciding parses a document that is to decide, and refuses it where the settings do not allow it. A document that
+// is stored already may have been stored under other settings. Errors: *profile.Error; Invalid.
+func (s *Store) parseDeciding(document []byte) (*profile.Profile, error) {
 	p, err := profile.Parse(document)
 	if err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func (s *Store) checkDocument(document []byte) (*profile.Profile, error) {
 	if err := s.checkAccept(p); err != nil {
 		return nil, err
 	}
-	// The operator wants documents that say whom they trust for each attribute.
+	// The operator wants documents that name, for each attribute, whom they trust.
 	if s.cfg.RequireFrom {
 		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
 			return nil, &profile.Error{Problems: unsaid}
@@ -144,11 +143,12 @@ func (s *Store) checkDocument(document []byte) (*profile.Profile, error) {
 // checkAccept refuses a ready check that lasts nearly as long as tickets are held for it.
 func (s *Store) checkAccept(p *profile.Profile) error {
 	const reserve = 10 * time.Second // to commit the match after the last accept
-	if most := s.cfg.Timing.PendingFor - reserve; p.Accept > max(most, 0) {
-		e := fault.New(fault.Invalid, "invalid",
-			"accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
-		e.Field = "accept.within"
-		return e
+	longest := max(s.cfg.Timing.PendingFor-reserve, 0)
+	if p.Accept <= longest {
+		return nil
 	}
-	return nil
+	e := fault.New(fault.Invalid, "invalid",
+		"accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", longest)
+	e.Field = "accept.within"
+	return e
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Bounds of a region's profiles. Retired ones count, since their versions are kept.
+// Bounds of a universe's profiles. Retired ones count, since their versions are kept.
 const (
 	maxProfiles        = 1000
 	maxProfileVersions = 1000
@@ -27,24 +27,24 @@ type ProfileEdit struct {
 	Name     string
 	Author   string // "": the database login
 	Reason   string // at most 500 characters; may be ""
-	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that
-	// there is no profile of this name, or a retired one. nil expects nothing.
+	// Expected is the live version that the author has seen: if another one is live, the change is refused. 0 stands for
+	// no profile of this name, or a retired one; nil: the change is made whichever version is live.
 	Expected *int
-	// DryRun decides as otherwise, with all checks, and writes nothing.
+	// DryRun makes the decision with all checks, and writes nothing. Pauses ignore it.
 	DryRun bool
 }
 
-// ProfileChange is what a change led to.
+// ProfileChange is the outcome of a change.
 type ProfileChange struct {
 	Name    string
-	Version int  // of the document applied, that is live, or that is the shadow
-	Changed bool // false: it was so before, and nothing was written
+	Version int  // the live version after it; after a change of the shadow, the shadow's version
+	Changed bool // false: the profile was so before, and nothing was written
 }
 
 // profileState is a profile as a change finds it.
 type profileState struct {
 	liveVersion, shadowVersion, latestVersion int // 0: there is none
-	formerVersion                             int // the latest before the live one that was live; 0: there is none
+	formerVersion                             int // the version below the live one that was live last; 0: there is none
 	isRetired                                 bool
 	liveText, shadowText                      []byte // canonical
 }
@@ -59,63 +59,78 @@ type profileText struct {
 }
 
 // ApplyProfile stores a document as the next version of the profile that it names, and makes that version live. A
-// document that means the same as the live version changes nothing. With shadow, the version becomes the profile's
-// shadow instead. edit.Name may be empty, or the name that the document must have. Errors: *profile.Error; Conflict for
-// another live version than the expected one, or a shadow of a profile that is not live; Invalid for a name or a ready
-// check that does not suit; TooMany; Unavailable.
-func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte,
-	shadow bool) (ProfileChange, error) {
-	next, err := s.checkProfile(&edit, document)
+// document that means the same as the live version changes nothing. edit.Name may be empty, or the name that the
+// document must have. Errors: *profile.Error; Conflict for another live version than the expected one; Invalid for a
+// name or a ready check that does not suit; TooMany; Unavailable.
+func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte) (ProfileChange, error) {
+	name, next, err := s.parseNext(edit.Name, document)
 	if err != nil {
 		return ProfileChange{}, err
 	}
-	return s.changeProfile(ctx, edit, next.turn(shadow))
+	edit.Name = name
+	return s.changeProfile(ctx, edit, next.asLive())
 }
 
-// checkProfile checks a document that is to be applied, and fills in the name of its profile.
-func (s *Store) checkProfile(edit *ProfileEdit, document []byte) (*profileText, error) {
-	p, err := s.checkDocument(document)
+// ApplyShadow is ApplyProfile, but makes the new version the shadow of its profile. Errors: those of ApplyProfile;
+// Conflict for a profile that is not live.
+func (s *Store) ApplyShadow(ctx context.Context, edit ProfileEdit, document []byte) (ProfileChange, error) {
+	name, next, err := s.parseNext(edit.Name, document)
 	if err != nil {
-		return nil, err
+		return ProfileChange{}, err
 	}
-	if edit.Name != "" && edit.Name != p.Name {
-		e := fault.New(fault.Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, edit.Name)
+	edit.Name = name
+	return s.changeProfile(ctx, edit, next.asShadow())
+}
+
+// parseNext parses a document that is to be applied, and returns the name of its profile. Errors: those of
+// parseDeciding; Invalid for another name than the expected one; "" expects any.
+func (s *Store) parseNext(expectedName string, document []byte) (name string, next *profileText, err error) {
+	p, err := s.parseDeciding(document)
+	if err != nil {
+		return "", nil, err
+	}
+	if expectedName != "" && expectedName != p.Name {
+		e := fault.New(fault.Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, expectedName)
 		e.Field = "name"
-		return nil, e
+		return "", nil, e
 	}
-	edit.Name = p.Name
-	return &profileText{string(document), p.Canonical()}, nil
+	return p.Name, &profileText{string(document), p.Canonical()}, nil
 }
 
-// profileTurn is a change of a profile.
-type profileTurn struct {
-	// decide returns what the profile is afterwards, and the event; one of "" changes nothing.
-	decide func(profileState) (profileState, string, error)
-	// newText is the document of the new version, if the change makes one.
+// profileDecision decides how a profile changes.
+type profileDecision struct {
+	// decide returns the profile after the change, and the kind of the event; "": nothing changes.
+	decide func(was profileState) (now profileState, event string, err error)
+	// newText is the document of the new version, if decide makes one.
 	newText *profileText
-	// ofShadow: the version that the change is about is the shadow, not the live one.
-	ofShadow bool
-	// check checks the document of a stored version that is to decide; nil: the change names none.
-	check func(document []byte) (*profile.Profile, error)
+	// isOfShadow: the change is one of the shadow, and not of the live version.
+	isOfShadow bool
+	// parse refuses the document of a stored version that is to decide; nil: the change names no stored version.
+	parse func(document []byte) (*profile.Profile, error)
 }
 
-// turn returns the change that applies a document.
-func (t *profileText) turn(shadow bool) profileTurn {
-	return profileTurn{newText: t, ofShadow: shadow, decide: func(was profileState) (profileState, string, error) {
-		if shadow {
-			return was.applyShadow(t.canonical)
-		}
+// asLive returns the decision that makes a document the live version.
+func (t *profileText) asLive() profileDecision {
+	return profileDecision{newText: t, decide: func(was profileState) (profileState, string, error) {
 		return was.apply(t.canonical)
 	}}
 }
 
-// apply decides about a document that is to be live: unchanged if it says the same as the live version.
+// asShadow returns the decision that makes a document the shadow.
+func (t *profileText) asShadow() profileDecision {
+	return profileDecision{newText: t, isOfShadow: true, decide: func(was profileState) (profileState, string, error) {
+		return was.applyShadow(t.canonical)
+	}}
+}
+
+// apply decides about a document that is to be live: nothing changes if it means the same as the live version.
 func (s profileState) apply(canonical []byte) (profileState, string, error) {
 	if s.liveVersion > 0 && bytes.Equal(s.liveText, canonical) {
 		if !s.isRetired {
 			return s, "", nil
 		}
-		s.isRetired = false // the same document again: no new version
+		// The same document makes a retired profile decide again, without a new version.
+		s.isRetired = false
 		return s, "profile.applied", nil
 	}
 	s.latestVersion++
@@ -123,7 +138,7 @@ func (s profileState) apply(canonical []byte) (profileState, string, error) {
 	return s, "profile.applied", nil
 }
 
-// applyShadow is apply for the shadow.
+// applyShadow decides about a document that is to be the shadow: nothing changes if it means the same as the shadow.
 func (s profileState) applyShadow(canonical []byte) (profileState, string, error) {
 	if !s.decides() {
 		return s, "", fault.New(fault.Conflict, "profile_retired",
@@ -137,33 +152,34 @@ func (s profileState) applyShadow(canonical []byte) (profileState, string, error
 	return s, "profile.shadowed", nil
 }
 
-// RollbackProfile makes an earlier version live; version 0 is the latest before the live version that was live, and not
+// RollbackProfile makes a stored version live; version 0 is the one below the live version that was live last, and not
 // one that was a shadow only. Errors: NotFound; *profile.Error and Invalid, for a document that could not be applied
 // now; Conflict for a retired profile or another live version than the expected one; Unavailable.
 func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
-	decide := func(was profileState) (profileState, string, error) {
-		now := was
-		now.liveVersion = version
-		if version == 0 {
-			now.liveVersion = was.formerVersion
-		}
-		switch {
-		case was.liveVersion == 0:
-			return was, "", noProfile(edit.Name, 0)
-		case was.isRetired:
-			return was, "", retiredProfile(edit.Name)
-		case now.liveVersion < 1:
-			return was, "", fault.New(fault.NotFound, "profile_unknown",
-				"the live version of profile %q is its first: there is none before it", edit.Name)
-		case now.liveVersion > was.latestVersion:
-			return was, "", noProfile(edit.Name, now.liveVersion)
-		// It is live already: nothing to do, and no event.
-		case now.liveVersion == was.liveVersion:
-			return was, "", nil
-		}
-		return now, "profile.rolled_back", nil
+	decide := func(was profileState) (profileState, string, error) { return edit.rollBack(was, version) }
+	return s.changeProfile(ctx, edit, profileDecision{decide: decide, parse: s.parseDeciding})
+}
+
+func (e ProfileEdit) rollBack(was profileState, version int) (profileState, string, error) {
+	now := was
+	now.liveVersion = version
+	if version == 0 {
+		now.liveVersion = was.formerVersion
 	}
-	return s.changeProfile(ctx, edit, profileTurn{decide: decide, check: s.checkDocument})
+	switch {
+	case was.liveVersion == 0:
+		return was, "", noProfile(e.Name, 0)
+	case was.isRetired:
+		return was, "", retiredProfile(e.Name)
+	case now.liveVersion < 1:
+		return was, "", fault.New(fault.NotFound, "profile_unknown",
+			"the live version of profile %q is its first: there is none before it", e.Name)
+	case now.liveVersion > was.latestVersion:
+		return was, "", noProfile(e.Name, now.liveVersion)
+	case now.liveVersion == was.liveVersion:
+		return was, "", nil
+	}
+	return now, "profile.rolled_back", nil
 }
 
 func retiredProfile(name string) *fault.Error {
@@ -173,7 +189,7 @@ func retiredProfile(name string) *fault.Error {
 // RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the
 // queue. Its versions are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
 func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, profileTurn{decide: edit.retire})
+	return s.changeProfile(ctx, edit, profileDecision{decide: edit.retire})
 }
 
 func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
@@ -189,46 +205,62 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 	return now, "profile.retired", nil
 }
 
-// ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing.
-// Version 0 is the latest one; below 0 ends the shadow. Errors: NotFound; *profile.Error and Invalid, for a document that
-// could not be applied now; Conflict for a retired profile; Unavailable.
+// ShadowProfile makes a stored version the shadow of a profile, which decides beside the live version and commits
+// nothing. Version 0 is the latest one. Errors: NotFound; *profile.Error and Invalid, for a document that could not be
+// applied now; Conflict for a retired profile or another live version than the expected one; Unavailable.
 func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
-	turn := profileTurn{ofShadow: version >= 0}
-	if turn.ofShadow {
-		turn.check = s.checkDocument
+	decide := func(was profileState) (profileState, string, error) { return edit.shadow(was, version) }
+	return s.changeProfile(ctx, edit, profileDecision{decide: decide, isOfShadow: true, parse: s.parseDeciding})
+}
+
+func (e ProfileEdit) shadow(was profileState, version int) (profileState, string, error) {
+	now := was
+	now.shadowVersion = version
+	if version == 0 {
+		now.shadowVersion = was.latestVersion
 	}
-	turn.decide = func(was profileState) (profileState, string, error) {
-		now := was
-		now.shadowVersion = max(version, 0)
-		if version == 0 {
-			now.shadowVersion = was.latestVersion
-		}
-		switch {
-		case was.liveVersion == 0 || now.shadowVersion > was.latestVersion:
-			return was, "", noProfile(edit.Name, max(version, 0))
-		case was.isRetired:
-			return was, "", retiredProfile(edit.Name)
-		case now.shadowVersion == was.shadowVersion:
-			return was, "", nil
-		case version < 0:
-			return now, "profile.shadow_ended", nil
-		}
-		return now, "profile.shadowed", nil
+	switch {
+	case was.liveVersion == 0 || now.shadowVersion > was.latestVersion:
+		return was, "", noProfile(e.Name, version)
+	case was.isRetired:
+		return was, "", retiredProfile(e.Name)
+	case now.shadowVersion == was.shadowVersion:
+		return was, "", nil
 	}
-	return s.changeProfile(ctx, edit, turn)
+	return now, "profile.shadowed", nil
+}
+
+// EndShadow ends the shadow of a profile; a profile without one is no error. The outcome has the live version. Errors:
+// NotFound; Conflict for a retired profile or another live version than the expected one; Unavailable.
+func (s *Store) EndShadow(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
+	return s.changeProfile(ctx, edit, profileDecision{decide: edit.endShadow})
+}
+
+func (e ProfileEdit) endShadow(was profileState) (profileState, string, error) {
+	switch {
+	case was.liveVersion == 0:
+		return was, "", noProfile(e.Name, 0)
+	case was.isRetired:
+		return was, "", retiredProfile(e.Name)
+	case was.shadowVersion == 0:
+		return was, "", nil
+	}
+	now := was
+	now.shadowVersion = 0
+	return now, "profile.shadow_ended", nil
 }
 
 // changeProfile runs a change as one transaction.
-func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, turn profileTurn) (ProfileChange, error) {
+func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, decision profileDecision) (ProfileChange, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return ProfileChange{}, err
 	}
 	var done ProfileChange
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-		done, err = edit.change(ctx, q, turn)
+		done, err = edit.change(ctx, q, decision)
 		if err == nil && edit.DryRun {
 			// Rolls back all that was written. The outcome stays.
-			err = errDryRun
+			return errDryRun
 		}
 		return err
 	})
@@ -243,39 +275,39 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, turn profil
 
 // change reads the profile under the lock, decides, and writes the profile, its new version if there is one, and the
 // event.
-func (e ProfileEdit) change(ctx context.Context, q *query.Queries, turn profileTurn) (ProfileChange, error) {
+func (e ProfileEdit) change(ctx context.Context, q *query.Queries, decision profileDecision) (ProfileChange, error) {
 	was, err := lockProfile(ctx, q, e)
 	if err != nil {
 		return ProfileChange{}, err
 	}
-	now, event, err := turn.decide(was)
+	now, event, err := decision.decide(was)
 	if err != nil {
 		return ProfileChange{}, err
 	}
 	done := ProfileChange{Name: e.Name, Version: now.liveVersion, Changed: event != ""}
-	if turn.ofShadow {
+	if decision.isOfShadow {
 		done.Version = now.shadowVersion
 	}
 	if !done.Changed {
 		return done, nil
 	}
-	if turn.check != nil {
-		if err := e.checkStored(ctx, q, done.Version, turn.check); err != nil {
+	if decision.parse != nil {
+		if err := e.checkStored(ctx, q, done.Version, decision.parse); err != nil {
 			return ProfileChange{}, err
 		}
 	}
-	return done, writeProfile(ctx, q, e, was, now, turn.newText, event)
+	return done, writeProfile(ctx, q, e, was, now, decision.newText, event)
 }
 
-// checkStored checks a version that is to decide: settings may have changed since it was applied.
+// checkStored refuses a stored version that could not be applied now: settings may have changed since it was applied.
 func (e ProfileEdit) checkStored(ctx context.Context, q *query.Queries, version int,
-	check func(document []byte) (*profile.Profile, error)) error {
+	parse func(document []byte) (*profile.Profile, error)) error {
 	stored, err := q.GetProfileVersion(ctx,
 		query.GetProfileVersionParams{Region: e.Universe, Name: e.Name, Version: int32(version)})
 	if err != nil {
 		return err
 	}
-	_, err = check([]byte(stored.Document))
+	_, err = parse([]byte(stored.Document))
 	return err
 }
 
@@ -293,7 +325,7 @@ var errDryRun = errors.New("dry run")
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
 func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {
-	// Changes of the profiles of a region come one after the other.
+	// Changes of the profiles of a universe are made one after the other.
 	if err := q.LockProfiles(ctx, edit.Universe); err != nil {
 		return was, err
 	}
@@ -307,7 +339,7 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.liveVersion
-	// A retired profile has no live version for an author, who may create it anew.
+	// To an author, a retired profile is one that does not exist: a document creates it anew.
 	if was.isRetired {
 		current = 0
 	}
@@ -318,7 +350,7 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 	return was, nil
 }
 
-// writeProfile writes what decide decided.
+// writeProfile writes the profile as it is after a change, its new version if there is one, and the event.
 func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState, next *profileText,
 	event string) error {
 	if now.latestVersion > was.latestVersion {
@@ -378,7 +410,6 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 	}
 	return q.InsertProfileVersion(ctx, query.InsertProfileVersionParams{
 		Region: edit.Universe, Name: edit.Name, Version: int32(version), Document: next.sourceText,
-		Canonical: next.canonical,
-		Author:    edit.Author, Reason: edit.Reason,
+		Canonical: next.canonical, Author: edit.Author, Reason: edit.Reason,
 	})
 }

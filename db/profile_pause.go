@@ -7,9 +7,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// PauseProfile makes a profile make no matches; its tickets keep their place. It calls ops.pause_profile: a second
-// pause with another reason changes the reason. Errors: NotFound; Conflict, for a retired profile and for another live
-// version than the expected one; Unavailable.
+// PauseProfile pauses a profile: until it is resumed, it makes no matches, and its tickets keep their place. It calls
+// ops.pause_profile: a second pause with another reason changes the reason. Errors: NotFound; Conflict, for a retired
+// profile and for another live version than the expected one; Unavailable.
 func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Universe, Profile: edit.Name,
@@ -17,15 +17,15 @@ func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChan
 	})
 }
 
-// ResumeProfile ends the pause of a profile, by ops.resume_profile: tickets that waited meanwhile are matched. Errors:
-// NotFound; Conflict, for another live version than the expected one; Unavailable.
+// ResumeProfile ends the pause of a profile by ops.resume_profile. Errors: NotFound; Conflict, for another live version
+// than the expected one; Unavailable.
 func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsResumeProfile(ctx, query.OpsResumeProfileParams{Universe: edit.Universe, Profile: edit.Name})
 	})
 }
 
-// changePause calls a function of schema ops for the version that the author expects.
+// changePause calls a function of schema ops, unless another version is live than the author expects.
 func (s *Store) changePause(
 	ctx context.Context, edit ProfileEdit, change func(*query.Queries) (bool, error),
 ) (done ProfileChange, err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// ShadowMatches are matches that the live version of a profile and its shadow decided.
+// ShadowMatches are matches of which some were decided by the live version of a profile, and the others by its shadow.
 type ShadowMatches struct {
 	Profile                    string
 	LiveVersion, ShadowVersion int

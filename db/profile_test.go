@@ -26,7 +26,7 @@ var duelEdit = db.ProfileEdit{Universe: "global", Name: "duel", Author: "ada", R
 
 func (b *bundle) apply(document []byte) db.ProfileChange {
 	b.t.Helper()
-	return must.Get(b.ApplyProfile(b.t.Context(), duelEdit, document, false))(b.t)
+	return must.Get(b.ApplyProfile(b.t.Context(), duelEdit, document))(b.t)
 }
 
 // profileEvents returns the kinds of the events of profiles, in order.
@@ -70,29 +70,29 @@ func TestApplyProfileRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var refusal *profile.Error
-	_, err := b.ApplyProfile(t.Context(), duelEdit, []byte("name: duel\n"), false)
+	_, err := b.ApplyProfile(t.Context(), duelEdit, []byte("name: duel\n"))
 	require.ErrorAs(t, err, &refusal)
 
 	other := duelEdit
 	other.Name = "ranked"
-	_, err = b.ApplyProfile(t.Context(), other, duelProfile(1), false)
+	_, err = b.ApplyProfile(t.Context(), other, duelProfile(1))
 	require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 
-	_, err = b.ApplyProfile(t.Context(), duelEdit, duelProfile(1), true)
+	_, err = b.ApplyShadow(t.Context(), duelEdit, duelProfile(1))
 	require.True(t, fault.Is(err, fault.Conflict), "a shadow of nothing: %v", err)
 
 	b.apply(duelProfile(1))
 	for _, expected := range []int{0, 2} {
 		edit := duelEdit
 		edit.Expected = &expected
-		_, err = b.ApplyProfile(t.Context(), edit, duelProfile(2), false)
+		_, err = b.ApplyProfile(t.Context(), edit, duelProfile(2))
 		require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 	}
 	_, err = b.Profile(t.Context(), "global", "duel", 2)
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 
 	short := setup(t, func(c *db.Config) { c.Timing.PendingFor = 20 * time.Second })
-	_, err = short.ApplyProfile(t.Context(), duelEdit, append(duelProfile(1), "accept: {within: 11s}\n"...), false)
+	_, err = short.ApplyProfile(t.Context(), duelEdit, append(duelProfile(1), "accept: {within: 11s}\n"...))
 	require.True(t, fault.Is(err, fault.Invalid), "tickets would return to the queue before the last accept: %v", err)
 }
 
@@ -126,7 +126,7 @@ func TestVersionsOfShadows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	shadow := func(document []byte) db.ProfileChange {
-		return must.Get(b.ApplyProfile(t.Context(), duelEdit, document, true))(t)
+		return must.Get(b.ApplyShadow(t.Context(), duelEdit, document))(t)
 	}
 	rollback := func(version int) db.ProfileChange {
 		return must.Get(b.RollbackProfile(t.Context(), duelEdit, version))(t)
@@ -139,7 +139,7 @@ func TestVersionsOfShadows(t *testing.T) {
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 2},
 		must.Get(b.ShadowProfile(t.Context(), duelEdit, 2))(t))
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 3, Changed: true},
-		must.Get(b.ShadowProfile(t.Context(), duelEdit, -1))(t))
+		must.Get(b.EndShadow(t.Context(), duelEdit))(t))
 
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, rollback(0))
 	require.Equal(t, 2, rollback(2).Version, "it is named")
@@ -193,7 +193,7 @@ func TestRetireProfile(t *testing.T) {
 
 	edit, none := duelEdit, 0
 	edit.Expected = &none
-	done, err := b.ApplyProfile(t.Context(), edit, duelProfile(1), false)
+	done, err := b.ApplyProfile(t.Context(), edit, duelProfile(1))
 	require.NoError(t, err)
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, done,
 		"the same document is no new version")
@@ -206,7 +206,7 @@ func TestShadowProfile(t *testing.T) {
 	b := setup(t)
 	b.apply(duelProfile(1))
 	shadow := func(document []byte) db.ProfileChange {
-		done, err := b.ApplyProfile(t.Context(), duelEdit, document, true)
+		done, err := b.ApplyShadow(t.Context(), duelEdit, document)
 		require.NoError(t, err)
 		return done
 	}
@@ -215,12 +215,12 @@ func TestShadowProfile(t *testing.T) {
 	at := func() (live, shadow int) {
 		p, err := b.Profile(t.Context(), "global", "duel", 0)
 		require.NoError(t, err)
-		return p.LiveVersion, p.Shadow
+		return p.LiveVersion, p.ShadowVersion
 	}
 	live, second := at()
 	require.Equal(t, [2]int{1, 2}, [2]int{live, second})
 
-	for _, c := range []struct{ version, want int }{{1, 1}, {0, 2}, {-1, 0}} {
+	for _, c := range []struct{ version, want int }{{1, 1}, {0, 2}} {
 		_, err := b.ShadowProfile(t.Context(), duelEdit, c.version)
 		require.NoError(t, err)
 		_, second = at()
@@ -228,6 +228,10 @@ func TestShadowProfile(t *testing.T) {
 	}
 	_, err := b.ShadowProfile(t.Context(), duelEdit, 3)
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
+	_, err = b.EndShadow(t.Context(), duelEdit)
+	require.NoError(t, err)
+	_, second = at()
+	require.Zero(t, second)
 }
 
 // Pins two authors whose documents get one version, or deadlock.
@@ -239,7 +243,7 @@ func TestProfilesOfManyAuthors(t *testing.T) {
 	versions := make([]int, 8)
 	for i := range versions {
 		authors.Go(func() {
-			done, err := replicas[i%2].ApplyProfile(t.Context(), duelEdit, duelProfile(i), false)
+			done, err := replicas[i%2].ApplyProfile(t.Context(), duelEdit, duelProfile(i))
 			if err == nil {
 				versions[i] = done.Version
 			}
@@ -255,13 +259,13 @@ func TestProfilesAreBounded(t *testing.T) {
 	b.apply(duelProfile(0))
 	b.Exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
 		SELECT 'global', 'duel', n, '', '', 'x' FROM generate_series(2, 1000) n`)
-	_, err := b.ApplyProfile(t.Context(), duelEdit, duelProfile(1), false)
+	_, err := b.ApplyProfile(t.Context(), duelEdit, duelProfile(1))
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 
 	b.Exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
 		INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT 'global', name, 1, '', '', 'x' FROM p`)
 	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global"},
-		[]byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
+		[]byte("name: more\nteams: [{name: a, players: 2}]\n"))
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }
 

@@ -79,6 +79,6 @@ func (s *Store) ensureProfile(ctx context.Context, edit ProfileEdit, document []
 		}
 		return was.apply(next.canonical)
 	}
-	_, err = s.changeProfile(ctx, edit, profileTurn{decide: decide, newText: &next})
+	_, err = s.changeProfile(ctx, edit, profileDecision{decide: decide, newText: &next})
 	return err
 }

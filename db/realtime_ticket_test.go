@@ -227,7 +227,7 @@ func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
 	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "realtime-16"})
 	require.NoError(t, err)
 	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: universe},
-		[]byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"), false)
+		[]byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"))
 	require.NoError(t, err)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
 	all, err = b.Profiles(t.Context(), universe, false)

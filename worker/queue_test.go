@@ -94,7 +94,7 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	b := setup(t)
 	for _, name := range []string{"old", "new"} {
 		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global"},
-			[]byte("name: "+name+"\nteams: [{name: red, players: 2}]"), false)
+			[]byte("name: "+name+"\nteams: [{name: red, players: 2}]"))
 		require.NoError(t, err)
 	}
 	var ids []string

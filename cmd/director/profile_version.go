@@ -58,7 +58,7 @@ func detailsOf(v db.ProfileVersion) versionDetails {
 		d.State = "retired"
 	case v.Version == v.LiveVersion:
 		d.State = "live"
-	case v.Version == v.Shadow:
+	case v.Version == v.ShadowVersion:
 		d.State = "shadow"
 	}
 	return d

@@ -42,7 +42,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 			return refusalText(err)
 		}
 		// Its numbers are deleted with a shadow: there is nothing to show.
-		if v.Shadow == 0 {
+		if v.ShadowVersion == 0 {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
 				named.name)
 		}
@@ -53,11 +53,11 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		}
 		// An empty table would look like an error.
 		if len(found) == 0 && !op.out.JSON {
-			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.LiveVersion, v.Shadow)
+			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.LiveVersion, v.ShadowVersion)
 		}
 		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90",
-			fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
-		return cli.Write(op.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
+			fmt.Sprintf("shadow @%d", v.ShadowVersion), "mean", "p50", "p90"}
+		return cli.Write(op.out, shadowLines(found, v.LiveVersion, v.ShadowVersion), header, func(s shadowLine) []any {
 			// In the order of the header, in which both sides have columns of the same names.
 			return append(append([]any{s.Measure}, s.Live.tableCells()...), s.Shadow.tableCells()...)
 		})
@@ -114,7 +114,7 @@ func (p *program) profilesShadow() *cobra.Command {
 	cmd = p.changeProfile(cmd, func(ctx context.Context, op operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error) {
 		if *off {
-			version = -1 // ends the shadow
+			return op.store.EndShadow(ctx, edit)
 		}
 		// 0, without @VERSION, is the latest version, which need not be newer than the live one.
 		return op.store.ShadowProfile(ctx, edit, version)

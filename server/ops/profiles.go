@@ -77,7 +77,7 @@ func (f face) showProfile(ctx context.Context, in rest.In[rest.None]) (profileVe
 		}
 	}
 	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
-	return profileVersion{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
+	return profileVersion{v.Name, v.Version, v.LiveVersion, v.ShadowVersion, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
 		v.RetiredAt}, err
 }
 
@@ -123,7 +123,11 @@ func (f face) applyProfile(ctx context.Context, in rest.In[applyRequest]) (profi
 	if err != nil {
 		return profileChange{}, err
 	}
-	done, err := f.store.ApplyProfile(ctx, edit, []byte(in.Body.Document), in.Body.Shadow)
+	apply := f.store.ApplyProfile
+	if in.Body.Shadow {
+		apply = f.store.ApplyShadow
+	}
+	done, err := apply(ctx, edit, []byte(in.Body.Document))
 	return profileChange(done), problemOf(err)
 }
 
@@ -216,7 +220,8 @@ func problemOf(err error) error {
 type Store interface {
 	Profiles(ctx context.Context, region string, retired bool) ([]db.ProfileInfo, error)
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
-	ApplyProfile(ctx context.Context, edit db.ProfileEdit, document []byte, shadow bool) (db.ProfileChange, error)
+	ApplyProfile(ctx context.Context, edit db.ProfileEdit, document []byte) (db.ProfileChange, error)
+	ApplyShadow(ctx context.Context, edit db.ProfileEdit, document []byte) (db.ProfileChange, error)
 	RollbackProfile(ctx context.Context, edit db.ProfileEdit, version int) (db.ProfileChange, error)
 	RetireProfile(ctx context.Context, edit db.ProfileEdit) (db.ProfileChange, error)
 }

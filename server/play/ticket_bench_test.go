@@ -80,7 +80,7 @@ func benchEngine(b *testing.B, login keytest.Login, document string) *gin.Engine
 	store := must.Get(db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()}))(b)
 	b.Cleanup(store.Close)
 	require.NoError(b, store.ReadClock(b.Context()))
-	must.Get(store.ApplyProfile(b.Context(), db.ProfileEdit{Universe: "global"}, []byte(document), false))(b)
+	must.Get(store.ApplyProfile(b.Context(), db.ProfileEdit{Universe: "global"}, []byte(document)))(b)
 	must.Get(store.Pool().Exec(b.Context(), `INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by)
 		SELECT 'global', 'p' || lpad(n::text, 7, '0'), '{"skill": 1500}', '{}', '{}', 'bench' FROM generate_series(1, 200000) n`))(b)
 	e := must.Get(rest.New(rest.Options{}))(b)

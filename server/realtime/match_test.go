@@ -96,7 +96,7 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
 	_, err := a.store.ApplyProfile(t.Context(), db.ProfileEdit{Universe: "global", Author: "test"},
-		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
+		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"))
 	require.NoError(t, err)
 	_, err = a.store.Register(t.Context(),
 		db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"},

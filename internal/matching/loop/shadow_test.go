@@ -17,7 +17,7 @@ func TestAShadowDecidesBesideTheLiveVersion(t *testing.T) {
 	b.AddProfile("duel", duel)
 	strict := []byte("name: duel\nmode: arena\nattributes: {skill: {type: number}}\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 20}]\n")
 	edit := db.ProfileEdit{Universe: universe, Name: "duel", Author: "test"}
-	_, err := b.ApplyProfile(t.Context(), edit, strict, true)
+	_, err := b.ApplyShadow(t.Context(), edit, strict)
 	require.NoError(t, err)
 	pairs := 0
 	queue := func() { // two who suit both, and two who suit the live version only
@@ -41,7 +41,7 @@ func TestAShadowDecidesBesideTheLiveVersion(t *testing.T) {
 	require.Zero(t, b.Count("SELECT count(*) FROM shadow_matches WHERE side = 'shadow' AND (measures->>'near-skill')::float8 > 20"))
 	b.RequireInvariants()
 
-	_, err = b.ShadowProfile(t.Context(), edit, -1)
+	_, err = b.EndShadow(t.Context(), edit)
 	require.NoError(t, err)
 	b.Eventually(0, "SELECT count(*) FROM ops.shadow_quality")
 }

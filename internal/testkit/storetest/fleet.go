@@ -47,7 +47,7 @@ func (d *DB) AddProfile(name, document string) {
 func (d *DB) AddProfileTo(universe, name, document string) {
 	d.T.Helper()
 	_, err := d.ApplyProfile(d.T.Context(), db.ProfileEdit{Universe: universe, Author: "test"},
-		[]byte("name: "+name+"\n"+document), false)
+		[]byte("name: "+name+"\n"+document))
 	require.NoError(d.T, err)
 }
 
