@@ -76,9 +76,6 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 	for _, r := range rows {
 		current[regionMode{r.Region, r.Mode}] = true
 	}
-	// The lock is not held while the rows are read: others use the old modes meanwhile.
-	s.poolModes.mu.Lock()
-	defer s.poolModes.mu.Unlock()
-	s.poolModes.byRegionMode, s.poolModes.readAt = current, time.Now()
+	s.poolModes.replace(current)
 	return current
 }

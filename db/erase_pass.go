@@ -45,7 +45,7 @@ func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 			var ended []string
 			n, err := p.store.endSessions(ctx, region, func(t *sessionTx) (ids []string, err error) {
 				ended, err = t.q.LobbySessionsOfPlayer(ctx, query.LobbySessionsOfPlayerParams{
-					Region: region, Player: p.player(), Most: sweptSessions})
+					Region: region, Player: p.player(), Most: maxSweptSessions})
 				return ended, err
 			})
 			if err != nil {

@@ -117,7 +117,7 @@ func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 // room has another one by now, or the named ticket is in a match.
 func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 	for _, r := range t.waitingSessions {
-		if !isOfRoom(r, c.LobbyUID) || waitsElsewhere(r) {
+		if !isOfRoom(r, c.LobbyUID) || isInCycle(r) {
 			continue
 		}
 		// Decided again in another transaction, before which the ticket has left the queue, or has come into a match.
@@ -132,7 +132,7 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 // leaveOwn takes the ticket of a session that waits by itself out of the queue, since the session now waits with its
 // room. The ticket of another room in which it waits stays: this room may have a match of which it does not know yet.
 func (t *queueTurn) leaveOwn(c lobbyQueueChange) {
-	if r, waits := t.waitOf(c.SessionID); waits && r.Lobby == nil && !waitsElsewhere(r) {
+	if r, waits := t.waitOf(c.SessionID); waits && r.Lobby == nil && !isInCycle(r) {
 		t.leave(r, reasonElsewhere)
 	}
 }

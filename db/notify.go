@@ -31,10 +31,12 @@ const (
 
 	TopicCells = "cells" // another cell serves a region, or this one does; its region is empty. SQL notifies.
 
-	// TopicRealtime: rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
+	// TopicRealtime: rooms or sessions of the realtime lobby changed, which the keys of the notice name. A notice without
+	// keys says that a key of a project was revoked.
 	TopicRealtime = "realtime"
 
-	// players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
+	// topicSessions: players were seated on instances of a game region, whose endpoints are the keys of the notice: see
+	// [Store.SubscribeSessions]
 	topicSessions = "sessions"
 )
 
@@ -60,10 +62,10 @@ func (s *Store) Subscribe(topic, region string) (wake <-chan struct{}, stop func
 // profiles no worker decides: nobody follows that queue, and clients of Open Match should not pay for such
 // notifications.
 func (s *Store) sendNotice(ctx context.Context, payload string) error {
-	if of, ok := strings.CutPrefix(payload, TopicQueue+":"); ok {
-		region, _, _ := strings.Cut(of, ":")
-		decided, err := s.decidingRegions.get(region, func() (bool, error) { return s.q.AnyOwner(ctx, region) })
-		if err != nil || !decided {
+	if subject, ok := strings.CutPrefix(payload, TopicQueue+":"); ok {
+		region, _, _ := strings.Cut(subject, ":")
+		isFollowed, err := s.decidingRegions.get(region, func() (bool, error) { return s.q.AnyOwner(ctx, region) })
+		if err != nil || !isFollowed {
 			return err
 		}
 	}

@@ -15,14 +15,13 @@ type Offer struct {
 	App, Version string
 	MaxPlayers   int             // of a session
 	Dialect      netcode.Dialect // of its connect tokens; "": it uses none
-	// that have a pool of it with a mode, by name; empty where its modes belong to other pools
-	Regions []OfferRegion
+	Regions      []OfferRegion   // by name; empty where all of its modes belong to pools of other versions
 }
 
-// OfferRegion is a region whose pool runs an app version.
+// OfferRegion is a region with a pool that runs an app version and has a mode.
 type OfferRegion struct {
 	Region   string
-	Modes    []string       // that belong to the pool, in the order of the app version
+	Modes    []string       // of the pool, in the order of the app version
 	Networks []netip.Prefix // of players whom this region hosts best
 }
 

@@ -23,10 +23,10 @@ func TestOpsProvidersCountWorkersAndWhatWaitsForThem(t *testing.T) {
 	require.Equal(t, []string{"process|0|1|2|2"}, providers())
 
 	replica := b.Replica(func(c *db.Config) { c.Name, c.KeyEncryptionKeys = "director serve a/1", []string{"new", "old"} })
-	require.NoError(t, replica.Report(t.Context(), nil))
+	require.NoError(t, replica.ReportProcess(t.Context(), nil))
 	require.Equal(t, []string{"process|0|1|2|2"}, providers(), "it has no worker")
 	worker := b.Replica(func(c *db.Config) { c.Name, c.Providers = "director work a/2", []string{"docker", "process"} })
-	require.NoError(t, worker.Report(t.Context(), nil))
+	require.NoError(t, worker.ReportProcess(t.Context(), nil))
 	require.Equal(t, []string{"docker|1|0|0|0", "process|1|1|2|2"}, providers())
 	b.Exec("UPDATE deployments SET lease = gen_random_uuid(), leased_until = now()")
 	require.Equal(t, []string{"docker|1|0|0|0", "process|1|1|2|0"}, providers())

@@ -17,8 +17,9 @@ type PlayerBlock struct {
 	Player, Blocked string
 }
 
-// BlockPlayer lets a player get no invitations from another one, who is not told. Its open invitations end. Errors:
-// Invalid for the player itself and for names that cannot be stored; Conflict, "too_many_blocks"; Unavailable.
+// BlockPlayer keeps the invitations of another player from a player, and ends those that are open. The other player is
+// not notified. Errors: Invalid for the player itself and for names that cannot be stored; Conflict, "too_many_blocks";
+// Unavailable.
 func (s *Store) BlockPlayer(ctx context.Context, b PlayerBlock) error {
 	if b.Player == b.Blocked || b.Blocked == "" || !isStorable(b.Blocked) {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "player",
@@ -32,7 +33,7 @@ func (s *Store) BlockPlayer(ctx context.Context, b PlayerBlock) error {
 	return frame.Classify(err)
 }
 
-// UnblockPlayer ends what BlockPlayer began. Errors: Unavailable.
+// UnblockPlayer undoes BlockPlayer; a player that was not blocked is no error. Errors: Unavailable.
 func (s *Store) UnblockPlayer(ctx context.Context, b PlayerBlock) error {
 	if !isStorable(b.Blocked) {
 		return nil

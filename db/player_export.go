@@ -13,8 +13,9 @@ import (
 const maxExported = 10_000
 
 // exportSections are those of an export, in the order of queries/player_export.sql.
-var exportSections = []string{"seats", "past_seats", "tickets", "past_tickets", "ticket_states", "events", "refusals", "stored",
-	"latencies", "lobby_sessions", "lobby_rooms", "lobby_invitations", "lobby_sayings", "lobby_messages", "lobby_blocks"}
+var exportSections = []string{"seats", "past_seats", "tickets", "past_tickets", "ticket_states", "events", "refusals",
+	"stored", "latencies", "lobby_sessions", "lobby_rooms", "lobby_invitations", "lobby_sayings", "lobby_messages",
+	"lobby_blocks"}
 
 // PlayerExport is what is known of a player, for the player. It has no secrets, and of other players only whom the
 // player has named.
@@ -38,7 +39,8 @@ func (e PlayerExport) IsEmpty() bool {
 // ExportPlayer returns what is known of a player, in one snapshot. A player that nobody knows has empty sections.
 // Errors: Unavailable.
 func (s *Store) ExportPlayer(ctx context.Context, player string) (PlayerExport, error) {
-	e := PlayerExport{Player: player, ExportedAt: s.Now().UTC(), Data: map[string][]json.RawMessage{}, Truncated: []string{}}
+	e := PlayerExport{Player: player, ExportedAt: s.Now().UTC(), Data: map[string][]json.RawMessage{},
+		Truncated: []string{}}
 	for _, section := range exportSections {
 		e.Data[section] = []json.RawMessage{}
 	}
@@ -46,7 +48,7 @@ func (s *Store) ExportPlayer(ctx context.Context, player string) (PlayerExport, 
 	if err != nil {
 		return e, frame.Classify(err)
 	}
-	// One more than is returned, which tells that there are more.
+	// One row of a section more than is returned, which shows that there are more.
 	rows, err := s.q.ExportPlayer(ctx, query.ExportPlayerParams{Player: player, Regions: regions, Most: maxExported + 1})
 	for _, r := range rows {
 		switch n := len(e.Data[r.Section]); {

@@ -37,13 +37,17 @@ type PlayerMessage struct {
 	Data                    json.RawMessage
 }
 
-// SendToPlayer stores a message for a player and wakes the replicas with its connections. reached is their number; it is
-// 0 as well for a player who has blocked the sender, to whom nothing is stored. Errors: TooMany, "too_many_messages";
-// Invalid for data that is too long; Unavailable.
+// SendToPlayer stores a message for a player and wakes the replicas that hold the player's connections. reached is the
+// number of its connected sessions. For a player who has blocked the sender, nothing is stored, and reached is 0. Errors:
+// TooMany, "too_many_messages"; Invalid for data that is too long, and for text that cannot be stored; Unavailable.
 func (s *Store) SendToPlayer(ctx context.Context, m NewPlayerMessage) (reached int, err error) {
-	if !isStorable(m.ProjectID) || !isStorable(m.Recipient) || !isStorable(m.Type) || len(m.Data) > maxPlayerMessage {
+	if len(m.Data) > maxPlayerMessage {
 		return 0, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "data",
 			Detail: "must have at most 8 KiB"}
+	}
+	if !isStorable(m.ProjectID) || !isStorable(m.Recipient) || !isStorable(m.Type) {
+		return 0, fault.New(fault.Invalid, CodeValidation,
+			"the project, the player and the type of a message must be without U+0000")
 	}
 	var sessions []string
 	err = s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
@@ -57,10 +61,10 @@ func (s *Store) SendToPlayer(ctx context.Context, m NewPlayerMessage) (reached i
 	return len(sessions), nil
 }
 
-// send stores the message, and returns the sessions to wake.
+// send locks the inboxes of the recipient and the sender, stores the message, and returns the sessions to wake.
 func (m NewPlayerMessage) send(ctx context.Context, q *query.Queries) (sessions []string, err error) {
 	players := []string{m.Recipient}
-	// In the order of all who lock inboxes, so that two players who write to each other do not deadlock.
+	// In the order of their names, so that two players who write to each other do not deadlock.
 	if m.FromPlayer != "" && m.FromPlayer != m.Recipient {
 		players = append(players, m.FromPlayer)
 		slices.Sort(players)
@@ -76,52 +80,68 @@ func (m NewPlayerMessage) send(ctx context.Context, q *query.Queries) (sessions 
 	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
-	return m.put(ctx, q, inboxes, sessions)
+	recipient := query.LockInboxesRow{}
+	for _, i := range inboxes {
+		if i.Player == m.FromPlayer {
+			if err := m.count(q, i); err != nil {
+				return nil, err
+			}
+		}
+		// A player may write to itself.
+		if i.Player == m.Recipient {
+			recipient = i
+		}
+	}
+	// Nothing is stored, but the message counts as sent.
+	if recipient.HasBlocked {
+		return nil, nil
+	}
+	return sessions, m.put(ctx, q, recipient.Last+1)
 }
 
-// put decides about the message, with the inboxes of its players locked.
-func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, inboxes []query.LockInboxesRow,
-	sessions []string) ([]string, error) {
+// count defers counting the message as sent by a player. Errors: TooMany.
+func (m NewPlayerMessage) count(q *query.Queries, sender query.LockInboxesRow) error {
+	if sender.Sent >= maxMessagesAMinute {
+		e := fault.New(fault.TooMany, "too_many_messages", "a player sends at most %d messages a minute",
+			maxMessagesAMinute)
+		e.RetryAfter = time.Minute
+		return e
+	}
+	query.QueueExec(q.Deferred(), (*query.Queries).CountSent, query.CountSentParams{Region: m.Region,
+		Project: m.ProjectID, Player: sender.Player, Sent: sender.Sent + 1})
+	return nil
+}
+
+// put defers the rows of the message, which gets a number among those to its recipient, and records its event.
+func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, number int64) error {
 	out := q.Deferred()
-	for _, i := range inboxes {
-		if i.Player != m.FromPlayer {
-			continue
-		}
-		if i.Sent >= maxMessagesAMinute {
-			return nil, &fault.Error{Kind: fault.TooMany, Code: "too_many_messages",
-				Detail: "a player sends at most 60 messages a minute", RetryAfter: time.Minute}
-		}
-		query.QueueExec(out, (*query.Queries).CountSent, query.CountSentParams{Region: m.Region, Project: m.ProjectID,
-			Player: i.Player, Sent: i.Sent + 1})
-	}
-	for _, i := range inboxes {
-		switch {
-		case i.Player != m.Recipient:
-			continue
-		// Nothing is stored, but the message counts as sent.
-		case i.HasBlocked:
-			return nil, nil
-		}
-		query.QueueExec(out, (*query.Queries).NumberMessage, query.NumberMessageParams{Region: m.Region,
-			Project: m.ProjectID, Player: m.Recipient, Last: i.Last + 1})
-		query.QueueExec(out, (*query.Queries).PutPlayerMessage, query.PutPlayerMessageParams{Region: m.Region,
-			Project: m.ProjectID, Player: m.Recipient, Number: i.Last + 1, FromSession: m.FromSession,
-			FromPlayer: m.FromPlayer,
-			Type:       m.Type, Data: string(m.Data)})
-	}
+	query.QueueExec(out, (*query.Queries).NumberMessage, query.NumberMessageParams{Region: m.Region,
+		Project: m.ProjectID, Player: m.Recipient, Last: number})
+	query.QueueExec(out, (*query.Queries).PutPlayerMessage, query.PutPlayerMessageParams{Region: m.Region,
+		Project: m.ProjectID, Player: m.Recipient, Number: number, FromSession: m.FromSession,
+		FromPlayer: m.FromPlayer, Type: m.Type, Data: string(m.Data)})
 	if m.EventKind == "" {
-		return sessions, nil
+		return nil
 	}
-	return sessions, logProject(ctx, q, m.Region, m.EventKind, m.EventActor,
+	return logProject(ctx, q, m.Region, m.EventKind, m.EventActor,
 		map[string]string{"project": m.ProjectID, "player": m.Recipient, "type": m.Type})
 }
 
-// PlayerMessages returns the messages to the player of a session behind a number, the oldest first; with unread only
-// those that the player has not read. Errors: Unavailable.
-func (s *Store) PlayerMessages(ctx context.Context, region, session string, after int64,
-	unread bool) ([]PlayerMessage, error) {
-	rows, err := s.q.MessagesOfSession(ctx, query.MessagesOfSessionParams{Region: region, Session: session,
-		After: after, Unread: unread})
+// PlayerMessages returns the messages to the player of a session behind a number, the oldest first, read or not. Errors:
+// Unavailable.
+func (s *Store) PlayerMessages(ctx context.Context, region, session string, after int64) ([]PlayerMessage, error) {
+	return s.messagesOfSession(ctx, query.MessagesOfSessionParams{Region: region, Session: session, After: after})
+}
+
+// UnreadPlayerMessages returns those of PlayerMessages that the player has not read. Errors: Unavailable.
+func (s *Store) UnreadPlayerMessages(ctx context.Context, region, session string,
+	after int64) ([]PlayerMessage, error) {
+	return s.messagesOfSession(ctx, query.MessagesOfSessionParams{Region: region, Session: session, After: after,
+		Unread: true})
+}
+
+func (s *Store) messagesOfSession(ctx context.Context, p query.MessagesOfSessionParams) ([]PlayerMessage, error) {
+	rows, err := s.q.MessagesOfSession(ctx, p)
 	if err != nil {
 		return nil, frame.Classify(err)
 	}
@@ -132,11 +152,10 @@ func (s *Store) PlayerMessages(ctx context.Context, region, session string, afte
 	return messages, nil
 }
 
-// ReadPlayerMessages notes that a player has read its messages up to a number. Errors: Unavailable.
-func (s *Store) ReadPlayerMessages(ctx context.Context, region, project, player string, number int64) error {
+// MarkMessagesRead stores that a player has read its messages up to a number. Errors: Unavailable.
+func (s *Store) MarkMessagesRead(ctx context.Context, region, project, player string, number int64) error {
 	return frame.Classify(s.q.ReadMessages(ctx,
-		query.ReadMessagesParams{Region: region, Project: project, Player: player,
-			Number: number}))
+		query.ReadMessagesParams{Region: region, Project: project, Player: player, Number: number}))
 }
 
 // DropUnusedInboxes deletes up to batch inboxes that nobody has used for a week, with their messages, and returns their

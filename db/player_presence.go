@@ -15,7 +15,7 @@ type PlayerPresence struct {
 	Player         string
 	IsOnline       bool
 	Rooms          []PresenceRoom // up to 4 that are not private, by id
-	BlockedPlayers []string       // players who shall not know it
+	BlockedPlayers []string       // whom the player has blocked: see SeenBy
 }
 
 // PresenceRoom is a room in which a player is.
@@ -40,7 +40,8 @@ func (s *Store) PlayerPresence(ctx context.Context, region, project string,
 	return found, err
 }
 
-// SeenBy returns what another player sees: one whom the player has blocked sees it as not connected.
+// SeenBy returns the presence as another player sees it, without BlockedPlayers. A player that is blocked sees one that
+// is not connected.
 func (p PlayerPresence) SeenBy(watcher string) PlayerPresence {
 	if slices.Contains(p.BlockedPlayers, watcher) {
 		return PlayerPresence{Player: p.Player}
@@ -49,7 +50,7 @@ func (p PlayerPresence) SeenBy(watcher string) PlayerPresence {
 	return p
 }
 
-// Equal reports whether two presences look the same.
+// Equal reports whether two presences look the same to a player that sees both.
 func (p PlayerPresence) Equal(other PlayerPresence) bool {
 	return p.Player == other.Player && p.IsOnline == other.IsOnline && slices.Equal(p.Rooms, other.Rooms)
 }

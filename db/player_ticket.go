@@ -17,30 +17,31 @@ const maxTicketsOfPlayer = 16
 type PlayerTicketRequest struct {
 	Caller string
 	Party  []string // includes the caller; sorted, no player twice
-	// IsVouched says that more than the Caller's word vouches for the Party: a backend's, or the room in which it is.
+	// IsVouched: a backend, or the room in which the Party is, vouches for it. If not, only the Caller says who is in it.
 	IsVouched    bool
 	Build        string   // of the Caller's client, which a valve may be for; "": not known
 	ProfileNames []string // that the ticket asks for; sorted; none: every profile whose pool holds it
 	SearchFields match.Fields
-	// EncodeBody returns what is stored. It is called again with another id when the transaction has to be repeated.
+	// EncodeBody returns the ticket as it is stored. It is called again with another id when the transaction is repeated.
 	EncodeBody func(id string, created time.Time) []byte
-	BodyBytes  int // of the body, about
+	BodyBytes  int // about how long the body is
 	TTL        time.Duration
-	// LeaseTTL is how long the ticket stays after somebody has last watched it; 0: until its TTL has passed.
+	// LeaseTTL is how long the ticket stays after a player has last read it; 0: until its TTL has passed.
 	LeaseTTL       time.Duration
 	IdempotencyKey string // "" for none
 	RequestHash    []byte // of the body of the request
 	// WaitingSince is since when the party counts as waiting; the zero value: from now on.
 	WaitingSince time.Time
-	// CallerLatencies are remembered of the caller, who is alone, if a ticket is created; nil: none are.
+	// CallerLatencies are the latencies of a caller without a party, by region, which are remembered if a ticket is
+	// created; nil: none are.
 	CallerLatencies map[string]uint16
 }
 
 // PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].
 type PlayerTicketAnswer struct {
 	ID        string
-	CreatedAt time.Time // of its creation; zero unless New
-	IsNew     bool      // it was created by this call; else it was there before
+	CreatedAt time.Time // zero unless IsNew
+	IsNew     bool      // this call created the ticket; false: it was there before
 }
 
 // arrival is the party before the valve of its universe.
@@ -48,8 +49,9 @@ func (r PlayerTicketRequest) arrival(universe string) arrival {
 	return arrival{region: universe, build: r.Build, callerSub: r.Caller, partySubs: r.Party, isVouched: r.IsVouched}
 }
 
-// wished are the profiles of the rows of ticket_players: "" stands for every profile whose pool holds the ticket.
-func (r PlayerTicketRequest) wished() []string {
+// rowProfiles returns the profiles of the ticket's rows in ticket_players, where "" stands for every profile whose pool
+// holds the ticket.
+func (r PlayerTicketRequest) rowProfiles() []string {
 	if len(r.ProfileNames) == 0 {
 		return []string{""}
 	}
@@ -58,10 +60,11 @@ func (r PlayerTicketRequest) wished() []string {
 
 // asksFor reports whether a request asks for a profile of the rows of ticket_players.
 func (r PlayerTicketRequest) asksFor(profile string) bool {
-	return slices.Contains(r.wished(), profile)
+	return slices.Contains(r.rowProfiles(), profile)
 }
 
-func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.ProfileNames)) }
+// playerRows returns how many rows of ticket_players the ticket has.
+func (r PlayerTicketRequest) playerRows() int { return len(r.Party) * len(r.rowProfiles()) }
 
 func (r PlayerTicketRequest) bytes() int {
 	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.ProfileNames...) +
@@ -71,7 +74,7 @@ func (r PlayerTicketRequest) bytes() int {
 // PlayerTicket is a ticket as one of its players sees it.
 type PlayerTicket struct {
 	ID           string
-	StateVersion int // counts its states
+	StateVersion int // the number of its state: each further state has the next one
 	State        TicketState
 	FinalReason  string    // of a final state, "" where it says enough
 	Party        []string  // sorted
@@ -85,7 +88,7 @@ type PlayerTicket struct {
 	ReadyCheck        *PlayerReadyCheck // in TicketAccepting
 	MatchSeat         *MatchSeat        // in TicketAssigned, by the director
 	EncodedAssignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
-	NextTicket        string            // with which the player waits since an evacuation of the match; "": none
+	NextTicket        string            // with which the player waits since its match was evacuated; "": none
 	ChangedAt         time.Time         // of the last change that was recorded
 }
 
@@ -94,7 +97,7 @@ type PlayerReadyCheck struct {
 	AnswerUntil   time.Time
 	PlayerCount   int
 	AcceptedCount int
-	YouAccepted   bool // the player that asks has accepted
+	YouAccepted   bool // the player for whom the ticket was read has accepted
 	IsDeclined    bool // a player of the ticket has declined: it leaves the queue when the ready check is judged
 }
 
@@ -122,8 +125,8 @@ const (
 	TicketExpired          TicketState = "expired"
 )
 
-// Final reports whether the ticket has left the queue.
-func (s TicketState) Final() bool {
+// IsFinal reports whether the ticket has left the queue.
+func (s TicketState) IsFinal() bool {
 	return s == TicketAssigned || s == TicketDeclined || s == TicketCancelled || s == TicketExpired
 }
 
@@ -136,7 +139,8 @@ const (
 	reasonDeleted   = "deleted" // by a client of Open Match
 )
 
-// readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.
+// readyCheckOf returns the match in a ticket's mark if a loop of the director proposed it; ours is false for the mark of
+// a cycle of Open Match.
 func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 	rest, ours := bytes.CutPrefix(mark, readyCheckPrefix)
 	if !ours || len(rest) != len(id) {

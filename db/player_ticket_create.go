@@ -13,6 +13,22 @@ import (
 
 type playerTicketCall = batch.Call[PlayerTicketRequest, PlayerTicketAnswer]
 
+// CreatePlayerTicket puts a party into the queue of a universe. The same request by a member of the party returns the
+// ticket with which the party waits. A member that has neither read nor accepted the ticket of its party may post a
+// ticket of its own: the party's is then cancelled. Requests that wait together share one transaction.
+//
+// Errors: Conflict, "ticket_exists" where the caller has posted another ticket for one of the profiles, "party_conflict"
+// where another member waits elsewhere, or where the caller has joined its party's ticket; Mismatch where the idempotency
+// key was used with another request; TooMany, "too_many_tickets", and "not_admitted" or "login_queue_full" where a valve
+// limits who enters; Unavailable.
+func (s *Store) CreatePlayerTicket(ctx context.Context, universe string,
+	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
+	if err := s.admit(ctx, r.arrival(universe)); err != nil {
+		return PlayerTicketAnswer{}, err
+	}
+	return s.batchGroups.playerTickets.Do(ctx, universe, r)
+}
+
 // createPlayerTickets decides the calls of a batch in one transaction. Calls about players about whom an older call of
 // the batch decides, and those whose idempotency key another transaction has locked, stay for the next batch.
 func (s *Store) createPlayerTickets(ctx context.Context, universe string, calls []*playerTicketCall) error {
@@ -28,7 +44,7 @@ func (s *Store) createPlayerTickets(ctx context.Context, universe string, calls 
 			return err
 		}
 		for i, c := range calls {
-			// Otherwise another transaction answers the same key: with the next batch, its answer is stored.
+			// Another transaction is answering the key of a call that is left out here. The next batch finds its answer.
 			if keys.isLocked(i, c.Req) {
 				t.createPlayerTicket(c, parties[i], &keys)
 			}
@@ -43,8 +59,8 @@ func (t *queueTurn) createPlayerTicket(c *playerTicketCall, p *party, keys *tick
 	if answer.ID == "" && err == nil {
 		answer, err = t.enter(p)
 	}
+	// A call that finds a player busy gets no answer, and stays for the next batch.
 	if !errors.Is(err, errPartyBusy) {
-		// Answered after the commit. A call that finds its player busy has no answer, and stays for the next batch.
 		t.callAnswers = append(t.callAnswers, func() { c.Answer(answer, err) })
 	}
 }
@@ -91,18 +107,4 @@ func (k *ticketKeys) replay(r PlayerTicketRequest) (PlayerTicketAnswer, error) {
 	var stored storedTicket
 	err := json.Unmarshal(answer, &stored)
 	return PlayerTicketAnswer{ID: stored.ID}, err
-}
-
-// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it
-// waits with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the
-// party's is then cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where
-// the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
-// or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
-// request; "not_admitted" and "login_queue_full", TooMany as well, where a valve limits who enters; Unavailable.
-func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
-	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
-	if err := s.admit(ctx, r.arrival(region)); err != nil {
-		return PlayerTicketAnswer{}, err
-	}
-	return s.batchGroups.playerTickets.Do(ctx, region, r)
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all
-// replicas: the ticket is in no match, or it has been before. The room of the realtime lobby that queued with it leaves
-// the queue in the same transaction. A ticket whose players are being asked stays: declines reports the match that the
-// caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
-// Match has the ticket; Unavailable. A ticket that has left already is no error.
-func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error) {
-	if !IssuedHere(region, TicketID, id) {
+// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. Once it has returned, no replica
+// puts the ticket into a match. The room of the realtime lobby that queued with it leaves the queue in the same
+// transaction. While the ticket is in a ready check, it stays: declines is the match that the caller has to decline.
+// Errors: NotFound for an id that is none of a ticket of the universe; Conflict, "matched", where a cycle of Open Match
+// has the ticket; Unavailable. A ticket that has left already, or whose player is no member, is no error: nothing is
+// changed.
+func (s *Store) CancelPlayerTicket(ctx context.Context, universe, id, sub string) (declines uuid.UUID, err error) {
+	if !IssuedHere(universe, TicketID, id) {
 		return uuid.Nil, ticketUnknown(id)
 	}
-	c := cancelling{universe: region, ticketID: id, playerSub: sub}
+	c := cancelling{universe: universe, ticketID: id, playerSub: sub}
 	for range frame.MaxConflictRetries {
-		// Without a room, the ticket has left by now. With one, nothing was changed yet.
-		err = s.cancelTicket(ctx, &c)
-		if err != nil || c.lobbyUID == nil {
+		if err = s.cancelOutsideLobby(ctx, &c); err != nil || c.lobbyUID == nil {
 			break
 		}
-		// In a conflict the room has changed since the ticket was read. With beside, the room knew nothing of the
-		// ticket: the next round takes it out alone.
+		// The ticket is that of a room, and nothing was changed yet.
 		err = s.cancelInLobby(ctx, &c)
+		// After a conflict the room has changed since the ticket was read. A room that does not know the ticket leaves
+		// nothing: the next round takes the ticket out without the room.
 		if !frame.IsConflict(err) && !c.leavesAlone {
 			break
 		}
@@ -41,16 +41,16 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 // cancelling is a ticket on its way out of the queue.
 type cancelling struct {
 	universe, ticketID, playerSub string
-	leavesAlone                   bool // the ticket leaves without its room, which knows nothing of it
+	leavesAlone                   bool // the ticket leaves without its room, which does not know it
 
 	declinedMatch uuid.UUID  // the match that the player has to decline instead; zero: none
 	region        string     // of the session or the lobby
-	sessionID     string     // a session of the realtime lobby that waits with it; "": none
-	lobbyUID      *uuid.UUID // whose members wait with it: the room has to be locked first
+	sessionID     string     // a session of the realtime lobby that waits with the ticket; "": none
+	lobbyUID      *uuid.UUID // the room whose members wait with the ticket, which has to be locked first; nil: none
 }
 
-// cancelTicket cancels a ticket, unless it is that of a room.
-func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
+// cancelOutsideLobby takes a ticket out of the queue, unless it is that of a room, for which it sets c.lobbyUID.
+func (s *Store) cancelOutsideLobby(ctx context.Context, c *cancelling) error {
 	var left bool
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		c.declinedMatch, c.lobbyUID, left = uuid.Nil, nil, false
@@ -79,16 +79,18 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 				Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
-		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticketID, TicketCancelled, reasonByMember, true}})
+		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{ticketID: c.ticketID, finalState: TicketCancelled,
+			finalReason: reasonByMember, isForced: true}})
 		return err
 	})
-	if left && err == nil {
-		s.notifyLeft(c.universe)
-		if c.sessionID != "" {
-			s.notifyRealtime(c.region, c.sessionID)
-		}
+	if err != nil || !left {
+		return err
 	}
-	return err
+	s.notifyLeft(c.universe)
+	if c.sessionID != "" {
+		s.notifyRealtime(c.region, c.sessionID)
+	}
+	return nil
 }
 
 // cancelInLobby lets a room leave the queue, with the ticket. Errors: a conflict if the room waits with another ticket
@@ -106,14 +108,15 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	if err != nil {
 		return err
 	}
-	// The action has dequeued nothing.
+	// The action has taken nothing out of the queue.
 	c.leavesAlone = len(turn.queueChanges) == 0
 	s.announce(turn)
 	return nil
 }
 
-// checkMayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits
-// for a server ends when one of its tickets leaves.
+// checkMayLeave decides whether a ticket that is locked may be cancelled. It returns the match whose ready check the
+// ticket is in, which the player has to decline instead; zero: the ticket may leave, also out of a match that all have
+// accepted and that waits for a server: the match then ends. Errors: Conflict.
 func checkMayLeave(ctx context.Context, q *query.Queries, region string,
 	held query.LockPlayerTicketRow) (declines uuid.UUID, err error) {
 	if !held.Pending {
@@ -125,28 +128,28 @@ func checkMayLeave(ctx context.Context, q *query.Queries, region string,
 			"the ticket is in a match that an Open Match director assigns soon")
 	}
 	state, err := q.ReadyCheckState(ctx, query.ReadyCheckStateParams{Region: region, ID: id})
-	if state == "proposed" {
-		return id, err
+	if err != nil || state != "proposed" {
+		return uuid.Nil, err
 	}
-	return uuid.Nil, err
+	return id, nil
 }
 
-// PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them
-// candidates again. Tickets that are in a match, gone, or so already are left as they are. Errors: Unavailable.
+// PauseTickets stops tickets from being candidates; they keep their place. Tickets that are in a match, have left the
+// queue or are paused stay as they are. Errors: Unavailable.
 func (s *Store) PauseTickets(ctx context.Context, region string, ids []string) error {
 	return s.pauseTickets(ctx, region, ids, true)
 }
 
-// ResumeTickets ends what [Store.PauseTickets] began.
+// ResumeTickets makes paused tickets candidates again. Errors: Unavailable.
 func (s *Store) ResumeTickets(ctx context.Context, region string, ids []string) error {
 	return s.pauseTickets(ctx, region, ids, false)
 }
 
 func (s *Store) pauseTickets(ctx context.Context, region string, ids []string, pause bool) error {
-	moved, err := s.q.PauseTickets(ctx, query.PauseTicketsParams{
+	changed, err := s.q.PauseTickets(ctx, query.PauseTicketsParams{
 		Region: region, Ids: issuedTickets(region, ids), Pause: pause, PendingFor: s.cfg.Timing.PendingFor,
 	})
-	if len(moved) > 0 {
+	if len(changed) > 0 {
 		s.Notify(TopicQueue, region)
 		s.Notify(TopicTicketEvents, region)
 	}

@@ -20,18 +20,19 @@ type ticketReading struct{ id, playerSub string }
 
 func (r ticketReading) bytes() int { return textBytes(r.id, r.playerSub) }
 
-// PlayerTicket returns a ticket as one of its players sees it, notes that the player has seen it, and renews its lease.
-// Those that are asked for at a time are read and renewed together. Errors: NotFound, "ticket_unknown", also where the
-// player is no member; Gone, "ticket_ended", where it left longer ago than Timing.AssignedFor; Unavailable.
-func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (PlayerTicket, error) {
+// SeePlayerTicket returns a ticket as one of its players sees it, stores that the player has seen it, and renews its
+// lease. Tickets that are asked for at the same time are read and renewed together. Errors: NotFound, "ticket_unknown",
+// also where the player is no member; Gone, "ticket_ended", where the ticket left longer ago than Timing.AssignedFor;
+// Unavailable.
+func (s *Store) SeePlayerTicket(ctx context.Context, region, id, sub string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
 	}
 	return s.batchGroups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
 }
 
-// readPlayerTickets decides a batch of reads in one statement.
-func (s *Store) readPlayerTickets(ctx context.Context, region string,
+// seePlayerTickets decides a batch of readings: it reads the tickets in one statement, and writes in another pipeline.
+func (s *Store) seePlayerTickets(ctx context.Context, region string,
 	calls []*batch.Call[ticketReading, PlayerTicket]) error {
 	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, c := range calls {
@@ -43,8 +44,8 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	if err != nil {
 		return err
 	}
-	// Before the answers: a caller that has one has kept the ticket alive.
-	if err := s.noteReads(ctx, region, calls, rows); err != nil {
+	// Before the answers: a caller that has got one has kept the ticket alive.
+	if err := s.storeReadings(ctx, region, calls, rows); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -55,9 +56,8 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	return nil
 }
 
-// noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players
-// still ask.
-func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket],
+// storeReadings stores which players have read a waiting ticket for the first time, and renews the leases of the tickets.
+func (s *Store) storeReadings(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket],
 	rows []query.PlayerTicketsRow) error {
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
@@ -82,7 +82,7 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 	if len(alive.Ids) > 0 {
 		query.QueueExec(&p, (*query.Queries).KeepAlive, alive)
 	}
-	// Most reads find nothing to note, and write nothing.
+	// Most readings write nothing.
 	if p.Empty() {
 		return nil
 	}
@@ -99,17 +99,19 @@ func issuedAfter(id string) time.Time {
 	return time.Unix(seconds, 0).Add(-clockSkew)
 }
 
-// playerTicketOf returns what the row says to a player.
+// playerTicketOf returns the ticket of the row to the player that reads it, until assignedFor after it has left the
+// queue. Errors: NotFound, Gone.
 func playerTicketOf(r query.PlayerTicketsRow, asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
-	if party := anyPartyOf(r); !slices.Contains(party, asked.playerSub) {
+	if !slices.Contains(anyPartyOf(r), asked.playerSub) {
 		return PlayerTicket{}, ticketUnknown(asked.id)
 	}
 	t, err := toPlayerTicket(r, asked.id)
-	if err == nil && t.State.Final() && t.ChangedAt.Add(assignedFor).Before(r.Now) {
-		err = ofTicket(t.NextTicket, fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue"))
-	}
 	if err != nil {
 		return PlayerTicket{}, err
+	}
+	if t.State.IsFinal() && t.ChangedAt.Add(assignedFor).Before(r.Now) {
+		return PlayerTicket{}, ofTicket(t.NextTicket,
+			fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue"))
 	}
 	return t, nil
 }
@@ -134,8 +136,8 @@ func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err er
 	return t, describeSettledTicket(r, &t)
 }
 
-// AnyTicket returns a player's ticket to an operator, as long as its events are kept, and without recording that a
-// player has read it. Errors: NotFound, "ticket_unknown"; Unavailable.
+// AnyTicket returns a player's ticket to somebody who need not be a player of it, as long as its events are kept. Unlike
+// SeePlayerTicket, it stores nothing. Errors: NotFound, "ticket_unknown"; Unavailable.
 func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
@@ -155,7 +157,7 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 	return toPlayerTicket(rows[0], id)
 }
 
-// namesOf leaves out the row that stands for every profile.
+// namesOf returns the names without the empty one, which stands for every profile. It changes the slice.
 func namesOf(profiles []string) []string {
 	return slices.DeleteFunc(profiles, func(name string) bool { return name == "" })
 }
@@ -176,27 +178,27 @@ func describeWaitingTicket(r query.PlayerTicketsRow, t *PlayerTicket) {
 	}
 }
 
-// asksReadyCheck reports whether the ticket is in a ready check. That of a match which all accepted ends when the match
-// is committed or begins to wait for a server, some milliseconds later.
+// asksReadyCheck reports whether the ticket is in a ready check. Once all have accepted a match, its ready check lasts
+// until the match is committed or begins to wait for a server, some milliseconds later.
 func asksReadyCheck(r query.PlayerTicketsRow) bool {
 	return r.MatchState == "proposed" || r.MatchState == "accepted" && r.State == string(TicketAccepting)
 }
 
 func readyCheckOfTicket(r query.PlayerTicketsRow) *PlayerReadyCheck {
 	until := r.Deadline
+	// The deadline of an accepted match is that of its commit, acceptedHold later.
 	if r.MatchState == "accepted" {
 		until = until.Add(-acceptedHold)
 	}
 	return &PlayerReadyCheck{AnswerUntil: until, PlayerCount: int(r.Players), AcceptedCount: int(r.Accepted),
-		YouAccepted: r.Mine,
-		IsDeclined:  r.Declined}
+		YouAccepted: r.Mine, IsDeclined: r.Declined}
 }
 
-// describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out,
-// what became of it.
+// describeSettledTicket sets the final state from the last event of the ticket. Where an older release or a client of
+// Open Match took the ticket out, which writes no event, it sets what became of the ticket instead.
 func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	t.StateVersion = int(r.Event)
-	if state := TicketState(r.State); state.Final() {
+	if state := TicketState(r.State); state.IsFinal() {
 		t.State, t.FinalReason = state, r.Reason
 		return describeSeat(r, t)
 	}
@@ -244,8 +246,9 @@ type TicketEvent struct {
 	HappenedAt  time.Time
 }
 
-// TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose
-// ticket it is: read it with [Store.PlayerTicket] first. Errors: Unavailable.
+// TicketEvents returns the states that a ticket entered after the one with the number after, oldest first. It does not
+// check whose ticket it is: call [Store.SeePlayerTicket] first. Errors: NotFound for an id that is none of a ticket of the
+// region; Unavailable.
 func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) ([]TicketEvent, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return nil, ticketUnknown(id)
@@ -263,15 +266,16 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 	return events, frame.Classify(err)
 }
 
-// mostQueued bounds how many places are counted; a ticket further back is at least there.
-const mostQueued = 100_000
+// maxCountedPlaces bounds how many places of a queue are counted; a ticket further back is at least that far back.
+const maxCountedPlaces = 100_000
 
-// QueuedFor returns when the tickets that ask for a profile and wait were created, oldest first: at most 100,000 of
-// them. Errors: TooMany, Unavailable.
-func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []int64, err error) {
+// QueuedSince returns when the waiting tickets with a tag were created, in Unix nanoseconds, oldest first: at most
+// 100,000 of them. Errors: TooMany, Unavailable.
+func (s *Store) QueuedSince(ctx context.Context, region, tag string) (created []int64, err error) {
 	terms := match.Fields{Tags: []string{tag}}.Row().Terms
-	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {
-		created, err = read.QueuedSince(ctx, query.QueuedSinceParams{Region: region, Terms: terms, Most: mostQueued})
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) (err error) {
+		created, err = q.QueuedSince(ctx,
+			query.QueuedSinceParams{Region: region, Terms: terms, Most: maxCountedPlaces})
 		return err
 	})
 	return created, err

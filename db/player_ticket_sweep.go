@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// expire takes expired tickets, which the transaction has locked, out of the queue. Those of players get a final state.
+// expire takes expired tickets, which the transaction has locked, out of the queue, and returns how many it took out.
+// Those of players get a final state.
 func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids []string) (n int, err error) {
 	rows, err := q.WithPlayers(ctx, query.WithPlayersParams{Region: region, Ids: ids})
 	if err != nil {
@@ -17,10 +18,10 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	}
 	var leave []leaving
 	for _, r := range rows {
-		leave = append(leave, leaving{r.ID, TicketExpired, r.Reason, true})
+		leave = append(leave, leaving{ticketID: r.ID, finalState: TicketExpired, finalReason: r.Reason, isForced: true})
 	}
 	// Tickets of Open Match clients have no states, and are deleted.
-	others := slices.DeleteFunc(ids, func(id string) bool {
+	others := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return slices.ContainsFunc(leave, func(l leaving) bool { return l.ticketID == id })
 	})
 	gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: others})
@@ -32,8 +33,8 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 }
 
 // RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took
-// out of the queue, at most batch. Players see that state already: they need the record once the ticket itself is
-// forgotten. Errors: Unavailable.
+// out of the queue, at most batch. Players see that state without the record as long as the row of the settled ticket is
+// kept. Errors: Unavailable.
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})
@@ -47,7 +48,7 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 		}
 		left := make([]query.LeaveQueueRow, 0, len(rows))
 		for _, r := range rows {
-			// The id of a ticket has the second of its creation, which is all that is left of it.
+			// The only thing left that says when the ticket was created is its id, to the second.
 			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(),
 				Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
 		}
@@ -60,12 +61,12 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 	return n, frame.Classify(err)
 }
 
-// newlyRetired is how long after the retirement of a profile its tickets are searched every second. Later, few become
-// free.
+// newlyRetired is how long after the retirement of a profile a worker looks for its tickets every second. Most can be
+// cancelled by then; those that leave a match later are found by the slower sweep.
 const newlyRetired = 10 * time.Second
 
-// CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, so that it
-// is usually cheap.
+// CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, since that
+// searches the queue. Errors: Unavailable.
 func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int) (int, error) {
 	retired, err := s.q.RetiredRecently(ctx, query.RetiredRecentlyParams{Region: region, Within: newlyRetired})
 	if err != nil || !retired {
@@ -86,7 +87,7 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 		}
 		var leave []leaving
 		for _, id := range ids {
-			leave = append(leave, leaving{id, TicketCancelled, reasonRetired, false})
+			leave = append(leave, leaving{ticketID: id, finalState: TicketCancelled, finalReason: reasonRetired})
 		}
 		_, err = s.leaveQueue(ctx, q, region, leave)
 		return err

@@ -39,7 +39,7 @@ func (b *bundle) queues(r db.PlayerTicketRequest) string {
 // sees reads a ticket as a player.
 func (b *bundle) sees(sub, id string) db.PlayerTicket {
 	b.t.Helper()
-	return must.Get(b.PlayerTicket(b.t.Context(), universe, id, sub))(b.t)
+	return must.Get(b.SeePlayerTicket(b.t.Context(), universe, id, sub))(b.t)
 }
 
 // Pins a party that waits twice because two of its members pressed the button, and a stranger who reads a ticket.
@@ -61,7 +61,7 @@ func TestAPartyQueuesOnce(t *testing.T) {
 	require.Equal(t, []string{"duel", "race"}, seen.ProfileNames)
 	require.Equal(t, time.Minute, seen.LeaseTTL)
 	require.Equal(t, "body of "+id, string(seen.Body))
-	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
+	_, err := b.SeePlayerTicket(t.Context(), universe, id, "eve")
 	require.Empty(t, requireCode(t, fault.NotFound, "ticket_unknown", err).TicketID)
 
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "race"))
@@ -188,7 +188,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	require.Equal(t, []string{`assigned {"1 players"}`, `cancelled {"2 players"}`}, storetest.Values[string](b.DB, "SELECT outcome || ' ' || party::text FROM ticket_history ORDER BY 1"))
 	b.queues(asks("bo", []string{"bo"}, "duel"))
 	b.Exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
-	_, err = b.PlayerTicket(t.Context(), universe, assigned, "ada")
+	_, err = b.SeePlayerTicket(t.Context(), universe, assigned, "ada")
 	require.True(t, fault.Is(err, fault.NotFound) || fault.Is(err, fault.Gone), "%v", err)
 }
 
@@ -264,7 +264,7 @@ func TestReadingKeepsATicketAlive(t *testing.T) {
 		require.Greater(t, left(), 50*time.Second)
 	}
 	b.Exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
-	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
+	_, err := b.SeePlayerTicket(t.Context(), universe, id, "eve")
 	require.Empty(t, requireCode(t, fault.NotFound, "ticket_unknown", err).TicketID)
 	require.Less(t, left(), 36*time.Second)
 	_, err = b.AnyTicket(t.Context(), universe, id)

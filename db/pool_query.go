@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// QueryBytes bounds, in bytes, what one reading of a query returns: the rows, at [QueryRowBytes] and the body each,
-	// up to the one with which they reach it. A pool of tickets that an index finds is read at once up to this size.
+	// QueryBytes bounds what one reading of a query returns: it ends with the row that brings the sum of [QueryRowBytes]
+	// and the body of each row to this. A pool of tickets that an index finds is read at once up to this size.
 	QueryBytes = 8 << 20
 	// QueryRowBytes is what a row counts besides its body.
 	QueryRowBytes = 32
 
-	// partBytes bounds a reading in the order of ids; a large pool takes many.
+	// partBytes bounds in the same way a reading in the order of ids, of which a large pool needs many.
 	partBytes = QueryBytes / 2
 )
 
@@ -35,8 +35,8 @@ func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
 	if q.isOver {
 		return nil, nil
 	}
-	err = q.store.read(ctx, func(ctx context.Context, read *query.Queries) error {
-		part, q.isOver, err = q.readPage(ctx, read)
+	err = q.store.read(ctx, func(ctx context.Context, statements *query.Queries) (err error) {
+		part, q.isOver, err = q.readPage(ctx, statements)
 		return err
 	})
 	return part, err

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead
-// of being removed at once. Safe for concurrent use.
-type pooledModes struct {
+// pooledModeCache caches which modes pools serve. While it lacks a mode, for a second, demand for the mode is not removed
+// when its players are seated, but lapses. Safe for concurrent use.
+type pooledModeCache struct {
 	mu           sync.Mutex
 	byRegionMode map[regionMode]bool // replaced, never changed
 	readAt       time.Time
@@ -16,16 +16,24 @@ type pooledModes struct {
 
 type regionMode struct{ region, mode string }
 
-const pooledModesAge = time.Second
+// maxPooledModeAge is the age at which the cache is read anew.
+const maxPooledModeAge = time.Second
 
-func (p *pooledModes) current() (_ map[regionMode]bool, fresh bool) {
+func (p *pooledModeCache) current() (_ map[regionMode]bool, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.byRegionMode, time.Since(p.readAt) < pooledModesAge
+	return p.byRegionMode, time.Since(p.readAt) < maxPooledModeAge
 }
 
-// learn adds a mode to what is known until the next reading.
-func (p *pooledModes) learn(region, mode string) {
+// replace stores what was read now.
+func (p *pooledModeCache) replace(byRegionMode map[regionMode]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byRegionMode, p.readAt = byRegionMode, time.Now()
+}
+
+// learn adds a mode until the next reading.
+func (p *pooledModeCache) learn(region, mode string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if key := (regionMode{region, mode}); !p.byRegionMode[key] {

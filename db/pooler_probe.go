@@ -10,13 +10,13 @@ import (
 
 // PoolerProbe says what is between the director and Postgres.
 type PoolerProbe struct {
-	HasPooler      bool  // there is a pooler
-	StatementError error // the failure of a prepared statement; nil: it works, or was not tested
+	HasPooler      bool
+	StatementError error // the error of a prepared statement that the pooler lost; nil: it lost none, or was not tested
 }
 
-// ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared also whether
-// it loses prepared statements. Its statements are not in queries/, because they test the protocol. Errors: those of
-// the connection.
+// ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared tests whether
+// the pooler loses prepared statements. The statements are not in queries/, because they test the protocol. Errors:
+// those of the connection.
 func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

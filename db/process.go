@@ -14,18 +14,18 @@ import (
 
 // Trouble is something that does not work in a process and cannot be seen from outside, in words for operators.
 type Trouble struct {
-	Subject string `json:"subject"`           // what it concerns, such as the setting of a key set
-	State   string `json:"state"`             // warn, or fail: callers are refused because of it
+	Subject string `json:"subject"`           // what does not work, such as the setting of a key set
+	State   string `json:"state"`             // "warn"; "fail": callers are refused because of it
 	Says    string `json:"says"`              // what is wrong, with numbers
 	Do      string `json:"do"`                // what to do
 	Section string `json:"section,omitempty"` // the heading in docs/runbook.md that says more
 }
 
-// Report tests that the database takes writes, and stores what the calling process reports of itself, with
-// Config.Providers and Config.KeyEncryptionKeys: it writes the row of the process, and then a temporary file, since a
-// full disk may have room for the row. It costs about a millisecond. Errors: Unavailable, or whatever Postgres answers;
-// internal/base/dbcause says what it means.
-func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
+// ReportProcess stores what the calling process reports of itself, with Config.Providers and Config.KeyEncryptionKeys,
+// and so tests that the database takes writes: it writes the row of the process, and then a temporary file, since a full
+// disk may have room for the row. It takes about a millisecond. Errors: Unavailable, or whatever Postgres answers, which
+// internal/base/dbcause explains.
+func (s *Store) ReportProcess(ctx context.Context, troubles []Trouble) error {
 	list, err := json.Marshal(append([]Trouble{}, troubles...))
 	if err != nil {
 		return err
@@ -37,14 +37,14 @@ func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	})
 }
 
-// TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no
-// keys, which would count as those of a further one. Errors: those of Report.
+// TryWrite tests that the database takes writes, as ReportProcess does. Its row is that of no process: it names no
+// providers and no keys, which would count as those of a further process. Errors: those of ReportProcess.
 func (s *Store) TryWrite(ctx context.Context) error {
 	return s.writeReport(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
 		Providers: []string{}, KeyEncryptionKeys: []string{}})
 }
 
-// writeReport writes the row of a process, and a temporary file.
+// writeReport writes the row of a process, and then lets Postgres write a temporary file.
 func (s *Store) writeReport(ctx context.Context, row query.ReportProcessParams) error {
 	if err := s.frame.InTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
 		return frame.Classify(err)
@@ -65,8 +65,8 @@ func exceptLimit(err error) error {
 	return err
 }
 
-// EndReport deletes the report of the calling process, which shuts down. Errors: Unavailable.
-func (s *Store) EndReport(ctx context.Context) error {
+// EndProcessReport deletes the report of the calling process, which shuts down. Errors: Unavailable.
+func (s *Store) EndProcessReport(ctx context.Context) error {
 	return frame.Classify(s.q.EndProcess(ctx, s.processName()))
 }
 

@@ -90,14 +90,14 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 		}
 		return found.Region, frame.Classify(err)
 	})
-	if err == nil {
-		err = s.CheckHere(region)
+	if err != nil {
+		return "", err
 	}
-	return region, err
+	return region, s.CheckHere(region)
 }
 
-// CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. Errors:
-// Elsewhere; those of a project that does not exist are the caller's.
+// CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. A project
+// that does not exist, or cannot be read, is not refused: the call that follows finds that. Errors: Elsewhere.
 func (s *Store) CheckProjectHere(ctx context.Context, id string) error {
 	if s.otherCells.Load() == nil {
 		return nil
@@ -110,10 +110,10 @@ func (s *Store) CheckProjectHere(ctx context.Context, id string) error {
 
 func projectUnknown() error { return fault.New(fault.NotFound, "project_unknown", "project not found") }
 
-// ProjectCounts counts the projects and keys of the fleet.
+// ProjectCounts has the numbers of projects, of keys, and of the tokens that were minted.
 type ProjectCounts = query.ProjectCountsRow
 
-// ProjectCounts counts projects, keys, and the tokens that were minted. Errors: Unavailable.
+// ProjectCounts counts projects, keys, and the tokens that were minted, in all regions. Errors: Unavailable.
 func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
 	counts, err := s.q.ProjectCounts(ctx)
 	return counts, frame.Classify(err)
@@ -138,34 +138,11 @@ func projectConflict(err error, id string) error {
 	return err
 }
 
-// logProject records an event.
+// logProject records an event of the realtime lobby, whose detail has the facts.
 func logProject(ctx context.Context, q *query.Queries, region, kind, actor string, facts map[string]string) error {
 	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
 	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
-}
-
-// projectKeyName names a key.
-type projectKeyName struct{ projectID, id string }
-
-func (k projectKeyName) isValid() bool {
-	return lobby.ValidID(k.projectID) && lobby.ValidID(k.id)
-}
-
-func (k projectKeyName) bytes() int { return textBytes(k.projectID, k.id) }
-
-func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }
-
-// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the
-// key-encryption key.
-type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
-
-func projectKeyConflict(err error, id string) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
-		return fault.New(fault.Conflict, "key_exists", "the project has a key with the id %q", id)
-	}
-	return err
 }

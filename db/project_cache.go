@@ -7,17 +7,17 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// projectCaches holds what never changes of projects.
+// projectCaches holds those facts of projects and their keys that never change.
 type projectCaches struct {
-	regionsByProject foreverCache[string, string]         // by project
-	secretsByKey     foreverCache[projectKeyName, []byte] // sealed, by key
+	regionsByProject foreverCache[string, string]
+	secretsByKey     foreverCache[projectKeyName, []byte] // the secrets are sealed
 }
 
 const (
-	// maxCached bounds a cache of projects: about 2 MiB. A cache that is full begins anew.
+	// maxCached bounds the entries of a cache, about 2 MiB. A cache that is full is emptied.
 	maxCached = 10_000
-	// unknownFor is how long a missing row is remembered, so that many clients that name it cost few queries.
-	unknownFor = time.Second
+	// missingFor is how long a missing row is remembered, so that many clients that name it cost few queries.
+	missingFor = time.Second
 )
 
 // foreverCache caches rows that never change once they exist. The zero value is empty. Safe for concurrent use.
@@ -32,7 +32,8 @@ type missed struct {
 	missedAt time.Time
 }
 
-// get returns a cached value, or that of read. Of its errors only NotFound is cached.
+// get returns the cached value of a key, or the value that read returns, which it caches. Of the errors of read it caches
+// only NotFound.
 func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	if v, err, ok := c.lookup(key); ok {
 		return v, err
@@ -43,7 +44,7 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	case err == nil:
 		c.put(key, v)
 	case fault.Is(err, fault.NotFound):
-		c.miss(key, err)
+		c.putMissing(key, err)
 	}
 	return v, err
 }
@@ -56,7 +57,7 @@ func (c *foreverCache[K, V]) lookup(key K) (v V, err error, ok bool) { //nolint:
 		return v, nil, true
 	}
 	last, ok := c.missingKeys[key]
-	return v, last.err, ok && time.Since(last.missedAt) < unknownFor
+	return v, last.err, ok && time.Since(last.missedAt) < missingFor
 }
 
 func (c *foreverCache[K, V]) put(key K, v V) {
@@ -68,10 +69,10 @@ func (c *foreverCache[K, V]) put(key K, v V) {
 	c.knownValues[key] = v
 }
 
-func (c *foreverCache[K, V]) miss(key K, err error) {
+func (c *foreverCache[K, V]) putMissing(key K, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Clients can make up any number of names: the bound holds for these as well.
+	// Clients can make up any number of keys: the bound holds for these as well.
 	if c.missingKeys == nil || len(c.missingKeys) >= maxCached {
 		c.missingKeys = map[K]missed{}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
@@ -20,8 +21,9 @@ const (
 	ScopeMint = "token:mint"
 	// maxProjectKeys bounds the keys of a project that are not revoked.
 	maxProjectKeys = 1000
-	maxScopes      = 16
-	maxScopeBytes  = 64
+	// maxScopes bounds the scopes of a key, and maxScopeBytes each of them.
+	maxScopes     = 16
+	maxScopeBytes = 64
 	// MaxProjectGrace bounds for how long the tokens of a rotated key are accepted.
 	MaxProjectGrace = 30 * 24 * time.Hour
 )
@@ -31,10 +33,14 @@ type NewProjectKey struct {
 	ProjectID string
 	ID        string   // see lobby.ValidID; "": a new one
 	Name      string   // 1 to 200 characters
-	Scopes    []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
+	Scopes    []string // at most 16 of up to 64 bytes; a key without ScopeMint mints no tokens
 	Actor     string
 	Seal      SealProjectKey
 }
+
+// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the
+// key-encryption key.
+type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
 
 // CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes,
 // id), NotFound (project_unknown), Conflict (key_exists), TooMany, Unavailable.
@@ -59,7 +65,7 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 			Project: n.ProjectID, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
 			SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
-		// The statement inserts nothing when the project has its number of keys.
+		// The statement inserts nothing where the project has maxProjectKeys.
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
 		}
@@ -75,6 +81,14 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 	return secret, made, nil
 }
 
+func projectKeyConflict(err error, id string) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
+		return fault.New(fault.Conflict, "key_exists", "the project has a key with the id %q", id)
+	}
+	return err
+}
+
 func (n NewProjectKey) check() error {
 	if !lobby.ValidID(n.ID) {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
@@ -88,6 +102,17 @@ func (n NewProjectKey) check() error {
 	return checkProjectName(n.Name)
 }
 
+// projectKeyName is the primary key of a project's key.
+type projectKeyName struct{ projectID, id string }
+
+func (k projectKeyName) isValid() bool {
+	return lobby.ValidID(k.projectID) && lobby.ValidID(k.id)
+}
+
+func (k projectKeyName) bytes() int { return textBytes(k.projectID, k.id) }
+
+func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }
+
 // ProjectKeys returns up to limit keys of a project, at most MaxProjectPage, the newest first, with the revoked ones.
 // after is the id of the last key of the previous page; "" begins. A project that does not exist has none. Errors:
 // Unavailable.
@@ -100,7 +125,7 @@ func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit in
 	return list, frame.Classify(err)
 }
 
-// ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
+// ProjectKey returns a key; with retired, its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.ProjectKey, retired bool, err error) {
 	if !(projectKeyName{project, id}).isValid() {
 		return query.ProjectKey{}, false, projectKeyUnknown()

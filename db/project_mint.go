@@ -21,8 +21,8 @@ func (s *Store) CountMinted(ctx context.Context, project, id string) (query.Proj
 	return s.batchGroups.mintingKeys.Do(ctx, "", name)
 }
 
-// countMinted decides a batch of mints: it counts them in the rows of their keys, and returns the keys.
-func (s *Store) countMinted(ctx context.Context, _ string,
+// countMintedBatch decides a batch of calls of CountMinted.
+func (s *Store) countMintedBatch(ctx context.Context, _ string,
 	calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}
 	for _, c := range calls {
@@ -47,7 +47,8 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 	}
 	err := count()
 	if fault.Is(frame.Classify(err), fault.Unavailable) {
-		// All that wait would fail for a counter. A transaction whose outcome is unknown may count its tokens twice.
+		// Tried again, so that no token is refused because of a counter that is busy. Tokens whose transaction had an
+		// unknown outcome may be counted twice.
 		err = count()
 	}
 	if err != nil {
@@ -59,7 +60,8 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 	return nil
 }
 
-// mayMint judges a key; the zero value is none.
+// mayMint returns the key if it may mint tokens. The zero value stands for a key that does not exist. Errors: NotFound,
+// Forbidden.
 func mayMint(k query.ProjectKey) (query.ProjectKey, error) {
 	switch {
 	case k.ID == "":

@@ -10,7 +10,7 @@ import (
 // SealedProjectKey is the sealed secret of a project's key.
 type SealedProjectKey = query.SealedProjectKeysRow
 
-// SealedProjectKeys returns up to batch keys after another one, in the order of projects and ids, without those that
+// SealedProjectKeys returns up to batch keys after the key after, in the order of projects and ids, without those that
 // the key-encryption key with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
 func (s *Store) SealedProjectKeys(ctx context.Context, except string, after SealedProjectKey,
 	batch int) ([]SealedProjectKey, error) {

@@ -14,8 +14,8 @@ import (
 )
 
 // RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the
-// connections that were made with them within a second. Of a key that is revoked already it ends the grace, and returns
-// the key with its first time. Errors: NotFound (key_unknown), Unavailable.
+// connections that were made with them within a second. If the key was revoked already, its grace ends, and it keeps the
+// time of the first revocation. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (query.ProjectKey, error) {
 	region, err := s.regionOfKey(ctx, project, id)
 	if err != nil {
@@ -37,15 +37,15 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 	if err != nil {
 		return query.ProjectKey{}, frame.Classify(err)
 	}
-	// Replicas close the connections of the key.
+	// Wakes the replicas, which close the connections of the key.
 	if r.Changed {
 		s.Notify(TopicRealtime, region)
 	}
 	return r.ProjectKey, nil
 }
 
-// RotateKey describes a rotation.
-type RotateKey struct {
+// KeyRotation says which key of a project is replaced, and how.
+type KeyRotation struct {
 	ProjectID, ID string
 	GraceTime     time.Duration // for which tokens of the old key are still accepted; 0 to MaxProjectGrace
 	Actor         string
@@ -55,7 +55,7 @@ type RotateKey struct {
 // RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's
 // secret. Of several rotations of a key at the same time one succeeds. Errors: NotFound (key_unknown), Conflict
 // (key_revoked), Invalid (grace_seconds), Unavailable.
-func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made query.ProjectKey, err error) {
+func (s *Store) RotateProjectKey(ctx context.Context, k KeyRotation) (secret string, made query.ProjectKey, err error) {
 	if k.GraceTime < 0 || k.GraceTime > MaxProjectGrace {
 		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds",
 			Detail: "grace_seconds must be 0 to 2592000"}
@@ -85,14 +85,15 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 	if err != nil {
 		return "", query.ProjectKey{}, frame.Classify(err)
 	}
-	// With a grace, its connections stay until that is over.
+	// With a grace time, the connections of the old key stay until that is over.
 	if k.GraceTime == 0 {
 		s.Notify(TopicRealtime, region)
 	}
 	return secret, made, nil
 }
 
-// regionOfKey returns the region of the project of a key. Keys are never deleted, so it need not be read again.
+// regionOfKey returns the region of a key's project. It reads the key from the cache, since keys are never deleted.
+// Errors: NotFound (key_unknown), Elsewhere, Unavailable.
 func (s *Store) regionOfKey(ctx context.Context, project, id string) (string, error) {
 	if _, err := s.ProjectKeySecret(ctx, project, id); err != nil {
 		return "", err

@@ -39,8 +39,8 @@ func (p *lobbyProject) key(id string, scopes ...string) string {
 	return secret
 }
 
-func (p *lobbyProject) rotation(id string, grace time.Duration) db.RotateKey {
-	return db.RotateKey{ProjectID: "p1", ID: id, GraceTime: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
+func (p *lobbyProject) rotation(id string, grace time.Duration) db.KeyRotation {
+	return db.KeyRotation{ProjectID: "p1", ID: id, GraceTime: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
 }
 
 func TestProjectsAreListedFromTheNewestInPages(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// keptWait returns the row of the ticket that a session alone keeps, its own or that of an earlier session of its
-// player; nil: it gets a new one.
-func (t *queueTurn) keptWait(p *party) *query.WaitingSessionsRow {
+// keptRow returns the row of the ticket that a session alone keeps, its own or that of an earlier session of its
+// player; nil: it gets a new ticket.
+func (t *queueTurn) keptRow(p *party) *query.WaitingSessionsRow {
 	m := p.members[0]
 	if row, waits := t.waitOf(m.Session); waits {
 		if p.waitsAs(row) {
@@ -22,19 +22,20 @@ func (t *queueTurn) keptWait(p *party) *query.WaitingSessionsRow {
 	return t.inheritable(heir{p.projectID, m.Player, m.Session}, p.waitsAs)
 }
 
-func anyWait(query.WaitingSessionsRow) bool { return true }
+func anyRow(query.WaitingSessionsRow) bool { return true }
 
-// inheritable returns the first row that waits as asked and that a session may get from another session of its player,
-// which made the ticket alone; nil: there is none. The player has a name: without one, the session is the player.
-func (t *queueTurn) inheritable(h heir, asked func(query.WaitingSessionsRow) bool) *query.WaitingSessionsRow {
+// inheritable returns the first row that suits and that a session may get from another session of its player, which
+// queued alone; nil: there is none.
+func (t *queueTurn) inheritable(h heir, suits func(query.WaitingSessionsRow) bool) *query.WaitingSessionsRow {
+	// A session without a name is a player of its own, who has no other session.
 	if h.playerSub == "" || h.playerSub == h.sessionID {
 		return nil
 	}
 	for i := range t.waitingSessions {
 		r := &t.waitingSessions[i]
-		isNamed := r.Player != r.Session // a sub may look like the id of a session without one
+		isNamed := r.Player != r.Session // the name of a player may look like the id of a session without a name
 		isOther := r.Session != h.sessionID && r.Project == h.projectID && r.Player == h.playerSub
-		if isNamed && isOther && r.Lobby == nil && asked(*r) && !t.hasLeft(ticketRefOf(*r)) {
+		if isNamed && isOther && r.Lobby == nil && suits(*r) && !t.hasLeft(ticketRefOf(*r)) {
 			return r
 		}
 	}
@@ -51,8 +52,9 @@ func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
 	row.Session = session
 }
 
-// moveWaits writes what sessions have inherited. They are connected, so that their tickets are candidates again. It
-// fails as a conflict, so that the turn is decided again, if an earlier session no longer waits, or is being ended.
+// moveWaits writes which sessions wait in the places of others now. They are connected, so that their tickets are
+// candidates again. It fails as a conflict, so that the turn is decided again, if an earlier session no longer waits, or
+// is being ended.
 func (t *queueTurn) moveWaits(ctx context.Context) error {
 	if len(t.inheritedPlaces) == 0 {
 		return nil
@@ -79,7 +81,8 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	return nil
 }
 
-// wakeHeirs notifies the sessions whose places others have inherited, and those that have: one may be in a ready check.
+// wakeHeirs notifies the sessions that have inherited a place, and those that have lost it: the ticket may be in a ready
+// check, which the client of the new session has to answer.
 func (t *queueTurn) wakeHeirs() {
 	var sessions []string
 	for _, i := range t.inheritedPlaces {

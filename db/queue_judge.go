@@ -23,30 +23,31 @@ func (t *queueTurn) enter(p *party) (PlayerTicketAnswer, error) {
 	if slices.ContainsFunc(p.request.Party, func(sub string) bool { return t.decidedPlayers[sub] }) {
 		return PlayerTicketAnswer{}, errPartyBusy
 	}
-	var v partyVerdict
-	same := t.sameTicket(p)
-	if same == "" {
-		var err error
-		if v, err = t.judge(p); err != nil {
-			return PlayerTicketAnswer{}, err
-		}
-	}
-	// Also for a party that keeps its ticket: a younger request must not replace it in this turn.
-	for _, sub := range p.request.Party {
-		t.decidedPlayers[sub] = true
-	}
-	if same != "" {
+	// A younger request must not replace the ticket that is kept here.
+	if same := t.sameTicket(p); same != "" {
+		t.markDecided(p)
 		t.writes.keptTickets = append(t.writes.keptTickets, same)
 		return PlayerTicketAnswer{ID: same}, nil
 	}
+	v, err := t.judge(p)
+	if err != nil {
+		return PlayerTicketAnswer{}, err
+	}
+	t.markDecided(p)
 	maps.Copy(t.leavingTickets, v.leavingTickets)
 	return t.add(p, v.staleRows), nil
 }
 
-// partyVerdict is what a new ticket of a party takes away.
+func (t *queueTurn) markDecided(p *party) {
+	for _, sub := range p.request.Party {
+		t.decidedPlayers[sub] = true
+	}
+}
+
+// partyVerdict is what a new ticket of a party replaces.
 type partyVerdict struct {
 	leavingTickets map[ticketRef]leaving
-	staleRows      []query.PlayersQueuedRow // whose tickets are gone
+	staleRows      []query.PlayersQueuedRow // rows of players whose tickets are gone
 }
 
 // judge decides whether a party gets a new ticket, and changes nothing. Errors: NotFound, "profile_unknown"; Invalid,
@@ -82,33 +83,39 @@ func (t *queueTurn) judge(p *party) (partyVerdict, error) {
 func (t *queueTurn) sameTicket(p *party) string {
 	switch p.origin {
 	case fromRequest:
-		for _, row := range t.queuedPlayers[p.request.Caller] {
-			// Also of a ticket that an evacuation made, which has no request.
-			isSame := bytes.Equal(row.RequestHash, p.request.RequestHash) || bytes.Equal(row.RequestHash, requeuedHash)
-			if row.Waits && !row.Over && isSame && p.request.asksFor(row.Profile) &&
-				!t.hasLeft(ticketRef{t.universe, row.TicketID}) {
-				return row.TicketID
-			}
-		}
+		return t.sameRequest(p.request)
 	case fromSession:
-		if row := t.keptWait(p); row != nil {
+		if row := t.keptRow(p); row != nil {
 			return row.Ticket
 		}
-	// Whatever it waits for is replaced.
-	case fromRoom:
+		return ""
+	default: // fromRoom
+		return ""
+	}
+}
+
+// sameRequest returns the ticket that the caller of a request waits with for the same request; "": none.
+func (t *queueTurn) sameRequest(r PlayerTicketRequest) string {
+	for _, row := range t.queuedPlayers[r.Caller] {
+		// requeuedHash marks a ticket that an evacuation made, which has no request.
+		isSame := bytes.Equal(row.RequestHash, r.RequestHash) || bytes.Equal(row.RequestHash, requeuedHash)
+		if row.Waits && !row.Over && isSame && r.asksFor(row.Profile) &&
+			!t.hasLeft(ticketRef{t.universe, row.TicketID}) {
+			return row.TicketID
+		}
 	}
 	return ""
 }
 
-// checkProfile refuses a ticket that would wait for nothing. Errors: NotFound, "profile_unknown"; Invalid,
-// "cannot_match".
+// checkProfile refuses a ticket that its profile cannot match with any other. Errors: NotFound, "profile_unknown";
+// Invalid, "cannot_match".
 func (t *queueTurn) checkProfile(p *party) error {
 	name := p.request.ProfileNames[0]
 	judge, known := t.profilesByName[name]
 	if !known {
 		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q, or it is retired", name)
 	}
-	// This release cannot read it: a newer director loop decides.
+	// This release cannot read the profile: a worker of a newer release decides for it.
 	if judge == nil {
 		return nil
 	}
@@ -122,7 +129,7 @@ func (t *queueTurn) checkProfile(p *party) error {
 	return nil
 }
 
-// replaceSessions lets the tickets leave with which the sessions and the room of a party wait. Errors: Conflict,
+// replaceSessions adds to the verdict the tickets with which the sessions and the room of a party wait. Errors: Conflict,
 // "ticket_exists", where a request names a room that waits already; "matched".
 func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 	for _, r := range t.waitingSessions {
@@ -134,12 +141,13 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 		case p.origin == fromRequest && r.Queued && isOfRoom(r, p.roomUID):
 			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists",
 				"the room waits with another ticket: cancel it first"))
-		case waitsElsewhere(r):
+		case isInCycle(r):
 			return ofTicket(r.Ticket, fault.New(fault.Conflict, "matched",
 				"the session is in a match that an Open Match director assigns soon"))
 		}
-		// Also out of a match of the loop. One of Open Match was refused above.
-		v.leavingTickets[ref] = leaving{r.Ticket, TicketCancelled, reasonElsewhere, r.Pending}
+		// Forced out of a match of the loop. A ticket in a match of Open Match was refused above.
+		v.leavingTickets[ref] = leaving{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reasonElsewhere,
+			isForced: r.Pending}
 	}
 	return nil
 }
@@ -160,16 +168,14 @@ func isOfRoom(r query.WaitingSessionsRow, room uuid.UUID) bool {
 	return r.Lobby != nil && *r.Lobby == room
 }
 
-// clearCaller takes the caller out of the ticket of a party that it has not joined. Errors: it waits with a ticket for
-// one of the profiles that it posted or joined, or that is in a match.
+// clearCaller adds to the verdict the tickets of parties that the caller has not joined. Errors: Conflict, where the
+// caller waits for one of the profiles with a ticket that it posted or joined, or that is in a match.
 func (t *queueTurn) clearCaller(r PlayerTicketRequest, v *partyVerdict) error {
 	for _, row := range t.queuedPlayers[r.Caller] {
 		if !row.Waits || row.Over || !r.asksFor(row.Profile) || t.leavesWith(v, row) {
 			continue
 		}
 		switch {
-		// Its own ticket, which it has to cancel itself. Somebody else's ends silently, unless the player knows of it
-		// or it is in a match.
 		case row.Posted:
 			return ofTicket(row.TicketID,
 				fault.New(fault.Conflict, "ticket_exists",
@@ -179,8 +185,9 @@ func (t *queueTurn) clearCaller(r PlayerTicketRequest, v *partyVerdict) error {
 				fault.New(fault.Conflict, "party_conflict",
 					"you wait with the ticket of your party for this profile: cancel it first"))
 		}
-		v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketCancelled, reasonElsewhere,
-			false}
+		// Another player posted the ticket, and the caller does not know it.
+		v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{ticketID: row.TicketID,
+			finalState: TicketCancelled, finalReason: reasonElsewhere}
 	}
 	return nil
 }
@@ -190,28 +197,35 @@ func ofTicket(id string, e *fault.Error) *fault.Error {
 	return e
 }
 
-// checkMember makes room for a member's row. Errors: the member waits for one of the profiles elsewhere, or has too
-// many tickets. Of the caller's tickets only those count that it posted or joined, so that nobody can fill its share.
+// checkMember adds to the verdict the rows and tickets of a member that are in the way of its new row. Errors: Conflict,
+// where the member waits for one of the profiles elsewhere; TooMany, where it has too many tickets. Of the caller's
+// tickets only those count that it posted or joined, so that nobody can fill its share.
 func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdict) error {
-	var tickets []string
+	var countedTickets []string
 	for _, row := range t.queuedPlayers[sub] {
-		switch {
-		case !row.Waits: // also where the ticket leaves: only a ticket that is there takes its players with it
+		// The ticket is gone. Its row is forgotten even if the ticket is among those that leave: only a ticket that is
+		// there takes its rows with it.
+		if !row.Waits {
 			if r.asksFor(row.Profile) {
 				v.staleRows = append(v.staleRows, row)
 			}
-		case t.leavesWith(v, row):
+			continue
+		}
+		if t.leavesWith(v, row) {
+			continue
+		}
+		switch {
 		case row.Over:
-			v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketExpired, reasonTTL,
-				true}
+			v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{ticketID: row.TicketID,
+				finalState: TicketExpired, finalReason: reasonTTL, isForced: true}
 		case r.asksFor(row.Profile):
 			return fault.New(fault.Conflict, "party_conflict",
 				"another member of the party waits with a ticket of its own for this profile")
-		case (sub != r.Caller || row.Seen) && !slices.Contains(tickets, row.TicketID):
-			tickets = append(tickets, row.TicketID)
+		case (sub != r.Caller || row.Seen) && !slices.Contains(countedTickets, row.TicketID):
+			countedTickets = append(countedTickets, row.TicketID)
 		}
 	}
-	if len(tickets) >= maxTicketsOfPlayer {
+	if len(countedTickets) >= maxTicketsOfPlayer {
 		e := fault.New(fault.TooMany, "too_many_tickets", "a player waits with at most %d tickets", maxTicketsOfPlayer)
 		e.RetryAfter = fault.RetryAfter
 		return e

@@ -11,16 +11,19 @@ import (
 // boundLatencies bounds what sessions and rooms say of their latencies by what is known of their players, where a
 // profile asks for it. Requests come with latencies that are bounded.
 func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error {
-	jumps := map[*party]uint16{}
+	jumps := map[*party]uint16{} // in ms
 	var subs []string
 	for _, p := range parties {
-		// A profile that this release cannot read bounds nothing.
-		if p.judgedTicket == nil || len(p.lobbyQueue.Latencies) == 0 ||
-			t.profilesByName[p.request.ProfileNames[0]] == nil {
+		if p.judgedTicket == nil || len(p.lobbyQueue.Latencies) == 0 {
 			continue
 		}
-		// 0: no profile bounds by how much latencies jump.
-		if jump := profile.LeastLatencyJump([]*profile.Profile{t.profilesByName[p.request.ProfileNames[0]]}); jump > 0 {
+		judge := t.profilesByName[p.request.ProfileNames[0]]
+		// A profile that is unknown, or that this release cannot read, bounds nothing.
+		if judge == nil {
+			continue
+		}
+		// 0: the profile does not bound by how much latencies jump.
+		if jump := profile.LeastLatencyJump([]*profile.Profile{judge}); jump > 0 {
 			jumps[p], subs = jump, append(subs, p.request.Party...)
 		}
 	}
@@ -39,7 +42,8 @@ func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error 
 	return nil
 }
 
-// bound encodes the ticket again, with latencies near those that are known of its players.
+// bound encodes the ticket of the party again, with latencies that differ from those known of its players by at most
+// jump ms.
 func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
 	said := make(map[string]uint16, len(p.lobbyQueue.Latencies))
 	for region, ms := range p.lobbyQueue.Latencies {
@@ -55,7 +59,7 @@ func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
 	for region, ms := range counted {
 		draft.LobbyQueue.Latencies[region] = float64(ms)
 	}
-	// What is remembered is of one player.
+	// Latencies are remembered of single players; those of a party are of all its members together.
 	if len(p.request.Party) == 1 {
 		p.request.CallerLatencies = match.RememberedLatencies(known[0], counted)
 	}

@@ -22,16 +22,15 @@ type party struct {
 	origin  partyOrigin
 	request PlayerTicketRequest // its ticket; the Party has the players
 
-	// Sessions of the realtime lobby that wait with the ticket; none: only callers of the API know of it.
-	members    []lobby.Member
-	playerSubs []string // the players of the ticket, as members
+	members    []lobby.Member // sessions of the realtime lobby that wait with the ticket; none: of a request without a room
+	playerSubs []string       // the players of the ticket, in the order of members
 	projectID  string
 	lobbyQueue lobby.Queue
-	queueDraft QueueDraft // what is encoded; the zero value: of a request
-	roomUID    uuid.UUID  // whose members queue together; zero: none
+	queueDraft QueueDraft // what the body of the ticket was encoded from; zero for a request, which brings its body
+	roomUID    uuid.UUID  // the room whose members queue together; zero: none
 
-	// judgedTicket is the ticket as its profile judges it; nil: the profile does not judge it, since it takes every ticket or
-	// the face of the API, whose refusals name fields, has asked it.
+	// judgedTicket returns the ticket as its profile judges it; nil: it is not judged, since a built-in profile takes
+	// every ticket, and the face of the API, whose refusals name fields, has judged that of a request.
 	judgedTicket func(created time.Time) (*match.Ticket, error)
 }
 
@@ -39,12 +38,12 @@ type party struct {
 type partyOrigin int
 
 const (
-	fromRequest partyOrigin = iota // to POST /tickets; with a room if it names one
-	fromSession                    // a session alone
+	fromRequest partyOrigin = iota // POST /tickets, for a caller and its party, or for a room that it names
+	fromSession                    // a session that queues alone
 	fromRoom                       // an action in a room
 )
 
-// The sizes of matches that sessions may ask for.
+// The sizes of matches that sessions may ask for, in players.
 const (
 	minMatchSize = 2
 	maxMatchSize = 16
@@ -90,16 +89,19 @@ func (s *Store) memberParty(region, project string, q lobby.Queue, members []lob
 	if err != nil {
 		return nil, err
 	}
+	if p.playerSubs, err = playersOf(members, draft.Bucket != ""); err != nil {
+		return nil, err
+	}
+	draft.Players = slices.Sorted(slices.Values(p.playerSubs))
 	p.queueDraft = draft
 	p.request = PlayerTicketRequest{
 		Caller: p.playerSubs[0], Party: draft.Players, ProfileNames: []string{draft.ProfileName},
-		TTL:      s.cfg.Queueing.ttl(),
-		LeaseTTL: s.cfg.Queueing.LeaseTTL, RequestHash: p.hash(region),
+		TTL: s.cfg.Queueing.ttl(), LeaseTTL: s.cfg.Queueing.LeaseTTL, RequestHash: p.hash(region),
 	}
 	return p, p.encode(s.cfg.Queueing, draft)
 }
 
-// encode makes the body of the ticket. Errors: those of [Queueing.EncodeDraft].
+// encode makes the body of the ticket from a draft. Errors: those of [Queueing.EncodeDraft].
 func (p *party) encode(q *Queueing, draft QueueDraft) error {
 	body, err := q.EncodeDraft(draft)
 	if err != nil {
@@ -113,31 +115,37 @@ func (p *party) encode(q *Queueing, draft QueueDraft) error {
 	return nil
 }
 
-// draftOf names the players of a party of sessions, and returns its ticket to be encoded.
+// draftOf returns the ticket of a party of sessions before it is encoded, without its players. A ticket of a built-in
+// profile has a Bucket. Errors: Invalid.
 func (s *Store) draftOf(region string, p *party) (QueueDraft, error) {
 	draft := QueueDraft{ProfileName: s.profileOf(p.lobbyQueue.RoomType), LobbyQueue: p.lobbyQueue}
-	if builtIn := draft.ProfileName == ""; builtIn {
-		if len(p.members) > p.lobbyQueue.MatchSize {
-			e := fault.New(fault.Invalid, "invalid", "%d players are more than the match has", len(p.members))
-			e.Field = "size"
-			return draft, e
-		}
-		draft.ProfileName = RealtimeProfile(p.lobbyQueue.MatchSize)
-		draft.Bucket = fmt.Sprintf("%s %s %s", region, p.projectID, p.lobbyQueue.RoomType)
+	if draft.ProfileName != "" {
+		return draft, nil
 	}
-	for _, m := range p.members {
+	if len(p.members) > p.lobbyQueue.MatchSize {
+		e := fault.New(fault.Invalid, "invalid", "%d players are more than the match has", len(p.members))
+		e.Field = "size"
+		return draft, e
+	}
+	draft.ProfileName = RealtimeProfile(p.lobbyQueue.MatchSize)
+	draft.Bucket = fmt.Sprintf("%s %s %s", region, p.projectID, p.lobbyQueue.RoomType)
+	return draft, nil
+}
+
+// playersOf returns the players of a ticket of sessions, in the order of the members. In a ticket of a built-in profile,
+// the sessions themselves are the players. Errors: Conflict.
+func playersOf(members []lobby.Member, isBuiltIn bool) (subs []string, err error) {
+	for _, m := range members {
 		sub := m.Player
-		// Tickets of built-in profiles have sessions as their players.
-		if draft.Bucket != "" || sub == "" {
+		if isBuiltIn || sub == "" {
 			sub = m.Session
 		}
-		if slices.Contains(p.playerSubs, sub) {
-			return draft, fault.New(fault.Conflict, "party_conflict", "a player is in the party with two sessions")
+		if slices.Contains(subs, sub) {
+			return nil, fault.New(fault.Conflict, "party_conflict", "a player is in the party with two sessions")
 		}
-		p.playerSubs = append(p.playerSubs, sub)
+		subs = append(subs, sub)
 	}
-	draft.Players = slices.Sorted(slices.Values(p.playerSubs))
-	return draft, nil
+	return subs, nil
 }
 
 // profileOf returns the profile whose queue the players of a room type join; "" for a built-in one.
@@ -146,8 +154,8 @@ func (s *Store) profileOf(roomType string) string {
 	return t.ProfileName
 }
 
-// hash differs from that of every request of another session, so that two tickets are never taken for the same request.
-// It ends with attributesMark.
+// hash returns the request hash of a party of sessions. It differs from that of every other session and of every request,
+// so that two tickets are never taken for one. It ends with attributesMark.
 func (p *party) hash(region string) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "realtime %q %q %d", region, p.lobbyQueue.RoomType, p.lobbyQueue.MatchSize)
@@ -157,11 +165,11 @@ func (p *party) hash(region string) []byte {
 	return append(h.Sum(nil), p.attributesMark()...)
 }
 
-// attributesMark differs for other attributes, whatever their order and form, and is never empty.
+// attributesMark returns 8 bytes of a hash of the attributes, which do not depend on their order and form.
 func (p *party) attributesMark() []byte {
 	var named map[string]any
 	_ = json.Unmarshal(p.lobbyQueue.Attributes, &named) // EncodeDraft refuses what is no object
-	// null is absent.
+	// An attribute that is null counts as absent.
 	maps.DeleteFunc(named, func(_ string, value any) bool { return value == nil })
 	var sorted []byte
 	if len(named) > 0 {

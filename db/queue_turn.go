@@ -27,15 +27,15 @@ type queueTurn struct {
 
 	queuedPlayers   map[string][]query.PlayersQueuedRow // what each player waits for
 	waitingSessions []query.WaitingSessionsRow
-	profilesByName  map[string]*profile.Profile // they judge the parties; for nil see profileJudge
+	profilesByName  map[string]*profile.Profile // that judge the parties; nil: one that this release cannot read
 
 	heirSessions    []string // that may wait in the place of another session of their player
 	inheritedPlaces []inheritance
 
 	decidedPlayers   map[string]bool // of parties that have entered
 	leavingTickets   map[ticketRef]leaving
-	awareRooms       []uuid.UUID // that know that they do not wait any more
-	awareSessions    []string    // that know why their ticket leaves
+	awareRooms       []uuid.UUID // rooms whose own action ends their wait: they need no notice of it
+	awareSessions    []string    // sessions that learn from an answer why their ticket leaves: they need no notice of it
 	writes           queueWrites
 	countedPlaces    []string // sessions whose position is counted
 	countedPositions []query.WaitingPositionsRow
@@ -81,8 +81,8 @@ func (t *queueTurn) hasLeft(ref ticketRef) bool {
 	return left
 }
 
-// waitsElsewhere reports whether the ticket is in a match of a cycle, which a director of Open Match assigns.
-func waitsElsewhere(r query.WaitingSessionsRow) bool {
+// isInCycle reports whether the ticket is in a match of a cycle, which a director of Open Match assigns.
+func isInCycle(r query.WaitingSessionsRow) bool {
 	_, ours := readyCheckOf(r.MatchedIn)
 	return r.Pending && !ours
 }
@@ -90,10 +90,10 @@ func waitsElsewhere(r query.WaitingSessionsRow) bool {
 // inheritance is the place of a session in the queue that another session of its player gets.
 type inheritance struct{ predecessorID, sessionID, ticketID string }
 
-// profileJudge is the live version of a profile that a room type names.
+// profileJudge is the live version of a profile that judges tickets.
 type profileJudge struct {
 	version int32
-	profile *profile.Profile // nil: a newer release wrote it, and this one cannot read it
+	profile *profile.Profile // nil: a newer release wrote the document, and this one cannot read it
 }
 
 // queueWrites are the parameters of the statements that a turn defers to its commit.

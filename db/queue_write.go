@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// maxPosition bounds what is counted for a position.
+// maxPosition bounds the positions in the queue that are counted; a session further back has this position.
 const maxPosition = 1000
 
 // write takes the tickets that leave out of their queues, and defers the rest to the commit.
@@ -49,8 +49,12 @@ func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leavi
 	// Locked in the order of their ids, by everybody.
 	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.ticketID, b.ticketID) })
 	rows, err := t.store.leaveQueue(ctx, t.q, universe, leaves)
-	if err != nil || t.region == "" { // a worker finds sessions whose tickets have left for a request
+	if err != nil {
 		return err
+	}
+	// A turn of requests reads no sessions: a worker finds those whose tickets have left.
+	if t.region == "" {
+		return nil
 	}
 	left := map[string]bool{}
 	for _, r := range rows {
@@ -79,7 +83,8 @@ func (t *queueTurn) wasQueued(ref ticketRef) bool {
 func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAnswer {
 	now := t.store.Now().UTC()
 	at := cmp.Or(p.request.WaitingSince, now)
-	// Made of the present time, whatever time the party counts from: an id of the past could be in use.
+	// The id is made from the present time, also where the party counts as waiting since earlier: an id of the past could
+	// be in use.
 	id := t.store.idMint.next(t.universe, TicketID, now)
 	t.writes.forget(stale)
 	t.writes.addTicket(p.request, id, at)
@@ -114,9 +119,9 @@ func (t *queueTurn) wake() {
 	}
 	var unaware []string
 	for _, r := range t.waitingSessions {
-		knows := slices.Contains(t.awareSessions, r.Session) ||
+		isAware := slices.Contains(t.awareSessions, r.Session) ||
 			r.Lobby != nil && slices.Contains(t.awareRooms, *r.Lobby)
-		if t.hasLeft(ticketRefOf(r)) && !knows {
+		if t.hasLeft(ticketRefOf(r)) && !isAware {
 			unaware = append(unaware, r.Session)
 		}
 	}
@@ -124,7 +129,7 @@ func (t *queueTurn) wake() {
 	t.wakeHeirs()
 }
 
-// queue defers the statements that have rows, in the order of locks.
+// queue adds the statements that have rows to a pipeline, in the lock order.
 func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswers time.Duration) {
 	w.stalePlayers.Region, w.newTickets.Region, w.queuedPlayers.Region = universe, universe, universe
 	w.storedAnswers.Keep = keepAnswers
@@ -154,7 +159,8 @@ func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
 func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) {
 	r.SearchFields.Created = match.MomentOf(at)
 	row, t := r.SearchFields.Row(), &w.newTickets
-	if t.Ids == nil { // Postgres slices no array that is null
+	// The statement takes slices of these arrays, which must not be null for that.
+	if t.Ids == nil {
 		t.Terms, t.DoubleKeys, t.Doubles = []uuid.UUID{}, []uuid.UUID{}, []float64{}
 	}
 	t.Ids = append(t.Ids, id)
@@ -173,7 +179,7 @@ func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) 
 
 func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
 	p := &w.queuedPlayers
-	for _, profile := range r.wished() {
+	for _, profile := range r.rowProfiles() {
 		for _, sub := range r.Party {
 			p.Subs = append(p.Subs, sub)
 			p.Profiles = append(p.Profiles, profile)

@@ -9,15 +9,15 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// sweptSessions bounds the sessions of a worker's transaction, which reads and writes all their rooms.
-const sweptSessions = 128
+// maxSweptSessions bounds the sessions of a worker's transaction, which reads and writes all their rooms.
+const maxSweptSessions = 128
 
-// SuspendDeadReplicas suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their
-// number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
-func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, error) {
+// SuspendUnowned suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their number,
+// 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
+func (s *Store) SuspendUnowned(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := t.q.SessionsOfEndedReplicas(ctx,
-			query.SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
+			query.SessionsOfEndedReplicasParams{Region: region, Most: maxSweptSessions})
 		if err != nil {
 			return nil, err
 		}
@@ -27,12 +27,13 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 	})
 }
 
-// AnnounceSuspended lets the rooms of up to 128 sessions know that a draining replica suspended them five seconds ago
-// and that they have not been resumed. It returns the number of sessions, 0 if none are left. It skips sessions that
-// another transaction has locked. Errors: Unavailable.
+// AnnounceSuspended lets the rooms of up to 128 sessions know that the sessions are suspended: a draining replica
+// suspended them five seconds ago without a word to the rooms, and they have not been resumed since. It returns the
+// number of sessions, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsToAnnounce(ctx, query.SessionsToAnnounceParams{Region: region, Most: sweptSessions})
+		ids, err := t.q.SessionsToAnnounce(ctx,
+			query.SessionsToAnnounceParams{Region: region, Most: maxSweptSessions})
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
@@ -49,12 +50,12 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 // another transaction has locked. Errors: Unavailable.
 func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, error) {
 	return s.endSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		return t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: sweptSessions})
+		return t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: maxSweptSessions})
 	})
 }
 
-// endSessions ends sessions that lock locks: they leave their rooms, lose their invitations and their tickets, and are
-// deleted. It returns their number. Errors: those of lock; Unavailable.
+// endSessions ends the sessions whose ids lock returns, and which it has locked: they leave their rooms, lose their
+// invitations and their tickets, and are deleted. It returns their number. Errors: those of lock; Unavailable.
 func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessionTx) ([]string, error)) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := lock(t)
@@ -73,20 +74,21 @@ func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessi
 	})
 }
 
-// sweepSessions runs a transaction on sessions that fn locks, without waiting for other transactions. Further sessions
-// that it must lock come first, so that it waits for none while it holds others. A transaction that loses against a
-// match with tickets of the sessions is retried.
+// sweepSessions runs a transaction in which sweep locks sessions, without waiting for other transactions, and changes
+// them. It returns the number of the ids that sweep returns. A transaction that loses against a match with tickets of the
+// sessions is retried.
 func (s *Store) sweepSessions(ctx context.Context, region string,
-	fn func(*sessionTx) ([]string, error)) (swept int, err error) {
+	sweep func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {
-			// fn skips what is locked, so it could leave out a session that a room needs: these are waited for.
+			// The further sessions that rooms need are waited for, before any other session is locked: sweep would skip
+			// those that are locked.
 			if len(t.furtherSessions) > 0 {
 				if _, err := t.lock(ctx, nil); err != nil {
 					return err
 				}
 			}
-			ids, err := fn(t)
+			ids, err := sweep(t)
 			swept, t.isIdle = len(ids), len(ids) == 0
 			return err
 		})

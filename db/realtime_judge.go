@@ -14,16 +14,18 @@ import (
 )
 
 const (
-	tokenLeeway = 5 * time.Second // between the clocks of who mints tokens and of the database
-	// for which an expired token can resume its session: clients cannot change their token
-	resumeExpired = 24 * time.Hour
+	// tokenLeeway allows for the clock of whoever mints tokens, which may be behind the database's.
+	tokenLeeway = 5 * time.Second
+	// expiredResumeTime is how long an expired token can resume its session, since clients cannot change their token.
+	expiredResumeTime = 24 * time.Hour
 
-	maxTakeovers = 10 // of a live session, in the ten seconds of the statements
+	// maxTakeovers bounds how often a live session is taken over within ten seconds, which the statements count.
+	maxTakeovers = 10
 
 	maxSessionsOfPlayer = 32
 )
 
-// loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
+// loadOpenings locks the sessions to resume, and reads the other facts, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	// Sessions of rooms to which the resumed ones return: see lockMoreError.
 	ids := slices.Clone(t.furtherSessions)
@@ -69,7 +71,7 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
-	f.openedByKey, f.mostOfKey = map[projectKeyName]int{}, t.store.cfg.MaxSessionsOfKey
+	f.openedByKey, f.maxSessionsOfKey = map[projectKeyName]int{}, t.store.cfg.MaxSessionsOfKey
 	f.sessionsByID, f.keysByName = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
 		f.keysByName[projectKeyName{k.Project, k.ID}] = k
@@ -77,12 +79,12 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	return f, nil
 }
 
-// judge decides which session a client gets.
+// judge decides which session a client gets, and counts a new one among the sessions of its player and its key. Errors:
+// Forbidden, TooMany, Unavailable.
 func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 	row, resumed := f.resumable(o)
-	// A client cannot change its token while it is connected: with the very token of the session, it resumes that also
-	// after the token has expired.
-	if err := f.judgeToken(o, resumed && bytes.Equal(row.TokenDigest, o.TokenDigest)); err != nil {
+	hasSameToken := resumed && bytes.Equal(row.TokenDigest, o.TokenDigest)
+	if err := f.judgeToken(o, hasSameToken); err != nil {
 		return OpenedRealtime{}, err
 	}
 	if err := f.judgeKey(o); err != nil {
@@ -93,7 +95,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		return OpenedRealtime{}, fault.NewUnavailable("the lease of this replica has expired", nil)
 	}
 	if !resumed {
-		if err := f.judgeNumber(o); err != nil {
+		if err := f.countNewSession(o); err != nil {
 			return OpenedRealtime{}, err
 		}
 		id := newSessionID()
@@ -115,29 +117,29 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		TookOver: live}, nil
 }
 
-// judgeNumber refuses a new session of a player, or of a key, that has too many. The ones that were closed count until
-// they can no longer be resumed.
-func (f openFacts) judgeNumber(o OpenRealtime) error {
-	at := slices.IndexFunc(f.playerSessions, func(r query.SessionsOfPlayersRow) bool {
+// countNewSession counts a new session for the calls of the batch that follow, or refuses it if its player or its key has
+// too many. Sessions that were closed count until they can no longer be resumed.
+func (f openFacts) countNewSession(o OpenRealtime) error {
+	playerIndex := slices.IndexFunc(f.playerSessions, func(r query.SessionsOfPlayersRow) bool {
 		return r.Project == o.ProjectID && r.Player == o.PlayerSub
 	})
 	key := projectKeyName{o.ProjectID, o.KeyID}
 	switch {
-	case at >= 0 && f.playerSessions[at].Sessions >= maxSessionsOfPlayer:
+	case playerIndex >= 0 && f.playerSessions[playerIndex].Sessions >= maxSessionsOfPlayer:
 		return tooManySessions("the player has %d sessions", maxSessionsOfPlayer)
-	case int(f.keysByName[key].Sessions)+f.openedByKey[key] >= f.mostOfKey:
-		return tooManySessions("the key has %d sessions", f.mostOfKey)
+	case int(f.keysByName[key].Sessions)+f.openedByKey[key] >= f.maxSessionsOfKey:
+		return tooManySessions("the key has %d sessions", f.maxSessionsOfKey)
 	}
-	// Counted for the calls of this batch that follow.
-	if at >= 0 {
-		f.playerSessions[at].Sessions++
+	// -1: the client has no name.
+	if playerIndex >= 0 {
+		f.playerSessions[playerIndex].Sessions++
 	}
 	f.openedByKey[key]++
 	return nil
 }
 
-func tooManySessions(format string, most int) error {
-	e := fault.New(fault.TooMany, "too_many_sessions", format, most)
+func tooManySessions(format string, limit int) error {
+	e := fault.New(fault.TooMany, "too_many_sessions", format, limit)
 	e.RetryAfter = fault.RetryAfter
 	return e
 }
@@ -149,17 +151,23 @@ func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, boo
 		return row, false
 	}
 	sameToken := bytes.Equal(row.TokenDigest, o.TokenDigest)
-	// a sub may look like the id of a session without one
+	// The name of a player may look like the id of a session without a name.
 	samePlayer := o.PlayerSub != "" && row.Player == o.PlayerSub && row.Player != row.ID
 	sameKey := o.ResumeByKey && o.KeyID != "" && row.KeyID != nil && *row.KeyID == o.KeyID
 	return row, sameToken || samePlayer || sameKey
 }
 
-func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
-	expires := !o.TokenExpires.IsZero()
-	expired := expires && f.dbNow.After(o.TokenExpires.Add(tokenLeeway))
-	tooOld := expires && f.dbNow.After(o.TokenExpires.Add(resumeExpired))
-	if expired && !identical || tooOld {
+// judgeToken refuses a token that has expired. A client cannot change its token while it is connected: with the token of
+// the session, it resumes the session for some time after the token has expired.
+func (f openFacts) judgeToken(o OpenRealtime, hasSameToken bool) error {
+	if o.TokenExpires.IsZero() {
+		return nil
+	}
+	allowance := tokenLeeway
+	if hasSameToken {
+		allowance = expiredResumeTime
+	}
+	if f.dbNow.After(o.TokenExpires.Add(allowance)) {
 		return fault.New(fault.Forbidden, "token_expired", "the token has expired")
 	}
 	return nil
@@ -171,12 +179,14 @@ func (f openFacts) judgeKey(o OpenRealtime) error {
 	if !o.IsAuthenticated {
 		return nil
 	}
+	if o.KeyID == "" {
+		if o.KeyRequired {
+			return fault.New(fault.Forbidden, "key_required", "the token names no key")
+		}
+		return nil
+	}
 	key, known := f.keysByName[projectKeyName{o.ProjectID, o.KeyID}]
 	switch {
-	case o.KeyID == "" && o.KeyRequired:
-		return fault.New(fault.Forbidden, "key_required", "the token names no key")
-	case o.KeyID == "":
-		return nil
 	case !known:
 		return fault.New(fault.Forbidden, "key_unknown", "the project has no such key")
 	case key.Revoked:

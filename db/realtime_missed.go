@@ -6,14 +6,14 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Bounds of the messages of a room that are repeated to a session that is resumed.
+// Bounds of what is read of a room's log for a session that is resumed.
 const (
-	maxMissedRows  = 256 // that are looked at
+	maxMissedRows  = 256 // of the log, before those that are no messages are left out
 	maxMissedBytes = 128 << 10
 )
 
-// missedIn names a room of a session.
-type missedIn struct {
+// sessionRoom names a room of a session.
+type sessionRoom struct {
 	sessionID string
 	lobbyUID  uuid.UUID
 }
@@ -28,19 +28,25 @@ func (t *realtimeOpening) readMissed(sessions []string) {
 	query.Queue(t.tx.q.Deferred(), &t.missedMessages, (*query.Queries).MissedMessages, p)
 }
 
-// missedRows returns what was read, without the rows that this transaction has written.
-func (t *realtimeOpening) missedRows() map[missedIn][]LobbyRow {
-	last := map[uuid.UUID]int64{}
+// missedRows returns what was read, without the rows that this transaction has written and those that this release
+// cannot decode.
+func (t *realtimeOpening) missedRows() map[sessionRoom][]LobbyRow {
+	lastBefore := map[uuid.UUID]int64{} // the position of the last row before this transaction, by room
 	for _, r := range t.sessionRooms {
-		last[r.result.answer.LobbyUID] = r.result.answer.PreviousPos
+		lastBefore[r.result.answer.LobbyUID] = r.result.answer.PreviousPos
 	}
-	missed := map[missedIn][]LobbyRow{}
+	missed := map[sessionRoom][]LobbyRow{}
 	for _, r := range t.missedMessages {
-		row, err := decodeLobbyLog(query.LobbyLogRow{Lobby: r.Lobby, Pos: r.Pos, At: r.At, Body: r.Body})
-		// Later rows are of this transaction, whose effects are in the answer already.
-		if in := (missedIn{r.Session, r.Lobby}); err == nil && r.Pos <= last[r.Lobby] {
-			missed[in] = append(missed[in], row)
+		// The effects of this transaction are in the answer already.
+		if r.Pos > lastBefore[r.Lobby] {
+			continue
 		}
+		row, err := decodeLobbyLog(query.LobbyLogRow{Lobby: r.Lobby, Pos: r.Pos, At: r.At, Body: r.Body})
+		if err != nil {
+			continue
+		}
+		room := sessionRoom{r.Session, r.Lobby}
+		missed[room] = append(missed[room], row)
 	}
 	return missed
 }

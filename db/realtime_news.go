@@ -12,16 +12,16 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// newsAtOnce bounds the sessions of a statement, and of a page of OwnedRealtime.
-const newsAtOnce = 1000
+// maxNewsSessions bounds the sessions of a statement, and of a page of OwnedRealtime.
+const maxNewsSessions = 1000
 
 // RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all
 // sessions every ten seconds, and for single ones after a notification. Errors: Unavailable.
 func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	var news []RealtimeNews
-	for part := range slices.Chunk(sessions, newsAtOnce) {
-		some, err := s.newsOf(ctx, region, replica, part)
+	for part := range slices.Chunk(sessions, maxNewsSessions) {
+		some, err := s.readNews(ctx, region, replica, part)
 		if err != nil {
 			return nil, frame.Classify(err)
 		}
@@ -30,8 +30,8 @@ func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UU
 	return news, nil
 }
 
-// newsOf reads in one round trip.
-func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
+// readNews reads the news of up to maxNewsSessions sessions, in one round trip.
+func (s *Store) readNews(ctx context.Context, region string, replica uuid.UUID,
 	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	ask := query.RealtimeNewsParams{Region: region, Replica: replica}
 	for _, e := range sessions {
@@ -58,20 +58,21 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 	}
 	n := newsBySession{}
 	for _, r := range unread {
-		n.newsOf(r.Session).LastMessage = r.Last
+		n.entry(r.Session).LastMessage = r.Last
 	}
 	for id, open := range invitationsBySession(invited) {
-		n.newsOf(id).Invitations = open
+		n.entry(id).Invitations = open
 	}
 	for _, r := range waits {
-		n.newsOf(r.Session).CurrentWait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked,
+		n.entry(r.Session).CurrentWait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked,
 			time.Duration(r.Seconds) * time.Second}
 	}
 	for _, r := range expired {
-		n.newsOf(r.Session).ExpiredWait = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
+		n.entry(r.Session).ExpiredWait = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
 	}
+	// Last, since a session that the replica does not own has no other news.
 	for _, r := range rows {
-		n.judge(r)
+		n.setOwnership(r)
 	}
 	return n.list(), nil
 }
@@ -79,20 +80,21 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 // newsBySession has one entry for each session with news.
 type newsBySession map[string]*RealtimeNews
 
-func (n newsBySession) newsOf(id string) *RealtimeNews {
+// entry returns the news of a session, to be completed.
+func (n newsBySession) entry(id string) *RealtimeNews {
 	if n[id] == nil {
 		n[id] = &RealtimeNews{SessionID: id}
 	}
 	return n[id]
 }
 
-// judge adds whether the replica owns a session. One that it does not own has nothing to deliver.
-func (n newsBySession) judge(r query.RealtimeNewsRow) {
+// setOwnership adds whether the replica owns a session. If it does not, the other news are dropped: the owner of the
+// session delivers them.
+func (n newsBySession) setOwnership(r query.RealtimeNewsRow) {
 	if r.Superseded {
-		// Drops what the other statements found: the owner of the session delivers it.
-		n[r.ID] = &RealtimeNews{SessionID: r.ID}
+		delete(n, r.ID)
 	}
-	news := n.newsOf(r.ID)
+	news := n.entry(r.ID)
 	news.IsSuperseded, news.IsRevoked = r.Superseded, r.Revoked
 }
 
@@ -111,7 +113,8 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 			LobbyUID: r.Lobby, RoomID: r.Room, RoomType: r.Type, MatchSize: int(r.Size), Participants: r.Participants,
 			FromSession: r.Inviter,
 		}
-		if r.InvitingPlayer != r.Inviter { // without a name, the player is the session
+		// A player without a name is named as its session.
+		if r.InvitingPlayer != r.Inviter {
 			i.FromPlayer = r.InvitingPlayer
 		}
 		open[r.Session] = append(open[r.Session], i)
@@ -119,12 +122,13 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 	return open
 }
 
-// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session
-// without a connection was opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
+// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. One for which
+// the replica has no connection was opened by a call whose outcome the replica does not know: suspend it. Errors:
+// Unavailable.
 func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID,
 	after string) ([]SessionEpoch, error) {
 	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after,
-		Page: newsAtOnce})
+		Page: maxNewsSessions})
 	if err != nil {
 		return nil, frame.Classify(err)
 	}

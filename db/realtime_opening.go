@@ -28,7 +28,8 @@ type OpenRealtime struct {
 	ResumedSession string        // the session to resume; "": none
 	ResumeByKey    bool          // any token of the same key resumes a session
 	ReplicaID      uuid.UUID     // that holds the connection, from BeginRealtimeReplica
-	BackAction     func(session string) lobby.Action
+	// BackAction returns the action by which the rooms of a resumed session learn that it is back.
+	BackAction func(session string) lobby.Action
 }
 
 // OpenedRealtime is a session with a new owner.
@@ -39,7 +40,7 @@ type OpenedRealtime struct {
 	IsResumed       bool
 	TookOver        bool                 // it was resumed while another connection held it
 	PreviousSession string               // the id asked for, if it was not resumed
-	RoomAnswers     []LobbyAnswer        // of BackAction, for each room of a resumed session
+	RoomAnswers     []LobbyAnswer        // to BackAction, of each room of a resumed session in which it succeeded
 	Invitations     []RealtimeInvitation // of the session and its player
 	TicketID        string               // with which a resumed session waits for a match; "": none
 }
@@ -64,8 +65,8 @@ type realtimeOpening struct {
 	tx        *sessionTx
 	openFacts openFacts
 
-	openedSessions []OpenedRealtime // by call
-	refused        []error          // by call; nil: opened
+	openedSessions []OpenedRealtime // by the index of the call
+	refusals       []error          // by the index of the call; nil: its session is opened
 	sessionRooms   sessionRooms
 	invitationRows []query.RealtimeInvitationsRow
 	missedMessages []query.MissedMessagesRow
@@ -88,5 +89,6 @@ type openFacts struct {
 	endedReplicas  []uuid.UUID
 	playerSessions []query.SessionsOfPlayersRow
 	openedByKey    map[projectKeyName]int // sessions that this transaction opens, by key
-	mostOfKey      int
+
+	maxSessionsOfKey int
 }

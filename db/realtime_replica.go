@@ -29,7 +29,7 @@ func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.U
 }
 
 // EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their
-// number. Their sessions stay connected until [Store.SuspendDeadReplicas] suspends them. Errors: Unavailable.
+// number. Their sessions stay connected until [Store.SuspendUnowned] suspends them. Errors: Unavailable.
 func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceRealtime})
 	return len(ended), frame.Classify(err)

@@ -136,7 +136,7 @@ func TestSessionsAndRoomsAgreeUnderRandomRaces(t *testing.T) {
 		for _, store := range stores[1:] {
 			wg.Go(func() {
 				for range 6 {
-					_, err := store.SuspendDeadReplicas(ctx, lobbyRegion)
+					_, err := store.SuspendUnowned(ctx, lobbyRegion)
 					require.NoError(t, err)
 					_, err = store.AnnounceSuspended(ctx, lobbyRegion)
 					require.NoError(t, err)

@@ -125,13 +125,13 @@ func (t *queueTurn) decideSessionTicket(r sessionTicketRequest, isOwned bool) (s
 func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
 	row, waits := t.waitOf(r.sessionEpoch.ID)
 	if !waits {
-		earlier := t.inheritable(r.asHeir(), anyWait)
+		earlier := t.inheritable(r.asHeir(), anyRow)
 		if earlier == nil {
 			return false
 		}
 		row = *earlier
 	}
-	if !row.Queued || waitsElsewhere(row) {
+	if !row.Queued || isInCycle(row) {
 		return false
 	}
 	t.leave(row, reasonByMember)
@@ -140,7 +140,7 @@ func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
 
 // enqueue puts a session alone into the queue. Errors: those of enter.
 func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
-	kept := t.keptWait(p)
+	kept := t.keptRow(p)
 	answer, err := t.enter(p)
 	if err != nil {
 		return QueuedRealtime{}, err

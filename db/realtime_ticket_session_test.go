@@ -44,7 +44,7 @@ func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
 	n.steady(heir)
 	require.Equal(t, 1, n.endExpiredReplicas())
 	require.Equal(t, "queued", n.state(k.TicketID))
-	suspended, err := n.SuspendDeadReplicas(t.Context(), lobbyRegion)
+	suspended, err := n.SuspendUnowned(t.Context(), lobbyRegion)
 	require.NoError(t, err)
 	require.Equal(t, 1, suspended)
 	require.Equal(t, "paused", n.state(k.TicketID))
@@ -62,7 +62,7 @@ func TestSweepsThatFindNothingNotifyNobody(t *testing.T) {
 	defer stop()
 	<-woken // the listening connection is made
 	for _, sweep := range []func(context.Context, string) (int, error){
-		n.SuspendDeadReplicas, n.AnnounceSuspended, n.EndExpiredRealtime,
+		n.SuspendUnowned, n.AnnounceSuspended, n.EndExpiredRealtime,
 	} {
 		swept, err := sweep(t.Context(), lobbyRegion)
 		require.NoError(t, err)

@@ -120,7 +120,7 @@ func reasonOf(r query.LostWaitingRow) string {
 	switch {
 	case r.Reason != "":
 		return r.Reason
-	case TicketState(r.State).Final():
+	case TicketState(r.State).IsFinal():
 		return r.State
 	}
 	return reasonDeleted

@@ -38,8 +38,8 @@ type RequestMinute struct {
 // RequestsByMinute returns the requests of the last minutes, at most 360, oldest first. A minute without requests is
 // missing. Errors: those of ReadOps.
 func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMinute, error) {
-	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByMinuteRow, error) {
-		return q.RequestsByMinute(ctx, sinceMinutes(minutes))
+	rows, err := readSums(ctx, s, func(q *query.Queries, ctx context.Context) ([]query.RequestsByMinuteRow, error) {
+		return q.RequestsByMinute(ctx, sampleAge(minutes))
 	})
 	return convertRows(rows, func(r query.RequestsByMinuteRow) RequestMinute { return RequestMinute(r) }), err
 }
@@ -47,8 +47,8 @@ func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMin
 // RequestsByRoute returns the requests of the last minutes, at most 360, by route: those with the most failures first,
 // then those with the most refusals; at most 200. Errors: those of ReadOps.
 func (s *Store) RequestsByRoute(ctx context.Context, minutes int) ([]RouteCount, error) {
-	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByRouteRow, error) {
-		return q.RequestsByRoute(ctx, sinceMinutes(minutes))
+	rows, err := readSums(ctx, s, func(q *query.Queries, ctx context.Context) ([]query.RequestsByRouteRow, error) {
+		return q.RequestsByRoute(ctx, sampleAge(minutes))
 	})
 	return convertRows(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
 }

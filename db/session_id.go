@@ -8,12 +8,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/value"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Public ids contain their region, so that a lookup needs no directory. Clients treat them as opaque.
 
 // sessionID is the public id of a session: region.uuid.
 func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
+
+// ParseSessionID returns the two parts of a session's public id. Errors: Invalid.
+func ParseSessionID(s string) (region string, id uuid.UUID, err error) {
+	region, id, ok := parseSessionID(s)
+	if !ok {
+		return "", uuid.Nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "session",
+			Detail: "must be the id of a session, region.uuid"}
+	}
+	return region, id, nil
+}
 
 func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 	region, rest, found := strings.Cut(s, ".")

@@ -30,7 +30,7 @@ type Store struct {
 	catalogue       *catalogue
 	noticeBus       *notify.Bus
 	decidingRegions answerCache // by region, whether a worker decides about the tickets there
-	poolModes       pooledModes
+	poolModes       pooledModeCache
 	loginLines      loginLines
 	batchGroups     groups
 	projectCaches   projectCaches

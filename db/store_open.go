@@ -22,7 +22,7 @@ import (
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, idMint: newIDMint(),
-		consoleReads: make(chan struct{}, consoleReads)}
+		consoleReads: make(chan struct{}, maxConsoleReads)}
 	if err := s.openPools(ctx); err != nil {
 		return nil, err
 	}
@@ -74,12 +74,12 @@ func (s *Store) newGroups() (g groups) {
 		s.readLatencies)
 	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteTicketBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
-		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, CallWeight: PlayerTicketRequest.players,
+		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, CallWeight: PlayerTicketRequest.playerRows,
 			CallBytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
 		batch.Limits[ticketReading]{MaxWeight: 512, CallWeight: batch.One[ticketReading],
 			CallBytes: ticketReading.bytes},
-		s.readPlayerTickets)
+		s.seePlayerTickets)
 	g.sessionTickets = addGroup(s, &g, "session ticket",
 		batch.Limits[sessionTicketRequest]{MaxWeight: 256, CallWeight: batch.One[sessionTicketRequest],
 			CallBytes: sessionTicketRequest.bytes}, s.changeSessionTickets)
@@ -120,14 +120,14 @@ func (s *Store) addAgentGroups(g *groups) {
 func (s *Store) addLobbyGroups(g *groups) {
 	g.realtimeOpens = addGroup(s, g, "realtime open",
 		batch.Limits[OpenRealtime]{MaxWeight: 256, CallWeight: batch.One[OpenRealtime], CallBytes: OpenRealtime.bytes},
-		s.openSessions)
+		s.openRealtimeBatch)
 	g.suspensions = addGroup(s, g, "suspension",
 		batch.Limits[suspendRequest]{MaxWeight: suspendedAtOnce, CallWeight: suspendRequest.weight,
 			CallBytes: suspendRequest.bytes},
 		s.suspendSessions)
 	g.mintingKeys = addGroup(s, g, "mint",
 		batch.Limits[projectKeyName]{MaxWeight: 1024, CallWeight: batch.One[projectKeyName],
-			CallBytes: projectKeyName.bytes}, s.countMinted)
+			CallBytes: projectKeyName.bytes}, s.countMintedBatch)
 	g.lobbyActions = addGroup(s, g, "lobby",
 		batch.Limits[LobbyAction]{MaxWeight: 1024, CallWeight: LobbyAction.weight, CallBytes: LobbyAction.bytes},
 		s.lobbyBatch)

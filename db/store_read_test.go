@@ -41,7 +41,7 @@ func TestReadersInUseAreNoOutage(t *testing.T) {
 func TestPagesInUseAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "SELECT 1")
-	for range consoleReads {
+	for range maxConsoleReads {
 		store.consoleReads <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -13,7 +13,7 @@ const reportEvery = 5 * time.Second
 
 // reportState stores what this replica reports of itself, and tests whether the database takes writes.
 func (s *Server) reportState(ctx context.Context) error {
-	return s.options.Store.Report(ctx, s.keySetTroubles())
+	return s.options.Store.ReportProcess(ctx, s.keySetTroubles())
 }
 
 // keySetTroubles are what this replica reports of its key sets.

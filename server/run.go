@@ -64,7 +64,7 @@ func (s *Server) recordRest(ctx context.Context) {
 	defer cancel()
 	_ = s.refusalBook.Flush(ctx) // errors mean that the database does not answer, which the loops have logged
 	_ = s.countRequests(ctx)
-	_ = s.options.Store.EndReport(ctx)
+	_ = s.options.Store.EndProcessReport(ctx)
 }
 
 // drainReplica makes readiness fail and waits, still serving, until load balancers have noticed.

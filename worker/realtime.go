@@ -23,7 +23,7 @@ func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 		}
 		// In the order of a session's life: one whose replica ends in this run is suspended in it as well.
 		return errors.Join(err,
-			r.sweepSessions(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
+			r.sweepSessions(ctx, region, done, "suspended", r.store.SuspendUnowned),
 			r.sweepSessions(ctx, region, done, "announced", r.store.AnnounceSuspended),
 			r.sweepSessions(ctx, region, done, "realtime_sessions", r.store.EndExpiredRealtime))
 	})

@@ -124,7 +124,7 @@ func (p *process) endReport(ctx context.Context) {
 	// ctx has ended: that is why the worker stops.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endReportTimeout)
 	defer cancel()
-	_ = p.store.EndReport(ctx) // without it, the report gets old, and the process looks dead and not ended
+	_ = p.store.EndProcessReport(ctx) // without it, the report gets old, and the process looks dead and not ended
 }
 
 // schemaTimeout is how long a start waits for the database before it continues without a check of the schema.

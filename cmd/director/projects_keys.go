@@ -160,7 +160,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 		}
 		// Of two rotations at a time one succeeds, so that no key has two successors.
 		secret, made, err := op.store.RotateProjectKey(ctx,
-			db.RotateKey{ProjectID: args[0], ID: args[1], GraceTime: *grace, Actor: actor,
+			db.KeyRotation{ProjectID: args[0], ID: args[1], GraceTime: *grace, Actor: actor,
 				Seal: sealer.NewProjectSecret})
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func TestHealthNamesTheProcessThatLacksAKey(t *testing.T) {
 			db.Config{URL: b.URL, Name: name, KeyEncryptionKeys: keytest.Sealer(t, kek).Fingerprints()})
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
-		require.NoError(t, other.Report(t.Context(), nil))
+		require.NoError(t, other.ReportProcess(t.Context(), nil))
 		require.NoError(t, other.TryWrite(t.Context()))
 	}
 	process("director work right/1", 1)

@@ -44,7 +44,7 @@ func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error
 		t.LeaseTTL = 0 // a backend that reads a ticket is no player that waits for it
 		return t, err
 	}
-	return f.tickets.Store.PlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
+	return f.tickets.Store.SeePlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
 }
 
 // callerOf returns the player that calls, "" for a backend.

@@ -127,7 +127,7 @@ func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final boo
 		err = s.out.Send("widened", t.StateVersion, d)
 	}
 	s.sentVersion, s.sentState = t.StateVersion, t.State
-	return t.LeaseTTL, t.State.Final(), err
+	return t.LeaseTTL, t.State.IsFinal(), err
 }
 
 // noteStep notes when a rule widens next, and returns whether one has widened since the last update.

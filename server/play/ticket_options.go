@@ -42,7 +42,7 @@ type TicketStore interface {
 	// LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound; Unavailable.
 	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
 	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
-	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
+	SeePlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
 	// AnyTicket returns a ticket to somebody who is no player of it. Errors: NotFound; Unavailable.
 	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
@@ -55,7 +55,7 @@ type TicketStore interface {
 
 // OutlookStore says what waiting tickets may expect.
 type OutlookStore interface {
-	QueuedFor(ctx context.Context, region, tag string) (created []int64, err error)
+	QueuedSince(ctx context.Context, region, tag string) (created []int64, err error)
 	WaitingTimes(ctx context.Context, region string) (map[string][]db.WaitingTime, error)
 	Now() time.Time
 }

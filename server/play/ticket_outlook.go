@@ -45,7 +45,7 @@ func (p *places) placeIn(ctx context.Context, name string, created time.Time) in
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if time.Since(entry.readAt) > placesFor {
-		read, err := p.tickets.Store.QueuedFor(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
+		read, err := p.tickets.Store.QueuedSince(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
 		// Without a place the document is still of use, and an old place would be a wrong one.
 		if err != nil {
 			return 0

@@ -62,7 +62,7 @@ func (s *ticketSink) StoredPlayers(_ context.Context, region string,
 	return found, nil
 }
 
-func (s *ticketSink) QueuedFor(context.Context, string, string) ([]int64, error) { return nil, nil }
+func (s *ticketSink) QueuedSince(context.Context, string, string) ([]int64, error) { return nil, nil }
 
 func (s *ticketSink) WaitingTimes(context.Context, string) (map[string][]db.WaitingTime, error) {
 	return map[string][]db.WaitingTime{"duel": {{UpTo: 10, P50: time.Second, P90: 2 * time.Second, SampleCount: 19},

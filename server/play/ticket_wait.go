@@ -68,7 +68,7 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 	var readAgain <-chan time.Time // nil unless the last reading failed
 	for {
 		// The state is compared as well, because a client may name a version that the ticket has not reached.
-		if t.StateVersion > known || t.State != first.State || t.State.Final() {
+		if t.StateVersion > known || t.State != first.State || t.State.IsFinal() {
 			return f.describeTicket(ctx, t), nil
 		}
 		// Only a call that waits counts as somebody who waits for the ticket; one that is answered at once does not.

@@ -26,7 +26,7 @@ type changingTicket struct {
 	firstRead              chan struct{} // closed by the first reading of the ticket
 }
 
-func (s *changingTicket) PlayerTicket(context.Context, string, string, string) (db.PlayerTicket, error) {
+func (s *changingTicket) SeePlayerTicket(context.Context, string, string, string) (db.PlayerTicket, error) {
 	switch s.readings.Add(1) {
 	case 1:
 		close(s.firstRead)

@@ -87,7 +87,7 @@ func (f *face) rotateKey(ctx context.Context, in rest.In[rotation]) (reply, erro
 	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
 		return reply{}, invalidError("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}
-	secret, made, err := f.options.Store.RotateProjectKey(ctx, db.RotateKey{
+	secret, made, err := f.options.Store.RotateProjectKey(ctx, db.KeyRotation{
 		ProjectID: in.Param("id"), ID: in.Param("keyId"), GraceTime: time.Duration(math.Floor(grace)) * time.Second,
 		Actor: rest.Caller(ctx),
 		Seal:  f.options.Secrets.Sealer.NewProjectSecret,

@@ -65,7 +65,7 @@ func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, er
 // listPlayerMessages answers with the last messages to the player, also those that it has read.
 func listPlayerMessages(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, error) {
 	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, maxMessageNumber)
-	found, err := c.server.store.PlayerMessages(ctx, c.region, c.sessionEpoch.ID, int64(after), false)
+	found, err := c.server.store.PlayerMessages(ctx, c.region, c.sessionEpoch.ID, int64(after))
 	if err != nil {
 		return rpcAnswer{}, err
 	}
@@ -82,5 +82,5 @@ func markMessagesRead(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer,
 	if !is || number < 1 || number > maxMessageNumber {
 		return rpcAnswer{}, wire.InvalidField("number", "has to be that of a message")
 	}
-	return rpcAnswer{}, c.server.store.ReadPlayerMessages(ctx, c.region, c.project, c.player, int64(number))
+	return rpcAnswer{}, c.server.store.MarkMessagesRead(ctx, c.region, c.project, c.player, int64(number))
 }

@@ -29,7 +29,7 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 	if err != nil {
 		return explain.Ticket{}, err
 	}
-	if known.State.Final() {
+	if known.State.IsFinal() {
 		return r.describeState(known), nil
 	}
 	return r.explainWaiting(ctx, known)

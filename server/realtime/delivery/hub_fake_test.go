@@ -68,7 +68,7 @@ func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.L
 	return []db.LobbySnapshot{{LobbyUID: l.uid, Snapshot: l.room}}, nil
 }
 
-func (l *memoryLog) PlayerMessages(context.Context, string, string, int64, bool) ([]db.PlayerMessage, error) {
+func (l *memoryLog) UnreadPlayerMessages(context.Context, string, string, int64) ([]db.PlayerMessage, error) {
 	return nil, nil
 }
 

@@ -158,7 +158,7 @@ func (n *newsReader) deliverMessages(ctx context.Context, s *session, news db.Re
 	if news.IsSuperseded || news.IsRevoked || news.LastMessage <= after {
 		return nil
 	}
-	messages, err := n.options.Store.PlayerMessages(ctx, n.options.Region, s.conn.Ref().ID, after, true)
+	messages, err := n.options.Store.UnreadPlayerMessages(ctx, n.options.Region, s.conn.Ref().ID, after)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type storeReader interface {
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
 	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
-	PlayerMessages(ctx context.Context, region, session string, after int64, unread bool) ([]db.PlayerMessage, error)
+	UnreadPlayerMessages(ctx context.Context, region, session string, after int64) ([]db.PlayerMessage, error)
 }
 
 // noticeFeed is a db.RealtimeFeed. One Unwatch ends any number of calls of Watch with the key.
