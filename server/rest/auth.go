@@ -40,7 +40,7 @@ func RequireBearer(verify func(ctx context.Context, raw string) (sub string, err
 				"An access token is required: Authorization: Bearer <token>.")
 			return
 		}
-		// Before it is decoded: the cost of that grows with its length.
+		// The length is checked before the token is decoded, which costs more the longer the token is.
 		if len(raw) > token.MaxTokenBytes {
 			refuseToken(c, failures, "the token is too long")
 			return
@@ -89,6 +89,7 @@ func saysNothingAboutToken(err error) bool {
 	return errors.As(err, &stored) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
+// refuseToken answers that an access token was refused, and why.
 func refuseToken(c *gin.Context, failures *Limiter, why string) {
 	why = errorDescription(why)
 	challenge := bearerChallenge + `, error="invalid_token", error_description="` + why + `"`
@@ -101,7 +102,7 @@ func refuseToken(c *gin.Context, failures *Limiter, why string) {
 func refuseCredential(c *gin.Context, failures *Limiter, challenge, detail string) {
 	AddLogAttrs(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
 	if wait := failures.Take(FailureKey(c)); wait > 0 {
-		Fail(c, rateLimited(wait))
+		Fail(c, rateLimitedProblem(wait))
 		return
 	}
 	c.Header("WWW-Authenticate", challenge)

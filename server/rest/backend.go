@@ -75,7 +75,8 @@ func RequireBackend(tokens BackendTokens, scope BackendScope, failures *Limiter)
 			refuseCredential(c, failures, bearerChallenge, "The backend's token is wrong.")
 			return
 		}
-		// Before the scope: the log says whose token lacks it. That is no guess, and not counted as one.
+		// The caller is noted before the scope is checked, so that the log says whose token lacks it. A missing scope is no
+		// failed authentication.
 		NoteCaller(c, tokens.callerNames[i], "backend")
 		if !slices.Contains(tokens.tokenScopes[i], scope) {
 			Fail(c, &Problem{Status: http.StatusForbidden, Code: "scope_missing", Title: "Forbidden",

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxBody    = 64 << 10 // bytes
-	maxDropped = 1 << 20  // bytes of a body that means nothing; they take no memory
+	maxDropped = 1 << 20  // bytes of a body that is read and dropped; they take no memory
 )
 
 // Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots.
@@ -39,41 +39,47 @@ func NewBodies(limit int, timeout time.Duration) *Bodies {
 }
 
 // Read is the middleware. It belongs behind authentication, which needs headers only, and before [Gate.Enter].
-func (b *Bodies) Read(c *gin.Context) { b.readAs(c, checkMedia, func(*gin.Context, *bodyBuffer) {}) }
+func (b *Bodies) Read(c *gin.Context) {
+	b.readChecked(c, checkMedia, func(*bodyBuffer) error { return nil })
+}
 
 // ReadForm is Read for the forms of a browser. Handlers read them as usual.
 func (b *Bodies) ReadForm(c *gin.Context) {
-	b.readAs(c, checkFormMedia, func(c *gin.Context, body *bodyBuffer) {
+	b.readChecked(c, checkFormMedia, func(body *bodyBuffer) error {
 		if !isTextForm(body.String()) {
-			Fail(c, errStrangeText)
+			return errStrangeText
 		}
+		return nil
 	})
 }
 
-// readAs reads a body whose headers pass the check. judge may refuse what it says.
-func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error, judge func(*gin.Context, *bodyBuffer)) {
+// readChecked reads a body, and calls the handlers behind it. checkHeader and checkContent return why a request is refused,
+// before the body is read and after.
+func (b *Bodies) readChecked(c *gin.Context, checkHeader func(http.Header) error, checkContent func(*bodyBuffer) error) {
 	if c.Request.Method == http.MethodGet {
 		return
 	}
-	body, err := b.readBounded(c, check)
+	body, err := b.readBounded(c, checkHeader)
 	if err != nil {
 		Fail(c, err)
 		return
 	}
 	defer bodyBuffers.Put(body)
-	if judge(c, body); c.IsAborted() {
+	if err := checkContent(body); err != nil {
+		Fail(c, err)
 		return
 	}
 	c.Request.Body = body
 	c.Next()
 }
 
-func (b *Bodies) readBounded(c *gin.Context, check func(http.Header) error) (*bodyBuffer, error) {
+// readBounded reads a body within the timeout, as one of those that are being read.
+func (b *Bodies) readBounded(c *gin.Context, checkHeader func(http.Header) error) (*bodyBuffer, error) {
 	control := http.NewResponseController(c.Writer)
-	// It fails only in tests, where the request has no connection.
+	// An error means that the request has no connection, in tests.
 	_ = control.SetReadDeadline(time.Now().Add(b.bodyTimeout))
 	entry := b.beginReading(control)
-	body, err := readBody(c.Request, check)
+	body, err := readBody(c.Request, checkHeader)
 	b.endReading(entry)
 	// After an error the deadline stays: net/http reads part of the rest of the body before it answers.
 	return body, err
@@ -99,8 +105,8 @@ func (b *Bodies) endReading(entry *list.Element) {
 	b.reading.Remove(entry) // does nothing for a body that was given up
 }
 
-// DropBody is the middleware of calls other than GET that take no body. One that is sent is read and dropped before the
-// call takes a slot or waits, because net/http notices that a caller disconnects only behind the body.
+// DropBody is the middleware of calls other than GET that take no body. If a caller sends a body, it is read and dropped
+// before the call takes a slot or waits, because net/http notices that a caller disconnects only after the body.
 func DropBody(c *gin.Context) {
 	if err := dropBody(c.Request); err != nil {
 		Fail(c, err)
@@ -133,11 +139,11 @@ var bodyBuffers = sync.Pool{New: func() any { return new(bodyBuffer) }}
 
 // readBody reads a body of at most 64 KiB whose headers pass the check. The caller puts the buffer back into
 // bodyBuffers after use. Every error is a *Problem with a 4xx status.
-func readBody(r *http.Request, check func(http.Header) error) (*bodyBuffer, error) {
-	if err := check(r.Header); err != nil {
+func readBody(r *http.Request, checkHeader func(http.Header) error) (*bodyBuffer, error) {
+	if err := checkHeader(r.Header); err != nil {
 		return nil, err
 	}
-	// By its header, before any of it is read.
+	// A body whose header says that it is too large is not read.
 	if r.ContentLength > maxBody {
 		return nil, errBodyTooLarge
 	}
@@ -184,14 +190,14 @@ func (b *bodyBuffer) fillFrom(src io.Reader) error {
 	b.limitedSource = io.LimitedReader{R: src, N: maxBody + 1}
 	_, err := b.ReadFrom(&b.limitedSource)
 	b.limitedSource.R = nil // the pool must not keep the connection in memory
-	switch {
-	case err == nil && b.Len() > maxBody:
-		return errBodyTooLarge
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return errBodyTooSlow
-	default:
+	}
+	if err != nil {
 		return notJSON("the body could not be read to its end")
 	}
+	if b.Len() > maxBody {
+		return errBodyTooLarge
+	}
+	return nil
 }

@@ -27,13 +27,14 @@ func (c *Check) That(ok bool, field, detail string) {
 
 // Match requires value to have the format. "" is reported as missing.
 func (c *Check) Match(field, value string, f Format) {
-	switch {
-	case f.Valid(value):
-	case value == "":
-		c.addError(field, "is required and must be "+f.Description)
-	default:
-		c.addError(field, "must be "+f.Description)
+	if f.Valid(value) {
+		return
 	}
+	if value == "" {
+		c.addError(field, "is required and must be "+f.Description)
+		return
+	}
+	c.addError(field, "must be "+f.Description)
 }
 
 // Each requires every value of a list to have the format.
@@ -86,7 +87,7 @@ func (c *Check) Flag(name, text string) bool {
 	return text == "true"
 }
 
-// Wait reads the query parameter wait of a call that may wait; absent, it does not.
+// Wait reads the query parameter wait of a call that may wait; absent, it is 0.
 func (c *Check) Wait(text string) time.Duration {
 	if text == "" {
 		return 0

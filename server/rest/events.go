@@ -19,7 +19,7 @@ type Events struct {
 	buffer bytes.Buffer
 }
 
-// EventsFormat is the form of the events of a protocol that is not ours. The zero value is ours.
+// EventsFormat is the form of events in a protocol of others. The zero value is that of our own.
 type EventsFormat struct {
 	ContentType  string        // "" means text/event-stream
 	CacheControl string        // "" means no-store
@@ -100,9 +100,11 @@ func (e *Events) appendLine(field string, value []byte) {
 	}
 }
 
+// writeBuffer sends the buffer, and empties it.
 func (e *Events) writeBuffer() error {
 	err := e.stream.Write(e.buffer.Bytes())
-	if e.buffer.Reset(); e.buffer.Cap() > streamPart {
+	e.buffer.Reset()
+	if e.buffer.Cap() > streamPart {
 		e.buffer = bytes.Buffer{} // a rare large event must not stay in memory
 	}
 	return err

@@ -49,7 +49,7 @@ func expectedJSON(t reflect.Type) string {
 // errors hold no position, so it decodes each field alone.
 func malformedField(body []byte, into any) string {
 	var fields map[string]json.RawMessage
-	// The body is no object, so that no field can be named.
+	// If the body is no object, no field can be named.
 	if json.Unmarshal(body, &fields) != nil {
 		return ""
 	}
@@ -78,30 +78,32 @@ func checkStrings(body []byte) error {
 			return nil //nolint:nilerr // The end, or a syntax error, which json.Unmarshal reports better.
 		}
 		text, ok := token.(string)
-		switch {
-		case !ok:
-		case strings.ContainsRune(text, 0):
+		if !ok {
+			continue
+		}
+		if strings.ContainsRune(text, 0) {
 			return fieldProblem(cur.currentPath(), "must not contain the character U+0000")
-		case loneSurrogate(cur.rawToken()):
+		}
+		if hasLoneSurrogate(cur.rawToken()) {
 			return fieldProblem(cur.currentPath(), "must not contain half of a surrogate pair")
 		}
 	}
 }
 
-// loneSurrogate reports whether the source text of a JSON string has an unpaired \uD800–\uDFFF escape (RFC 8259 section
+// hasLoneSurrogate reports whether the source text of a JSON string has an unpaired \uD800–\uDFFF escape (RFC 8259 section
 // 8.2).
-func loneSurrogate(raw []byte) bool {
+func hasLoneSurrogate(raw []byte) bool {
 	for i := 0; i+1 < len(raw); i++ {
 		if raw[i] != '\\' {
 			continue
 		}
 		switch {
 		case isSurrogate(raw[i:], "89abAB") && isSurrogate(raw[i+6:], "cdefCDEF"):
-			i += 11
+			i += 11 // to the last byte of a pair, which has 12
 		case isSurrogate(raw[i:], "89abAB"), isSurrogate(raw[i:], "cdefCDEF"):
 			return true
 		default:
-			i++
+			i++ // to the character that is escaped, which may be a backslash
 		}
 	}
 	return false

@@ -44,8 +44,8 @@ type FleetTokens struct {
 type ServerCaller struct {
 	// InstanceID is the only instance for which the request speaks; "": the token is an enrolment's.
 	InstanceID string
-	Deployment *DeploymentCaller // nil: it is no deployment's
-	Enrolled   *EnrolledCaller   // nil: it is of no enrolment
+	Deployment *DeploymentCaller // nil: the credential is not that of a deployment
+	Enrolled   *EnrolledCaller   // nil: the credential belongs to no enrolment
 }
 
 // DeploymentCaller names the deployment whose token came with a request.
@@ -86,7 +86,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 	for i, secret := range f.SharedSecrets {
 		hashes[i] = sha256.Sum256([]byte(secret))
 	}
-	open := f.IsOpen && len(f.SharedSecrets) == 0
+	isOpen := f.IsOpen && len(f.SharedSecrets) == 0
 	f = f.withDefaults()
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
@@ -96,7 +96,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 		}
 		switch {
 		case f.ServerTokens != nil && token.IsDeploymentToken(got):
-			if !acceptDeployment(c, f.ServerTokens, token.ForFleet, got) {
+			if isAccepted := acceptDeployment(c, f.ServerTokens, token.ForFleet, got); !isAccepted {
 				f.refuseFleetToken(c, "wrong")
 			}
 		case f.ServerTokens != nil && token.IsInstanceToken(got):
@@ -104,12 +104,20 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 		case f.EnrolmentDigest != nil && token.IsEnrolmentToken(got):
 			f.acceptEnrolment(c, got)
 		// An open fleet compares no secret, so that a wrong one passes as well.
-		case open:
-		case got == "": // An empty secret in the configuration must not match it.
-			f.refuseFleetToken(c, "missing")
-		case indexOf(hashes, got) < 0:
-			f.refuseFleetToken(c, "wrong")
+		case !isOpen:
+			f.requireShared(c, hashes, got)
 		}
+	}
+}
+
+// requireShared refuses a request that does not carry one of the secrets that game servers share.
+func (f FleetTokens) requireShared(c *gin.Context, hashes [][sha256.Size]byte, got string) {
+	if got == "" { // an empty secret in the configuration must not match it
+		f.refuseFleetToken(c, "missing")
+		return
+	}
+	if indexOf(hashes, got) < 0 {
+		f.refuseFleetToken(c, "wrong")
 	}
 }
 
@@ -127,8 +135,8 @@ func (f FleetTokens) refuseFleetToken(c *gin.Context, why string) {
 	refuseCredential(c, f.FailureLimiter, fleetChallenge, "The X-Fleet-Token header is "+why+".")
 }
 
-// acceptInstance accepts the credential of an instance. One that has expired is no failed guess, and not counted as
-// one: after an outage, many servers behind one address may come with theirs.
+// acceptInstance accepts the credential of an instance. An expired one does not count as a failed authentication: after
+// an outage, many servers behind one address may send theirs.
 func (f FleetTokens) acceptInstance(c *gin.Context, got string) {
 	i, by, ok := f.ServerTokens.VerifyInstance(got)
 	enrolment, err := uuid.Parse(i.Enrolment)
@@ -160,7 +168,7 @@ func (f FleetTokens) acceptEnrolment(c *gin.Context, got string) {
 		f.refuseFleetToken(c, "wrong")
 		return
 	}
-	// Last, because it asks the database: a text without the form of a token must not.
+	// The database is asked last: a text without the form of a token must not cost a query.
 	digest, err := f.EnrolmentDigest(c.Request.Context(), parts[1], id)
 	if err != nil {
 		Fail(c, err)
@@ -188,13 +196,14 @@ func RefuseEnrolments(c *gin.Context) {
 func DeploymentToken(tokens *token.ServerTokens, purpose token.ServerPurpose,
 	failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if !acceptDeployment(c, tokens, purpose, c.GetHeader("Authorization")) {
+		if isAccepted := acceptDeployment(c, tokens, purpose, c.GetHeader("Authorization")); !isAccepted {
 			refuseCredential(c, failures, fleetChallenge, "The Authorization header is missing or wrong.")
 		}
 	}
 }
 
-// acceptDeployment verifies a token of a deployment, and keeps its name for the handlers.
+// acceptDeployment verifies a token of a deployment, whose name it keeps for the handlers, and reports whether it is
+// valid.
 func acceptDeployment(c *gin.Context, tokens *token.ServerTokens, purpose token.ServerPurpose, raw string) bool {
 	d, by, ok := tokens.Verify(purpose, raw)
 	if !ok {

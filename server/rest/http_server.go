@@ -51,9 +51,10 @@ func NewHTTPServer(o HTTPOptions) *HTTPServer {
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveRequest), TLSConfig: o.TLS, ConnState: s.incomingBodies.watchConn,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout,
-		IdleTimeout: idleTimeout,
-		// mostly failed TLS handshakes of scanners
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		// Most lines are of failed TLS handshakes of scanners.
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	if o.HTTP1 {
 		s.http.Protocols = new(http.Protocols)
@@ -111,7 +112,8 @@ func (s *HTTPServer) Shutdown(ctx context.Context) error {
 		return err
 	}
 	s.incomingBodies.stopReceiving()
-	return s.http.Shutdown(ctx) // anew: net/http looks at its connections in pauses that double up to half a second
+	// A new call begins with short pauses: net/http looks at its connections in pauses that double up to half a second.
+	return s.http.Shutdown(ctx)
 }
 
 // Close closes the listeners and all connections.
@@ -124,7 +126,7 @@ func (s *HTTPServer) serveRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	body := s.incomingBodies.beginBody(w, r.Body)
 	defer body.boundRest()
-	r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own
+	r = r.WithContext(r.Context()) // copies the request, because net/http uses the body of its own
 	r.Body = body
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		if err := dropBody(r); err != nil {

@@ -19,10 +19,10 @@ const (
 // incoming is what a server is receiving: connections that have not sent the headers of their first request, and bodies
 // whose end has not arrived. Safe for concurrent use.
 type incoming struct {
-	mu       sync.Mutex
-	conns    map[net.Conn]struct{}
-	bodies   map[*incomingBody]struct{}
-	stopping bool
+	mu         sync.Mutex
+	conns      map[net.Conn]struct{}
+	bodies     map[*incomingBody]struct{}
+	isStopping bool // stopReceiving was called
 }
 
 func newIncoming() *incoming {
@@ -36,7 +36,7 @@ func (in *incoming) watchConn(conn net.Conn, state http.ConnState) {
 	switch {
 	case state != http.StateNew:
 		delete(in.conns, conn)
-	case in.stopping:
+	case in.isStopping:
 		_ = conn.Close()
 	default:
 		in.conns[conn] = struct{}{}
@@ -49,17 +49,17 @@ func (in *incoming) beginBody(w http.ResponseWriter, body io.ReadCloser) *incomi
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.bodies[b] = struct{}{}
-	if in.stopping {
+	if in.isStopping {
 		b.endBy(time.Now().Add(receiveGrace))
 	}
 	return b
 }
 
-// stopReceiving ends everything that has not arrived. Without it, [http.Server.Shutdown] waits for it.
+// stopReceiving ends everything that has not arrived, for which [http.Server.Shutdown] would wait.
 func (in *incoming) stopReceiving() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.stopping = true
+	in.isStopping = true
 	for conn := range in.conns {
 		_ = conn.Close()
 	}
@@ -68,15 +68,15 @@ func (in *incoming) stopReceiving() {
 	}
 }
 
-// incomingBody is the body of a request. The server's read deadline holds until its end has arrived; then net/http
-// removes it and reads on to notice that the client disconnects. So no handler may set a later one. It is for one
-// goroutine.
+// incomingBody is the body of a request, for one goroutine. The server's read deadline holds until the end of the body
+// has arrived; then net/http removes the deadline, and reads on to notice that the client disconnects. So no handler may
+// set a later deadline.
 type incomingBody struct {
 	io.ReadCloser
 
-	control *http.ResponseController
-	source  *incoming
-	ended   bool // its end or an error was read
+	control  *http.ResponseController
+	source   *incoming
+	hasEnded bool // its end or an error was read
 }
 
 // Read implements io.Reader.
@@ -88,21 +88,22 @@ func (b *incomingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endReceiving ends the receiving, and returns whether the server stops.
-func (b *incomingBody) endReceiving() (stopping bool) {
+// endReceiving records that nothing of the body is awaited any more, and reports whether the server stops.
+func (b *incomingBody) endReceiving() (isStopping bool) {
 	b.source.mu.Lock()
 	defer b.source.mu.Unlock()
-	b.ended = true
+	b.hasEnded = true
 	delete(b.source.bodies, b)
-	return b.source.stopping
+	return b.source.isStopping
 }
 
 // boundRest bounds how long the rest of a body may take that the handler has not read.
 func (b *incomingBody) boundRest() {
-	if b.ended {
+	if b.hasEnded {
 		return
 	}
-	if stopping := b.endReceiving(); !stopping { // else it has no more time
+	// A server that stops has set a time before.
+	if isStopping := b.endReceiving(); !isStopping {
 		b.endBy(time.Now().Add(restOfBody))
 	}
 }

@@ -42,7 +42,8 @@ func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
 	}
 }
 
-// accessLevel tells defects, which are answered 500, from what passes, such as a database that is away.
+// accessLevel returns the level of a line: an error for a defect, which is answered 500, and a warning for a failure
+// that passes, such as an outage of the database.
 func accessLevel(c *gin.Context, quiet []string) slog.Level {
 	switch status := c.Writer.Status(); {
 	case status == http.StatusInternalServerError:

@@ -31,8 +31,11 @@ type fieldTree struct {
 	valueTree      *fieldTree            // of each value of a map or list
 }
 
-// childOf returns the tree of a member, and its name if that is probably a misspelt one.
+// childOf returns the tree of a member; meant is the field that is probably meant, if the name is not that of a field.
 func (t *fieldTree) childOf(name []byte) (child *fieldTree, meant string) {
+	if t == nil {
+		return nil, ""
+	}
 	if t.names == nil {
 		return t.valueTree, ""
 	}
@@ -49,7 +52,7 @@ func (t *fieldTree) childOf(name []byte) (child *fieldTree, meant string) {
 
 // misspeltField returns the field that an unknown name probably stands for, or "".
 func misspeltField(name string, known []string) string {
-	// Longer than any field: the search for a similar name would take time for nothing.
+	// For a name that is longer than any field, the search would take time for nothing.
 	if len(name) > maxPath {
 		return ""
 	}
@@ -68,11 +71,11 @@ type speller struct {
 	check    Check
 }
 
-// member is a place in the body. A parent of nil is the body itself.
+// member is a place in the body; nil is the body itself.
 type member struct {
 	parent *member
 	name   []byte // quoted; nil for an element of a list
-	index  int
+	index  int    // of an element in its list
 }
 
 func (m *member) String() string {
@@ -97,7 +100,8 @@ func unquotedName(name []byte) (text string) {
 
 // readValue reads one value.
 func (s *speller) readValue(t *fieldTree, at *member) {
-	switch s.skipSpace(); s.body[s.position] {
+	s.skipSpace()
+	switch s.body[s.position] {
 	case '{':
 		s.readObject(t, at)
 	case '[':
@@ -117,13 +121,10 @@ func (s *speller) readObject(t *fieldTree, at *member) {
 		s.skipSpace()
 		s.position++ // the colon
 		m := member{parent: at, name: name}
-		var child *fieldTree
-		if t != nil {
-			var meant string
-			if child, meant = t.childOf(bareName(name)); meant != "" {
-				s.check.addError(boundPath(m.String()),
-					fmt.Sprintf("is not a field of this request; did you mean %q?", meant))
-			}
+		child, meant := t.childOf(bareName(name))
+		if meant != "" {
+			s.check.addError(boundPath(m.String()),
+				fmt.Sprintf("is not a field of this request; did you mean %q?", meant))
 		}
 		s.readValue(child, &m)
 	}
@@ -183,7 +184,7 @@ func fieldsOf(t reflect.Type) *fieldTree {
 	if tree, ok := fieldTrees.Load(t); ok {
 		return tree.(*fieldTree)
 	}
-	// Two first requests may both build it: the trees are equal.
+	// Two first requests may both build the tree, which is equal.
 	tree := buildFields(t, map[reflect.Type]*fieldTree{})
 	fieldTrees.Store(t, tree)
 	return tree

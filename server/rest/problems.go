@@ -57,7 +57,7 @@ func unavailableProblem(detail string) Problem {
 	return p
 }
 
-func rateLimited(wait time.Duration) *Problem {
+func rateLimitedProblem(wait time.Duration) *Problem {
 	return &Problem{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", Title: "Too many requests",
 		Detail: "Too many requests in a short time.", RetryAfter: wait,

@@ -62,7 +62,7 @@ func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string
 		return client, ""
 	}
 	hops := strings.Split(strings.Join(forwarded, ","), ",")
-	// From the last: a proxy appends the address that it sees, and the caller may have written all before that.
+	// The last address counts first: a proxy appends the one that it sees, and the caller may have written all before it.
 	for _, hop := range slices.Backward(hops) {
 		if !p.trustsAddr(client) {
 			break
@@ -96,8 +96,8 @@ func hopAddress(text string) (netip.Addr, bool) {
 const forwardedFor = "X-Forwarded-For"
 
 // resolveClient is the middleware that leaves of X-Forwarded-For only the client's address, in the form that gin reads.
-// It counts what is no address, and logs the first: while a proxy writes something else, all of its callers share one
-// address, with its limits.
+// It counts headers that have no address, and logs the first one: while a proxy writes something else, all of its
+// callers share one address, with its limits.
 func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 	var once sync.Once
 	return func(c *gin.Context) {

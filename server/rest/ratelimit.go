@@ -50,7 +50,7 @@ func (l *Limiter) Take(key string) time.Duration {
 		return 0
 	}
 	now := time.Now()
-	reservation := l.limiterOf(key).ReserveN(now, 1)
+	reservation := l.getOrAddLimiter(key).ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
@@ -58,12 +58,13 @@ func (l *Limiter) Take(key string) time.Duration {
 	return wait
 }
 
-func (l *Limiter) limiterOf(key string) *rate.Limiter {
+// getOrAddLimiter returns the limiter of a key, which it makes if there is none.
+func (l *Limiter) getOrAddLimiter(key string) *rate.Limiter {
 	if known, ok := l.limitersByKey.Get(key); ok {
 		return known
 	}
 	fresh := rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
-	// Another request of the key may have added one since: both must count with the same.
+	// Another request of the key may have added a limiter since: both requests must count with the same one.
 	if known, ok, _ := l.limitersByKey.PeekOrAdd(key, fresh); ok {
 		return known
 	}
@@ -74,7 +75,7 @@ func (l *Limiter) limiterOf(key string) *rate.Limiter {
 func LimitCaller(l *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if wait := l.Take(Caller(c.Request.Context())); wait > 0 {
-			Fail(c, rateLimited(wait))
+			Fail(c, rateLimitedProblem(wait))
 		}
 	}
 }

@@ -23,7 +23,7 @@ type scope struct {
 	cause       error  // of that problem
 	errorWriter ErrorWriter
 	logAttrs    []slog.Attr
-	region      string // that the request names; see [NoteScope]
+	region      string // the region and mode that the request names; see [NoteScope]
 	mode        string
 
 	listenerName string // see [Options.ListenerName]

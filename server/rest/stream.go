@@ -16,10 +16,10 @@ const (
 )
 
 // AllowWaiting is the middleware of calls that may wait before they answer. It replaces the server's write deadline,
-// which is for short calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits.
-// One that is no GET belongs behind [Bodies.Read] or [DropBody], too.
+// which is for short calls. It belongs behind authentication, and behind [Bodies.Read] or [DropBody] if the call is no
+// GET. A call takes no slot of a [Gate] while it waits.
 func AllowWaiting(c *gin.Context) {
-	// an error means that the connection has no deadlines, in tests
+	// An error means that the connection has no deadlines, in tests.
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
 }
 
@@ -32,7 +32,7 @@ type Stream struct {
 	hasBegun    bool
 }
 
-// streamPart is how many bytes a caller may take a timeout for: one piece may have several megabytes.
+// streamPart is how many bytes a caller must read within one timeout: a piece may have several megabytes.
 const streamPart = 32 << 10
 
 // NewStream returns a stream with the headers of its answer. The timeout is for the caller to read one part.
@@ -52,10 +52,10 @@ func (s *Stream) Begin() {
 	s.c.Writer.WriteHeaderNow()
 }
 
-// Write sends a piece. In between the stream has no deadline: over HTTP/2, one that passes ends it. Errors: the caller
-// has disconnected, or does not read.
+// Write sends a piece. Between pieces the stream has no deadline: over HTTP/2, a deadline that passes ends the stream.
+// Errors: the caller has disconnected, or does not read.
 func (s *Stream) Write(piece []byte) error {
-	// an error means that the connection has no deadlines, in tests
+	// An error means that the connection has no deadlines, in tests.
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	for len(piece) > 0 {
 		part := piece[:min(len(piece), streamPart)]

@@ -73,8 +73,8 @@ func (m *Metrics) ReturnCounts(all []RouteCount) {
 	}
 }
 
-// OfOperators returns Metrics that count the same, except that TakeCounts leaves out what they observe: pages that
-// operators look at are no requests of the game.
+// OfOperators returns Metrics whose requests TakeCounts of m leaves out: pages that operators look at are no requests of
+// the game. Only m has counts to take.
 func (m *Metrics) OfOperators() *Metrics {
 	if m == nil {
 		return nil
