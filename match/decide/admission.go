@@ -35,12 +35,12 @@ const (
 )
 
 // NeverMatches returns why a ticket can be in no match of a profile, whatever the other tickets are and however long it
-// waits, nil if it may be in one. It depends on the ticket alone: regions without a host count as if they had one. It
-// is pure.
+// waits, nil if it may be in one. The answer depends on the ticket alone: regions without a host count as if they had
+// one.
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	pl := newPlan(p)
 	lacks := pl.findLacks(t)
-	// What the ticket lacks already is the reason to show, and a match function decides by itself.
+	// A ticket that is no candidate needs no further reason, and a match function decides without rules.
 	if len(lacks) > 0 || p.Function != nil {
 		return lacks
 	}
@@ -66,12 +66,14 @@ func possibleRegions(p *profile.Profile, t *match.Ticket) (all []Region) {
 	for _, name := range p.Regions {
 		all = append(all, Region{Name: name})
 	}
-	for name := range t.Latencies {
-		if len(p.Regions) == 0 {
-			all = append(all, Region{Name: name})
-		}
+	if len(all) > 0 {
+		return all
 	}
-	if len(all) == 0 { // one that nobody measured: a rule on latencies is judged in a region, and not without one
+	for name := range t.Latencies {
+		all = append(all, Region{Name: name})
+	}
+	// A region that nobody measured stands for any: rules on latencies are judged in a region.
+	if len(all) == 0 {
 		all = append(all, Region{})
 	}
 	return all
@@ -83,7 +85,7 @@ const longestWait = 365 * 24 * time.Hour
 // everAdmitsAlone reports whether a rule holds for a ticket alone at some age.
 func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 	var l lineup
-	// Not only at the last step: a step of = or != is not wider than the one before.
+	// At every step and not only the last: a step of = or != is not wider than the one before.
 	for _, age := range slices.Concat([]time.Duration{0, longestWait}, pl.changeAges) {
 		l.resetTo(c.createdNanos+int64(age), regions, len(pl.teams))
 		if r.mayAdmit(&l, c) {
@@ -119,7 +121,7 @@ func (t *team) canSeat(c *candidate) bool {
 	return c.playerCount+len(places)-filled <= t.spec.Max
 }
 
-// takePlace gives a player one of the places, for which other players may change to others.
+// takePlace gives a player one of the places, for which players who have one may change to another.
 func takePlace(c *candidate, player int, places, holders []int, visited []bool) bool {
 	for i, role := range places {
 		if visited[i] || !slices.Contains(c.wantedRoles[player], uint8(role)) {
@@ -142,8 +144,8 @@ func (pl *plan) findLacks(t *match.Ticket) []Lack {
 		lacks = append(lacks, Lack{Why: LacksPlayer})
 	}
 	// A profile without a pool has only the tickets that name it.
-	asked := slices.Contains(t.Profiles, p.Name) || len(t.Profiles) == 0 && p.Pool != nil
-	if !asked || p.Pool != nil && !p.Pool.Holds(t.Fields) {
+	asksForIt := slices.Contains(t.Profiles, p.Name) || len(t.Profiles) == 0 && p.Pool != nil
+	if !asksForIt || p.Pool != nil && !p.Pool.Holds(t.Fields) {
 		lacks = append(lacks, Lack{Why: LacksPool})
 	}
 	if len(t.Players) > pl.largestParty() {
@@ -180,7 +182,8 @@ func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 	for ofType, columns := range pl.columnsByType() {
 		for i := range columns {
 			c := &columns[i]
-			// What only players in a role need excludes them from the role, not their ticket: see suitsRole.
+			// A value that only players in a role need keeps a player out of the role, not its ticket out of the
+			// candidates: see suitsRole.
 			if c.isOptional || c.onlyRole != anyRole {
 				continue
 			}

@@ -1,6 +1,6 @@
 package decide
 
-// runSearch searches for a match of a seed, and returns the steps that it took.
+// runSearch searches for a match of a seed in the allowed regions, and returns the steps that it took.
 func (e *Engine) runSearch(c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
 	ok = e.search.findMatch(e.plan, c, e.nowNanos, allowed, nodes, e.lotOf(c))
 	return ok, nodes - e.search.stepsLeft + e.search.choices.scannedCount/scannedPerStep
@@ -9,11 +9,13 @@ func (e *Engine) runSearch(c *candidate, allowed uint64, nodes int) (ok bool, sp
 // searchEffort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches
 // found nothing, until it is stuck.
 func (e *Engine) searchEffort(c *candidate) int {
-	// Only the sweep and its own steps still look at a stuck seed: at little cost, for there may be many.
+	// A stuck seed is searched by the sweep and when its rules widen: at little cost, for there may be many.
 	if c.failedSearches == stuckAfter {
 		return baseNodes
 	}
-	return min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c))+int(c.failedSearches), 8))
+	const maxDoublings = 8 // after which the steps exceed maxNodes, and far before they overflow
+	doublings := e.plan.momentAfter(e.ageOf(c)) + int(c.failedSearches)
+	return min(maxNodes, baseNodes<<min(doublings, maxDoublings))
 }
 
 // lotOf returns the random numbers of a search. They change with time, so that a search that failed tries other orders

@@ -56,14 +56,14 @@ func (s *search) swapWhileBetter() bool {
 	return false
 }
 
-// drawSides deals interchangeable teams by lot, so that no side is the seed's.
+// drawSides exchanges interchangeable teams by lot, so that a seed is not always on the same side.
 func (s *search) drawSides(random *lot) {
 	sides := make([]int, len(s.plan.teams))
 	for i := range sides {
 		sides[i] = i
 	}
 	for i := range sides {
-		// Each team changes with itself or one behind it, as in a shuffle, but only within its class.
+		// Each team changes places with itself or one behind it, as in a shuffle, but only within its class.
 		var alike []int
 		for j := i; j < len(sides); j++ {
 			if s.plan.teams[j].classIndex == s.plan.teams[i].classIndex {

@@ -14,6 +14,7 @@ type bucket struct {
 	kindCounts map[kind]int // waiting candidates
 }
 
+// bucketOf returns the key of the bucket that a candidate belongs to.
 func (pl *plan) bucketOf(c *candidate) bucketKey {
 	var key bucketKey
 	for i, column := range pl.bucketColumns {

@@ -10,34 +10,35 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was
-// made.
+// candidate is a ticket as the search compares it. What changes after it was made is its place in the engine's
+// structures, its latencies with the engine's regions, and its roles when its players take any.
 type candidate struct {
 	ticket       *match.Ticket
 	createdNanos int64 // nanoseconds since 1970
-	// when it would have been created, if it had waited for as long as its priority says; created without one
+	// turnNanos is createdNanos less the head start that its priority gives it.
 	turnNanos   int64
-	playerCount int    // players
+	playerCount int
 	subBits     uint64 // a bit for each player, by a hash of the sub
 
 	// Values by column, then by player.
 	numberValues []float64 // NaN: left out
 	atomValues   []atom    // the zero atom: left out
 	listValues   [][]text  // nil: left out
-	// by player: the roles that it would take, in its order of preference; nil without roles in the profile
+	// wantedRoles are by player the roles that it would take, in its order of preference; nil without roles in the
+	// profile.
 	wantedRoles   [][]uint8
 	kind          kind
 	differentBits uint64  // a bit for each value of `different` rules, by a hash
 	traitCounts   []uint8 // by trait of the plan: players that have it
 
-	latencyMillis   []uint16 // by region of the engine; unmeasured
-	measuredRegions uint64   // a bit for each region that has one
+	latencyMillis   []uint16 // by region of the engine; may be unmeasured
+	measuredRegions uint64   // a bit for each region to which it measured the latency
 	allowedModes    uint8    // a bit for each of the profile's modes that all players allow
 	isSeated        bool     // a party of an open match: it has no age
 	takenSeats      []seat   // of a seated party, by player
 
-	pivotLow, pivotHigh float64 // of the pivot
-	pivotKey            float64 // in the pivot's tree
+	pivotLow, pivotHigh float64 // the least and greatest of its numbers along the pivot
+	pivotKey            float64 // its key in the tree of its bucket: their middle, or its turn without a pivot
 
 	bucket         *bucket
 	nextMoment     int16 // index of the plan's moment that comes next
@@ -47,9 +48,9 @@ type candidate struct {
 	isProposed     bool
 	// takesAnyRole says that its players take any role, because it has waited for long.
 	takesAnyRole bool
-	// when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
+	// searchAt is when the best match that it found is due, or a search that ran out of steps is repeated; 0: never.
 	searchAt   int64
-	queueSlots [slots]int32
+	queueSlots [slots]int32 // by queue: its index there, or absent
 }
 
 // text is a string that compares as fast as a pointer.
@@ -90,11 +91,11 @@ func kindOf(c *candidate) kind {
 	return k
 }
 
-// The queues that a candidate may be in.
+// The queues that a candidate may be in, as indexes of queueSlots.
 const (
 	dirtySlot = iota
 	timerSlot
-	slots
+	slots // their number
 )
 
 // absent is the slot of a candidate that is not in the queue.
@@ -108,6 +109,7 @@ func (c *candidate) isOlder(o *candidate) bool {
 	return c.ticket.ID < o.ticket.ID
 }
 
+// byAge orders as isOlder does.
 func byAge(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.createdNanos, b.createdNanos), strings.Compare(a.ticket.ID, b.ticket.ID))
 }
@@ -115,19 +117,11 @@ func byAge(a, b *candidate) int {
 // byTurn orders by the profile's priority, then by age.
 func byTurn(a, b *candidate) int { return cmp.Or(cmp.Compare(a.turnNanos, b.turnNanos), byAge(a, b)) }
 
-func byID(a, b *candidate) int {
-	if a.ticket.ID != b.ticket.ID {
-		if a.ticket.ID < b.ticket.ID {
-			return -1
-		}
-		return 1
-	}
-	return 0
-}
+func byID(a, b *candidate) int { return strings.Compare(a.ticket.ID, b.ticket.ID) }
 
-// numbersOf returns the numbers of a column, one a player.
-func (c *candidate) numbersOf(i int) []float64 {
-	return c.numberValues[i*c.playerCount : (i+1)*c.playerCount]
+// numbersOf returns the numbers of a column, by player; atomsOf and listsOf return its atoms and lists.
+func (c *candidate) numbersOf(column int) []float64 {
+	return c.numberValues[column*c.playerCount : (column+1)*c.playerCount]
 }
 
 func (c *candidate) atomsOf(column int) []atom {
@@ -159,7 +153,8 @@ func (c *candidate) numberSpan(column int, f profile.Fold) (low, high float64) {
 	return extremesOf(foldParty(kept, 0, f))
 }
 
-// middleOf returns where a party stands for preferences; +Inf if all its players are left out.
+// middleOf returns the middle between the least and the greatest number of a party, by which orders, trades and batches
+// compare parties; +Inf if all its players are left out.
 func (c *candidate) middleOf(column int) float64 {
 	low, high := c.numberSpan(column, profile.FoldEach)
 	if low > high {

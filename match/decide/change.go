@@ -9,7 +9,7 @@ import (
 // Add makes a ticket a candidate: one that is new, was released or resumed, or has changed. The ticket and the seeds
 // whose window holds it become dirty. A ticket that is no candidate is left out, and a former version of it is removed.
 func (e *Engine) Add(t *match.Ticket) {
-	// First: a ticket that has changed may be no candidate any more, and then no version of it must stay.
+	// Removed first: a ticket that has changed may be no candidate any more, and then no version of it must stay.
 	e.Remove(t.ID)
 	if len(e.plan.findLacks(t)) > 0 {
 		return
@@ -81,10 +81,10 @@ func (e *Engine) Return(ids ...string) {
 // has room: proposals that wait for a host are the caller's, which may Return their tickets to have them decided anew.
 func (e *Engine) SetRegions(regions []Region) {
 	set := newRegionSet(regions)
-	same := slices.Equal(set.names, e.hostRegions.names)
+	haveSameNames := slices.Equal(set.names, e.hostRegions.names)
 	e.hostRegions = set
 	// Room alone decides only which region a match prefers: nobody has to search again.
-	if same {
+	if haveSameNames {
 		return
 	}
 	// Latencies are held by the numbers of the regions, which are others now.
@@ -101,7 +101,7 @@ func (e *Engine) SetRegions(regions []Region) {
 	}
 }
 
-// enterBucket adds a waiting candidate to its bucket.
+// enterBucket adds a waiting candidate to its bucket and to the tree by age.
 func (e *Engine) enterBucket(c *candidate) {
 	key := e.plan.bucketOf(c)
 	b := e.buckets[key]
@@ -115,7 +115,7 @@ func (e *Engine) enterBucket(c *candidate) {
 	e.ageTree.insert(float64(c.createdNanos), c)
 }
 
-// leaveBucket takes a waiting candidate out of its bucket.
+// leaveBucket takes a waiting candidate out of its bucket, with its window, and out of the tree by age.
 func (e *Engine) leaveBucket(c *candidate) {
 	e.stopWatching(c)
 	b := c.bucket
@@ -123,7 +123,8 @@ func (e *Engine) leaveBucket(c *candidate) {
 	b.pivotTree.remove(c.pivotKey, c)
 	e.ageTree.remove(float64(c.createdNanos), c)
 	b.kindCounts[c.kind]--
-	if b.kindCounts[c.kind] == 0 { // choices keep places for each kind that is there
+	// A search keeps places for each kind in kindCounts, so one that nobody is of must not stay.
+	if b.kindCounts[c.kind] == 0 {
 		delete(b.kindCounts, c.kind)
 	}
 	// A `same` rule over, say, clans makes a bucket for each: those of clans that have left would pile up.
@@ -138,7 +139,7 @@ func (e *Engine) mayAutofill(c *candidate) bool {
 	return after > 0 && !c.takesAnyRole && e.ageOf(c) >= after
 }
 
-// autofillSeed puts a waiting candidate at the place of one whose players take any role: seeds may want it now.
+// autofillSeed lets the players of a waiting candidate take any role, and makes the seeds dirty that may want it now.
 func (e *Engine) autofillSeed(c *candidate) {
 	e.leaveBucket(c)
 	e.plan.takeAnyRole(c)
@@ -146,7 +147,7 @@ func (e *Engine) autofillSeed(c *candidate) {
 	e.dirtyAround(c)
 }
 
-// proposeFound hands out the match that the search found, and takes its tickets out of the candidates.
+// proposeFound appends a proposal of the match that the search found, and takes its tickets out of the candidates.
 func (e *Engine) proposeFound(found *[]Proposal) {
 	*found = append(*found, e.search.describeProposal(&e.hostRegions))
 	for _, c := range e.search.finalLine.picks {

@@ -14,24 +14,27 @@ type choices struct {
 	plan        *plan
 	seed        *candidate
 	walk        walk
-	kindCounts  map[kind]int // waiting candidates of the bucket
-	takenByKind map[kind]int // of list
+	kindCounts  map[kind]int // how many waiting candidates of the bucket are of a kind
+	takenByKind map[kind]int // how many in list are of a kind
 	variety     variety
-	wantedSets  []uint64 // of traits that are still wanted
+	wantedSets  []uint64 // sets of traits that are still wanted: see narrowWalk
 
 	list           []*candidate
 	unshuffledList []*candidate // list as it was before it was shuffled; nil: it was not
-	playersUpTo    []int        // of the first so many of list
+	playersUpTo    []int        // at i: the players of the first i in list
 	maxList        int          // the greatest length of list
 	passedOver     []PassedOver // up to maxPassedOver that cannot be with the seed
-	reserve        []*candidate // up to maxList that are taken when there is room after all kinds
-	scannedCount   int
-	isExhausted    bool
-	// every kind has its places: the others are for anybody
-	hasAllKinds bool
+	reserve        []*candidate // up to maxList that are taken if there is room after all kinds have their places
+	scannedCount   int          // candidates of the walk that were looked at
+	isExhausted    bool         // there are no further choices
+	hasAllKinds    bool         // every kind has its places: the others are for anybody
 }
 
-// startAround starts at the nearest candidate, or at the first in turn if the profile has no pivot.
+// maxChoices returns how many choices a search has: several for each place of a match, and enough in small matches.
+func (pl *plan) maxChoices() int { return max(64, 8*pl.maxPlayers) }
+
+// startAround begins the choices of a seed, with keys from low to high: at the nearest candidate, or at the first in
+// turn if the profile has no pivot.
 func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	middle := seed.pivotKey
 	if pl.pivot.numberColumn < 0 { // keys are turns: from the first one on
@@ -40,7 +43,7 @@ func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	k.plan, k.seed, k.kindCounts = pl, seed, seed.bucket.kindCounts
 	k.walk = newWalk(&seed.bucket.pivotTree, middle, low, high)
 	k.list, k.playersUpTo = k.list[:0], append(k.playersUpTo[:0], 0)
-	k.maxList = max(64, 8*pl.maxPlayers)
+	k.maxList = pl.maxChoices()
 	k.reserve = k.reserve[:0]
 	k.passedOver, k.unshuffledList, k.scannedCount = k.passedOver[:0], nil, 0
 	k.isExhausted, k.hasAllKinds = false, false
@@ -51,6 +54,7 @@ func (k *choices) startAround(pl *plan, seed *candidate, low, high float64) {
 	k.variety.beginFor(pl, k.maxList/4)
 }
 
+// countPlayers computes playersUpTo of a list whose order has changed.
 func (k *choices) countPlayers() {
 	for i, c := range k.list {
 		k.playersUpTo[i+1] = k.playersUpTo[i] + c.playerCount
@@ -65,6 +69,7 @@ func (k *choices) preferredList() []*candidate {
 	return k.list
 }
 
+// addChoice appends a candidate to the list.
 func (k *choices) addChoice(c *candidate) {
 	k.list = append(k.list, c)
 	k.takenByKind[c.kind]++
@@ -72,8 +77,8 @@ func (k *choices) addChoice(c *candidate) {
 	k.playersUpTo = append(k.playersUpTo, k.playersUpTo[len(k.playersUpTo)-1]+c.playerCount)
 }
 
-// noteRefusal remembers the first that cannot be with the seed, to say why. With an order of the profile they may not
-// have been preferred, and are not named.
+// noteRefusal adds a candidate that cannot be with the seed to passedOver. With an order of the profile or a trade it
+// does not: the candidates that the walk finds first need not be the preferred ones.
 func (k *choices) noteRefusal(c *candidate, because string) {
 	if len(k.passedOver) < maxPassedOver && len(k.plan.orderCriteria) == 0 && len(k.plan.trades) == 0 {
 		k.passedOver = append(k.passedOver, PassedOver{c.ticket.ID, because})
@@ -81,13 +86,13 @@ func (k *choices) noteRefusal(c *candidate, because string) {
 }
 
 // wantsKind reports whether candidates of a kind may take further places. The second half of the places is shared evenly
-// among the kinds: sixty damage dealers nearby must not hide the only healer.
+// among the kinds: sixty players of one role nearby must not hide the only player of another.
 func (k *choices) wantsKind(of kind) bool {
 	if !k.sharesPlaces() {
 		return true
 	}
 	share := k.maxList / 2 / len(k.kindCounts)
-	// However many kinds there are, one of them alone may be all that a match needs.
+	// A kind may fill a whole match, however small its share is among many kinds.
 	return k.takenByKind[of] < max(k.plan.maxPlayers, share)
 }
 
@@ -97,8 +102,8 @@ func (k *choices) sharesPlaces() bool {
 	return 2*len(k.list) >= k.maxList && len(k.kindCounts) > 1 && !k.hasAllKinds
 }
 
-// narrowWalk lets the walk leave out leaves where nobody has a role that is still wanted. Once every kind has its
-// places, it takes whoever comes: the last places are nobody's.
+// narrowWalk lets the walk leave out leaves where nobody has the traits of a kind that is still wanted. Once every kind
+// has its places, the walk leaves none out: the last places are for anybody.
 func (k *choices) narrowWalk() {
 	// While places are left for rare values, any leaf may have one.
 	if !k.sharesPlaces() || k.variety.placesLeft > 0 {
@@ -122,11 +127,12 @@ func (k *choices) narrowWalk() {
 	}
 }
 
-// playersFrom returns how many players the choices from i on have; more is true if there may be others.
+// playersFrom returns how many players the choices from i on have; more says that there may be further choices.
 func (k *choices) playersFrom(i int) (players int, more bool) {
 	return k.playersUpTo[len(k.list)] - k.playersUpTo[min(i, len(k.list))], !k.isExhausted
 }
 
+// comparePreferred orders the choices by the profile's order.
 func (k *choices) comparePreferred(a, b *candidate) int {
 	for _, p := range k.plan.orderCriteria {
 		x, y := a.middleOf(p.numberColumn), b.middleOf(p.numberColumn)
@@ -152,6 +158,7 @@ func compareDescending(x, y float64, order int) int {
 	return -order
 }
 
+// distanceFrom returns the distance of two numbers; +Inf, which stands for a missing number, is far from all.
 func distanceFrom(x, from float64) float64 {
 	if math.IsInf(x, 1) || math.IsInf(from, 1) {
 		return math.Inf(1)
@@ -181,11 +188,11 @@ func (k *choices) tradedDelay(c *candidate) float64 {
 	return delay
 }
 
-// setList sets the choices to the wanted candidates of a list, in its order.
-func (k *choices) setList(list []*candidate, wanted func(*candidate) bool) {
+// setList sets the choices to the candidates of a list of which isWanted is true, in its order.
+func (k *choices) setList(list []*candidate, isWanted func(*candidate) bool) {
 	k.list, k.playersUpTo, k.isExhausted = k.list[:0], append(k.playersUpTo[:0], 0), true
 	for _, c := range list {
-		if wanted(c) {
+		if isWanted(c) {
 			k.list = append(k.list, c)
 			k.playersUpTo = append(k.playersUpTo, k.playersUpTo[len(k.playersUpTo)-1]+c.playerCount)
 		}

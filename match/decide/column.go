@@ -34,8 +34,7 @@ const (
 func (c *column) equalsColumn(o *column) bool {
 	return c.attribute == o.attribute && c.missing.Pass == o.missing.Pass &&
 		equalStandIns(c.missing.Value, o.missing.Value) && c.onlyRole == o.onlyRole &&
-		c.isOptional == o.isOptional &&
-		c.countsPresence == o.countsPresence &&
+		c.isOptional == o.isOptional && c.countsPresence == o.countsPresence &&
 		(c.anyOf == nil) == (o.anyOf == nil) && // an empty list counts players, none takes their numbers
 		slices.Equal(c.anyOf, o.anyOf)
 }
@@ -86,7 +85,8 @@ func (c *column) resolveValue(p *profile.Profile, player *match.Player) (match.V
 func (c *column) numberOf(p *profile.Profile, player *match.Player) float64 {
 	v, ok := c.resolveValue(p, player)
 	switch {
-	case c.countsPresence && c.attribute == "": // a measure of the number of players
+	// A measure of the number of players counts all.
+	case c.countsPresence && c.attribute == "":
 		return 1
 	case !ok:
 		return math.NaN()
@@ -152,12 +152,10 @@ func (c *column) listOf(p *profile.Profile, player *match.Player) []text {
 	if !ok {
 		return nil
 	}
-	list := v.List
-	if v.Kind == match.Text {
-		list = []string{v.Text}
-	} else if v.Kind != match.List {
+	if v.Kind != match.Text && v.Kind != match.List {
 		return nil
 	}
+	list := listTexts(&v)
 	texts := make([]text, 0, len(list))
 	for _, s := range list {
 		texts = append(texts, unique.Make(s))
@@ -172,9 +170,9 @@ func (c *column) isComparable(ofType columnType, p *profile.Profile, player *mat
 		return !math.IsNaN(c.numberOf(p, player))
 	case ofAtoms:
 		return c.atomOf(p, player) != atom{}
-	case ofLists:
+	default:
+		return c.listOf(p, player) != nil
 	}
-	return c.listOf(p, player) != nil
 }
 
 // listTexts returns a list's texts, and a text as a list of one.

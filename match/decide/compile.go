@@ -11,9 +11,9 @@ import (
 
 // newPlan prepares a profile for the search.
 func newPlan(p *profile.Profile) *plan {
-	pl := &plan{profile: p, batchColumn: -1, priorityColumn: noColumn, pivot: pivot{numberColumn: -1}}
-	// The order matters: teams number the roles that rules name; the pivot is chosen among compiled rules and trades,
-	// and what teams are made even by from the pivot; steps come after the batch, whose end is one of their moments.
+	pl := &plan{profile: p, batchColumn: noColumn, priorityColumn: noColumn, pivot: pivot{numberColumn: noColumn}}
+	// The order matters: addTeams numbers the roles that rules name; the pivot is chosen among compiled rules and
+	// trades, and evenBy may be the pivot's; addSteps looks at batchColumn.
 	pl.addTeams()
 	for i := range p.Rules {
 		pl.rules = append(pl.rules, pl.compileRule(&p.Rules[i]))
@@ -29,7 +29,7 @@ func newPlan(p *profile.Profile) *plan {
 		if attribute == "" {
 			attribute = o.Value
 		}
-		// Optional, as those of the batch and the priority: a number that only orders excludes no ticket.
+		// Optional, like the columns of the batch and the priority: a number that only orders excludes no ticket.
 		pl.orderCriteria = append(pl.orderCriteria,
 			criterion{pl.numberColumn(column{attribute: attribute, onlyRole: anyRole, isOptional: true}),
 				o.Distance != "", o.Descending})
@@ -48,9 +48,9 @@ func newPlan(p *profile.Profile) *plan {
 	return pl
 }
 
-// choosePivot takes the first `near` rule that is not part of another. Its limit gives seeds a window unless it
-// compares only some of the players. Without one, numbers that are traded or balanced make near candidates the better
-// ones, without a window.
+// choosePivot takes the number of the first `near` rule that must always hold. The rule's limit gives seeds a window
+// unless it compares only some of the players. Without such a rule, numbers that are traded or balanced make near
+// candidates the better ones, without a window.
 func (pl *plan) choosePivot() {
 	for _, r := range allOf(pl.rules) {
 		n, ok := r.condition.(*near)
@@ -59,11 +59,12 @@ func (pl *plan) choosePivot() {
 		}
 		pl.pivot = pivot{rule: r, numberColumn: n.scope.column, byRole: n.scope.byRole, partyFold: n.scope.partyFold,
 			reachFactor: 1}
-		if n.fromMean { // one player on each side of the mean
+		// Two players may be a limit away from the mean, on different sides.
+		if n.fromMean {
 			pl.pivot.reachFactor = 2
 		}
-		// The rule does not compare all players with each other: it excludes nobody from a seed's match by the number
-		// alone. The order along it still puts better candidates first.
+		// A rule that does not compare all players with each other excludes nobody from a seed's match by the number
+		// alone. The order along the number still puts better candidates first.
 		if n.perTeam || n.scope.onlyRole != anyRole || n.scope.byRole != nil ||
 			pl.numberColumns[n.scope.column].isOptional {
 			pl.pivot.reachFactor = 0
@@ -84,7 +85,7 @@ func (pl *plan) choosePivot() {
 	}
 }
 
-// chooseEven takes the first balance rule's numbers, else those of one that is preferred, else the pivot's.
+// chooseEven makes teams even by the first balance rule's numbers, else by those of a preference, else by the pivot's.
 func (pl *plan) chooseEven() {
 	pl.evenBy = evenness{pl.pivot.numberColumn, pl.pivot.byRole, pl.pivot.partyFold, profile.FoldMean}
 	for _, r := range pl.preferredSet(func(int) bool { return true }).rules {
@@ -95,7 +96,7 @@ func (pl *plan) chooseEven() {
 	}
 }
 
-// addCounted makes traits of what a match needs a least number of players with.
+// addCounted makes a trait of each count of which a match needs a least number of players.
 func (pl *plan) addCounted() {
 	for _, r := range allOf(pl.rules) {
 		k, ok := r.condition.(*count)
@@ -104,14 +105,13 @@ func (pl *plan) addCounted() {
 		}
 		least := r.baseLimits.Min
 		for _, s := range r.limitSteps {
-			// What is needed at any time: counts must not exclude a match that a later step allows.
+			// The least of all steps: a trait must not exclude a match that a later step allows.
 			least = min(least, s.Limits.Min)
 			if s.Limits.Ended {
 				least = 0
 			}
 		}
 		if k.perTeam {
-			// Each team needs so many.
 			least *= len(pl.teams)
 		}
 		pl.countedColumns, pl.traitNeeds = append(pl.countedColumns, k.scope.column), append(pl.traitNeeds, least)
@@ -121,11 +121,10 @@ func (pl *plan) addCounted() {
 // chooseBuckets takes the `same` rules that always divide all players.
 func (pl *plan) chooseBuckets() {
 	for _, r := range allOf(pl.rules) {
-		// Not of rules that leave out some players: these may meet everybody.
+		// Players whom a rule leaves out may meet everybody, so such a rule does not divide them.
 		s, ok := r.condition.(*same)
 		if ok && len(r.limitSteps) == 0 && !s.perTeam && s.scope.onlyRole == anyRole &&
-			!pl.atomColumns[s.scope.column].isOptional &&
-			len(pl.bucketColumns) < maxBucketColumns {
+			!pl.atomColumns[s.scope.column].isOptional && len(pl.bucketColumns) < maxBucketColumns {
 			pl.bucketColumns = append(pl.bucketColumns, s.scope.column)
 		}
 	}
@@ -146,11 +145,11 @@ func allOf(rules []*rule) (all []*rule) {
 // addTrades compiles what the profile trades for waiting.
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
-		added := trade{terms: t, numberColumn: -1}
-		// Latency is no number of the players.
+		added := trade{terms: t, numberColumn: noColumn}
+		// A trade of latency has no attribute.
 		if t.Attribute != "" {
 			numbers := column{attribute: t.Attribute, onlyRole: anyRole, isOptional: true}
-			added.numberColumn, added.byRole = pl.numberColumn(numbers), pl.byRole(t.ByRole, numbers)
+			added.numberColumn, added.byRole = pl.numberColumn(numbers), pl.columnsByRole(t.ByRole, numbers)
 		}
 		pl.trades = append(pl.trades, added)
 	}
@@ -162,7 +161,7 @@ func (pl *plan) addPreferred() {
 	latency := pl.limitsLatency
 	for i := range pl.profile.Prefer {
 		p := &pl.profile.Prefer[i]
-		pl.preferred = append(pl.preferred, preferred{pl.compileRule(&p.Rule), p.Weight})
+		pl.preferred = append(pl.preferred, preference{pl.compileRule(&p.Rule), p.Weight})
 	}
 	pl.limitsLatency = latency
 	// Every set of up to five preferences (profile.maxPrefer): 31 at most.
@@ -175,8 +174,7 @@ func (pl *plan) addPreferred() {
 // byMean reports whether a rule, or one within it, widens by the mean age of a match.
 func byMean(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
-		return r.Age == profile.Mean && len(r.Widen) > 0 ||
-			byMean(r.Rules)
+		return r.Age == profile.Mean && len(r.Widen) > 0 || byMean(r.Rules)
 	})
 }
 

@@ -8,13 +8,12 @@ import (
 
 // compileRule prepares a rule and those that it consists of.
 func (pl *plan) compileRule(p *profile.Rule) *rule {
-	return &rule{id: p.ID, ageKind: p.Age, baseLimits: p.Limits, limitSteps: p.Widen, byTeam: byTeam(p),
-		isFirm:    isFirm(p),
-		condition: pl.newCondition(p)}
+	return &rule{id: p.ID, ageKind: p.Age, baseLimits: p.Limits, limitSteps: p.Widen, looksAtTeams: looksAtTeams(p),
+		isFirm: isFirm(p), condition: pl.newCondition(p)}
 }
 
-// byTeam reports whether a rule looks at teams or roles: it can be judged only when players have them.
-func byTeam(p *profile.Rule) bool {
+// looksAtTeams reports whether a rule looks at teams or roles: it can be judged only when players have them.
+func looksAtTeams(p *profile.Rule) bool {
 	switch p.Kind {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
 		return true
@@ -23,10 +22,10 @@ func byTeam(p *profile.Rule) bool {
 		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" ||
 			p.Compare.Against != nil && p.Compare.Against.Team != ""
 	case profile.Or, profile.And, profile.Not:
-		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
-	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
+		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return looksAtTeams(&r) })
+	default:
+		return p.Role != "" || p.PerTeam || p.Rates()
 	}
-	return p.Role != "" || p.PerTeam || p.Rates()
 }
 
 // isFirm reports whether teams that break a rule break it whoever joins them.
@@ -35,7 +34,8 @@ func isFirm(p *profile.Rule) bool {
 	if !p.PerTeam || p.Role != "" {
 		return false
 	}
-	if p.Rates() { // a player who joins may change the roles of the others, and with them their numbers
+	// A player who joins may change the roles of the others, and with them their numbers.
+	if p.Rates() {
 		return false
 	}
 	// A mean moves with each player, and too few of a count may become enough.
@@ -50,7 +50,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		isOptional: p.Missing.Pass}
 	switch p.Kind {
 	case profile.Near:
-		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
+		s.column, s.byRole = pl.numberColumn(col), pl.columnsByRole(p.ByRole, col)
 		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, toleranceColumn: noColumn,
 			mayHaveNoRole: pl.mayHaveNoRole()}
 		if p.Tolerance != "" {
@@ -59,7 +59,7 @@ func (pl *plan) newCondition(p *profile.Rule) condition {
 		}
 		return n
 	case profile.Balance:
-		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
+		s.column, s.byRole = pl.numberColumn(col), pl.columnsByRole(p.ByRole, col)
 		return &balance{scope: s, teamFold: p.Teams}
 	case profile.Sizes:
 		return &sizes{}
@@ -101,12 +101,13 @@ func (pl *plan) scopeOf(p *profile.Rule) scope {
 	if p.Role != "" {
 		s.onlyRole = pl.roleNumber(p.Role)
 		if s.onlyRole < 0 {
-			s.onlyRole = len(pl.roleNames) // nobody fills it
+			s.onlyRole = len(pl.roleNames) // a role that no team has: nobody is in it
 		}
 	}
 	return s
 }
 
+// newComparison compiles a comparison of a measure with a number or with another measure.
 func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
 	c := &compare{measure: pl.newMeasure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
 	if p.Compare.Against != nil {
@@ -116,13 +117,14 @@ func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
 	return c
 }
 
+// newMeasure compiles a measure; s and col are those of its rule.
 func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
 	col.attribute = m.Attribute
 	if m.Take == profile.FoldCount {
 		// Players without a value are not counted, and their ticket is a candidate.
 		col.countsPresence, col.isOptional = true, true
 	}
-	s.column, s.byRole = pl.numberColumn(col), pl.byRole(m.ByRole, col)
+	s.column, s.byRole = pl.numberColumn(col), pl.columnsByRole(m.ByRole, col)
 	if m.Team != "" {
 		s.onlyTeam = pl.teamNamed(m.Team)
 	}
@@ -136,14 +138,12 @@ func (pl *plan) newCompound(p *profile.Rule) condition {
 	for i := range p.Rules {
 		rules[i] = pl.compileRule(&p.Rules[i])
 	}
-	if p.Kind != profile.And { // a limit that need not hold does not decide between regions
-		pl.limitsLatency = latency
-	}
-	if p.Kind == profile.Or {
-		return &or{rules}
-	}
 	if p.Kind == profile.And {
 		return &and{rules}
+	}
+	pl.limitsLatency = latency // a limit that need not hold does not decide between regions
+	if p.Kind == profile.Or {
+		return &or{rules}
 	}
 	// A profile has exactly one rule below not; an and of it has its verdict, at the age of the whole.
 	return &not{&rule{ageKind: p.Age, condition: &and{rules}}}
@@ -154,8 +154,8 @@ func ratesRoles(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Rates() || ratesRoles(r.Rules) })
 }
 
-// byRole returns by role the column of players in it, which is like col; nil if it is the same for all.
-func (pl *plan) byRole(all []profile.RoleAttribute, col column) []int {
+// columnsByRole returns by role the column of players in the role, which is like col; nil if all roles have the same one.
+func (pl *plan) columnsByRole(all []profile.RoleAttribute, col column) []int {
 	if len(all) == 0 {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (pl *plan) byRole(all []profile.RoleAttribute, col column) []int {
 	for _, by := range all {
 		own := col
 		own.attribute, own.onlyRole = by.Attribute, pl.roleNumber(by.Role)
-		// A role that no team has is nobody's.
+		// Nobody is in a role that no team has.
 		if own.onlyRole >= 0 {
 			columns[own.onlyRole] = pl.numberColumn(own)
 		}

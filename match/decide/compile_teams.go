@@ -26,11 +26,11 @@ func (pl *plan) addTeams() {
 			t.roleNeeds = append(t.roleNeeds, roleNeed{role, r.Min, r.Max})
 			pl.traitNeeds[role] += r.Min
 			pl.roleMost[role] = max(pl.roleMost[role], r.Min)
-			// Places that need not be filled, where rules look at who has a role: see castAndJudge.
-			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (aboutRoles(p.Rules) || aboutRoles(p.Preferred()))
+			// The role has places that need not be filled, and rules look at who has it: see castAndJudge.
+			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (looksAtRoles(p.Rules) || looksAtRoles(p.Preferred()))
 		}
 		pl.maxPlayers += t.spec.Max
-		// Only if all teams allow it: the search splits parties over any teams, or none.
+		// All teams must allow it: the search splits parties over any teams, or none.
 		pl.maySplit = pl.maySplit && t.spec.AllowSplit
 		pl.teams = append(pl.teams, t)
 		pl.teams[i].classIndex = pl.classOf(i)
@@ -65,11 +65,10 @@ func (pl *plan) areAlike(a, b *profile.Team) bool {
 	return !namesTeam(rules, a.Name) && !namesTeam(rules, b.Name)
 }
 
-// aboutRoles reports whether a rule looks at players in a role.
-func aboutRoles(rules []profile.Rule) bool {
+// looksAtRoles reports whether a rule looks at players in a role.
+func looksAtRoles(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
-		return r.Role != "" || r.Rates() ||
-			aboutRoles(r.Rules)
+		return r.Role != "" || r.Rates() || looksAtRoles(r.Rules)
 	})
 }
 

@@ -19,24 +19,24 @@ func NewCompleter(p *profile.Profile) *Completer {
 }
 
 // Candidate reports whether a ticket may be in a match of the profile, and if not, everything that it lacks.
-func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
-	why = e.plan.findLacks(t)
+func (k *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
+	why = k.plan.findLacks(t)
 	return len(why) == 0, why
 }
 
 // Proposal completes a match of distinct candidates: its modes are those that all tickets allow, its regions are in the
 // order of latencies. team is the team of each ticket, by id; players of a ticket without a team have none.
-func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
+func (k *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
 	set := newRegionSet(regions)
 	var l lineup
 	l.resetTo(0, everywhere, 0) // no rule is judged: no age matters
 	for _, t := range tickets {
-		l.pushPick(e.plan.newCandidate(t, &set))
+		l.pushPick(k.plan.newCandidate(t, &set))
 	}
-	// The players are not numbered anew: modes and regions look at the picks alone.
+	// The numbers of the players are not valid after this: modes and regions look at the picks alone.
 	slices.SortFunc(l.picks, byAge)
-	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.rankRegions(everywhere, &l, e.plan),
-		Modes: e.plan.modeNames(l.commonModes())}
+	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.rankRegions(everywhere, &l, k.plan),
+		Modes: k.plan.modeNames(l.commonModes())}
 	for _, c := range l.picks {
 		p.Tickets = append(p.Tickets, c.ticket.ID)
 		p.seatTicket(c.ticket, team[c.ticket.ID])

@@ -26,12 +26,12 @@ type Output struct {
 	Next time.Time
 }
 
-// Decide is a whole decision. The same input always has the same output, in whatever order its lists are.
+// Decide makes a whole decision. The same input always has the same output, in whatever order its lists are.
 func Decide(in Input) Output {
 	e := New(in.Version, in.Seed)
 	e.SetRegions(in.Regions)
-	// In one order: counts promise a newcomer a match or not by those who came before it, and so it decides whether the
-	// sweep begins, which Next tells. Matches do not depend on it.
+	// In one order: Add begins the sweep, on which Next depends, if the tickets that were added before may meet the
+	// newcomer. Matches do not depend on the order.
 	for _, t := range slices.SortedFunc(slices.Values(in.Tickets), compareAges) {
 		e.Add(t)
 	}
@@ -44,8 +44,7 @@ func Decide(in Input) Output {
 	return out
 }
 
-// compareAges orders tickets, the oldest first, and those of one moment by their ids: the order is total, so that the
-// input decides it.
+// compareAges orders tickets, the oldest first, and those of one moment by their ids, so that no two are equal.
 func compareAges(a, b *match.Ticket) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }

@@ -8,9 +8,9 @@ type demand struct {
 	minByTrait []int // by trait of the plan
 }
 
-// metBy reports whether so many players with such traits may be enough. A player that would take several roles counts
-// for each: true is no promise.
-func (d *demand) metBy(n *counts) bool {
+// mayBeMetBy reports whether so many players with such traits may be enough. A player that would take several roles
+// counts for each, so that they need not be enough.
+func (d *demand) mayBeMetBy(n *counts) bool {
 	if n.playerCount < d.minPlayers {
 		return false
 	}
@@ -26,22 +26,22 @@ func (d *demand) metBy(n *counts) bool {
 // offersInWindow reports whether candidates in the window of c, all within a range of the width, may meet the demand.
 func (t *tree) offersInWindow(c *candidate, reach, width float64, d *demand, sum *counts) bool {
 	low, high := keyWindow(c, reach)
-	// The cheap looks first: at the whole bucket, then at the leaves of the window.
-	if !d.metBy(&t.totalCounts) || !t.offersBetween(low, high, d, sum) {
+	// The cheap checks come first: the whole bucket, then the leaves of the window.
+	if !d.mayBeMetBy(&t.totalCounts) || !t.offersBetween(low, high, d, sum) {
 		return false
 	}
 	if math.IsInf(reach, 1) || width >= high-low {
 		return true
 	}
-	// The keys are rounded, so the range is a little wider than the rule allows: this count may cause a search in
-	// vain, but must not prevent one that would find a match.
+	// The keys are rounded, so the range is a little wider than the rule allows: the count may cause a search in vain,
+	// but must not prevent one that would find a match.
 	return t.offersWithin(low, high, width+float64((high-low)*1e-12), d, sum)
 }
 
 // offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range
 // is.
 func (t *tree) offersAnywhere(width float64, d *demand, sum *counts) bool {
-	if !d.metBy(&t.totalCounts) {
+	if !d.mayBeMetBy(&t.totalCounts) {
 		return false
 	}
 	return math.IsInf(width, 1) || t.offersWithin(math.Inf(-1), math.Inf(1), width, d, sum)
@@ -59,14 +59,14 @@ func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 		} else {
 			l.countUpTo(at.entryIndex, high, sum)
 		}
-		if d.metBy(sum) {
+		if d.mayBeMetBy(sum) {
 			return true
 		}
 		if t.leafTops[at.leafIndex].sortKey > high {
 			return false
 		}
 	}
-	return d.metBy(sum)
+	return d.mayBeMetBy(sum)
 }
 
 // countUpTo adds the entries from an index on whose keys are at most high.
@@ -80,7 +80,7 @@ func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 }
 
 // offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the
-// demand. After some thousand candidates it gives the answer that promises nothing.
+// demand. After maxScanned candidates it returns true.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
 	// Few have the scarcest trait: looking around each of them is shorter than sliding over everybody.
 	if trait := t.scarcestTrait(d); trait >= 0 {
@@ -91,14 +91,13 @@ func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bo
 	steps := 0
 	for at := first; !t.isEnd(at) && t.entryAt(at).sortKey <= high; at = t.nextCursor(at) {
 		e := t.entryAt(at)
-		// A sliding range: its lower end follows at the distance of the width, so that sum has what lies between both
-		// ends.
+		// The range slides: its lower end follows at the distance of the width, and sum has what lies between its ends.
 		for ; t.entryAt(first).sortKey < e.sortKey-width; first = t.nextCursor(first) {
 			sum.addCandidate(t.entryAt(first).c, -1)
 		}
 		sum.addCandidate(e.c, 1)
 		steps++
-		if d.metBy(sum) || steps == maxScanned {
+		if d.mayBeMetBy(sum) || steps == maxScanned {
 			return true
 		}
 	}
@@ -119,8 +118,8 @@ func (t *tree) scarcestTrait(d *demand) int {
 // maxScarce bounds how many candidates with a scarce trait are compared with each other.
 const maxScarce = 64
 
-// offersAround is offersWithin for a match that needs a trait: it looks around each candidate that has it and may be
-// with enough others that do. Where many have it, it gives the answer that promises nothing.
+// offersAround is offersWithin for a match that needs a trait: it looks around each candidate that has the trait and may
+// be with enough others that do. Where maxScarce candidates have the trait, it returns true.
 func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum *counts) bool {
 	var found [maxScarce]*candidate
 	scarce := t.appendHaving(trait, low, high, found[:0])
@@ -128,13 +127,13 @@ func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum 
 		return true
 	}
 	for _, c := range scarce {
-		has := 0
+		players := 0 // that have the trait
 		for _, o := range scarce {
 			if max(c.pivotHigh, o.pivotHigh)-min(c.pivotLow, o.pivotLow) <= width {
-				has += int(o.traitCounts[trait])
+				players += int(o.traitCounts[trait])
 			}
 		}
-		if has >= d.minByTrait[trait] &&
+		if players >= d.minByTrait[trait] &&
 			t.offersBetween(max(low, c.pivotHigh-width), min(high, c.pivotLow+width), d, sum) {
 			return true
 		}
@@ -145,7 +144,7 @@ func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum 
 // appendHaving appends the candidates with keys from low to high that have a trait, up to the capacity.
 func (t *tree) appendHaving(trait int, low, high float64, to []*candidate) []*candidate {
 	for at := t.seekKey(low); !t.isEnd(at) && len(to) < cap(to); {
-		// The leaf's count says that nobody in it has the trait: no entry has to be read.
+		// By the leaf's counts nobody in it has the trait: no entry has to be read.
 		if at.entryIndex == 0 && t.leaves[at.leafIndex].counts.countOf(trait) == 0 {
 			at = cursor{at.leafIndex + 1, 0}
 			continue

@@ -53,7 +53,7 @@ func (s *search) seatedTeams() []Team {
 func (s *search) chosenValues() map[string]string {
 	var chosen map[string]string
 	for _, r := range s.plan.rules {
-		// Of rules at the top only: one within or, and, not chooses nothing.
+		// A common rule within or, and, not chooses nothing.
 		k, ok := r.condition.(*common)
 		if !ok {
 			continue
@@ -74,7 +74,7 @@ func (s *search) ruleValues() []RuleValue {
 	for i, r := range s.plan.rules {
 		v := s.placing.verdicts[i]
 		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.ruleText(r)}
-		// Without value and limit: it has measured nothing.
+		// A rule that has ended has measured nothing: neither value nor limit.
 		if v.hasEnded {
 			values[i] = RuleValue{ID: r.id, Text: "ended"}
 		}
@@ -104,7 +104,7 @@ func (s *search) passedOver() []PassedOver {
 	for last >= 0 && !slices.Contains(s.finalLine.picks, choices[last]) {
 		last--
 	}
-	// Those behind the last one that it has were not passed over: the match was full before them.
+	// Choices behind the last one that the seed has were not passed over: the match was full before them.
 	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
 		if c := choices[i]; !slices.Contains(s.finalLine.picks, c) {
 			passed = append(passed, PassedOver{c.ticket.ID, s.exclusionOf(c)})

@@ -65,7 +65,7 @@
 //	compile*.go                  a profile, prepared for the search
 //	regions.go, preferred.go     game regions that suit everybody; what preferences weigh
 //	plan.go, pivot.go, column.go a prepared profile; the number that candidates are sorted by; the values that rules compare
-//	rules.go, rules_KIND.go      what all rules have, and one kind a file
+//	rules.go, rules_KIND.go      what all rules have, and one kind a file, or two that are alike
 //	roles.go                     players into roles
 //	lineup.go, scope.go          tickets that may become a match; whose numbers a rule takes
 //	candidate.go                 a ticket as the search compares it

@@ -13,7 +13,7 @@ type Engine struct {
 	plan    *plan
 	lotSeed uint64
 
-	candidateByID map[string]*candidate // waiting and proposed
+	candidateByID map[string]*candidate // by ticket, waiting and proposed
 	buckets       map[bucketKey]*bucket
 	ageTree       tree  // of waiting candidates, oldest first
 	dirtySeeds    queue // seeds to search for
@@ -68,6 +68,7 @@ func (e *Engine) waitingCandidates() []*candidate {
 	return all
 }
 
+// ageOf returns a candidate's age at the latest Run.
 func (e *Engine) ageOf(c *candidate) time.Duration { return time.Duration(e.nowNanos - c.createdNanos) }
 
 // Version is a numbered version of a profile. The profile must decide by teams and rules, not by a match function, for

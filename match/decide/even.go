@@ -10,14 +10,16 @@ import (
 const (
 	evenTries  = 6
 	evenJudges = 64
-	evenUnits  = 24 // of larger matches, parties are exchanged for parties of the same size only
+	// evenUnits bounds the units of a match in which a party may be exchanged for two units: see descendForTwo.
+	evenUnits = 24
 )
 
 // evenTeams exchanges players between the teams of a match, as long as that makes the teams' values more equal and
-// every rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at
-// teams that others would better.
+// every rule holds. It begins several times, with teams that are mixed at random, because exchanges of two units end at
+// teams that exchanges of more units would make more equal.
 func (s *search) evenTeams() {
-	if s.plan.evenBy.numberColumn < 0 || len(s.plan.teams) < 2 { // no number, or no other team, to compare with
+	// There is no number, or no other team, to compare with.
+	if s.plan.evenBy.numberColumn == noColumn || len(s.plan.teams) < 2 {
 		return
 	}
 	e := &s.evening
@@ -25,13 +27,13 @@ func (s *search) evenTeams() {
 	s.weighUnits()
 	e.judgesLeft = evenJudges
 	e.bestSeating.keepSeats(&s.finalLine)
-	least := s.unevenValue()
+	least := s.weighTeams()
 	for try := 0; try < evenTries && least > 0 && e.judgesLeft > 0; try++ {
 		if try > 0 {
 			s.mixTeams()
 		}
-		// The first try begins with teams that hold, and keeps them so at each exchange. Mixed teams need not hold on
-		// the way: only where they end is judged, since judging costs more than an exchange.
+		// The first try begins with teams with which every rule holds, and keeps that at each exchange. Mixed teams are
+		// judged only where the exchanges end, since judging costs more than an exchange.
 		if value := s.descendEven(try == 0); value < least && s.castAndJudge() == 0 {
 			least = value
 			e.bestSeating.keepSeats(&s.finalLine)
@@ -39,7 +41,7 @@ func (s *search) evenTeams() {
 	}
 	copy(s.finalLine.teamByPlayer, e.bestSeating.teamByPlayer)
 	copy(s.finalLine.roleByPlayer, e.bestSeating.roleByPlayer)
-	s.judgeRules(true) // sets the verdicts of these teams
+	s.judgeTeamRules() // for the verdicts, which were of other teams
 }
 
 // weighUnits computes what each unit adds to its team, with the roles that its players have.
@@ -74,8 +76,8 @@ func (s *search) numbersOf(u *unit, to []float64) []float64 {
 	return to
 }
 
-// unevenValue is by how much the teams' values differ.
-func (s *search) unevenValue() float64 {
+// weighTeams computes teamWeights of the units' teams, and returns by how much the teams' values differ.
+func (s *search) weighTeams() (uneven float64) {
 	e := &s.evening
 	for team := range e.teamWeights {
 		e.teamWeights[team] = weight{low: math.Inf(1), high: math.Inf(-1)}
@@ -99,12 +101,14 @@ func (s *search) unevenValue() float64 {
 	return high - low
 }
 
-// descendEven makes the exchanges of two units, or of a party for two units, that bring the teams nearer, until there
-// is none, and returns how far they are apart. With judged, every rule holds after each exchange.
-func (s *search) descendEven(judged bool) float64 {
+// descendEven makes the exchanges of two units, or of a party for two units, that make the teams' values more equal,
+// until there is none, and returns by how much they still differ. With mustHold, every rule holds after each exchange.
+func (s *search) descendEven(mustHold bool) float64 {
 	e := &s.evening
-	least, holds := s.evenerThan(math.Inf(1), false)
-	if !holds { // with ratings by role, mixed teams may give roles with which a rule does not hold
+	const mayFail = false
+	least, isValid := s.evenerThan(math.Inf(1), mayFail)
+	// With ratings by role, mixed teams may give roles with which a rule does not hold.
+	if !isValid {
 		return math.Inf(1)
 	}
 	for improved := true; improved; {
@@ -115,23 +119,24 @@ func (s *search) descendEven(judged bool) float64 {
 					continue
 				}
 				s.exchangeUnits(i, j)
-				if value, better := s.evenerThan(least, judged); better {
+				if value, isEvener := s.evenerThan(least, mustHold); isEvener {
 					least, improved = value, true
 					continue
 				}
 				s.exchangeUnits(i, j)
-				s.unevenValue() // of the teams as they were
+				s.weighTeams() // as they were
 			}
-			improved = s.descendForTwo(i, &least, judged) || improved
+			improved = s.descendForTwo(i, &least, mustHold) || improved
 		}
 	}
 	return least
 }
 
-// descendForTwo exchanges a party for two units of another team that have as many players, as descendEven does for one.
-func (s *search) descendForTwo(i int, least *float64, judged bool) (improved bool) {
+// descendForTwo exchanges a party for two units of another team that have as many players together, as descendEven
+// exchanges a unit for one.
+func (s *search) descendForTwo(i int, least *float64, mustHold bool) (improved bool) {
 	n := len(s.evening.unitTeams)
-	// Each party is tried with every pair of the others: of more units that would be the cube of their number.
+	// Each party is tried with every pair of the others: with more units, the cube of their number would be too many.
 	if s.placing.units[i].playerCount < 2 || n > evenUnits {
 		return false
 	}
@@ -141,69 +146,73 @@ func (s *search) descendForTwo(i int, least *float64, judged bool) (improved boo
 				continue
 			}
 			s.exchangeForTwo(i, j, k)
-			if value, better := s.evenerThan(*least, judged); better {
+			if value, isEvener := s.evenerThan(*least, mustHold); isEvener {
 				*least, improved = value, true
 				continue
 			}
 			s.exchangeForTwo(i, j, k)
-			s.unevenValue() // of the teams as they were
+			s.weighTeams() // as they were
 		}
 	}
 	return improved
 }
 
-// mayBeEvener reports whether the teams may be more even after a unit is exchanged for others of one team, before
-// anything is moved: most exchanges are none, and adding up the numbers of all units for each is most of the cost.
+// mayBeEvener reports whether the teams may be more even after a unit is exchanged for others of one team, from the sums
+// of the teams. It spares weighTeams, which adds up the numbers of all units, for most exchanges.
 func (s *search) mayBeEvener(least float64, unit int, others ...int) bool {
 	e, even := &s.evening, &s.plan.evenBy
+	// These values do not follow from sums.
 	if even.byRole != nil || even.teamFold == profile.FoldMin || even.teamFold == profile.FoldMax {
-		return true // it takes more than a difference to know
+		return true
 	}
-	left := e.unitWeights[unit]
+	moved := e.unitWeights[unit] // what the unit's team loses and the other gains
 	for _, other := range others {
-		left.sum -= e.unitWeights[other].sum
-		left.n -= e.unitWeights[other].n
+		moved.sum -= e.unitWeights[other].sum
+		moved.n -= e.unitWeights[other].n
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for team, t := range e.teamWeights {
 		switch team {
 		case e.unitTeams[unit]:
-			t.sum, t.n = t.sum-left.sum, t.n-left.n
+			t.sum, t.n = t.sum-moved.sum, t.n-moved.n
 		case e.unitTeams[others[0]]:
-			t.sum, t.n = t.sum+left.sum, t.n+left.n
+			t.sum, t.n = t.sum+moved.sum, t.n+moved.n
 		}
 		if t.n > 0 {
 			x := t.foldedValue(even.teamFold)
 			low, high = min(low, x), max(high, x)
 		}
 	}
-	// Sums that are taken in the order of ids, which decide, are rounded otherwise.
+	// The sums of weighTeams, which decide, are taken in another order and so rounded otherwise.
 	return !(high-low >= least+float64(roundingShare*e.absoluteSum))
 }
 
 // roundingShare bounds the rounding of a sum of some hundred numbers, as a part of the sum without their signs.
 const roundingShare = 1e-12
 
-// evenerThan reports whether the teams are more even than before and, with judged, whether every rule holds.
-func (s *search) evenerThan(least float64, judged bool) (value float64, better bool) {
-	if s.plan.evenBy.byRole != nil { // the numbers depend on the roles, which depend on the teams
+// evenerThan weighs the teams, and reports whether their values differ by less than least and, with mustHold, every rule
+// holds. With ratings by role every rule must hold anyway.
+func (s *search) evenerThan(least float64, mustHold bool) (value float64, isEvener bool) {
+	// The numbers depend on the roles, which judging gives.
+	if s.plan.evenBy.byRole != nil {
 		if !s.holdsEven() {
 			return 0, false
 		}
 		s.weighUnits()
-		value = s.unevenValue()
+		value = s.weighTeams()
 		return value, value < least
 	}
-	value = s.unevenValue()
-	return value, value < least && (!judged || s.holdsEven())
+	value = s.weighTeams()
+	return value, value < least && (!mustHold || s.holdsEven())
 }
 
-// holdsEven reports whether every rule holds, and false when it has judged often enough.
+// holdsEven casts the roles and reports whether every rule holds. It returns false once judgesLeft is used up.
 func (s *search) holdsEven() bool {
 	s.evening.judgesLeft--
 	return s.evening.judgesLeft >= 0 && s.castAndJudge() == 0
 }
 
+// mayExchange reports whether two units have the same size and are in different teams.
 func (s *search) mayExchange(i, j int) bool {
 	return s.evening.unitTeams[i] != s.evening.unitTeams[j] &&
 		s.placing.units[i].playerCount == s.placing.units[j].playerCount
@@ -220,7 +229,7 @@ func (s *search) mayExchangeForTwo(i, j, k int) bool {
 	return team[j] == team[k] && team[i] != team[j] && units[i].playerCount == units[j].playerCount+units[k].playerCount
 }
 
-// exchangeForTwo puts a unit into the team of two others, and those into its team. Done twice, it changes nothing.
+// exchangeForTwo puts unit i into the team of units j and k, and these into its team. Done twice, it changes nothing.
 func (s *search) exchangeForTwo(i, j, k int) {
 	a := s.evening.unitTeams[i]
 	s.moveUnit(i, s.evening.unitTeams[j])
@@ -228,6 +237,7 @@ func (s *search) exchangeForTwo(i, j, k int) {
 	s.moveUnit(k, a)
 }
 
+// moveUnit puts a unit into a team, here and in the line-up.
 func (s *search) moveUnit(unit, team int) {
 	s.evening.unitTeams[unit] = team
 	s.putUnit(&s.placing.units[unit], team)

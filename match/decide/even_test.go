@@ -118,9 +118,9 @@ func TestNoEvenerExchangeIsLeftOut(t *testing.T) {
 						continue
 					}
 					exchange(i, others)
-					value := s.unevenValue()
+					value := s.weighTeams()
 					exchange(i, others)
-					s.unevenValue()
+					s.weighTeams()
 					require.True(t, s.mayBeEvener(math.Nextafter(value, math.Inf(1)), i, others...), "%d for %v", i,
 						others)
 				}

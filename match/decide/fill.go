@@ -2,8 +2,8 @@ package decide
 
 import "slices"
 
-// tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are
-// left.
+// tryFills fills teams with the choices in random orders, and mends line-ups that are no match, until one is or no more
+// than stop steps are left.
 func (s *search) tryFills(stop int) bool {
 	for near := false; s.stepsLeft > stop; near = !near {
 		if near {
@@ -30,7 +30,7 @@ func (s *search) fillLineup() bool {
 	if !s.fillPlace(s.seed, false) {
 		return false
 	}
-	// Roles first: those who fill one are few, and their places would be taken by anybody.
+	// Players who fill a role come first: they are few, and anybody could take their places.
 	for _, forRoles := range []bool{true, false} {
 		for _, c := range s.choices.list {
 			if s.isFilled(forRoles) {
@@ -59,15 +59,15 @@ func (s *search) drawRoom() {
 	f := &s.filling
 	f.freePlaces, f.emptyRolePlaces = f.freePlaces[:0], f.emptyRolePlaces[:0]
 	least := s.plan.leastAt(s.line.ageOf(s.seed)).teamSizes
-	drawn := s.randomLot.drawBelow(4)
+	sizeChoice := s.randomLot.drawBelow(4)
 	for i := range s.plan.teams {
 		t := &s.plan.teams[i]
 		step := max(1, t.spec.Step)
 		steps := (t.spec.Max - least[i]) / step
-		switch drawn {
-		case 0: // the least sizes: those who fit may be too few for more
+		switch sizeChoice { // 2 and 3: the greatest size
+		case 0: // the least size: those who fit may be too few for more
 			steps = 0
-		case 1: // any size, of each team for itself: rules may ask for teams of different sizes
+		case 1: // any size, drawn for each team: rules may ask for teams of different sizes
 			steps = s.randomLot.drawBelow(steps + 1)
 		}
 		f.freePlaces = append(f.freePlaces, least[i]+step*steps)
@@ -79,10 +79,11 @@ func (s *search) drawRoom() {
 	}
 }
 
-// fillPlace puts a ticket into a team with room. With forRole it must fill an empty role there.
+// fillPlace puts a ticket into a team with room, and reports whether it could. With forRole, the ticket must fill an
+// empty role there.
 func (s *search) fillPlace(c *candidate, forRole bool) bool {
 	f := &s.filling
-	// Any team may be the first to be tried: with the same one always, the others would get what it refuses.
+	// A random team is tried first: if it were always the same, the others would get what it refuses.
 	first := s.randomLot.drawBelow(len(f.freePlaces))
 	for i := range f.freePlaces {
 		team := (first + i) % len(f.freePlaces)
@@ -93,8 +94,8 @@ func (s *search) fillPlace(c *candidate, forRole bool) bool {
 	return s.plan.maySplit && !forRole && s.fillTeams(c)
 }
 
-// fillTeam puts a ticket into a team with room and reports whether it stays there: not if roles of the team would have no
-// place left, if it fills no empty role although it must (forRole), or if a rule cannot hold any more.
+// fillTeam puts a ticket into a team with room and reports whether it stays there: not if roles of the team would have
+// no place left, if it fills no empty role although it must (forRole), or if a rule cannot hold any more.
 func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 	f, t := &s.filling, &s.plan.teams[team]
 	s.finalLine.pushPick(c)
@@ -106,7 +107,7 @@ func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 	}
 	freePlaces := f.freePlaces[team] - c.playerCount
 	fillsNoRole := emptyRolePlaces == f.emptyRolePlaces[team]
-	// The rules last: they cost the most.
+	// The rules are judged last: they cost the most.
 	if emptyRolePlaces > freePlaces || forRole && fillsNoRole || !s.teamsMayHold() {
 		s.finalLine.popPick()
 		return false
@@ -115,8 +116,8 @@ func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 	return true
 }
 
-// fillTeams puts the players of a party into any teams with room, each into the one with the most. It reports whether all
-// have a place; otherwise nothing has changed.
+// fillTeams puts the players of a party into any teams with room, each into the one with the most. It reports whether
+// all have a place; otherwise nothing has changed.
 func (s *search) fillTeams(c *candidate) bool {
 	f := &s.filling
 	s.finalLine.pushPick(c)
@@ -136,29 +137,29 @@ func (s *search) fillTeams(c *candidate) bool {
 	return true
 }
 
-// mendLineup looks for a match near the line-up in s.finalLine, which has teams but may be none: it makes random
-// changes to its tickets and teams, and keeps those after which it is no farther from holding. It tries so many
-// changes.
-func (s *search) mendLineup(times int) bool {
-	distance := s.distanceToMatch()
-	for ; times > 0 && distance > 0; times-- {
+// mendLineup looks for a match near the line-up in s.finalLine, whose players have teams: it makes random changes to its
+// tickets and teams, and keeps those after which it is no farther from a match. changes bounds how many it tries.
+func (s *search) mendLineup(changes int) bool {
+	distance := s.judgeDistance()
+	for ; changes > 0 && distance > 0; changes-- {
 		s.stepsLeft--
 		s.trialLine.copyFrom(&s.finalLine)
 		if s.alterLineup() {
-			// Equally far is kept as well: only so the search leaves a line-up that no single change betters.
-			if d := s.distanceToMatch(); d <= distance {
+			// An equal distance is kept as well, so that the search can leave a line-up that no single change brings nearer.
+			if d := s.judgeDistance(); d <= distance {
 				distance = d
 				continue
 			}
 		}
-		// Takes the change back: the copy of before is the line-up again.
+		// The change is taken back: trialLine is the line-up before it.
 		s.finalLine, s.trialLine = s.trialLine, s.finalLine
 	}
 	return distance == 0 && s.confirmMatch()
 }
 
-// distanceToMatch is how far the line-up with its teams is from a match; 0: it is one.
-func (s *search) distanceToMatch() float64 {
+// judgeDistance gives roles in the line-up with its teams, judges it, and returns how far it is from a match; 0: it is
+// one.
+func (s *search) judgeDistance() float64 {
 	least := s.plan.leastAt(s.finalLine.decidingAge(s.plan.profile.Age))
 	total := 0.0
 	for team := range s.plan.teams {
@@ -168,7 +169,7 @@ func (s *search) distanceToMatch() float64 {
 			total++
 		}
 	}
-	over, regions := s.judgeRules(false)
+	over, regions := s.judgeTicketRules()
 	s.placing.holdingRegions = regions
 	// Each rule holds somewhere, but no region is common to all of them.
 	if regions == 0 && s.finalLine.allowedRegions != 0 && over == 0 {
@@ -177,8 +178,7 @@ func (s *search) distanceToMatch() float64 {
 	return total + over + s.castAndJudge()
 }
 
-// confirmMatch puts the tickets of a match into the order of their ids, in which sums are taken, and judges it once
-// more.
+// confirmMatch puts the tickets of a match into the order of their ids, in which sums are taken, and judges it again.
 func (s *search) confirmMatch() bool {
 	s.finalLine.sortByID(&s.trialLine)
 	return s.holdsWithoutTeams() && s.castAndJudge() == 0
@@ -216,7 +216,7 @@ func (s *search) drawOutsider() *candidate {
 	return c
 }
 
-// removePick takes out a ticket, but never the seed: a match without it would be found by another one.
+// removePick takes out a ticket, but never the seed: another seed finds the matches without this one.
 func (s *search) removePick(pick int) bool {
 	if s.finalLine.picks[pick] == s.seed {
 		return false
@@ -225,6 +225,7 @@ func (s *search) removePick(pick int) bool {
 	return true
 }
 
+// addPick puts a candidate into a team; nil: there is none.
 func (s *search) addPick(c *candidate, team int) bool {
 	if c == nil || !s.hasPlace(team, c.playerCount) || s.refusalOf(&s.finalLine, c) != "" {
 		return false
@@ -234,8 +235,8 @@ func (s *search) addPick(c *candidate, team int) bool {
 	return true
 }
 
-// replacePick gives the places of a ticket to an outsider: of one with as many players each, else in the team that all
-// are in, and of further tickets there if it is larger.
+// replacePick gives the places of a ticket to an outsider. With as many players it takes exactly these; otherwise the
+// ticket's players must be in one team, where a larger outsider also takes places of further tickets.
 func (s *search) replacePick(pick int, c *candidate) bool {
 	if c == nil {
 		return false
@@ -247,8 +248,8 @@ func (s *search) replacePick(pick int, c *candidate) bool {
 		return false
 	}
 	if c.playerCount != len(seats) {
-		inOneTeam := !slices.ContainsFunc(seats, func(t int) bool { return t != team })
-		return inOneTeam && s.makeRoom(team, c.playerCount) && s.addPick(c, team)
+		areInOneTeam := !slices.ContainsFunc(seats, func(t int) bool { return t != team })
+		return areInOneTeam && s.makeRoom(team, c.playerCount) && s.addPick(c, team)
 	}
 	if s.refusalOf(&s.finalLine, c) != "" {
 		return false
@@ -279,7 +280,8 @@ func (s *search) swapPicks(a, b int) bool {
 		return l.teamByPlayer[p] != l.teamByPlayer[q]
 	}
 	x, y := l.teamByPlayer[fromA], l.teamByPlayer[fromB]
-	if x == y { // nothing would change
+	// Nothing would change.
+	if x == y {
 		return false
 	}
 	l.setTeam(a, y)
@@ -287,6 +289,7 @@ func (s *search) swapPicks(a, b int) bool {
 	return s.hasPlace(x, 0) && s.hasPlace(y, 0)
 }
 
+// movePick puts a ticket into another team with room.
 func (s *search) movePick(pick, team int) bool {
 	from, to := s.finalLine.playersOf(pick)
 	if s.finalLine.teamByPlayer[from] == team || !s.hasPlace(team, to-from) {

@@ -21,7 +21,7 @@ func (s *search) findMatch(pl *plan, seed *candidate, now int64, allowed uint64,
 // it tries one set of choices after another.
 func (s *search) chooseTickets() bool {
 	s.ranOutOfSteps = false
-	if !s.rolesReachable() {
+	if !s.countEmptyPlaces() {
 		return false
 	}
 	// The first attempt ends after four steps for each player of a match, and leaves the rest to the other ways.
@@ -29,7 +29,7 @@ func (s *search) chooseTickets() bool {
 	if s.extendLine(0, s.stepsLeft-budget) {
 		return true
 	}
-	// It tried every set of choices in its few steps, as in a short queue: other orders would find nothing either.
+	// The first attempt tried every set of choices, as in a short queue: other orders would find nothing either.
 	if !s.ranOutOfSteps {
 		return false
 	}
@@ -37,13 +37,13 @@ func (s *search) chooseTickets() bool {
 		return true
 	}
 	s.ranOutOfSteps = false
-	s.rolesReachable()
+	s.countEmptyPlaces() // extendLine begins with those of the seed alone
 	return s.extendLine(0, 0)
 }
 
-// extendLine adds choices from the i-th on until the match holds, taking each back after which it does not. As long as
-// a role is empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends
-// when only stop steps are left.
+// extendLine adds choices from the i-th on until the line-up is a match, and takes each back with which it becomes none.
+// As long as a role is empty it adds only players who fill one: they are few, and whether there are enough shows soon.
+// It ends when only stop steps are left.
 func (s *search) extendLine(i, stop int) bool {
 	empty := s.emptyPlaces
 	for ; s.line.playerCount < s.plan.maxPlayers; i++ {
@@ -71,13 +71,14 @@ func (s *search) extendLine(i, stop int) bool {
 	return empty == 0 && s.completeMatch()
 }
 
-// extendFurther extends a line-up that has just taken choice i: with the first of all choices once the last role is
-// filled.
+// extendFurther extends a line-up that has just taken choice i, before which empty places of roles were empty. Once the
+// last role is filled, it begins with the first choice again.
 func (s *search) extendFurther(i, empty, stop int) bool {
-	switch {
-	case empty > 0 && s.emptyPlaces == empty: // it fills none of the roles for which it was taken
+	// The choice fills none of the roles for which it was taken.
+	if empty > 0 && s.emptyPlaces == empty {
 		return false
-	case empty > 0 && s.emptyPlaces == 0:
+	}
+	if empty > 0 && s.emptyPlaces == 0 {
 		return s.extendLine(0, stop)
 	}
 	return s.extendLine(i+1, stop)
@@ -95,15 +96,16 @@ func (s *search) takeCandidate(c *candidate) bool {
 		return false
 	}
 	s.line.pushPick(c)
-	if s.rolesReachable() {
+	if s.countEmptyPlaces() {
 		return true
 	}
 	s.line.popPick()
 	return false
 }
 
-// rolesReachable reports whether the places that are left are enough for the roles that nobody of the line-up fills.
-func (s *search) rolesReachable() bool {
+// countEmptyPlaces sets emptyPlaces to the places of roles that nobody of the line-up fills, and reports whether the
+// places that are left in the match are enough for them.
+func (s *search) countEmptyPlaces() (areEnoughLeft bool) {
 	s.emptyPlaces = 0
 	if len(s.plan.roleNames) == 0 {
 		return true

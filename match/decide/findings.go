@@ -53,8 +53,7 @@ type Nearest struct {
 	Fails  []RuleValue // or an ID of "size", "mode" or "player"
 }
 
-// Best is the largest set of tickets that the search found for a match, whose rules over pairs and sizes of parties
-// fit.
+// Best is the largest set of tickets that the search found to satisfy the rules that need no teams.
 type Best struct {
 	Players int
 	Needed  int            // players of the smallest match

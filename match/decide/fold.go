@@ -20,9 +20,9 @@ func foldValues(values []float64, f profile.Fold) float64 {
 		return sumValues(values)
 	case profile.FoldCount:
 		return float64(len(values))
-	case profile.FoldEach, profile.Intersect, profile.Union:
+	default: // FoldEach, or a fold of lists
+		return values[0]
 	}
-	return values[0]
 }
 
 func sumValues(values []float64) float64 {
@@ -33,7 +33,8 @@ func sumValues(values []float64) float64 {
 	return total
 }
 
-// foldParty folds values[start:], the numbers of one party.
+// foldParty returns the values with the numbers of one party, values[start:], folded into one, unless the fold keeps
+// each.
 func foldParty(values []float64, start int, f profile.Fold) []float64 {
 	// Any fold of one number is that number.
 	if len(values)-start < 2 || !foldsNumbers(f) {
@@ -43,6 +44,7 @@ func foldParty(values []float64, start int, f profile.Fold) []float64 {
 	return values[:start+1]
 }
 
+// foldsNumbers reports whether a fold makes one number of those of a party.
 func foldsNumbers(f profile.Fold) bool {
 	return f == profile.FoldMin || f == profile.FoldMax || f == profile.FoldMean || f == profile.FoldSum
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Inquiry finds out why one ticket has no match. The caller adds the other tickets one by one. It counts which rules
-// each satisfies in a pair with this ticket, and keeps the few that a search would try, so its memory does not grow
-// with the queue. It decides nothing, and is not safe for concurrent use.
+// Inquiry finds out why one ticket has no match. The caller adds the other tickets one by one. For each the inquiry
+// counts the rules that it satisfies in a pair with this ticket, and keeps the few that a search would try, so its
+// memory does not grow with the queue. It decides nothing, and is not safe for concurrent use.
 type Inquiry struct {
 	engine    *Engine // with this ticket alone
 	seed      *candidate
@@ -20,15 +20,15 @@ type Inquiry struct {
 
 	findings     Findings
 	nearest      nearest
-	fittingList  shortlist   // break no rule
-	relaxedLists []shortlist // by rule: break this one alone
+	fittingList  shortlist   // of candidates that break no rule
+	relaxedLists []shortlist // by rule: of candidates that break it alone
 	stepsSpent   int         // steps of searches
 }
 
 // Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are
 // those that may host matches.
 func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *Inquiry, lacks []Lack) {
-	// Any seed will do: an inquiry proposes nothing, so that no sides are drawn by it.
+	// The seed 0 is as good as any: an inquiry proposes nothing, so that no sides are drawn.
 	e := New(v, 0)
 	if _, lacks = e.Candidate(t); len(lacks) > 0 {
 		return nil, lacks
@@ -39,13 +39,13 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	q = &Inquiry{engine: e, seed: e.candidateByID[t.ID]}
 	pl := e.plan
 	for _, r := range pl.rules {
-		q.isOfPairs = append(q.isOfPairs, ofPairs(r))
-		q.findings.Rules = append(q.findings.Rules, Reach{ID: r.id, OfPairs: ofPairs(r)})
+		q.isOfPairs = append(q.isOfPairs, isOfPairs(r))
+		q.findings.Rules = append(q.findings.Rules, Reach{ID: r.id, OfPairs: isOfPairs(r)})
 	}
 	q.findings.HeadStart = pl.headStart(q.seed)
 	q.findings.Excluded = map[string]int{}
-	// As many as a search has choices: see choices.startAround.
-	q.fittingList = newShortlist(q.seed, pl, min(max(64, 8*pl.maxPlayers), maxScanned))
+	q.fittingList = newShortlist(q.seed, pl, min(pl.maxChoices(), maxScanned))
+	// Shorter ones, since there is one for each rule.
 	for range pl.rules {
 		q.relaxedLists = append(q.relaxedLists, newShortlist(q.seed, pl, min(max(64, 2*pl.maxPlayers), maxScanned/4)))
 	}
@@ -53,9 +53,9 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	return q, nil
 }
 
-// ofPairs reports whether two tickets that break the rule cannot be in one match, whichever other tickets it has.
-func ofPairs(r *rule) bool {
-	if r.byTeam {
+// isOfPairs reports whether two tickets that break the rule cannot be in one match, whichever other tickets it has.
+func isOfPairs(r *rule) bool {
+	if r.looksAtTeams {
 		return false
 	}
 	switch k := r.condition.(type) {
@@ -64,9 +64,8 @@ func ofPairs(r *rule) bool {
 	case *latency:
 		// Another ticket may bring a mean below the limit again.
 		return !k.takesMean
-	// Too many players stay too many; too few become enough with others.
 	case *count:
-		return r.baseLimits.Min == 0
+		return r.baseLimits.Min == 0 // too many players stay too many; too few may become enough with others
 	case *or:
 		return allOfPairs(k.rules)
 	case *and:
@@ -76,7 +75,7 @@ func ofPairs(r *rule) bool {
 }
 
 func allOfPairs(rules []*rule) bool {
-	return !slices.ContainsFunc(rules, func(r *rule) bool { return !ofPairs(r) })
+	return !slices.ContainsFunc(rules, func(r *rule) bool { return !isOfPairs(r) })
 }
 
 // Compare adds another ticket, in any order. It ignores the ticket itself and tickets that are no candidates of the
@@ -98,10 +97,10 @@ func (q *Inquiry) Compare(other *match.Ticket) {
 // PutRoster adds an open match that the ticket may join.
 func (q *Inquiry) PutRoster(r Roster) { q.engine.PutRoster(r) }
 
-// failure is a rule that a pair breaks, or a reason why it cannot be in one match.
+// failure is a rule that a pair breaks, or another reason why the pair cannot be in one match.
 type failure struct {
-	ruleIndex int // -1: because
-	because   string
+	ruleIndex int    // -1: another reason
+	because   string // the other reason: becauseSize, becauseMode or becausePlayer
 	verdict   verdict
 }
 
@@ -109,7 +108,7 @@ type failure struct {
 func (q *Inquiry) judgePair(c *candidate) (fails []failure) {
 	e := q.engine
 	q.pairLine.resetTo(e.nowNanos, e.hostRegions.knownRegions, len(e.plan.teams))
-	// In the order of their ids, in which sums are taken: the verdict is then that of a match to the last bit.
+	// In the order of their ids, in which sums are taken: the numbers of the verdict are then exactly those of a match.
 	first, second := q.seed, c
 	if byID(c, q.seed) < 0 {
 		first, second = c, q.seed
@@ -169,11 +168,11 @@ func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
 	q.resetPair()
 	broken := -1
 	for i, r := range q.engine.plan.rules {
-		// Not by the limits of now: with an older ticket in the match the rule may be wider.
+		// Not by the limits of the ticket's age: with an older ticket in the match the rule may be wider.
 		if r.everAdmits(&q.pairLine, c) {
 			continue
 		}
-		// It breaks two rules for good: to relax one of them would not help.
+		// The candidate breaks two rules for good: to relax one of them would not help.
 		if broken >= 0 {
 			return
 		}
@@ -190,7 +189,7 @@ func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
 // waited longer.
 func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 	_, pairs := r.condition.(pairwise)
-	// No older ticket widens these: the youngest age counts or, of a pair, the narrower step of its two tickets.
+	// An older ticket does not widen the rule: the youngest age counts or, of a pair, the narrower step of its tickets.
 	if r.ageKind == profile.Youngest || r.ageKind == profile.Each && pairs || len(r.limitSteps) == 0 {
 		return r.mayAdmit(l, c)
 	}
@@ -207,14 +206,14 @@ type nearest struct {
 
 // offerCandidate keeps a candidate that is nearer than the one kept; of two as near, the older one.
 func (n *nearest) offerCandidate(c *candidate, fails []failure) {
-	over := 0.0
+	sum := 0.0
 	for _, f := range fails {
-		over += f.verdict.excess
+		sum += f.verdict.excess
 	}
 	isNearer := n.c == nil ||
-		cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excessSum), byAge(c, n.c)) < 0
+		cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(sum, n.excessSum), byAge(c, n.c)) < 0
 	if isNearer {
-		*n = nearest{c, fails, over}
+		*n = nearest{c, fails, sum}
 	}
 }
 

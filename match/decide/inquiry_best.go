@@ -2,15 +2,15 @@ package decide
 
 import "slices"
 
-// findBest finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first,
-// then the oldest.
+// findBest finds the largest set that satisfies the rules that need no teams, and sets findings.Best. It tries the
+// nearest candidates first, then the oldest.
 func (q *Inquiry) findBest(list []*candidate, nodes int) {
 	s, e := &q.engine.search, q.engine
-	b := &biggest{search: s, maxPlayers: q.mostWith(list)}
+	b := &biggestSearch{search: s, maxPlayers: q.mostWith(list)}
 	for _, order := range [][]*candidate{list, byAgeOf(list)} {
 		q.startAnyhow(nodes / 2)
 		s.choices.setList(order, admitsAnybody)
-		if s.rolesReachable() {
+		if s.countEmptyPlaces() {
 			b.growFrom(0)
 		}
 		if b.bestPlayers == b.maxPlayers {
@@ -22,8 +22,8 @@ func (q *Inquiry) findBest(list []*candidate, nodes int) {
 	q.findings.Best.Lacks = s.lackedRoles(b.bestPicks, e.nowNanos, e.hostRegions.knownRegions)
 }
 
-// biggest searches for the line-up with the most players.
-type biggest struct {
+// biggestSearch searches for the line-up with the most players.
+type biggestSearch struct {
 	search *search
 
 	maxPlayers  int // no line-up of these candidates has more
@@ -42,12 +42,12 @@ func (q *Inquiry) mostWith(list []*candidate) int {
 }
 
 // growFrom adds choices from the i-th on to the line-up, as long as it can become bigger than the biggest so far.
-func (b *biggest) growFrom(i int) {
+func (b *biggestSearch) growFrom(i int) {
 	if b.search.line.playerCount > b.bestPlayers {
 		b.bestPicks, b.bestPlayers = append(b.bestPicks[:0], b.search.line.picks...), b.search.line.playerCount
 	}
 	for ; i < len(b.search.choices.list) && b.bestPlayers < b.maxPlayers; i++ {
-		// Even with all that are left, it would not be bigger than the biggest so far.
+		// Even with all choices that are left, the line-up would not be bigger than the biggest so far.
 		if left, _ := b.search.choices.playersFrom(i); b.search.line.playerCount+left <= b.bestPlayers {
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// maxPlayers is the size of the largest match that a profile may have.
-const maxPlayers = 1024
+// largestMatch is the greatest number of players of a match that a profile may ask for.
+const largestMatch = 1024
 
 // relaxRounds bounds the searches for the least relaxation of a rule.
 const relaxRounds = 24
@@ -19,11 +19,12 @@ const relaxRounds = 24
 func (q *Inquiry) relaxRules(fit []*candidate, nodes int) {
 	rules := q.engine.plan.rules
 	for i, r := range rules {
-		if q.narrowestLimits(r).Ended { // it keeps nobody away
+		// A rule that has ended keeps nobody away.
+		if q.narrowestLimits(r).Ended {
 			continue
 		}
 		t := &trial{inquiry: q, rule: r, candidateList: fit, stepsLeft: max(relaxRounds*baseNodes, nodes/len(rules))}
-		// Those whom this rule alone keeps away come first: it is their match that a wider limit would allow.
+		// Candidates whom this rule alone keeps away come first: a wider limit would allow a match with them.
 		if l := &q.relaxedLists[i]; len(l.list) > 0 {
 			t.candidateList = slices.Concat(l.keptCandidates(), fit)
 			q.findings.Complete = q.findings.Complete && !l.isPartial
@@ -35,8 +36,8 @@ func (q *Inquiry) relaxRules(fit []*candidate, nodes int) {
 	slices.SortStableFunc(q.findings.Relaxations, func(a, b Relaxation) int { return cmp.Compare(a.change, b.change) })
 }
 
-// narrowestLimits returns the narrowest limits of a rule in a match with the ticket: those of its age, unless a younger
-// one counts.
+// narrowestLimits returns the narrowest limits of a rule in a match with the ticket: those of the ticket's age if the
+// oldest counts, else those of a ticket that has just come.
 func (q *Inquiry) narrowestLimits(r *rule) *profile.Limits {
 	if r.ageKind == profile.Oldest {
 		return r.limitsAt(q.engine.ageOf(q.seed))
@@ -79,7 +80,7 @@ func (t *trial) findLeast() (Relaxation, bool) {
 // narrowLimit returns the least limit that suffices, between one that is too narrow and one that suffices.
 func (t *trial) narrowLimit(s scale, short, enough float64) float64 {
 	for round := range relaxRounds {
-		// In turn just below what sufficed, which ends the search if it is too narrow, and in the middle.
+		// In turn just below the limit that sufficed, which ends the search if it is too narrow, and in the middle.
 		x := s.justBelow(enough)
 		if round%2 == 1 {
 			x = s.middleBetween(short, enough)
@@ -118,13 +119,15 @@ func (t *trial) tryLimit(s scale, x float64) (enough float64, ok bool) {
 	return x, true
 }
 
+// searchWith searches for a match with other limits of the rule, and reports whether it found one.
 func (t *trial) searchWith(limits *profile.Limits) bool {
-	// In the plan itself, which no other search uses: it is put back afterwards.
+	// The search reads the limits from the plan, which no other search uses: they are put back afterwards.
 	base, steps := t.rule.baseLimits, t.rule.limitSteps
 	defer func() { t.rule.baseLimits, t.rule.limitSteps = base, steps }()
 	t.rule.baseLimits, t.rule.limitSteps = *limits, nil
 	nodes := min(2*maxNodes, t.stepsLeft)
-	if nodes < 2 { // the search halves them, and without a step it would say that there is no match
+	// The search halves its steps, and without a step it would say that there is no match.
+	if nodes < 2 {
 		t.inquiry.findings.Complete = false
 		return false
 	}
@@ -191,7 +194,7 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 		least := with(func(l *profile.Limits, x float64) { l.Min = int(-x) })
 		most := with(func(l *profile.Limits, x float64) { l.Max = int(x) })
 		return []scale{{profile.Count, float64(-now.Min), 0, true, least, negateValue},
-			{profile.Count, float64(now.Max), maxPlayers, true, most, sameValue}}
+			{profile.Count, float64(now.Max), largestMatch, true, most, sameValue}}
 	case *latency:
 		// In whole milliseconds, as tickets have their latencies.
 		ms := with(func(l *profile.Limits, x float64) { l.Latency = time.Duration(x * float64(time.Millisecond)) })
@@ -203,7 +206,7 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 	return nil
 }
 
-// limitScales returns the limit of a comparison with a number, up or down.
+// limitScales returns the scale of a comparison with a number: up for <=, down for >=.
 func (c *compare) limitScales(now *profile.Limits) []scale {
 	to := func(sign float64) func(float64) profile.Limits {
 		return func(x float64) profile.Limits {

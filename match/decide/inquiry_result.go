@@ -4,7 +4,7 @@ package decide
 func (q *Inquiry) Findings(effort int) Findings {
 	f, s := &q.findings, &q.engine.search
 	e := q.engine
-	s.reached = newReached(len(e.plan.rules))
+	s.bestSoFar = newBestVerdicts(len(e.plan.rules))
 	f.Nearest = q.nearest.describeNearest(e.plan)
 	if !q.startSearch(0) {
 		f.Refused = s.refusalBesideSeed(q.seed)
@@ -17,22 +17,22 @@ func (q *Inquiry) Findings(effort int) Findings {
 	if q.searchAmong(fit, effort/4) {
 		f.Match, f.Complete, f.MatchDueAt = ticketIDs(s.newcomerTickets()), true, e.dueAt()
 	}
-	q.takeReached(s.reached)
-	s.reached = nil
+	q.takeReached(s.bestSoFar)
+	s.bestSoFar = nil
 	q.findBest(fit, effort/8)
 	if f.Match == nil {
 		q.relaxRules(fit, effort/2)
 	}
-	// Last: it takes the ticket out of the candidates.
+	// findJoin is the last: it takes the ticket out of the candidates.
 	q.findJoin()
 	return *f
 }
 
 // takeReached copies the best values of rules over sets into the findings.
-func (q *Inquiry) takeReached(r *reached) {
+func (q *Inquiry) takeReached(r *bestVerdicts) {
 	for i := range q.findings.Rules {
-		if to := &q.findings.Rules[i]; !to.OfPairs && r.isJudged[i] && !r.bestVerdicts[i].hasEnded {
-			to.Judged, to.Value, to.Limit = true, r.bestVerdicts[i].value, r.bestVerdicts[i].limit
+		if to := &q.findings.Rules[i]; !to.OfPairs && r.isJudged[i] && !r.byRule[i].hasEnded {
+			to.Judged, to.Value, to.Limit = true, r.byRule[i].value, r.byRule[i].limit
 		}
 	}
 }

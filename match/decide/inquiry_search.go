@@ -7,19 +7,19 @@ import "slices"
 // of these as the oldest: candidates that are chosen before the oldest would be judged by too narrow limits.
 func (q *Inquiry) searchAmong(list []*candidate, nodes int) bool {
 	s := &q.engine.search
-	cut := false
+	ranOut := false
 	if q.startSearch(nodes / 2) {
 		s.choices.setList(list, func(c *candidate) bool { return s.refusalBesideSeed(c) == "" })
 		if q.searchChoices(q.seed, nodes/2) {
 			return true
 		}
-		cut = s.ranOutOfSteps
+		ranOut = s.ranOutOfSteps
 	}
 	left := nodes / 2
 	for _, oldest := range q.widerCandidates(list) {
 		q.startAnyhow(left)
 		if left <= 0 {
-			cut = true
+			ranOut = true
 			break
 		}
 		if !s.takeCandidate(oldest) {
@@ -29,9 +29,9 @@ func (q *Inquiry) searchAmong(list []*candidate, nodes int) bool {
 		if q.searchChoices(oldest, left) {
 			return true
 		}
-		cut, left = cut || s.ranOutOfSteps, s.stepsLeft
+		ranOut, left = ranOut || s.ranOutOfSteps, s.stepsLeft
 	}
-	q.findings.Complete = q.findings.Complete && !cut
+	q.findings.Complete = q.findings.Complete && !ranOut
 	return false
 }
 
@@ -44,7 +44,7 @@ func (q *Inquiry) widerCandidates(list []*candidate) []*candidate {
 
 func admitsAnybody(*candidate) bool { return true }
 
-// searchChoices looks for a match among the choices, none of which is older than the oldest.
+// searchChoices looks for a match among the choices, none of which is older than the oldest, and counts its steps.
 func (q *Inquiry) searchChoices(oldest *candidate, nodes int) bool {
 	s := &q.engine.search
 	s.minPlayers = s.plan.leastAt(q.engine.ageOf(oldest)).totalSize
@@ -52,6 +52,7 @@ func (q *Inquiry) searchChoices(oldest *candidate, nodes int) bool {
 	return s.chooseTickets()
 }
 
+// startSearch makes a line-up of the ticket. It returns false if the ticket's own party breaks a rule.
 func (q *Inquiry) startSearch(nodes int) bool {
 	e := q.engine
 	return e.search.startLine(e.plan, q.seed, e.nowNanos, e.hostRegions.knownRegions, nodes)

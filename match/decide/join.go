@@ -13,8 +13,10 @@ const (
 	rostersPerSeed = 32 // open matches that a seed tries
 	seedsPerRoster = 32 // seeds that an open match makes dirty
 	unevenWithout  = 1  // the teams' free seats may differ by so many, or by as many as before
-	noRegion       = uint64(0)
 )
+
+// noRegion is the set without a region.
+const noRegion = uint64(0)
 
 // PutRoster adds an open match or replaces what was known of it. The oldest seeds become dirty. It has no effect if the
 // profile never joins.
@@ -24,9 +26,9 @@ func (e *Engine) PutRoster(r Roster) {
 		return
 	}
 	added := newRoster(r, e.plan, &e.hostRegions)
-	at, _ := slices.BinarySearchFunc(e.openRosters, added, (*roster).compareOpened)
-	e.openRosters = slices.Insert(e.openRosters, at, added)
-	// The oldest take the seats first, so few others would find one. The sweep reaches those that might.
+	place, _ := slices.BinarySearchFunc(e.openRosters, added, (*roster).compareOpened)
+	e.openRosters = slices.Insert(e.openRosters, place, added)
+	// The oldest seeds take the free seats first, so few others would find one. The sweep reaches those that might.
 	for at, n := (cursor{}), 0; !e.ageTree.isEnd(at) && n < seedsPerRoster; n++ {
 		e.markDirty(e.ageTree.entryAt(at).c)
 		at = e.ageTree.nextCursor(at)
@@ -39,8 +41,8 @@ func (e *Engine) RemoveRoster(session string) {
 	e.openRosters = slices.DeleteFunc(e.openRosters, func(r *roster) bool { return r.openMatch.Session == session })
 }
 
-// tryJoin looks for an open match that a seed may join, the one that was opened first. The seats that it takes are
-// taken for later seeds, too, until PutRoster.
+// tryJoin looks for an open match that a seed may join, the one that was opened first, and appends a proposal to found.
+// The seats that the seed gets are taken for later seeds, too, until PutRoster.
 func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 	tried := 0
 	for _, r := range e.openRosters {
@@ -53,7 +55,7 @@ func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 		}
 		tried++
 		*spent += len(e.plan.teams)
-		// A region that is not among ours has no number: a rule on latencies holds nowhere then, and keeps all out.
+		// A region that SetRegions did not name has no number: a rule on latencies holds nowhere then, and keeps all out.
 		allowed := noRegion
 		if region := e.hostRegions.number(r.openMatch.Region); region >= 0 {
 			allowed = 1 << region
@@ -156,7 +158,7 @@ func (s *search) fitsInto(team int, c *candidate) bool {
 	return after <= max(before, unevenWithout)
 }
 
-// freeSeatSpread is by how much the teams differ in free seats.
+// freeSeatSpread returns by how much the teams differ in free seats.
 func (s *search) freeSeatSpread() int {
 	least, most := s.freePlaces(0), s.freePlaces(0)
 	for team := range s.plan.teams {

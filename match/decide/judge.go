@@ -1,17 +1,22 @@
 package decide
 
-// judgeRules judges the rules that look at teams or roles, or the others, and returns how far they are from holding,
-// and where all of them hold.
-func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
+// judgeTeamRules judges the rules that look at teams or roles, sets their verdicts, and returns how far they are from
+// holding, and where all of them hold.
+func (s *search) judgeTeamRules() (over float64, regions uint64) { return s.judgeRules(true) }
+
+// judgeTicketRules is judgeTeamRules for the other rules.
+func (s *search) judgeTicketRules() (over float64, regions uint64) { return s.judgeRules(false) }
+
+func (s *search) judgeRules(looksAtTeams bool) (over float64, regions uint64) {
 	p := &s.placing
 	if len(p.verdicts) != len(s.plan.rules) {
 		p.verdicts = make([]verdict, len(s.plan.rules))
 	}
 	regions = s.finalLine.allowedRegions
 	for i, r := range s.plan.rules {
-		if r.byTeam == byTeam {
+		if r.looksAtTeams == looksAtTeams {
 			p.verdicts[i] = r.verdictFor(&s.finalLine)
-			s.reached.noteVerdict(i, p.verdicts[i])
+			s.bestSoFar.noteVerdict(i, p.verdicts[i])
 			over += p.verdicts[i].excess
 			regions &= p.verdicts[i].holdingRegions
 		}
@@ -19,9 +24,9 @@ func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
 	return over, regions
 }
 
-// holdsWithoutTeams judges the rules that need no teams; the others are judged when there are some.
+// holdsWithoutTeams judges the rules that need no teams, sets holdingRegions, and reports whether these rules hold.
 func (s *search) holdsWithoutTeams() bool {
-	over, regions := s.judgeRules(false)
+	over, regions := s.judgeTicketRules()
 	s.placing.holdingRegions = regions
 	// While no region is known, no rule holds in one. A match whose rules hold otherwise is made all the same, and
 	// waits for a host; a rule on latencies does not hold then.
@@ -41,19 +46,25 @@ func (s *search) teamsMayHold() bool {
 // castAndJudge casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are
 // from it.
 func (s *search) castAndJudge() float64 {
-	v := s.violationWith(true)
+	v := s.castAllAndJudge(mostHolders)
 	if v == 0 || !s.plan.mayLeaveRoles {
 		return v
 	}
-	if less := s.violationWith(false); less < v {
+	if less := s.castAllAndJudge(leastHolders); less < v {
 		return less
 	}
-	return s.violationWith(true) // once more, for the roles that it leaves in the line-up
+	return s.castAllAndJudge(mostHolders) // once more, for the roles that it leaves in the line-up
 }
 
-// violationWith casts the least number of every role's places, or more of them.
-func (s *search) violationWith(more bool) float64 {
-	empty := s.castAll(more)
+// How many players get a role: as few as each team needs, or as many as it has places for.
+const (
+	leastHolders = false
+	mostHolders  = true
+)
+
+// castAllAndJudge is castAndJudge with as many holders of roles as holders says.
+func (s *search) castAllAndJudge(holders bool) float64 {
+	empty := s.castAll(holders)
 	v := s.violationOf(empty)
 	if v > 0 && empty == 0 && s.plan.ratesRoles {
 		return s.exchangeRoles(v)
@@ -61,9 +72,10 @@ func (s *search) violationWith(more bool) float64 {
 	return v
 }
 
-// violationOf judges the rules that look at teams or roles, of which so many places are empty.
+// violationOf judges the rules that look at teams or roles, and returns how far they are from holding, with so many
+// places of roles empty.
 func (s *search) violationOf(empty int) float64 {
-	over, regions := s.judgeRules(true)
+	over, regions := s.judgeTeamRules()
 	total := float64(empty) + over
 	// Each rule holds somewhere, but no region is common to all of them.
 	if regions&s.placing.holdingRegions == 0 && s.finalLine.allowedRegions != 0 && total == 0 {
@@ -72,8 +84,8 @@ func (s *search) violationOf(empty int) float64 {
 	return total
 }
 
-// castAll gives roles in every team and returns how many places stay empty.
-func (s *search) castAll(more bool) int {
+// castAll gives roles in every team and returns how many places that need a player stay empty.
+func (s *search) castAll(holders bool) int {
 	if len(s.plan.roleNames) == 0 {
 		return 0
 	}
@@ -82,7 +94,7 @@ func (s *search) castAll(more bool) int {
 	for team := range s.plan.teams {
 		needs := s.plan.teams[team].roleNeeds
 		empty += s.casting.castRoles(team, needs)
-		if more {
+		if holders == mostHolders {
 			s.casting.castMore(team, needs)
 		}
 	}
@@ -92,9 +104,9 @@ func (s *search) castAll(more bool) int {
 // maxRoleExchanges bounds how often the rules are judged for other roles in the same teams.
 const maxRoleExchanges = 64
 
-// exchangeRoles lets two players of a team exchange their roles as long as that brings the line-up nearer to holding,
-// and returns how far it is then from that. What it finds depends on the line-up alone, so that a match that holds once
-// holds whenever it is judged.
+// exchangeRoles lets two players of a team exchange their roles as long as that brings the rules nearer to holding, and
+// returns how far they are from it then. The roles that it finds depend on the line-up alone, so that the rules hold for
+// a match whenever it is judged if they did once.
 func (s *search) exchangeRoles(v float64) float64 {
 	l, tried := &s.finalLine, 0
 	for improved := true; improved; {
@@ -125,7 +137,7 @@ func (s *search) exchangeRoles(v float64) float64 {
 	return v
 }
 
-// holdingRegions returns where every rule holds.
+// holdingRegions returns where every rule holds by its latest verdict.
 func (s *search) holdingRegions() uint64 {
 	set := s.finalLine.allowedRegions
 	for i := range s.placing.verdicts {

@@ -12,23 +12,24 @@ import (
 // lineup is a set of tickets that may become a match, with the team and the role of each player once they have them.
 // Players are numbered through: those of the first ticket, then those of the next.
 type lineup struct {
-	nowNanos       int64 // nanoseconds since 1970
-	allowedRegions uint64
+	nowNanos       int64  // nanoseconds since 1970
+	allowedRegions uint64 // where the match may be
 	teamCount      int
 
 	picks        []*candidate
 	firstPlayer  []int // by pick: the number of its first player
-	teamByPlayer []int // by player; noTeam
-	roleByPlayer []int // by player; noRole
+	teamByPlayer []int // may be noTeam
+	roleByPlayer []int // may be noRole
 	playerCount  int
 	ageSpans     []ageSpan // by pick: of the picks up to it
 
-	scratchValues, moreValues []float64 // scratch
+	scratchValues, moreValues []float64 // memory for the numbers of rules
 }
 
 // ageSpan is the earliest and the latest creation of some tickets.
 type ageSpan struct{ earliest, latest int64 }
 
+// resetTo makes l a line-up without tickets.
 func (l *lineup) resetTo(now int64, allowed uint64, teams int) {
 	l.nowNanos, l.allowedRegions, l.teamCount = now, allowed, teams
 	// The slices keep their memory: a search resets its line-ups for each seed.
@@ -84,7 +85,7 @@ func (l *lineup) copyFrom(from *lineup) {
 	l.roleByPlayer = append(l.roleByPlayer[:0], from.roleByPlayer...)
 }
 
-// sortByID puts the picks into the order of their ids, with their teams. It uses another line-up as scratch.
+// sortByID puts the picks into the order of their ids, with their teams and without roles. It overwrites scratch.
 func (l *lineup) sortByID(scratch *lineup) {
 	scratch.copyFrom(l)
 	l.copyByID(scratch)
@@ -105,9 +106,9 @@ func (l *lineup) copyByID(from *lineup) {
 	}
 }
 
-// spanWith returns the creation of the picks and c.
+// spanWith returns the earliest and the latest creation of the picks and of c, which may be nil.
 func (l *lineup) spanWith(c *candidate) ageSpan {
-	s := ageSpan{math.MaxInt64, math.MinInt64} // of nobody: any creation is earlier and later
+	s := ageSpan{math.MaxInt64, math.MinInt64} // of no ticket: earliest > latest
 	if n := len(l.ageSpans); n > 0 {
 		s = l.ageSpans[n-1]
 	}
@@ -118,6 +119,7 @@ func (l *lineup) spanWith(c *candidate) ageSpan {
 	return s
 }
 
+// ageOf returns a candidate's age at the moment of the line-up.
 func (l *lineup) ageOf(c *candidate) time.Duration { return time.Duration(l.nowNanos - c.createdNanos) }
 
 // playersOf returns the numbers of a pick's first player and of the one after its last.
@@ -179,6 +181,7 @@ func (l *lineup) largestParty(team int) int {
 	return largest
 }
 
+// isInScope reports whether a player is in the team and the role of a scope.
 func (l *lineup) isInScope(player int, s scope) bool {
 	return (s.onlyTeam == anyTeam || l.teamByPlayer[player] == s.onlyTeam) &&
 		(s.onlyRole == anyRole || l.roleByPlayer[player] == s.onlyRole)
@@ -229,11 +232,12 @@ func (l *lineup) atomsIn(s scope) []atom {
 	return all
 }
 
-// decidingAge returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the
-// narrowest. Players of an open match do not wait: they have no part in it.
+// decidingAge returns the age that decides the steps of rules. For Each that is the youngest ticket's, whose steps are
+// the narrowest. Players of an open match do not wait: their age does not count.
 func (l *lineup) decidingAge(a profile.Age) time.Duration {
 	s := l.spanWith(nil)
-	if s.earliest > s.latest { // nobody waits
+	// Nobody waits.
+	if s.earliest > s.latest {
 		return 0
 	}
 	switch a {
@@ -241,12 +245,12 @@ func (l *lineup) decidingAge(a profile.Age) time.Duration {
 		return time.Duration(l.nowNanos - s.earliest)
 	case profile.Mean:
 		return l.meanAge()
-	case profile.Youngest, profile.Each:
+	default: // Youngest, Each
+		return time.Duration(l.nowNanos - s.latest)
 	}
-	return time.Duration(l.nowNanos - s.latest)
 }
 
-// meanAge is the mean of the tickets that wait, whatever their sizes.
+// meanAge returns the mean age of the tickets that wait, whatever their sizes. There must be one.
 func (l *lineup) meanAge() time.Duration {
 	var total time.Duration
 	n := 0
@@ -256,7 +260,6 @@ func (l *lineup) meanAge() time.Duration {
 			n++
 		}
 	}
-	// n is not 0: decidingAge has returned before where no ticket waits.
 	return total / time.Duration(n)
 }
 
@@ -264,7 +267,8 @@ func (l *lineup) meanAge() time.Duration {
 // would widen it further; such a match is found when the oldest of them is the seed.
 func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
 	s := l.spanWith(c)
-	if s.earliest > s.latest { // nobody waits
+	// Nobody waits.
+	if s.earliest > s.latest {
 		return 0
 	}
 	// The youngest ticket cannot become older by others that join. For the mean, the oldest is the bound: the mean of a
@@ -275,6 +279,7 @@ func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
 	return time.Duration(l.nowNanos - s.earliest)
 }
 
+// waitingPlayers returns the number of players that wait, without those of an open match.
 func (l *lineup) waitingPlayers() (n int) {
 	for _, c := range l.picks {
 		if !c.isSeated {
@@ -293,7 +298,7 @@ func (l *lineup) commonModes() uint8 {
 	return modes
 }
 
-// hasPlayerOf reports whether a player has a ticket in the line-up already.
+// hasPlayerOf reports whether a player of c is in the line-up already, by another ticket.
 func (l *lineup) hasPlayerOf(c *candidate) bool {
 	for _, pick := range l.picks {
 		// Most tickets have no bit in common: their subs need not be compared.

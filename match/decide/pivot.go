@@ -10,11 +10,11 @@ import (
 // pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that
 // is traded, else what the first `balance` rule compares, else the ticket's turn.
 type pivot struct {
-	rule         *rule // nil: no rule limits it
-	numberColumn int
+	rule         *rule // nil: no rule limits the number
+	numberColumn int   // noColumn: the ticket's turn
 	byRole       []int // as of a scope
 	partyFold    profile.Fold
-	reachFactor  float64 // a seed's window reaches so many times the rule's limit; 0: it is not limited by the rule
+	reachFactor  float64 // a seed's window reaches so many times the rule's limit; 0: the rule does not limit it
 }
 
 // reachAt returns how far the window of a seed extends from its own numbers, after so many steps of the pivot's rule.
@@ -32,7 +32,7 @@ func (p *pivot) reachAt(step int) float64 {
 	return float64(p.reachFactor * lim.Within)
 }
 
-// widthOf returns within what range all keys of a match are, if the windows of its tickets have that reach.
+// widthOf returns the width of the range in which all keys of a match are, if its seed's window has that reach.
 func (p *pivot) widthOf(reach float64) float64 {
 	// Two older tickets may be farther from each other than each of them from the seed.
 	if p.rule != nil && p.rule.ageKind == profile.Each {
@@ -67,8 +67,8 @@ func (p *pivot) spanOf(c *candidate) (low, high float64) {
 	return extremesOf(foldParty(wished, 0, p.partyFold))
 }
 
-// keyWindow returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding
-// must not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged
+// keyWindow returns the range of keys of the candidates that may be with c, whose players are within reach of its own.
+// Rounding must not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged
 // exactly.
 func keyWindow(c *candidate, reach float64) (low, high float64) {
 	if math.IsInf(reach, 1) {

@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
-// maxPlacing bounds the steps of one distribution.
-const maxPlacing = 256
+// The least and the greatest number of steps of one distribution, beside one for each unit.
+const (
+	minPlacing = 32
+	maxPlacing = 256
+)
 
 // placeTeams looks for teams and roles with which every rule holds, the largest parties first.
 func (s *search) placeTeams(least *leastStep) bool {
@@ -25,8 +28,9 @@ func (s *search) placeTeams(least *leastStep) bool {
 func (s *search) distributeUnits(least *leastStep, split bool) bool {
 	p := &s.placing
 	s.beginPlacing(least, split)
-	// Enough to seat each unit once even if the search has hardly a step left: a line-up that is complete is judged.
-	p.stepsLeft = len(p.units) + min(maxPlacing, max(s.stepsLeft, 32))
+	// A line-up that is complete is judged even if the search has hardly a step left: there are steps to seat each unit
+	// once, and some to seat units otherwise.
+	p.stepsLeft = len(p.units) + min(maxPlacing, max(s.stepsLeft, minPlacing))
 	spent := p.stepsLeft
 	found := s.placeUnit(0)
 	s.stepsLeft -= spent - p.stepsLeft
@@ -44,7 +48,7 @@ func (s *search) beginPlacing(least *leastStep, split bool) {
 	s.casting.resetRoles(&s.finalLine)
 }
 
-// placeUnit puts unit i and all after it into teams.
+// placeUnit puts unit i and all after it into teams, and reports whether every rule then holds.
 func (s *search) placeUnit(i int) bool {
 	p := &s.placing
 	if i == len(p.units) {
@@ -100,7 +104,8 @@ func (s *search) teamOrder(i int, u *unit) []int {
 	return order
 }
 
-// repeatsClass reports whether an empty team is like one of those before it: to try both would try the same twice.
+// repeatsClass reports whether an empty team is interchangeable with an empty one in order: trying both would try the
+// same twice.
 func (s *search) repeatsClass(order []int, team int) bool {
 	p := &s.placing
 	return p.teamSizes[team] == 0 && slices.ContainsFunc(order, func(o int) bool {

@@ -13,7 +13,7 @@ type plan struct {
 	profile *profile.Profile
 	rules   []*rule
 	// preferred are the profile's preferences, and preferredSets all sets of them, the heaviest first.
-	preferred     []preferred
+	preferred     []preference
 	preferredSets []preferredSet
 	orderCriteria []criterion
 	teams         []team
@@ -28,22 +28,23 @@ type plan struct {
 	leastSteps    []leastStep     // ascending
 	changeAges    []time.Duration // the ages at which anything changes, ascending
 	trades        []trade
-	batchColumn   int // number column of the profile's batch; -1: the oldest seeds first
-	// priorityColumn is the number column of the profile's priority; noColumn.
+	batchColumn   int // number column of the profile's batch; noColumn: the oldest seeds first
+	// priorityColumn is the number column of the profile's priority; noColumn: it has none.
 	priorityColumn int
 	evenBy         evenness
 
-	maxPlayers int  // players of a match
+	maxPlayers int  // of a match
 	maySplit   bool // a party may be in several teams
 	// Traits are what a match needs so many players with: first the roles, then the texts of rules that count.
 	traitNeeds       []int // by trait: of all teams
-	roleMost         []int // by role: the greatest number that one team needs
+	roleMost         []int // by role: the greatest number of players that one team needs in it
 	countedColumns   []int // by trait after the roles: the number column of a rule that counts
 	differentColumns []int // the atom columns of `different` rules
 	allModes         uint8 // a bit for each of the profile's modes
 	limitsLatency    bool  // a rule of its own limits latency
 	ratesRoles       bool  // a rule compares numbers that depend on the role that a player gets
-	// byMean says that steps go by the mean age of a match: it passes them at times that no ticket knows.
+	// byMean says that rules widen by the mean age of a match, which passes a step at a time that follows from no single
+	// ticket.
 	byMean bool
 	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those
 	// who have it.
@@ -68,21 +69,21 @@ type leastStep struct {
 type trade struct {
 	terms profile.Trade
 
-	numberColumn int   // -1: it has none
+	numberColumn int   // noColumn: of a trade of latency
 	byRole       []int // as of a scope
 }
 
-// evenness is what the teams of a match are made equal by: the numbers of the first balance rule or
-// preference, else the pivot's means.
+// evenness is what the teams of a match are made equal by: the numbers of the first balance rule or preference, else the
+// pivot's means.
 type evenness struct {
-	numberColumn int   // of numbers; -1: none
+	numberColumn int   // noColumn: the teams are not made equal
 	byRole       []int // as of a scope
 	partyFold    profile.Fold
 	teamFold     profile.Fold
 }
 
-// preferred is a preference that can be judged.
-type preferred struct {
+// preference is a preference that can be judged.
+type preference struct {
 	rule   *rule
 	weight float64
 }
@@ -96,10 +97,10 @@ type preferredSet struct {
 // roleNeeds returns by role the least number of players that have it, of all teams.
 func (pl *plan) roleNeeds() []int { return pl.traitNeeds[:len(pl.roleNames)] }
 
-// criterion is one of those by which the profile orders the candidates for a seed.
+// criterion is a number by which the profile orders the candidates for a seed.
 type criterion struct {
 	numberColumn int
-	byDistance   bool
+	byDistance   bool // by its distance from the seed's number
 	isDescending bool
 }
 
@@ -134,7 +135,7 @@ func (pl *plan) needsRoleOf(c *candidate) bool {
 	return false
 }
 
-// largestParty returns the players of the largest party that has a place.
+// largestParty returns the number of players of the largest party that has a place.
 func (pl *plan) largestParty() int {
 	switch {
 	case pl.profile.Function != nil:
@@ -149,11 +150,12 @@ func (pl *plan) largestParty() int {
 	return largest
 }
 
+// allowsSize reports whether a team may have a size, if its least size is least.
 func (t *team) allowsSize(size, least int) bool {
 	return size >= least && size <= t.spec.Max && (t.spec.Step <= 1 || (size-least)%t.spec.Step == 0)
 }
 
-// modeNames returns the profile's modes of a set.
+// modeNames returns the profile's modes in a set of bits.
 func (pl *plan) modeNames(allowed uint8) []string {
 	var modes []string
 	for i, mode := range pl.profile.Modes {

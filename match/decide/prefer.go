@@ -1,9 +1,9 @@
 package decide
 
-// A preference is a rule that a match should satisfy, but need not. When a seed has a match, it is searched for again
-// with preferences among the rules: with the sets of them that weigh most first, until one gives a match or those that
-// are left weigh no more than what the match satisfies anyway. So no match is missed for a preference, and the search
-// leaves out what a preference excludes as it does for a rule.
+// A preference is a rule that a match should satisfy, but need not. When a seed has a match, the seed is searched again
+// with a set of preferences among the rules: with the heaviest sets first, until one gives a match or the other sets
+// weigh no more than the preferences that the match satisfies anyway. So no match is missed for a preference, and the
+// search leaves out what a preference excludes as it does for a rule.
 
 // preferNodes are the steps of a search with preferences among the rules.
 const preferNodes = baseNodes / 2
@@ -36,7 +36,7 @@ func (e *Engine) preferHeavier(c *candidate, allowed uint64, nodes int) (spent i
 	return spent
 }
 
-// findDue searches with other rules for a match that is due.
+// findDue searches with other rules for a match, makes its teams even, and reports whether it found one that is due.
 func (e *Engine) findDue(rules []*rule, c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
 	// The search reads its rules from the plan, for which a set of preferences is rules like the others.
 	own := e.plan.rules
@@ -50,7 +50,7 @@ func (e *Engine) findDue(rules []*rule, c *candidate, allowed uint64, nodes int)
 	return e.dueAt().IsZero(), spent
 }
 
-// evenPreferred makes the teams even. Preferences that hold before hold afterwards.
+// evenPreferred makes the teams even. Preferences that hold before still hold afterwards.
 func (s *search) evenPreferred() {
 	if len(s.plan.preferred) == 0 {
 		s.evenTeams()
@@ -67,12 +67,12 @@ func (s *search) evenPreferred() {
 
 // judgeAgain judges all rules of the match in s.finalLine, with the teams and roles that it has.
 func (s *search) judgeAgain() {
-	_, s.placing.holdingRegions = s.judgeRules(false)
-	s.judgeRules(true)
+	_, s.placing.holdingRegions = s.judgeTicketRules()
+	s.judgeTeamRules()
 }
 
-// preferredWeight returns what the preferences that the match in s.finalLine satisfies weigh, in the region where that
-// is most.
+// preferredWeight returns the weight of the preferences that the match in s.finalLine satisfies, in the region where it
+// is greatest.
 func (s *search) preferredWeight() (most float64) {
 	verdicts := s.plan.judgePreferences(&s.finalLine)
 	if s.finalLine.allowedRegions == 0 { // no region is known

@@ -2,7 +2,7 @@ package decide
 
 import "slices"
 
-// preferredSet returns the set of the preferences that are in it.
+// preferredSet returns the set of the preferences, by index, of which has is true, with all rules.
 func (pl *plan) preferredSet(has func(i int) bool) (set preferredSet) {
 	set.rules = slices.Clone(pl.rules)
 	for i, p := range pl.preferred {
@@ -26,7 +26,7 @@ func (pl *plan) judgePreferences(l *lineup) []verdict {
 // holdsIn reports whether a rule holds in one of some regions.
 func (v *verdict) holdsIn(regions uint64) bool { return v.excess == 0 && v.holdingRegions&regions != 0 }
 
-// weightIn returns what the preferences that hold in one of some regions weigh.
+// weightIn returns the weight of the preferences that hold in one of some regions.
 func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
 	for i := range verdicts {
 		if verdicts[i].holdsIn(regions) {

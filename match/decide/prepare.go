@@ -28,8 +28,7 @@ func (pl *plan) newCandidate(t *match.Ticket, regions *regionSet) *candidate {
 	c.differentBits = pl.valuesOf(c)
 	regions.measureCandidate(c)
 	c.turnNanos = c.createdNanos - int64(pl.headStart(c))
-	// Last: without a pivot, candidates are sorted by the turn.
-	pl.placeOnPivot(c)
+	pl.placeOnPivot(c) // after the turn, which is the key without a pivot
 	return c
 }
 
@@ -51,12 +50,13 @@ func fillColumns[V any](columns []column, p *profile.Profile, t *match.Ticket,
 
 // placeOnPivot computes where the candidate is along the pivot.
 func (pl *plan) placeOnPivot(c *candidate) {
-	if pl.pivot.numberColumn < 0 {
+	if pl.pivot.numberColumn == noColumn {
 		c.pivotKey = float64(c.turnNanos)
 		return
 	}
 	c.pivotLow, c.pivotHigh = pl.pivot.spanOf(c)
-	if c.pivotLow > c.pivotHigh { // all left out
+	// All players are left out.
+	if c.pivotLow > c.pivotHigh {
 		c.pivotLow, c.pivotHigh = 0, 0
 	}
 	c.pivotKey = float64(c.pivotLow/2) + float64(c.pivotHigh/2)
@@ -78,8 +78,8 @@ func (pl *plan) addRoles(c *candidate) {
 		v, _ := valueOf(pl.profile, &c.ticket.Players[i], roleAttribute)
 		for _, name := range listTexts(&v) {
 			role := pl.roleNumber(name)
-			// A role that no team has, or that is listed twice, gives the player nothing. One whose number a rule needs,
-			// and that the player lacks, would make the match unjudgeable.
+			// Left out: a role that no team has, one that is listed twice, and one for which the player lacks a value that
+			// a rule compares of players in it.
 			if role < 0 || slices.Contains(c.wantedRoles[i], uint8(role)) || !pl.suitsRole(c, i, role) {
 				continue
 			}
@@ -88,8 +88,8 @@ func (pl *plan) addRoles(c *candidate) {
 	}
 }
 
-// addTraits counts the players of a candidate that have each trait. Those of a party in one team count only as far as a
-// team needs them.
+// addTraits counts the players of a candidate that have each trait. If a party stays in one team, its players with a
+// role count only as far as a team needs them.
 func (pl *plan) addTraits(c *candidate) {
 	if len(pl.traitNeeds) == 0 {
 		return
@@ -100,8 +100,8 @@ func (pl *plan) addTraits(c *candidate) {
 			c.traitCounts[role]++
 		}
 	}
-	for role, most := range pl.roleMost {
-		if !pl.maySplit {
+	if !pl.maySplit {
+		for role, most := range pl.roleMost {
 			c.traitCounts[role] = min(c.traitCounts[role], uint8(most))
 		}
 	}
@@ -110,8 +110,7 @@ func (pl *plan) addTraits(c *candidate) {
 	}
 }
 
-// takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after
-// those that they did.
+// takeAnyRole makes the players of a ticket also take the roles that they did not name, after those that they did.
 func (pl *plan) takeAnyRole(c *candidate) {
 	c.takesAnyRole = true
 	for i := range c.wantedRoles {
@@ -145,7 +144,8 @@ func (pl *plan) modesOf(t *match.Ticket) uint8 {
 	allowed := pl.allModes
 	for i := range t.Players {
 		v, ok := valueOf(pl.profile, &t.Players[i], modesAttribute)
-		if !ok { // a player who says nothing plays all modes
+		// A player who says nothing plays all modes.
+		if !ok {
 			continue
 		}
 		for mode, name := range pl.profile.Modes {
@@ -157,8 +157,8 @@ func (pl *plan) modesOf(t *match.Ticket) uint8 {
 	return allowed
 }
 
-// headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's
-// turn comes: a ticket is overtaken only by those that arrive within the greatest head start after it.
+// headStart returns by how much a ticket takes its turn earlier than its age says. A head start is bounded, so that
+// everybody's turn comes: a ticket is overtaken only by those that arrive within the greatest head start after it.
 func (pl *plan) headStart(c *candidate) time.Duration {
 	if pl.priorityColumn == noColumn {
 		return 0
@@ -173,7 +173,7 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	return time.Duration(least * float64(time.Second))
 }
 
-// valuesOf returns the values of a candidate that `different` rules compare.
+// valuesOf returns a bit for each value of a candidate that `different` rules compare.
 func (pl *plan) valuesOf(c *candidate) (values uint64) {
 	for _, column := range pl.differentColumns {
 		for _, a := range c.atomsOf(column) {
@@ -183,7 +183,7 @@ func (pl *plan) valuesOf(c *candidate) (values uint64) {
 	return values
 }
 
-// valueBit returns a value's place in a set; none for a value that is left out.
+// valueBit returns a value's bit, by a hash; 0 for a value that is left out.
 func valueBit(a atom) uint64 {
 	if a == (atom{}) {
 		return 0

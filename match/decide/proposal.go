@@ -71,5 +71,5 @@ type PassedOver struct {
 	Because string // the id of the rule that excluded it, or one of "size", "roles", "mode", "player" and "combination"
 }
 
-// maxPassedOver is how many candidates a proposal names that were nearer than one it has.
+// maxPassedOver bounds the PassedOver of a proposal.
 const maxPassedOver = 8

@@ -10,8 +10,8 @@ func (s *search) choiceAt(i int) *candidate {
 			return nil
 		}
 		s.pullNext()
-		// The profile's order has to see all choices before it can name the first. The order of the walk does not,
-		// and most searches need only a few.
+		// With an order of the profile, all choices must be known before the first is. Without one they come in the
+		// order of the walk, and most searches need only a few.
 		if len(k.plan.orderCriteria) > 0 || len(k.plan.trades) > 0 {
 			s.pullAll()
 		}
@@ -19,7 +19,7 @@ func (s *search) choiceAt(i int) *candidate {
 	return k.list[i]
 }
 
-// pullAll finds all choices and sorts them by the profile's order. Without one they come as the walk finds them.
+// pullAll finds all choices and sorts them by the profile's order, or by its trades.
 func (s *search) pullAll() {
 	k := &s.choices
 	s.pullRest()
@@ -31,6 +31,7 @@ func (s *search) pullAll() {
 	k.countPlayers()
 }
 
+// pullRest finds the choices that are left.
 func (s *search) pullRest() {
 	for !s.choices.isExhausted {
 		s.pullNext()
@@ -61,10 +62,10 @@ func (s *search) shuffleNear() {
 	k.countPlayers()
 }
 
-// sortChoices finds all choices, and keeps the seed's order of preference.
+// sortChoices finds all choices, and keeps the seed's order of preference in unshuffledList.
 func (s *search) sortChoices() {
 	s.pullRest()
-	// Of several shuffles of a search, only the first sees the order of preference.
+	// Only before the first shuffle of a search, the list has the order of preference.
 	if s.choices.unshuffledList == nil {
 		s.choices.unshuffledList = slices.Clone(s.choices.list)
 	}
@@ -79,11 +80,12 @@ func (s *search) pullNext() {
 			break
 		}
 		k.scannedCount++
-		if c == k.seed { // it is in its own window
+		// The seed is in its own window.
+		if c == k.seed {
 			continue
 		}
-		rare := k.variety.isRare(c)
-		if !rare && !k.wantsKind(c.kind) {
+		isRare := k.variety.isRare(c)
+		if !isRare && !k.wantsKind(c.kind) {
 			// Its kind has all its places for now. It may get one that no other kind needs, once all kinds have
 			// theirs.
 			if len(k.reserve) < k.maxList {
@@ -95,13 +97,14 @@ func (s *search) pullNext() {
 			k.noteRefusal(c, because)
 			continue
 		}
-		if rare && !k.wantsKind(c.kind) {
+		if isRare && !k.wantsKind(c.kind) {
 			// A rare value gets a place beyond the limit, so that it takes none from the seed's nearest.
 			k.variety.placesLeft--
 			k.maxList++
 		}
 		k.addChoice(c)
-		if k.narrowWalk(); k.hasAllKinds {
+		k.narrowWalk()
+		if k.hasAllKinds {
 			s.pullReserve()
 		}
 		return
@@ -110,7 +113,7 @@ func (s *search) pullNext() {
 	s.pullReserve()
 }
 
-// pullReserve takes those that were passed over for other kinds, as far as there is room.
+// pullReserve adds the candidates of the reserve, as far as there is room.
 func (s *search) pullReserve() {
 	k := &s.choices
 	for i := 0; i < len(k.reserve) && len(k.list) < k.maxList; i++ {

@@ -1,27 +1,27 @@
 package decide
 
-// queue is a heap of candidates, lowest key first, then oldest. Each candidate is in it at most once, and its slot
+// queue is a heap of candidates, lowest key first, then oldest. A candidate is in the queue at most once, and its slot
 // says where, so that it can be removed.
 type queue struct {
-	items     []queued
+	items     []queueItem
 	slotIndex int // which of a candidate's slots is this queue's
 }
 
-type queued struct {
+type queueItem struct {
 	sortKey int64
 	c       *candidate
 }
 
 func (q *queue) len() int { return len(q.items) }
 
-// putAt adds c with the key, or moves it there.
+// putAt adds c with a key, or gives it that key if it is in the queue.
 func (q *queue) putAt(c *candidate, key int64) {
 	at := c.queueSlots[q.slotIndex]
 	if at == absent {
 		at = int32(len(q.items))
-		q.items = append(q.items, queued{})
+		q.items = append(q.items, queueItem{})
 	}
-	q.settleAt(int(at), queued{key, c})
+	q.settleAt(int(at), queueItem{key, c})
 }
 
 // removeCandidate takes c out, if it is there.
@@ -33,7 +33,7 @@ func (q *queue) removeCandidate(c *candidate) {
 	c.queueSlots[q.slotIndex] = absent
 	last := len(q.items) - 1
 	moved := q.items[last]
-	q.items[last] = queued{}
+	q.items[last] = queueItem{}
 	q.items = q.items[:last]
 	if at < last {
 		q.settleAt(at, moved)
@@ -51,7 +51,7 @@ func (q *queue) popFirst() *candidate {
 const children = 4
 
 // settleAt puts an item into place i, which is free, or where it belongs above or below.
-func (q *queue) settleAt(i int, item queued) {
+func (q *queue) settleAt(i int, item queueItem) {
 	// Up as far as it precedes its parents, and from there down as far as children precede it.
 	for i > 0 && item.precedes(&q.items[(i-1)/children]) {
 		q.setSlot(i, q.items[(i-1)/children])
@@ -82,12 +82,12 @@ func (q *queue) firstChild(i int) int {
 	return first
 }
 
-func (q *queue) setSlot(i int, item queued) {
+func (q *queue) setSlot(i int, item queueItem) {
 	q.items[i] = item
 	item.c.queueSlots[q.slotIndex] = int32(i)
 }
 
-func (a *queued) precedes(b *queued) bool {
+func (a *queueItem) precedes(b *queueItem) bool {
 	if a.sortKey != b.sortKey {
 		return a.sortKey < b.sortKey
 	}

@@ -2,15 +2,15 @@ package decide
 
 import "slices"
 
-// refusalBesideSeed returns why c cannot be in a match with the seed, or be the seed while there is none: also because
-// of rules on teams that its party breaks by itself, in whichever team it is.
+// refusalBesideSeed returns why c cannot be in a match with the seed or, while seedOnly is empty, be the seed; "" if it
+// can. That includes rules on teams that its party breaks by itself, in whichever team it is.
 func (s *search) refusalBesideSeed(c *candidate) string {
 	l := &s.seedOnly
 	because := s.refusalOf(l, c)
 	if because != "" || c.playerCount == 1 || s.plan.maySplit {
 		return because
 	}
-	// In any team, since rules that are firm look at each team in the same way: the first stands for all.
+	// In the first team, which stands for all: rules that are firm look at each team in the same way.
 	l.pushPick(c)
 	l.setTeam(len(l.picks)-1, 0)
 	for _, r := range s.plan.rules {
@@ -69,11 +69,14 @@ func (s *search) canPack(l *lineup, c *candidate) bool {
 	for i := range room {
 		room[i] = s.plan.teams[i].spec.Max
 	}
-	steps := 256
+	steps := maxPacking
 	return packInto(room, parties, &steps)
 }
 
-// partySizes returns the sizes of those that are more than one player.
+// maxPacking bounds the places that packInto tries.
+const maxPacking = 256
+
+// partySizes returns the sizes of c and of the picks, without those of one player.
 func (s *search) partySizes(l *lineup, c *candidate) []int {
 	parties := s.placing.partyScratch[:0]
 	if c.playerCount > 1 {
@@ -89,7 +92,7 @@ func (s *search) partySizes(l *lineup, c *candidate) []int {
 }
 
 // packInto looks for a place for each party, the largest first. It returns true when the steps are used up, because
-// what follows decides exactly.
+// placeTeams then decides exactly.
 func packInto(room, parties []int, steps *int) bool {
 	if len(parties) == 0 {
 		return true

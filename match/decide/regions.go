@@ -50,7 +50,7 @@ func newRegionSet(regions []Region) regionSet {
 	slices.SortFunc(sorted, func(a, b Region) int { return strings.Compare(a.Name, b.Name) })
 	var s regionSet
 	for _, r := range sorted {
-		// A name that occurs twice is one region, with room if either has.
+		// A name that occurs twice is one region, with room if either has room.
 		if s.number(r.Name) < 0 && len(s.names) < maxRegions {
 			s.names = append(s.names, r.Name)
 		}
@@ -128,9 +128,8 @@ func (s *regionSet) rankRegions(set uint64, l *lineup, pl *plan) []RegionChoice 
 		// Room comes before all preferences, since the players wait for a host without it. The name makes the order
 		// certain.
 		return cmp.Or(trueFirst(a.Room, b.Room), cmp.Compare(b.Weight, a.Weight), trueFirst(a.Measured, b.Measured),
-			worst,
-			cmp.Compare(a.Mean, b.Mean),
-			cmp.Compare(preferred(a.Name), preferred(b.Name)), strings.Compare(a.Name, b.Name))
+			worst, cmp.Compare(a.Mean, b.Mean), cmp.Compare(preferred(a.Name), preferred(b.Name)),
+			strings.Compare(a.Name, b.Name))
 	})
 	return choices
 }
@@ -146,8 +145,7 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// choiceOf computes the latencies of a region over all players that measured any; an open match's players have their
-// place.
+// choiceOf computes the latencies of a region over the players that measured any region, without those of an open match.
 func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 	r := RegionChoice{Name: s.names[region], Room: s.roomyRegions&(1<<region) != 0}
 	players, total := 0, 0
@@ -157,7 +155,7 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 			continue
 		}
 		if c.measuredRegions&(1<<region) == 0 {
-			// Somebody did not measure it, so that no latency can be given for the whole match.
+			// Somebody did not measure the region, so that no latency can be given for the whole match.
 			return RegionChoice{Name: r.Name, Room: r.Room}
 		}
 		ms := int(c.latencyMillis[region])
@@ -172,8 +170,8 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 	return r
 }
 
-// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not
-// sure.
+// reachableRegions returns the regions of the seed if whoever plays with the seed must have measured one of them, else
+// everywhere.
 func (pl *plan) reachableRegions(seed *candidate, l *lineup) uint64 {
 	for _, r := range pl.rules {
 		k, ok := r.condition.(*latency)

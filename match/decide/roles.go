@@ -6,8 +6,8 @@ import "slices"
 // for augmenting paths, from a place that is still empty over players who change to another place.
 type casting struct {
 	line        *lineup
-	wantedRoles [][]uint8 // by player: what it would take
-	visited     []bool    // by player
+	wantedRoles [][]uint8 // by player: the roles that it would take; nil: it has its seat already
+	visited     []bool    // by player: augmentRole has tried it
 }
 
 // roleNeed is how many players of a team have a role.
@@ -21,7 +21,7 @@ func (k *casting) resetRoles(l *lineup) {
 		for i := range c.playerCount {
 			p := l.firstPlayer[pick] + i
 			switch {
-			// A player of an open match keeps the role that its game server knows, whatever would suit newcomers better.
+			// A player of an open match keeps the role that its game server knows.
 			case c.isSeated:
 				l.roleByPlayer[p] = c.takenSeats[i].roleIndex
 				k.wantedRoles = append(k.wantedRoles, nil)
@@ -36,7 +36,7 @@ func (k *casting) resetRoles(l *lineup) {
 	}
 }
 
-// castRoles fills the least number of each role's places with players of the team, or of the match with anyTeam, and
+// castRoles fills the least number of each role's places with players of the team, or with anyTeam of the match, and
 // returns how many places stay empty.
 func (k *casting) castRoles(team int, needs []roleNeed) (empty int) {
 	for _, need := range needs {
@@ -64,15 +64,15 @@ func (k *casting) recastTeam(team int, needs []roleNeed) (empty int) {
 // augmentRole finds a player for one more place of a role: one without a role, or one whose own place another player
 // takes. Players that prefer the role come first.
 func (k *casting) augmentRole(team, role int) bool {
-	// By rank over all players, not player by player: everybody's first role before anybody's second.
+	// By rank, so that everybody's first role comes before anybody's second.
 	deepest := 0
 	for rank := 0; rank <= deepest; rank++ {
-		for p, would := range k.wantedRoles {
+		for p, wanted := range k.wantedRoles {
 			if team != anyTeam && k.line.teamByPlayer[p] != team {
 				continue
 			}
-			deepest = max(deepest, len(would)-1)
-			if rank >= len(would) || int(would[rank]) != role || k.visited[p] {
+			deepest = max(deepest, len(wanted)-1)
+			if rank >= len(wanted) || int(wanted[rank]) != role || k.visited[p] {
 				continue
 			}
 			k.visited[p] = true
@@ -87,11 +87,11 @@ func (k *casting) augmentRole(team, role int) bool {
 
 // castMore gives players without a role the first of their roles that may still have one more player.
 func (k *casting) castMore(team int, needs []roleNeed) {
-	for p, would := range k.wantedRoles {
+	for p, wanted := range k.wantedRoles {
 		if k.line.teamByPlayer[p] != team || k.line.roleByPlayer[p] != noRole {
 			continue
 		}
-		for _, role := range would {
+		for _, role := range wanted {
 			i := slices.IndexFunc(needs, func(n roleNeed) bool { return n.roleIndex == int(role) })
 			if i >= 0 && k.countHolders(team, needs[i].roleIndex) < needs[i].maxPlayers {
 				k.line.roleByPlayer[p] = needs[i].roleIndex
@@ -118,8 +118,8 @@ func (k *casting) mayExchange(p, q int) bool {
 	return a != b && k.line.teamByPlayer[p] == k.line.teamByPlayer[q] && k.wouldTake(p, b) && k.wouldTake(q, a)
 }
 
-// wouldTake reports whether a player would take a role, or none. Players who have their seats already would not.
+// wouldTake reports whether a player would take a role, or have none. Players who have their seats already would not.
 func (k *casting) wouldTake(player, role int) bool {
-	would := k.wantedRoles[player]
-	return len(would) > 0 && (role == noRole || slices.Contains(would, uint8(role)))
+	wanted := k.wantedRoles[player]
+	return len(wanted) > 0 && (role == noRole || slices.Contains(wanted, uint8(role)))
 }

@@ -42,7 +42,8 @@ func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 		for i := range r.Teams[team] {
 			p := &r.Teams[team][i]
 			id := p.Ticket
-			if id == "" { // alone: a party that is named after its player
+			// A player without a ticket is a party of its own, named after it.
+			if id == "" {
 				id = p.Sub
 			}
 			if tickets[id] == nil {
@@ -90,6 +91,7 @@ func (r *roster) seatNewcomer(c *candidate, l *lineup) {
 	r.playerCount += c.playerCount
 }
 
+// compareOpened orders open matches, that which was opened first first.
 func (r *roster) compareOpened(o *roster) int {
 	return cmp.Or(r.openMatch.Opened.Compare(o.openMatch.Opened),
 		strings.Compare(r.openMatch.Session, o.openMatch.Session))

@@ -15,8 +15,8 @@ type rule struct {
 	ageKind    profile.Age
 	baseLimits profile.Limits
 	limitSteps []profile.Step
-	// byTeam says that the rule looks at teams or roles; others hold or not for a set of tickets.
-	byTeam bool
+	// looksAtTeams says that the rule looks at teams or roles. Others need only the tickets.
+	looksAtTeams bool
 	// isFirm says that teams that break the rule break it whoever joins them, so that it can be judged before they are
 	// full.
 	isFirm    bool
@@ -38,9 +38,9 @@ type verdict struct {
 	holdingRegions uint64 // where it holds: every region for most rules
 	value          float64
 	limit          float64
-	// excess is how far the line-up is from holding, to compare two that do not hold; 0 if it holds somewhere.
+	// excess is how far the line-up is from satisfying the rule, to compare line-ups; 0: the rule holds somewhere.
 	excess   float64
-	hasEnded bool
+	hasEnded bool // a step has ended the rule: it holds, and has measured nothing
 }
 
 const everywhere = ^uint64(0)
@@ -52,7 +52,7 @@ func eachRegion(set uint64, f func(region int)) {
 	}
 }
 
-// atMost holds if value <= limit.
+// atMost returns the verdict of a rule that holds if value <= limit.
 func atMost(value, limit float64) verdict {
 	if value <= limit {
 		return verdict{holdingRegions: everywhere, value: value, limit: limit}
@@ -63,7 +63,7 @@ func atMost(value, limit float64) verdict {
 		excess: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
 }
 
-// noneOffends holds if nothing offends.
+// noneOffends returns the verdict of a rule that holds if there are no offences.
 func noneOffends(offences int) verdict { return atMost(float64(offences), 0) }
 
 // narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is
@@ -80,7 +80,7 @@ func narrowerVerdict(a, b verdict) verdict {
 	return a
 }
 
-// disjointVerdict corrects the verdict of rules that hold in different regions only.
+// disjointVerdict corrects the verdict of several rules of which each holds somewhere, but not in a common region.
 func disjointVerdict(v verdict) verdict {
 	if v.holdingRegions == 0 && v.excess == 0 {
 		v.excess = 1
@@ -98,7 +98,7 @@ func (r *rule) limitsAt(age time.Duration) *profile.Limits {
 	return &r.baseLimits
 }
 
-// everEnds reports whether the rule ends with time. Then a ticket that it cannot compare waits until it has.
+// everEnds reports whether the rule ends with time. A ticket that such a rule cannot compare waits until then.
 func (r *rule) everEnds() bool {
 	return slices.ContainsFunc(r.limitSteps, func(s profile.Step) bool { return s.Limits.Ended })
 }
@@ -139,6 +139,7 @@ func (r *rule) verdictFor(l *lineup) verdict {
 	return r.judgeEachStep(l)
 }
 
+// judgeAt judges a line-up by the limits at an age.
 func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
 	lim := r.limitsAt(age)
 	if lim.Ended {
@@ -147,7 +148,7 @@ func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
 	return r.condition.judgeLineup(l, lim)
 }
 
-// judgeEachStep judges under the limits of each step that a ticket has passed: all must hold.
+// judgeEachStep judges a line-up by the limits of each ticket's step, all of which must hold.
 func (r *rule) judgeEachStep(l *lineup) verdict {
 	all := verdict{holdingRegions: everywhere, hasEnded: true}
 	for step := range len(r.limitSteps) + 1 {
@@ -156,7 +157,7 @@ func (r *rule) judgeEachStep(l *lineup) verdict {
 			continue
 		}
 		v := r.judgeAt(l, l.ageOf(l.picks[c]))
-		// The regions of all steps together, whichever verdict is shown.
+		// The rule holds in the regions of all steps, whichever verdict is shown.
 		regions := all.holdingRegions & v.holdingRegions
 		if all.hasEnded || v.excess > all.excess || v.excess == all.excess && v.limit < all.limit && !v.hasEnded {
 			all = v
@@ -166,8 +167,8 @@ func (r *rule) judgeEachStep(l *lineup) verdict {
 	return all
 }
 
-// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it
-// binds one, since the narrower of two steps counts. Those of an open match have no part in it.
+// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. A pair must satisfy the rule if it
+// binds one of the two, since the narrower of two steps counts. It binds no ticket of an open match.
 func (l *lineup) bindsTicket(r *rule, c *candidate) bool {
 	return !c.isSeated && !r.limitsAt(l.ageOf(c)).Ended
 }
@@ -189,7 +190,7 @@ func teamScopes(s scope, perTeam bool, l *lineup) []scope {
 	return all
 }
 
-// always is a rule of a kind that this version does not know: it was refused when the profile was read.
+// always is the condition of a kind that this release does not know, which reading the profile refuses.
 type always struct{}
 
 func (always) admitsCandidate(*lineup, *candidate, *profile.Limits) bool { return true }

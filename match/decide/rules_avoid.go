@@ -14,7 +14,7 @@ type avoid struct {
 }
 
 func (a *avoid) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
-	// Teams are not known yet.
+	// It is not known yet who is in which team.
 	if a.perTeam {
 		return true
 	}
@@ -22,7 +22,7 @@ func (a *avoid) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool
 		return false
 	}
 	for _, pick := range l.picks {
-		// In both directions: it is enough that one of two does not want to meet the other.
+		// Either of the two may list the other.
 		if a.listsPlayer(pick, c) || a.listsPlayer(c, pick) {
 			return false
 		}
@@ -66,8 +66,7 @@ func (a *avoid) listsPlayer(from, to *candidate) bool {
 	return false
 }
 
-// avoidedSubs returns the players that one avoids. They are not in a column: subs are compared with subs, and few have a
-// list.
+// avoidedSubs returns the subs of the players that a player avoids. They are in no column, since few players have a list.
 func (a *avoid) avoidedSubs(c *candidate, player int) []string {
 	v, _ := valueOf(a.profile, &c.ticket.Players[player], a.attribute)
 	return listTexts(&v)

@@ -13,43 +13,43 @@ type common struct {
 }
 
 func (k *common) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
-	// Who has the role is not known yet.
+	// It is not known yet who has the role.
 	if k.scope.onlyRole != anyRole {
 		return true
 	}
 	// Values only disappear as more lists join, and too few of them stay too few.
 	l.pushPick(c)
-	values, bound := k.sharedValues(l)
+	values, hasLists := k.sharedValues(l)
 	l.popPick()
-	return !bound || len(values) >= lim.AtLeast
+	return !hasLists || len(values) >= lim.AtLeast
 }
 
 func (k *common) judgeLineup(l *lineup, lim *profile.Limits) verdict {
-	values, bound := k.sharedValues(l)
-	if !bound {
+	values, hasLists := k.sharedValues(l)
+	if !hasLists {
 		return verdict{holdingRegions: everywhere, limit: float64(lim.AtLeast)}
 	}
-	// The other way round, since it is a least number; value and limit are put right below.
+	// Value and limit are exchanged, since the limit is a least number, and put right below.
 	v := atMost(float64(lim.AtLeast), float64(len(values)))
 	v.value, v.limit = float64(len(values)), float64(lim.AtLeast)
 	return v
 }
 
-// sharedValues returns the values that are in every list, in the first one's order. bound is false if there is no list.
-func (k *common) sharedValues(l *lineup) (values []text, bound bool) {
+// sharedValues returns the values that are in every list, in the order of the first list, and whether there is a list.
+func (k *common) sharedValues(l *lineup) (values []text, hasLists bool) {
 	for pick := range l.picks {
 		for _, list := range k.partyLists(l, pick) {
-			if !bound {
-				values, bound = distinctTexts(list), true
+			if !hasLists {
+				values, hasLists = distinctTexts(list), true
 				continue
 			}
 			values = slices.DeleteFunc(values, func(t text) bool { return !slices.Contains(list, t) })
 		}
 	}
-	return values, bound
+	return values, hasLists
 }
 
-// partyLists returns the lists of a pick's players in scope, or one list of what any of them has.
+// partyLists returns the lists of a pick's players in scope, or where the rule joins parties one list of all values.
 func (k *common) partyLists(l *lineup, pick int) [][]text {
 	lists := l.picks[pick].listsOf(k.scope.column)
 	// A ticket of one player, as most are: its lists are returned as they are, without an allocation.
@@ -96,6 +96,7 @@ func (k *common) chosenValue(l *lineup) (string, bool) {
 	return best.Value(), true
 }
 
+// sumPositions returns the sum of a shared value's positions in the lists.
 func (k *common) sumPositions(l *lineup, t text) int {
 	sum := 0
 	for pick := range l.picks {

@@ -14,6 +14,7 @@ type compare struct {
 	otherMeasure *measure // nil: the limit
 }
 
+// measure is a number of the match or of a team, or one of each player.
 type measure struct {
 	scope    scope
 	takeFold profile.Fold
@@ -27,13 +28,13 @@ func (c *compare) admitsCandidate(_ *lineup, other *candidate, lim *profile.Limi
 		!c.isFirm() {
 		return true
 	}
-	// Each ticket is judged alone: the others were when they were taken.
+	// The ticket is judged alone, as the others were when they were taken.
 	low, high := other.numberSpan(m.scope.column, m.scope.partyFold)
 	return low > high || comparisonHolds(c.operator, low, lim.Number) && comparisonHolds(c.operator, high, lim.Number)
 }
 
-// mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a
-// greatest one can hold for good.
+// mayFail implements refutable. Where each player's number must compare, a further player may break the rule, so that
+// only the least or the greatest number of the match can satisfy it for good.
 func (c *compare) mayFail(l *lineup, other *candidate, lim *profile.Limits) bool {
 	opposite := *c
 	opposite.operator = opposites[c.operator]
@@ -98,7 +99,7 @@ func (c *compare) worstVerdict(left, right []float64) verdict {
 func (c *compare) judgePair(x, y float64) verdict {
 	v := verdict{holdingRegions: everywhere, value: x, limit: y}
 	if !comparisonHolds(c.operator, x, y) {
-		// At least a little, since < and != are broken at a distance of 0.
+		// Never 0, which < and != would have at equal numbers: 0 says that the rule holds.
 		v.holdingRegions, v.excess = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
 	}
 	return v
@@ -107,12 +108,11 @@ func (c *compare) judgePair(x, y float64) verdict {
 // opposites are the operators of comparisons that hold where others do not.
 var opposites = map[profile.Operator]profile.Operator{
 	profile.Less: profile.GreaterOrEqual, profile.GreaterOrEqual: profile.Less, profile.LessOrEqual: profile.Greater,
-	profile.Greater: profile.LessOrEqual,
-	profile.Equal:   profile.NotEqual, profile.NotEqual: profile.Equal,
+	profile.Greater: profile.LessOrEqual, profile.Equal: profile.NotEqual, profile.NotEqual: profile.Equal,
 }
 
-func comparisonHolds(is profile.Operator, x, y float64) bool {
-	switch is {
+func comparisonHolds(operator profile.Operator, x, y float64) bool {
+	switch operator {
 	case profile.Less:
 		return x < y
 	case profile.LessOrEqual:

@@ -6,11 +6,11 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// or holds where one of its rules does, and where all do, not where its rule does not.
+// The conditions that consist of rules.
 type (
-	or  struct{ rules []*rule }
-	and struct{ rules []*rule }
-	not struct{ rule *rule }
+	or  struct{ rules []*rule } // holds in the regions where one of them holds
+	and struct{ rules []*rule } // holds in the regions where all of them hold
+	not struct{ rule *rule }    // holds in the regions where it does not hold
 )
 
 func (o *or) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
@@ -27,7 +27,7 @@ func (o *or) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	for i, r := range o.rules {
 		v := r.verdictFor(l)
 		regions := best.holdingRegions | v.holdingRegions
-		// The nearest rule is the one to show; its regions are joined by those of all others that hold.
+		// The rule that is nearest to holding is shown, with the regions of all that hold.
 		if i == 0 || v.excess < best.excess {
 			best = v
 		}
@@ -57,8 +57,7 @@ func (a *and) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 		}
 		all.holdingRegions = regions
 	}
-	// The sum, so that a line-up that mends one of two broken rules comes nearer.
-	all.excess = over
+	all.excess = over // the sum, so that a line-up that satisfies one of two broken rules comes nearer
 	return disjointVerdict(all)
 }
 
@@ -66,14 +65,13 @@ func (n *not) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
 	return n.rule.mayFail(l, c)
 }
 
-// refutable is a condition of which some tickets show that it holds for every match that has them.
+// refutable is a condition of which some tickets may show that it holds for every match that has them.
 type refutable interface {
-	// mayFail is what admitsCandidate is, for the opposite of the condition.
+	// mayFail is admitsCandidate for the opposite of the condition.
 	mayFail(l *lineup, c *candidate, lim *profile.Limits) bool
 }
 
-// mayFail reports whether the rule may be broken by a match with the line-up and c. Limits that widen are not looked
-// at.
+// mayFail reports whether a match with the line-up and c may break the rule. For a rule that widens it returns true.
 func (r *rule) mayFail(l *lineup, c *candidate) bool {
 	condition, ok := r.condition.(refutable)
 	return !ok || len(r.limitSteps) > 0 || condition.mayFail(l, c, &r.baseLimits)
@@ -94,8 +92,7 @@ func (n *not) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool { return 
 
 func (n *not) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	v := n.rule.verdictFor(l)
-	// Where the rule within holds, its negation does not, region by region.
-	v.holdingRegions = ^v.holdingRegions
+	v.holdingRegions = ^v.holdingRegions // the regions where the rule within does not hold
 	v.excess = 0
 	if v.holdingRegions&l.allowedRegions == 0 && (v.holdingRegions == 0 || l.allowedRegions != 0) {
 		// How far a negation is from holding has no measure: any constant that is not 0 says that it does not hold.

@@ -9,6 +9,7 @@ type count struct {
 }
 
 func (k *count) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	// It is not known yet who is in which team or role.
 	if k.perTeam || k.scope.onlyRole != anyRole {
 		return true
 	}
@@ -20,11 +21,14 @@ func (k *count) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bo
 	return n <= float64(lim.Max)
 }
 
-// mayFail implements refutable: with so many players, no further one takes the count below the least.
+// mayFail implements refutable: once there are enough players, no further one takes the count below the least.
 func (k *count) mayFail(l *lineup, c *candidate, lim *profile.Limits) bool {
-	enough := profile.Limits{Max: lim.Min - 1}
 	// With a greatest number, further players may break the rule.
-	return lim.Max != profile.NoMax || k.admitsCandidate(l, c, &enough)
+	if lim.Max != profile.NoMax {
+		return true
+	}
+	tooFew := profile.Limits{Max: lim.Min - 1}
+	return k.admitsCandidate(l, c, &tooFew)
 }
 
 // countOnes returns how many players count: the column has 1 for them.
@@ -47,7 +51,7 @@ func (k *count) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	return worst
 }
 
-// playerScope is the scope without folding: players are counted, not parties.
+// playerScope returns the scope without folding: players are counted, not parties.
 func (k *count) playerScope() scope {
 	s := k.scope
 	s.partyFold = profile.FoldEach

@@ -24,7 +24,7 @@ func (k *latency) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) 
 	limit := lim.Latency
 	if k.takesMean {
 		// Further tickets may bring a mean below the limit again. Only regions that somebody did not measure, and the
-		// spread, exclude for good.
+		// spread, exclude a ticket for good.
 		limit = math.MaxInt64
 	}
 	set := l.allowedRegions & k.regionsWithin(c, limit)
@@ -64,7 +64,7 @@ func (k *latency) regionsWithin(c *candidate, limit time.Duration) uint64 {
 		return everywhere
 	}
 	if len(c.ticket.Latencies) == 0 {
-		// What stands in for latencies is the same in every region.
+		// The stand-in is the same in every region.
 		if ms, ok := k.standIn(); ok && ms <= limit {
 			return everywhere
 		}
@@ -80,11 +80,11 @@ func (k *latency) regionsWithin(c *candidate, limit time.Duration) uint64 {
 	return set
 }
 
-// latencyDuration converts a latency as candidates hold it: in two bytes, since each of them has one for every region.
+// latencyDuration converts a latency of a candidate, which holds each in two bytes.
 func latencyDuration(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// leftOut reports whether a ticket has no part in the rule. The players of an open match are where they are: their
-// latencies exclude no newcomer.
+// leftOut reports whether the rule does not look at a ticket. The players of an open match play in its region already:
+// their latencies exclude no newcomer.
 func (k *latency) leftOut(c *candidate) bool {
 	return c.isSeated || k.missing.Pass && k.missing.Value == nil && len(c.ticket.Latencies) == 0
 }
@@ -92,8 +92,8 @@ func (k *latency) leftOut(c *candidate) bool {
 // isRequired reports whether a ticket without latencies fails.
 func (k *latency) isRequired() bool { return !k.missing.Pass && k.missing.Value == nil }
 
-// standIn returns what stands in for the latencies of a ticket that has none.
-func (k *latency) standIn() (time.Duration, bool) {
+// standIn returns the latency of a ticket that has none, by the rule; ok is false if the rule names none.
+func (k *latency) standIn() (d time.Duration, ok bool) {
 	if v := k.missing.Value; v != nil && v.Kind == match.Number {
 		return time.Duration(v.Number * float64(time.Millisecond)), true
 	}
@@ -117,8 +117,8 @@ func (k *latency) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 		}
 	}
 	best.holdingRegions = set
-	// No region was measured by everybody. How far that is from holding has no measure, and an infinite excess would
-	// hide what other rules lack from the search for a nearer line-up.
+	// No region was measured by everybody. How far that is from holding has no measure; with an infinite excess the search
+	// for a nearer line-up would not see how far it is from satisfying other rules.
 	if math.IsInf(best.excess, 1) {
 		best.excess = 1
 	}
@@ -156,7 +156,7 @@ func (k *latency) judgeIn(region int, l *lineup, lim *profile.Limits) (v verdict
 	return v, true
 }
 
-// playersOf returns how many players of a pick count.
+// playersOf returns how many players of a pick the rule looks at.
 func (k *latency) playersOf(l *lineup, pick int) int {
 	c := l.picks[pick]
 	if k.leftOut(c) {
@@ -174,9 +174,9 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 	return n
 }
 
-// latencyOf returns the latency of a ticket to a region, or what stands in for it if the ticket measured no region at
-// all. false: it measured only others, or nothing stands in.
-func (k *latency) latencyOf(c *candidate, region int) (time.Duration, bool) {
+// latencyOf returns the latency of a ticket to a region, or the stand-in if the ticket measured no region at all. ok is
+// false if it measured only others, or there is no stand-in.
+func (k *latency) latencyOf(c *candidate, region int) (d time.Duration, ok bool) {
 	if len(c.ticket.Latencies) == 0 {
 		return k.standIn()
 	}

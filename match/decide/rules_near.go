@@ -15,7 +15,7 @@ type near struct {
 }
 
 func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
-	// Before teams and roles are known, the players may still be apart.
+	// It is not known yet who is in which team or role.
 	if n.perTeam || n.scope.onlyRole != anyRole {
 		return true
 	}
@@ -43,6 +43,7 @@ func (n *near) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	return atMost(widest, lim.Within)
 }
 
+// widestDistance returns the greatest distance of two numbers, or of one from their mean.
 func (n *near) widestDistance(values []float64) float64 {
 	if !n.fromMean || len(values) == 0 {
 		return spreadOf(values)
@@ -52,10 +53,11 @@ func (n *near) widestDistance(values []float64) float64 {
 	return max(mean-low, high-mean)
 }
 
+// ownScopes returns the scopes in each of which the numbers must be near.
 func (n *near) ownScopes(l *lineup) []scope { return teamScopes(n.scope, n.perTeam, l) }
 
-// judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its
-// own.
+// judgePairs implements pairwise. It compares each pair of tickets by the narrower of their limits, or each ticket with
+// the mean by its own.
 func (n *near) judgePairs(l *lineup, r *rule) verdict {
 	worst := verdict{holdingRegions: everywhere, hasEnded: true}
 	for _, s := range n.ownScopes(l) {
@@ -65,12 +67,11 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 			mean = sumValues(l.scratchValues) / float64(len(l.scratchValues))
 		}
 		for i := range l.picks {
-			last := len(l.picks)
+			end := len(l.picks)
 			if n.fromMean {
-				// Each ticket with the mean, and not with others.
-				last = i + 1
+				end = i + 1 // each ticket with the mean, and not with others
 			}
-			for j := i; j < last; j++ {
+			for j := i; j < end; j++ {
 				worst = narrowerVerdict(worst, n.judgePair(l, r, s, i, j, mean))
 			}
 		}
@@ -81,7 +82,8 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 // judgePair compares two tickets, or the players of one if i == j.
 func (n *near) judgePair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict {
 	limit := min(n.limitOf(l, r, l.picks[i]), n.limitOf(l, r, l.picks[j]))
-	if math.IsInf(limit, 1) { // the rule has ended for both tickets
+	// The rule has ended for both tickets.
+	if math.IsInf(limit, 1) {
 		return verdict{holdingRegions: everywhere, hasEnded: true}
 	}
 	l.moreValues = l.gatherPick(l.moreValues[:0], i, s)
@@ -92,27 +94,28 @@ func (n *near) judgePair(l *lineup, r *rule, s scope, i, j int, mean float64) ve
 		}
 		return atMost(max(mean-low, high-mean), limit)
 	}
-	a := len(l.moreValues)
+	count := len(l.moreValues) // the numbers of i; those of j follow
 	if i != j {
 		l.moreValues = l.gatherPick(l.moreValues, j, s)
 	}
 	// One of the two has no number in scope: there is no difference.
-	if a == 0 || i != j && len(l.moreValues) == a {
+	if count == 0 || i != j && len(l.moreValues) == count {
 		return verdict{holdingRegions: everywhere, limit: limit}
 	}
-	return atMost(differenceBetween(l.moreValues, a, i == j), limit)
-}
-
-// differenceBetween returns the greatest difference of values[:a] from values[a:], or within values if same.
-func differenceBetween(values []float64, a int, same bool) float64 {
-	if same {
-		return spreadOf(values)
+	if i == j {
+		return atMost(spreadOf(l.moreValues), limit)
 	}
-	low, high := extremesOf(values[:a])
-	low2, high2 := extremesOf(values[a:])
-	return max(high-low2, high2-low)
+	return atMost(greatestDifference(l.moreValues[:count], l.moreValues[count:]), limit)
 }
 
+// greatestDifference returns the greatest difference of a number of a from one of b.
+func greatestDifference(a, b []float64) float64 {
+	lowA, highA := extremesOf(a)
+	lowB, highB := extremesOf(b)
+	return max(highA-lowB, highB-lowA)
+}
+
+// admitsPairs implements pairwise.
 func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	// A mean moves with every further ticket: no pair breaks the rule for good.
 	if n.perTeam || n.fromMean || n.scope.onlyRole != anyRole {
@@ -120,7 +123,7 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	}
 	own := n.limitOf(l, r, c)
 	low, high := n.certainSpan(c)
-	// Two players of its own party are farther apart than it accepts itself.
+	// Players of the ticket's own party are farther apart than its limit.
 	if high-low > own {
 		return false
 	}
@@ -133,8 +136,8 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	return true
 }
 
-// limitOf returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no
-// age.
+// limitOf returns the limit at a ticket's age, or the ticket's own tolerance if it is smaller. A ticket of an open match
+// has no age.
 func (n *near) limitOf(l *lineup, r *rule, c *candidate) float64 {
 	if c.isSeated {
 		return n.ownTolerance(c)
@@ -146,7 +149,7 @@ func (n *near) limitOf(l *lineup, r *rule, c *candidate) float64 {
 	return min(lim.Within, n.ownTolerance(c))
 }
 
-// ownTolerance returns the tolerance of a ticket: the smallest of its players'. Without one it has no limit of its own.
+// ownTolerance returns the tolerance of a ticket: the smallest of its players'; +Inf: none has one.
 func (n *near) ownTolerance(c *candidate) float64 {
 	if n.toleranceColumn == noColumn {
 		return math.Inf(1)
@@ -183,10 +186,10 @@ func (n *near) certainSpan(c *candidate) (low, high float64) {
 	return low, high
 }
 
-// ratingsOf returns the least and the greatest number with which a player may count; NaN if it may be left out.
+// ratingsOf returns the least and the greatest number with which a player may count; NaN if the player may be left out.
 func (n *near) ratingsOf(c *candidate, player int) (least, greatest float64) {
+	// The player's role is given.
 	if c.isSeated {
-		// Its role is given.
 		x := c.ratingIn(&n.scope, player, c.takenSeats[player].roleIndex)
 		return x, x
 	}

@@ -13,18 +13,21 @@ type same struct {
 }
 
 func (s *same) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
-	// Which team and role a player gets is not known yet: two of different values may be in different teams.
+	// It is not known yet who is in which team or role: two players of different values may be in different teams.
 	if s.perTeam || s.scope.onlyRole != anyRole {
 		return true
 	}
 	var first atom
 	for one := range l.eachWith(c) {
 		for _, a := range one.atomsOf(s.scope.column) {
-			switch {
-			case a == atom{}: // left out: no value differs from none
-			case first == atom{}:
+			// A player without a value is left out.
+			if a == (atom{}) {
+				continue
+			}
+			if first == (atom{}) {
 				first = a
-			case a != first:
+			}
+			if a != first {
 				return false
 			}
 		}
@@ -70,7 +73,8 @@ func (d *different) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) 
 	}
 	own := c.atomsOf(d.scope.column)
 	for i, a := range own {
-		if a == (atom{}) { // left out: two players without a value do not have the same
+		// A player without a value is left out.
+		if a == (atom{}) {
 			continue
 		}
 		// Two players of one party are in the match together, whatever others it has.
@@ -109,11 +113,11 @@ func (d *different) judgePairs(l *lineup, r *rule) verdict {
 	return judgeAtoms(l, r, teamScopes(d.scope, d.perTeam, l), areEqual)
 }
 
-// areEqual and areUnequal are what two values may not be, by a rule.
+// areEqual and areUnequal say which values of two players offend a rule.
 func areEqual(a, b atom) bool   { return a == b }
 func areUnequal(a, b atom) bool { return a != b }
 
-// admitsAtoms reports whether no two players that the rule binds have values that offend it.
+// admitsAtoms reports whether no two players that the rule binds, one of them of c, have values that offend it.
 func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b atom) bool) bool {
 	if s.onlyRole != anyRole {
 		return true
@@ -137,7 +141,8 @@ func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b ato
 	return true
 }
 
-// judgeAtoms counts the players whose value and that of one before them offend the rule, which binds one of both.
+// judgeAtoms counts the players whose value offends the rule together with the value of a player before them, where the
+// rule binds one of the two.
 func judgeAtoms(l *lineup, r *rule, in []scope, offend func(a, b atom) bool) verdict {
 	if !l.bindsAny(r) {
 		return verdict{holdingRegions: everywhere, hasEnded: true}
@@ -162,8 +167,8 @@ func judgeAtoms(l *lineup, r *rule, in []scope, offend func(a, b atom) bool) ver
 	return noneOffends(offences)
 }
 
-// boundAtom is a value of a player, for whose ticket the rule has ended or not.
+// boundAtom is a value of a player.
 type boundAtom struct {
 	atom    atom
-	isBound bool
+	isBound bool // the rule binds the player's ticket
 }

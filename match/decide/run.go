@@ -10,7 +10,7 @@ import (
 // Run searches for dirty seeds, oldest first, until none is dirty or the effort is spent, and then sweeps. It returns
 // the matches found, in that order; done is false if the effort did not suffice, and Run should be called again soon.
 // The effort is in steps of the search, of which a core does some millions a second. The tickets of a proposal are no
-// candidates until Return. A now before that of an earlier call counts as that one.
+// candidates until Return. Where now is before that of an earlier call, the earlier call's counts.
 func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 	e.nowNanos = max(e.nowNanos, now.UnixNano())
 	e.runTimers()
@@ -22,7 +22,7 @@ func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 		effort -= e.trySeed(e.dirtySeeds.popFirst(), &found)
 	}
 	done = e.sweepOn(effort, &found)
-	// A match reaches a step by its mean age at a moment that no ticket's timer knows: the sweep looks every second.
+	// A match reaches a step by its mean age at a moment for which no ticket has a timer: the sweep searches every second.
 	if e.plan.byMean && e.momentTimers.len() > 0 {
 		e.sweep.beginAfter(e.nowNanos, time.Second)
 	}
@@ -37,10 +37,7 @@ func (e *Engine) runTimers() {
 		if e.mayAutofill(c) {
 			e.autofillSeed(c)
 		}
-		// A timer may also be for a search that is repeated: then no step was passed, and its failures still count.
-		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.nextMoment {
-			c.nextMoment, c.failedSearches = next, 0
-		}
+		e.passMoments(c)
 		e.setTimer(c)
 		e.markDirty(c)
 	}
@@ -66,7 +63,7 @@ func (e *Engine) trySeed(c *candidate, found *[]Proposal) (spent int) {
 func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
 	// Counting is much cheaper than a search in vain, which every seed of a short queue would make.
 	if !e.mayFill(c) {
-		e.restSeed(c, false)
+		e.restSeed(c)
 		return false
 	}
 	nodes := e.searchEffort(c)
@@ -76,24 +73,24 @@ func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
 		if !ok {
 			continue
 		}
-		// Before it is judged whether the match is due: even teams cost less by a trade of balance.
+		// Teams are made even before the match is due, since even teams cost less by a trade of balance.
 		e.search.evenPreferred()
 		if due := e.dueAt(); !due.IsZero() {
 			e.restUntil(c, due)
 			return false
 		}
 		*spent += e.preferHeavier(c, allowed, nodes)
-		// Not the lot of the search, which changes with time: a match that is found again has the same sides.
+		// Not the lot of the search, which changes with time, so that a match that is found again has the same sides.
 		random := newLot(e.lotSeed, c.ticket.ID)
 		e.search.drawSides(&random)
 		e.proposeFound(found)
 		return true
 	}
-	e.restSeed(c, true)
+	e.restFailed(c)
 	return false
 }
 
-// sweepOn tries the seeds that are due, oldest first. It reports whether the effort sufficed.
+// sweepOn tries the seeds of the sweep that are due, oldest first, and reports whether the effort sufficed.
 func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	due := e.sweep.seedsDue(e.nowNanos)
 	if due == 0 {
@@ -110,10 +107,9 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	for ; due > 0 && effort > 0 && !e.ageTree.isEnd(at); due-- {
 		c := e.ageTree.entryAt(at).c
-		// A match takes candidates out of the tree: the cursor behind the seed is looked up again.
 		effort -= e.trySeed(c, found)
 		e.sweep.lastTried = c
-		at = e.ageTree.cursorAfter(float64(c.createdNanos), c)
+		at = e.ageTree.cursorAfter(float64(c.createdNanos), c) // looked up, since a match has taken candidates out
 	}
 	if e.ageTree.isEnd(at) {
 		e.sweep.endRound(e.nowNanos)

@@ -4,11 +4,11 @@ import "github.com/lattice-director/director/match/profile"
 
 // scope says whose numbers a rule takes, and how those of a party become one.
 type scope struct {
-	column    int
-	byRole    []int // by role: the column of players in it; nil: all have the same one
+	column    int   // of numbers, atoms or lists, by the rule's kind
+	byRole    []int // by role: the column of players in it; nil: column
 	partyFold profile.Fold
-	onlyRole  int
-	onlyTeam  int
+	onlyRole  int // of the players; anyRole: of all
+	onlyTeam  int // anyTeam: of all
 }
 
 // anyRole and anyTeam are the scope of rules that look at all players.
@@ -17,15 +17,16 @@ const (
 	anyTeam = -1
 )
 
-// What a player has that is in no team yet, or in no role.
+// noTeam and noRole are the team and the role of a player who has none yet.
 const (
 	noTeam = -2
 	noRole = -2
 )
 
-// noColumn is the column of what a rule does not have.
+// noColumn stands for a column where there is none.
 const noColumn = -1
 
+// inTeam returns the scope for the players of one team.
 func (s scope) inTeam(team int) scope {
 	s.onlyTeam = team
 	return s

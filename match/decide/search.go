@@ -8,22 +8,22 @@ type search struct {
 	seed *candidate
 
 	line      lineup  // the tickets chosen so far, in the order of choice
-	seedOnly  lineup  // the seed
-	trialLine lineup  // of a change
-	finalLine lineup  // the tickets of line in the order of ids, with teams and roles
-	choices   choices // what may be chosen
+	seedOnly  lineup  // the seed alone
+	trialLine lineup  // memory for finalLine before a change
+	finalLine lineup  // tickets in the order of ids, with teams and roles
+	choices   choices // the candidates that may be chosen
 	casting   casting
 	filling   filling
 	placing   placing
 	evening   evening
 
 	emptyPlaces   int  // places of roles that nobody of the line-up fills
-	minPlayers    int  // players that a match needs now
-	stepsLeft     int  // steps that are left
-	ranOutOfSteps bool // steps ran out before everything was tried
+	minPlayers    int  // that a match needs at the seed's age
+	stepsLeft     int  // may be negative
+	ranOutOfSteps bool // before everything was tried
 	randomLot     lot
 
-	reached *reached // filled for an inquiry; nil for a decision
+	bestSoFar *bestVerdicts // filled for an inquiry; nil for a decision
 }
 
 // The steps of a search: placing a ticket or trying an exchange is one.
@@ -42,10 +42,10 @@ type placing struct {
 	teamStrengths  []float64 // by team
 	orderScratch   []int     // scratch: of teams, for each unit
 	leastSizes     *leastStep
-	stepsLeft      int  // steps that are left
-	hasExchanged   bool // exchanges were tried
-	holdingRegions uint64
-	verdicts       []verdict // by rule
+	stepsLeft      int       // of the distribution
+	hasExchanged   bool      // exchanges were tried
+	holdingRegions uint64    // where the rules that need no teams hold
+	verdicts       []verdict // by rule, of finalLine
 	teamsBefore    []int     // scratch: the teams before exchanges
 	partyScratch   []int     // scratch: sizes
 }
@@ -53,12 +53,12 @@ type placing struct {
 // unit is what stays in one team: a party, or a player where parties may be split.
 type unit struct {
 	pickIndex   int
-	playerIndex int // of its party; wholeParty
+	playerIndex int // in its party; wholeParty for a unit that is a party
 	playerCount int
-	strength    float64
+	strength    float64 // see strengthOf
 }
 
-// wholeParty is the player of a unit that is a party.
+// wholeParty is the playerIndex of a unit that is a party.
 const wholeParty = -1
 
 // filling is a match that is filled team by team.
@@ -71,25 +71,25 @@ type filling struct {
 type evening struct {
 	unitWeights []weight // by unit
 	absoluteSum float64  // the sum of all numbers without their signs
-	teamWeights []weight // by team, as of the last call of unevenValue
+	teamWeights []weight // by team, as of the last call of weighTeams
 	unitTeams   []int    // by unit
 	bestSeating seating  // the most even teams so far
 	judgesLeft  int      // how often the rules may still be judged
 }
 
-// weight is what a unit adds to the value of its team.
+// weight holds the numbers of a unit, or of all units of a team, from which the team's value is computed.
 type weight struct {
 	sum, low, high float64
-	n              int
+	n              int // how many numbers
 }
 
 // seating is where the players of a line-up are.
 type seating struct{ teamByPlayer, roleByPlayer []int }
 
-// keepSeats makes it the seating of a line-up.
+// keepSeats copies the seating of a line-up.
 func (s *seating) keepSeats(l *lineup) {
-	s.teamByPlayer, s.roleByPlayer = append(s.teamByPlayer[:0], l.teamByPlayer...), append(s.roleByPlayer[:0],
-		l.roleByPlayer...)
+	s.teamByPlayer = append(s.teamByPlayer[:0], l.teamByPlayer...)
+	s.roleByPlayer = append(s.roleByPlayer[:0], l.roleByPlayer...)
 }
 
 // foldedValue returns the value of a team with these numbers.
@@ -106,19 +106,20 @@ func (w *weight) foldedValue(f profile.Fold) float64 {
 	}
 }
 
-// reached keeps the best verdict of each rule over the sets of tickets that a search judges.
-type reached struct {
-	bestVerdicts []verdict // by rule: of those judged, the one nearest to holding
-	isJudged     []bool    // by rule
+// bestVerdicts keeps the best verdict of each rule over the sets of tickets that a search judges.
+type bestVerdicts struct {
+	byRule   []verdict // by rule: of those judged, the one nearest to holding
+	isJudged []bool    // by rule
 }
 
-func newReached(rules int) *reached { return &reached{make([]verdict, rules), make([]bool, rules)} }
+func newBestVerdicts(rules int) *bestVerdicts {
+	return &bestVerdicts{make([]verdict, rules), make([]bool, rules)}
+}
 
-// noteVerdict notes a verdict over a set of tickets.
-func (r *reached) noteVerdict(rule int, v verdict) {
-	// nil: the search decides, and nobody asks how near it came.
-	if r == nil || r.isJudged[rule] && r.bestVerdicts[rule].excess <= v.excess {
+// noteVerdict keeps a verdict over a set of tickets if it is the best of its rule. A nil r keeps none.
+func (r *bestVerdicts) noteVerdict(rule int, v verdict) {
+	if r == nil || r.isJudged[rule] && r.byRule[rule].excess <= v.excess {
 		return
 	}
-	r.bestVerdicts[rule], r.isJudged[rule] = v, true
+	r.byRule[rule], r.isJudged[rule] = v, true
 }

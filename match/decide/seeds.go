@@ -10,8 +10,8 @@ import (
 // The bounds of what a change causes.
 const (
 	searchesPerNewcomer = 32 // seeds that a newcomer makes dirty
-	seenPerNewcomer     = 64 // seeds that are looked at for them
-	stuckAfter          = 4  // searches without a match
+	seenPerNewcomer     = 64 // seeds that are looked at to find these
+	stuckAfter          = 4  // searches without a match, after which a seed is stuck
 )
 
 // dirtyAround makes the seeds dirty whose window holds a newcomer, as far as counts do not exclude a match of theirs.
@@ -25,7 +25,7 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 		}
 		return len(seeds) < searchesPerNewcomer && seen < seenPerNewcomer
 	})
-	// Only now: a seed that becomes dirty leaves the windows that were just walked through.
+	// After the walk: a seed that becomes dirty leaves the windows through which it goes.
 	for _, c := range seeds {
 		e.markDirty(c)
 	}
@@ -51,7 +51,7 @@ func (e *Engine) windowOffers(c *candidate, age time.Duration) bool {
 const fewBuckets = 16
 
 // mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that
-// one of them has now. With many buckets it gives the answer that promises nothing.
+// one of them has now. With more than fewBuckets buckets it returns true.
 func (e *Engine) mayMatch() bool {
 	// Open matches need fewer players than a new one, of which the demand below knows nothing.
 	if len(e.buckets) > fewBuckets || e.plan.profile.JoinInProgress.When != profile.Never || e.ageTree.len == 0 {
@@ -72,33 +72,43 @@ func (e *Engine) demandAt(age time.Duration) demand {
 	return demand{e.plan.leastAt(age).totalSize, e.plan.traitNeeds}
 }
 
-// markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
+// markDirty gives a seed a turn. It does not watch its window until then, since newcomers change nothing before.
 func (e *Engine) markDirty(c *candidate) {
 	e.stopWatching(c)
 	c.searchAt = 0
 	e.dirtySeeds.putAt(c, e.turnOf(c))
 }
 
-// restSeed follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next
-// moment. A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
-func (e *Engine) restSeed(c *candidate, searched bool) {
-	age := e.ageOf(c)
-	// Time alone has changed what a search may find: earlier failures say nothing any more.
-	if next := int16(e.plan.momentAfter(age)); next != c.nextMoment {
-		c.nextMoment, c.failedSearches = next, 0
+// restSeed ends a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
+func (e *Engine) restSeed(c *candidate) {
+	e.passMoments(c)
+	e.setTimer(c)
+	e.stopWatching(c)
+	if c.failedSearches < stuckAfter {
+		c.windowStep, c.isWatching = int16(e.plan.pivot.stepAt(e.ageOf(c))), true
+		c.bucket.windows.insert(&e.plan.pivot, c)
 	}
-	if searched && c.failedSearches < stuckAfter {
+}
+
+// restFailed is restSeed after a search that found nothing. A search that ran out of steps is repeated soon, with more
+// of them, until the seed is stuck.
+func (e *Engine) restFailed(c *candidate) {
+	e.passMoments(c)
+	if c.failedSearches < stuckAfter {
 		c.failedSearches++
-		// One that tried everything would find nothing again, in whatever order.
+		// A search that tried everything would find nothing again, in whatever order.
 		if e.search.ranOutOfSteps {
 			c.searchAt = e.nowNanos + int64(retryAfter)
 		}
 	}
-	e.setTimer(c)
-	e.stopWatching(c)
-	if c.failedSearches < stuckAfter {
-		c.windowStep, c.isWatching = int16(e.plan.pivot.stepAt(age)), true
-		c.bucket.windows.insert(&e.plan.pivot, c)
+	e.restSeed(c)
+}
+
+// passMoments sets a candidate's next moment by its age. When it has passed one, time alone has changed what a search
+// may find: earlier failures say nothing any more.
+func (e *Engine) passMoments(c *candidate) {
+	if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.nextMoment {
+		c.nextMoment, c.failedSearches = next, 0
 	}
 }
 
@@ -114,19 +124,19 @@ func (e *Engine) stopWatching(c *candidate) {
 	}
 }
 
-// turnOf is the key that orders the dirty seeds: the oldest first, or those with a head start. In a profile with a batch,
-// seeds that have waited for it come first, in that order. The others follow in the order of the batch's number, so that
-// neighbours follow each other.
+// turnOf returns the key that orders the dirty seeds: the oldest first, or those with a head start. In a profile with a
+// batch, seeds that have waited for the length of the batch come first, in that order. The others follow in the order of
+// the batch's number, so that neighbours follow each other.
 func (e *Engine) turnOf(c *candidate) int64 {
-	if e.plan.batchColumn < 0 {
+	if e.plan.batchColumn == noColumn {
 		return c.turnNanos
 	}
 	// Keys of seeds that have waited end below MinInt64/4: halves of times since 1970 are at most MaxInt64/4 until 2116.
 	if time.Duration(e.nowNanos-c.turnNanos) >= e.plan.profile.Batch.For {
 		return math.MinInt64/2 + c.turnNanos/2 // two that are equal go by age
 	}
-	// Numbers below zero keep above them.
 	number := sortableInt(c.middleOf(e.plan.batchColumn))
+	// A quarter of a negative number is at least MinInt64/4: above the keys of seeds that have waited.
 	if number < 0 {
 		return number / 4
 	}
@@ -143,7 +153,7 @@ func sortableInt(x float64) int64 {
 	return bits
 }
 
-// setTimer remembers when time alone changes what a candidate's search may find.
+// setTimer sets a candidate's timer to when time alone changes what its search may find, or the order of its turn.
 func (e *Engine) setTimer(c *candidate) {
 	at := int64(math.MaxInt64)
 	if int(c.nextMoment) < len(e.plan.changeAges) {
@@ -152,9 +162,10 @@ func (e *Engine) setTimer(c *candidate) {
 	if c.searchAt > 0 {
 		at = min(at, c.searchAt)
 	}
-	// From then on the seed comes before those in the order of the batch.
-	if first := c.turnNanos + int64(e.plan.profile.Batch.For); e.plan.batchColumn >= 0 && first > e.nowNanos {
-		at = min(at, first)
+	// When the seed has waited for the length of the batch, it comes before those in the order of the number.
+	batchEnd := c.turnNanos + int64(e.plan.profile.Batch.For)
+	if e.plan.batchColumn != noColumn && batchEnd > e.nowNanos {
+		at = min(at, batchEnd)
 	}
 	if at == math.MaxInt64 {
 		e.momentTimers.removeCandidate(c)

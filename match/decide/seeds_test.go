@@ -61,7 +61,7 @@ func TestSweepFindsWhatNewcomersDoNot(t *testing.T) {
 	require.False(t, ok, "nothing changes")
 	for _, c := range e.waitingCandidates() {
 		for c.failedSearches < stuckAfter {
-			e.restSeed(c, true)
+			e.restFailed(c)
 		}
 	}
 	e.Add(ticket("y", skill(-500), textOf("class", "y"), func(t *match.Ticket) { t.Created = at }))

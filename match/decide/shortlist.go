@@ -9,36 +9,38 @@ import (
 // shortlist keeps those of the added candidates that a search for a ticket would try first, as choices does, in bounded
 // memory.
 type shortlist struct {
-	choiceOrder choices // of preference
+	choiceOrder choices // only for its plan, seed and order of preference
 	maxKept     int
-	list        []listed
-	isPartial   bool // some were left out
+	list        []listedCandidate
+	isPartial   bool // candidates were left out
 }
 
-type listed struct {
+// listedCandidate is a candidate of a shortlist.
+type listedCandidate struct {
 	c             *candidate
-	fitsNow       bool // it can be in a match with the ticket now, not only after they have waited longer
+	fitsNow       bool // it can be in a match with the ticket now, not only after both have waited longer
 	pivotDistance float64
 }
 
-func newShortlist(seed *candidate, pl *plan, limit int) shortlist {
-	return shortlist{choiceOrder: choices{plan: pl, seed: seed}, maxKept: limit}
+func newShortlist(seed *candidate, pl *plan, maxKept int) shortlist {
+	return shortlist{choiceOrder: choices{plan: pl, seed: seed}, maxKept: maxKept}
 }
 
-func (l *shortlist) addListed(c *candidate, now bool) {
+// addListed adds a candidate.
+func (l *shortlist) addListed(c *candidate, fitsNow bool) {
 	seed, distance := l.choiceOrder.seed, 0.0
 	if l.choiceOrder.plan.pivot.numberColumn >= 0 {
 		distance = math.Abs(c.pivotKey - seed.pivotKey)
 	}
-	l.list = append(l.list, listed{c, now, distance})
-	// Sorted only at twice as many as are kept: once in maxKept times, so that each candidate costs a constant time.
+	l.list = append(l.list, listedCandidate{c, fitsNow, distance})
+	// The list is sorted only when it has twice as many as are kept, so that sorting costs little for each candidate.
 	if len(l.list) >= 2*l.maxKept {
 		l.dropExcess()
 	}
 }
 
 // compareListed orders as the search for the ticket does: nearest first, or as the profile says.
-func (l *shortlist) compareListed(a, b listed) int {
+func (l *shortlist) compareListed(a, b listedCandidate) int {
 	if a.fitsNow != b.fitsNow {
 		return trueFirst(a.fitsNow, b.fitsNow)
 	}
@@ -48,27 +50,28 @@ func (l *shortlist) compareListed(a, b listed) int {
 	return l.choiceOrder.comparePreferred(a.c, b.c)
 }
 
-// dropExcess drops candidates beyond the limit. Half of the places are for the first of each kind: sixty damage dealers
-// nearby must not hide the only healer.
+// dropExcess drops candidates beyond maxKept. Half of the places are for the first of each kind: sixty players of one
+// role nearby must not hide the only player of another.
 func (l *shortlist) dropExcess() {
 	slices.SortFunc(l.list, l.compareListed)
 	if len(l.list) <= l.maxKept {
 		return
 	}
 	l.isPartial = true
-	kinds := map[kind]int{}
+	kinds := map[kind]struct{}{}
 	for _, e := range l.list {
-		kinds[e.c.kind]++
+		kinds[e.c.kind] = struct{}{}
 	}
-	share, others := max(1, l.maxKept/(2*len(kinds))), l.maxKept/2
-	clear(kinds)
+	share := max(1, l.maxKept/(2*len(kinds))) // places of each kind
+	otherPlaces := l.maxKept / 2              // for anybody
+	keptByKind := map[kind]int{}
 	kept := l.list[:0]
 	for _, e := range l.list {
 		switch {
-		case kinds[e.c.kind] < share && len(kept) < l.maxKept:
-			kinds[e.c.kind]++
-		case others > 0:
-			others--
+		case keptByKind[e.c.kind] < share && len(kept) < l.maxKept:
+			keptByKind[e.c.kind]++
+		case otherPlaces > 0:
+			otherPlaces--
 		default:
 			continue
 		}
@@ -78,7 +81,7 @@ func (l *shortlist) dropExcess() {
 	l.list = kept
 }
 
-// keptCandidates returns those that are kept, in order of preference.
+// keptCandidates drops the excess, and returns the candidates that are kept in order of preference.
 func (l *shortlist) keptCandidates() []*candidate {
 	l.dropExcess()
 	all := make([]*candidate, len(l.list))
@@ -88,6 +91,7 @@ func (l *shortlist) keptCandidates() []*candidate {
 	return all
 }
 
+// byAgeOf returns a copy of a list, oldest first.
 func byAgeOf(list []*candidate) []*candidate {
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, byAge)

@@ -2,16 +2,16 @@ package decide
 
 import "time"
 
-// sweep goes over all candidates, oldest first, after a change: it reaches the seeds that the change did not make
-// dirty. While anything changes it tries 4,096 a second, or each candidate once a second if there are fewer; then it
+// sweep goes over all candidates in rounds, oldest first, after a change: it reaches the seeds that the change did not
+// make dirty. While anything changes it tries 4,096 seeds a second, or each once a second if there are fewer; then it
 // ends.
 type sweep struct {
 	isActive          bool
-	isIdle            bool // until the next Run, which sets when the round begins
-	needsAnotherRound bool // something changed since it began
-	// when it last tried seeds; for a round that has not begun, sweepEvery before it begins
+	isIdle            bool // no round is scheduled until the next Run, which knows the time
+	needsAnotherRound bool // something changed since the round began
+	// lastNanos is when the sweep last tried seeds; for a round that has not begun, sweepEvery before it begins.
 	lastNanos int64
-	lastTried *candidate // the last one it tried; nil: none
+	lastTried *candidate // in the round; nil: none
 }
 
 // The sweep tries sweepSeeds seeds every sweepEvery and, after a pause, at most sweepMost at once: those of a second.
@@ -40,9 +40,9 @@ func (s *sweep) startRound(now int64) {
 	*s = sweep{isActive: true, lastNanos: (now/int64(roundEvery)+1)*int64(roundEvery) - int64(sweepEvery)}
 }
 
-// beginRun is called at the beginning of a Run.
+// beginRun schedules the first round of a sweep that has begun before this Run.
 func (s *sweep) beginRun(now int64) {
-	if s.isIdle { // begin knew no time
+	if s.isIdle {
 		s.startRound(now)
 	}
 }
@@ -62,12 +62,12 @@ func (s *sweep) seedsDue(now int64) int {
 	return int(min(sweepMost, (now-s.lastNanos)/int64(sweepEvery)*sweepSeeds))
 }
 
-// endRound follows the last candidate.
+// endRound ends a round after its last seed, and with it the sweep, unless another round is needed.
 func (s *sweep) endRound(now int64) {
-	again := s.needsAnotherRound
-	s.isActive, s.lastTried = false, nil
-	// What changed in the middle of the round may suit seeds that it had passed already.
-	if again {
+	// A change in the middle of the round may suit seeds that were tried before it.
+	if s.needsAnotherRound {
 		s.startRound(now)
+		return
 	}
+	s.isActive, s.lastTried = false, nil
 }

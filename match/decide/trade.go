@@ -46,9 +46,9 @@ func (s *search) paidFor(t *trade, regions *regionSet) float64 {
 		return sumDistances(l.scratchValues, nil)
 	case profile.OfBalance:
 		return s.paidForBalance(t)
-	case profile.OfLatency:
+	default: // OfLatency
+		return s.paidForLatency(regions)
 	}
-	return s.paidForLatency(regions)
 }
 
 // sumDistances returns the sum of the distances from the mean, each as often as its weight says; nil: once.
@@ -86,12 +86,13 @@ func (s *search) paidForBalance(t *trade) float64 {
 func (s *search) paidForLatency(regions *regionSet) (total float64) {
 	l := &s.finalLine
 	choices := regions.rankRegions(s.holdingRegions(), l, s.plan)
-	if len(choices) == 0 { // no region is known: none is slower than another
+	// No region is known: none is slower than another.
+	if len(choices) == 0 {
 		return 0
 	}
 	region := regions.number(choices[0].Name)
 	for _, c := range l.picks {
-		// A ticket that did not measure the region pays nothing: what it would be is not known.
+		// A ticket that did not measure the region pays nothing, since its latency there is not known.
 		if !c.isSeated && c.measuredRegions&(1<<region) != 0 {
 			best := slices.Min(c.latencyMillis)
 			total += float64(c.playerCount * int(c.latencyMillis[region]-best))
@@ -107,11 +108,11 @@ func (s *search) matchDueAt(regions *regionSet) int64 {
 	for _, c := range s.finalLine.picks {
 		if !c.isSeated {
 			waited += time.Duration(c.playerCount) * s.finalLine.ageOf(c)
-			// A tenth of its time is left to commit the match before the ticket expires.
+			// A tenth of the ticket's time is left to commit the match before the ticket expires.
 			last = min(last, c.createdNanos+int64(s.plan.profile.TTL/10*9))
 		}
 	}
-	// A thousand days, which int64 still holds in nanoseconds: the sum of now and infinity would lie in the past.
+	// At most a thousand days, since now plus an infinite time would overflow and lie in the past.
 	missing := min(float64(s.costSeconds(regions)*float64(time.Second))-float64(waited), 1000*float64(24*time.Hour))
 	return min(last, s.finalLine.nowNanos+int64(math.Ceil(missing/float64(s.finalLine.waitingPlayers()))))
 }
@@ -131,9 +132,9 @@ func (e *Engine) dueAt() time.Time {
 // restUntil lets a seed wait until its match is due.
 func (e *Engine) restUntil(c *candidate, due time.Time) {
 	c.searchAt = due.UnixNano()
-	e.restSeed(c, false) // not searched in vain: a match that is not due is no failure
-	// A newcomer looks at each pair that it may be in, so that no better pair is missed while the seed rests. Of larger
-	// matches a newcomer finds only the one that it prefers itself.
+	e.restSeed(c)
+	// A newcomer's own search finds each pair that it may be in, so that no better pair is missed while the seed rests.
+	// Of larger matches a newcomer finds only the one that it prefers itself.
 	if e.plan.maxPlayers == 2 {
 		e.stopWatching(c)
 	}

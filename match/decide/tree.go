@@ -170,11 +170,13 @@ func (t *tree) joinLeaves(i int) {
 	t.dropLeaf(i + 1)
 }
 
+// dropLeaf takes out leaf i, which is empty or copied.
 func (t *tree) dropLeaf(i int) {
 	t.leaves = slices.Delete(t.leaves, i, i+1)
 	t.leafTops = slices.Delete(t.leafTops, i, i+1)
 }
 
+// recount computes the counts of a leaf from its entries.
 func (l *leaf) recount() {
 	l.counts.clear()
 	for i := range l.entries {
@@ -209,10 +211,10 @@ func (t *tree) isEnd(at cursor) bool { return at.leafIndex >= len(t.leaves) }
 func (t *tree) entryAt(at cursor) entry { return t.leaves[at.leafIndex].entries[at.entryIndex] }
 
 func (t *tree) nextCursor(at cursor) cursor {
-	if at.entryIndex++; at.entryIndex == len(t.leaves[at.leafIndex].entries) {
+	if at.entryIndex+1 == len(t.leaves[at.leafIndex].entries) {
 		return cursor{at.leafIndex + 1, 0}
 	}
-	return at
+	return cursor{at.leafIndex, at.entryIndex + 1}
 }
 
 // previousCursor returns the entry before at; ok is false at the first one.

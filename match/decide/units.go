@@ -44,7 +44,8 @@ func (s *search) swapUnits(a, b *unit) {
 	s.putUnit(b, x)
 }
 
-// strengthOf is what is balanced between teams: the numbers of the plan's evenBy.
+// strengthOf returns the sum of the numbers of the plan's evenBy, by which place.go balances teams: of a player of c, or
+// of its whole party.
 func (pl *plan) strengthOf(c *candidate, player int) float64 {
 	if pl.evenBy.numberColumn < 0 {
 		return 0

@@ -5,11 +5,12 @@ import "math/bits"
 // variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
 // classes needs one of each, also if a hundred of one class came before.
 type variety struct {
-	placesLeft int       // that are left for candidates with rare values
-	takenByBit [64]uint8 // by bit of a value: candidates that are chosen
-	rareUpTo   uint8     // candidates with a value of which more are not rare
+	placesLeft int       // for candidates with rare values
+	takenByBit [64]uint8 // by bit of a value: how many candidates with it are chosen, at most rareUpTo
+	rareUpTo   uint8     // a value is rare while fewer candidates with it are chosen
 }
 
+// beginFor begins a search with so many places for rare values.
 func (v *variety) beginFor(pl *plan, places int) {
 	*v = variety{}
 	if len(pl.differentColumns) > 0 {
@@ -17,10 +18,11 @@ func (v *variety) beginFor(pl *plan, places int) {
 	}
 }
 
+// countChosen counts the values of a candidate that is chosen.
 func (v *variety) countChosen(c *candidate) {
 	for rest := c.differentBits; rest != 0; rest &= rest - 1 {
 		bit := bits.TrailingZeros64(rest)
-		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1) // beyond that it is not rare, and a byte would overflow
+		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1) // bounded, since a byte would overflow
 	}
 }
 

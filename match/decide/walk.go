@@ -6,13 +6,12 @@ import "math"
 const maxScanned = 2048
 
 // walk goes through the entries of a tree with keys from low to high, outward from middle: the nearest first, of
-// equally near ones the oldest. Without a pivot, keys are turns and the middle is -Inf: the first in turn
-// come first.
+// equally near ones the oldest. Where keys are turns, the middle is -Inf: the first in turn comes first.
 type walk struct {
 	tree                       *tree
 	middleKey, lowKey, highKey float64
-	wantedRegions              uint64   // leaves where nobody measured any of them are left out
-	wantedTraits               []uint64 // leaves that have none of these sets are left out; nil: no leaf is
+	wantedRegions              uint64   // leaves where nobody measured one of these regions are left out
+	wantedTraits               []uint64 // leaves that have none of these sets of traits are left out; nil: no leaf is
 	rightNext                  cursor   // the next entry with a key of at least middle
 
 	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the
@@ -23,11 +22,10 @@ type walk struct {
 func newWalk(t *tree, middle, low, high float64) walk {
 	at := t.seekKey(max(middle, low))
 	return walk{tree: t, middleKey: middle, lowKey: low, highKey: high, wantedRegions: everywhere, rightNext: at,
-		leftNext: at,
-		leftEnd:  at, leftStart: at}
+		leftNext: at, leftEnd: at, leftStart: at}
 }
 
-// skipsLeaf reports whether nobody of a leaf has the regions or the traits.
+// skipsLeaf reports whether a leaf is left out because nobody in it is wanted.
 func (w *walk) skipsLeaf(leaf int) bool {
 	n := &w.tree.leaves[leaf].counts
 	return w.wantedRegions != everywhere && n.measuredRegions&w.wantedRegions == 0 ||
@@ -76,7 +74,7 @@ func (w *walk) peekLeft() (entry, bool) {
 	return w.tree.entryAt(w.leftNext), true
 }
 
-// nextGroup moves left to the group of the next lower key.
+// nextGroup moves the left side to the group of the next lower key, and reports whether the window has one.
 func (w *walk) nextGroup() bool {
 	// Without a pivot the walk begins below all keys, and only goes up.
 	if math.IsInf(w.middleKey, -1) {
@@ -95,9 +93,10 @@ func (w *walk) nextGroup() bool {
 	return true
 }
 
-// groupStart returns the first entry with the key of the given one. Most groups are small: a few steps back find it.
+// groupStart returns the first entry with the key of the entry at a cursor.
 func (w *walk) groupStart(at cursor) cursor {
 	key := w.tree.entryAt(at).sortKey
+	// Most groups are small: a few steps back are cheaper than a search.
 	for range 8 {
 		before, ok := w.tree.previousCursor(at)
 		if !ok || w.tree.entryAt(before).sortKey != key {

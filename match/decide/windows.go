@@ -16,8 +16,8 @@ func (w *windows) treeOf(step int) *tree {
 	return &w.byStep[step]
 }
 
-// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by
-// their turns.
+// windowKey returns a candidate's key in the tree of its step. Seeds whose windows have no end, and so hold everybody,
+// are sorted by their turns.
 func windowKey(p *pivot, c *candidate) float64 {
 	if math.IsInf(p.reachAt(int(c.windowStep)), 1) {
 		return float64(c.turnNanos)
@@ -41,7 +41,8 @@ func (w *windows) eachHolding(p *pivot, newcomer *candidate, f func(*candidate) 
 		t := &w.byStep[step]
 		middle := newcomer.pivotKey
 		low, high := keyWindow(newcomer, p.reachAt(step))
-		if math.IsInf(high, 1) { // sorted by turn: from the first one on
+		// These seeds are sorted by turn: from the first one on.
+		if math.IsInf(high, 1) {
 			middle = math.Inf(-1)
 		}
 		seeds := newWalk(t, middle, low, high)
