@@ -53,7 +53,8 @@ const (
 // requeueEvacuated queues the players of evacuated tickets again: each party with one ticket that is as old as the
 // first was when it was matched, counted from the beginning of the evacuation, so that all keep their order.
 func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore RestoreTicket) (EvacuationStep, error) {
-	for batch := evacuatedTickets; ; batch /= 4 {
+	// A batch that Postgres refuses is tried in smaller parts, down to the single ticket that it refuses.
+	for batch := evacuatedTickets; ; batch = max(1, batch/4) {
 		r := &requeue{store: s, evacuationID: id, restoreTicket: restore}
 		err := s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
 			return r.run(ctx, q, e, batch)
@@ -64,7 +65,7 @@ func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore Rest
 			return r.evacuationStep, nil
 		case !frame.IsDataError(err):
 			return EvacuationStep{}, err
-		case batch <= 1: // it is this ticket that Postgres refuses
+		case batch == 1:
 			return s.refuseEvacuated(ctx, id)
 		}
 	}

@@ -236,6 +236,28 @@ func TestATicketThatCannotBeMadeAgain(t *testing.T) {
 	require.Equal(t, []string{"ann queued", "bob nothing no_history", "cay queued"}, m.outcomes(id))
 }
 
+// Pins a bug: batches of 1000, 250, 62, 15, 3 and then 0 tickets, in which a ticket that Postgres refuses is never alone.
+// The evacuation did not end, and no ticket behind that one was queued.
+func TestATicketThatPostgresRefuses(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	m.played(time.Minute, []string{"ann"}, []string{"bob"}, []string{"cay"})
+	m.Exec("ALTER TABLE tickets ADD CONSTRAINT no_bob CHECK (body <> 'bob') NOT VALID")
+	id := m.evacuate("'eu', requeue => true")
+	restore := func(p db.PastTicket) (db.QueueBody, error) {
+		return db.QueueBody{SearchFields: match.Fields{},
+			EncodeBody: func(string, time.Time) []byte { return []byte(p.Players[0]) }}, nil
+	}
+	for {
+		step, err := m.StepEvacuation(t.Context(), id, restore)
+		require.NoError(t, err)
+		if step.IsIdle() {
+			break
+		}
+	}
+	require.Equal(t, []string{"ann queued", "bob nothing refused", "cay queued"}, m.outcomes(id))
+}
+
 func TestWhatOfAnEvacuationIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
