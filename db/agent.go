@@ -81,8 +81,8 @@ type AgentState struct {
 	// OwesSnapshot means that the next state reply must be passed to ApplySnapshot, even one with only a hash: it shows
 	// which commanded rooms exist.
 	OwesSnapshot bool
-	// IsDoubted means that the agent must be polled at once, and that a valid reply must be passed to JoinAgent with the
-	// whole content.
+	// IsDoubted means that the agent must be polled at once, and that a valid reply must be passed to JoinAgent with
+	// the whole content.
 	IsDoubted bool
 }
 

@@ -29,8 +29,8 @@ func (s *Store) changeAgents(ctx context.Context, region string, calls []*agentC
 	return nil
 }
 
-// maxAgentBatchWeight limits the rows that a batch may write. A change that alone writes more, of up to 50,000 rooms, is
-// a batch of its own, with the timeouts of bulk transactions.
+// maxAgentBatchWeight limits the rows that a batch may write. A change that alone writes more, of up to 50,000 rooms,
+// is a batch of its own, with the timeouts of bulk transactions.
 const maxAgentBatchWeight = 4096
 
 func weightOf(calls []*agentCall) (n int) {
@@ -55,8 +55,8 @@ func onePerAgent(calls []*agentCall) []*agentCall {
 }
 
 // onAgents runs a transaction on agents of a region with run, which is InTx or InBulkTx of the frame. It returns the
-// committed transaction, after its notifications were sent. If the transaction must lock further agents, it starts again
-// with them, because locks are taken in a fixed order.
+// committed transaction, after its notifications were sent. If the transaction must lock further agents, it starts
+// again with them, because locks are taken in a fixed order.
 func (s *Store) onAgents(ctx context.Context, region string,
 	run func(context.Context, func(*query.Queries) error) error, fn func(*agentTx) error) (*agentTx, error) {
 	var further []string
@@ -102,8 +102,8 @@ func (t *agentTx) change(ctx context.Context, calls []*agentCall) error {
 	return t.nameRooms(ctx)
 }
 
-// apply applies a change to its agent. It changes nothing if the agent no longer belongs to the caller's replica: answer
-// then returns Superseded.
+// apply applies a change to its agent. It changes nothing if the agent no longer belongs to the caller's replica:
+// answer then returns Superseded.
 func (t *agentTx) apply(c agentChange) {
 	ref := c.ref()
 	if c.join != nil && t.agentsByID[ref.ID] == nil && !t.endedReplicas[ref.ReplicaID] {

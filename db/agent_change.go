@@ -38,8 +38,8 @@ func (s *Store) MarkMissed(ctx context.Context, m AgentMiss) error {
 	return err
 }
 
-// LeaveAgent records that an agent's connection has ended: the agent's rooms are deleted, and its pending commands become
-// disconnected. It changes nothing for an agent that has already left. Errors: Unavailable.
+// LeaveAgent records that an agent's connection has ended: the agent's rooms are deleted, and its pending commands
+// become disconnected. It changes nothing for an agent that has already left. Errors: Unavailable.
 func (s *Store) LeaveAgent(ctx context.Context, ref AgentRef) error {
 	_, err := s.batchGroups.agentChanges.Do(ctx, ref.Region, agentChange{leave: &ref})
 	return err

@@ -53,7 +53,8 @@ func limitedByRooms(rows []query.AgentsToEndRow) (ids []string) {
 	return ids
 }
 
-// ForgetAgents deletes up to limit agents that left at least ten minutes ago, and returns how many. Errors: Unavailable.
+// ForgetAgents deletes up to limit agents that left at least ten minutes ago, and returns how many. Errors:
+// Unavailable.
 func (s *Store) ForgetAgents(ctx context.Context, region string, limit int) (int, error) {
 	n, err := s.q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: region, Most: int64(limit)})
 	return int(n), frame.Classify(err)

@@ -46,8 +46,8 @@ type AgentEventPage struct {
 	Events    []AgentEvent
 	NextPoint AgentEventPoint // where the next page begins
 	HasMore   bool            // the next page has events now
-	// IsHeldBack means that committed events cannot be returned yet, because an older transaction of the server is open.
-	// No notification will report them.
+	// IsHeldBack means that committed events cannot be returned yet, because an older transaction of the server is
+	// open. No notification will report them.
 	IsHeldBack      bool
 	ServerStartedAt time.Time // the start of Postgres; points of another server are not comparable
 }
@@ -97,8 +97,8 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string,
 	var rows []query.AgentEventsAfterRow
 	var held bool
 	reach := AgentEventReach + agentEventSlack
-	// Each statement has a snapshot of its own. AgentEventsHeld is the first: if it came after AgentEventsAfter, the older
-	// transaction could end between the two, and the page would lack its event without being held back.
+	// Each statement has a snapshot of its own. AgentEventsHeld is the first: if it came after AgentEventsAfter, the
+	// older transaction could end between the two, and the page would lack its event without being held back.
 	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld,
 		query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
 	query.Queue(&p, &end, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {

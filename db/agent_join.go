@@ -94,8 +94,8 @@ func (t *agentTx) moveRoom(from, to *agentRow, r *roomRow) {
 	to.count(r, 1)
 }
 
-// commandEvidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process
-// reports.
+// commandEvidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the
+// process reports.
 func commandEvidence(c query.PendingOfAgentsRow, shownBases map[string]bool, status string) CommandState {
 	var done bool
 	switch CommandOp(c.Op) {

@@ -79,8 +79,8 @@ func (t *agentTx) loadUnlocked(ctx context.Context, calls []*agentCall) error {
 	var drains []query.ReadKeptDrainsRow
 	var ended []uuid.UUID
 	find.Region, kept.Region = t.region, t.region
-	// A shared lock, held until the commit. KeepDrain takes the same lock exclusively: either it sees the agents of this
-	// transaction, or this transaction sees its row.
+	// A shared lock, held until the commit. KeepDrain takes the same lock exclusively: either it sees the agents of
+	// this transaction, or this transaction sees its row.
 	query.QueueExec(&p, (*query.Queries).ShareKeptDrains, t.region)
 	query.Queue(&p, &drains, (*query.Queries).ReadKeptDrains, kept)
 	if len(replicas) > 0 {

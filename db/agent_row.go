@@ -34,7 +34,8 @@ type agentRow struct {
 	isNew         bool
 	hasNewState   bool // its row of agent_states is to be written
 	hasNewContent bool // its row of agents is to be written
-	// isNewlyListed means that the transaction logs agent.joined, which shows all rooms: no room gets an event of its own.
+	// isNewlyListed means that the transaction logs agent.joined, which shows all rooms: no room gets an event of its
+	// own.
 	isNewlyListed bool
 }
 

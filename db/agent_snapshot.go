@@ -28,8 +28,8 @@ func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
 	t.judgeRooms(a, s.ReplyAge)
 }
 
-// recordReply records that the agent answered a poll. The hash and the sequence number are written only together with other
-// changes, so a reply with equal content writes nothing.
+// recordReply records that the agent answered a poll. The hash and the sequence number are written only together with
+// other changes, so a reply with equal content writes nothing.
 func (t *agentTx) recordReply(a *agentRow, age time.Duration, hash string, seq int64) {
 	t.recordReplyTime(a, age)
 	a.hasNewState = a.hasNewState || a.missedPolls != 0 || a.statusOverride != ""

@@ -81,8 +81,9 @@ type KeyAt struct {
 	TaintedAt   *time.Time `json:"tainted_at"` // nil: the key was not tainted
 }
 
-// FleetAt returns the game servers that had not ended at a time, by region and id. Errors, as those of SessionsAt, SeatsAt
-// and KeysAt: Invalid, for a time in the future and for one before history begins, which the error names; Unavailable.
+// FleetAt returns the game servers that had not ended at a time, by region and id. Errors, as those of SessionsAt,
+// SeatsAt and KeysAt: Invalid, for a time in the future and for one before history begins, which the error names;
+// Unavailable.
 func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
 	rows, err := s.pastQueries().FleetAt(ctx, query.FleetAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	if err != nil {
@@ -159,8 +160,8 @@ func unlessZero(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// HistoryStarts returns the oldest times for which FleetAt, SessionsAt, SeatsAt and KeysAt have an answer, under the names
-// "fleet", "sessions", "seats" and "keys". Errors: Unavailable.
+// HistoryStarts returns the oldest times for which FleetAt, SessionsAt, SeatsAt and KeysAt have an answer, under the
+// names "fleet", "sessions", "seats" and "keys". Errors: Unavailable.
 func (s *Store) HistoryStarts(ctx context.Context) (map[string]time.Time, error) {
 	rows, err := s.q.HistoryStarts(ctx)
 	if err != nil {
@@ -173,8 +174,8 @@ func (s *Store) HistoryStarts(ctx context.Context) (map[string]time.Time, error)
 	return starts, nil
 }
 
-// PrunePast deletes the past states of game servers and keys that ended longer than keep ago: at most batch states of game
-// servers, and all of keys, which are few. It returns the number of states of game servers. Errors: Unavailable.
+// PrunePast deletes the past states of game servers and keys that ended longer than keep ago: at most batch states of
+// game servers, and all of keys, which are few. It returns the number of states of game servers. Errors: Unavailable.
 func (s *Store) PrunePast(ctx context.Context, keep time.Duration, batch int) (int, error) {
 	if _, err := s.q.PrunePastKeys(ctx, keep); err != nil {
 		return 0, frame.Classify(err)

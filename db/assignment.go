@@ -20,9 +20,9 @@ type Assignment struct {
 var errSomeMissing = errors.New("some tickets do not exist")
 
 // AssignTickets assigns tickets in one transaction. A ticket that is assigned already gets the new assignment, which
-// restarts the time for which it is kept. Whether the tickets are in a match is not checked. No ticket may be named twice.
-// AssignTickets returns the tickets that do not exist; with allOrNone nothing is assigned if there are any. Errors:
-// Unavailable.
+// restarts the time for which it is kept. Whether the tickets are in a match is not checked. No ticket may be named
+// twice. AssignTickets returns the tickets that do not exist; with allOrNone nothing is assigned if there are any.
+// Errors: Unavailable.
 func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment,
 	allOrNone bool) (missing []string, err error) {
 	var p query.SettleTicketsParams

@@ -32,9 +32,9 @@ type SettledPage struct {
 const settledPage = 1000
 
 // SettledSince returns the next page of the tickets that were settled since a point. Called with the NextPoint of each
-// page, it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the
-// same values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only. Errors:
-// Unavailable.
+// page, it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with
+// the same values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only.
+// Errors: Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
@@ -44,8 +44,8 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.readSnapshot != "" {
-		// newer are the rows of transactions that began after the snapshot was taken. If the last page ended among them,
-		// this one continues after its last transaction.
+		// newer are the rows of transactions that began after the snapshot was taken. If the last page ended among
+		// them, this one continues after its last transaction.
 		from := max(snapshotEnd(since.readSnapshot), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).SettledLate,
 			query.SettledLateParams{Region: region, Before: since.readSnapshot, After: since.afterTx,

@@ -44,8 +44,8 @@ func (b NewBackfill) encode(id string, created time.Time) (indexed match.Row, bo
 	return fields.Row(), b.EncodeBody(id, created)
 }
 
-// backfillTTL is how long after its last acknowledgement a backfill expires. By default it is four fifths of PendingFor,
-// as in Open Match, so that a backfill expires before the tickets that are matched into it are free again.
+// backfillTTL is how long after its last acknowledgement a backfill expires. By default it is four fifths of
+// PendingFor, as in Open Match, so that a backfill expires before the tickets that are matched into it are free again.
 func (t Timing) backfillTTL() time.Duration { return cmp.Or(t.BackfillFor, t.PendingFor) * 4 / 5 }
 
 // CreateBackfill creates a backfill. Errors: Unavailable.

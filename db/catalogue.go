@@ -41,8 +41,8 @@ func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
 }
 
 // explain returns the error for a request that was refused for lack of capacity: the refusal, or one that says that no
-// instance offers the mode or the region, which it also logs. It says so by a reading that is at most modeUnknownFor old: the
-// mode of an instance that has registered since counts as unknown for so long.
+// instance offers the mode or the region, which it also logs. It says so by a reading that is at most modeUnknownFor
+// old: the mode of an instance that has registered since counts as unknown for so long.
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
 	// A channel instead of a mutex: a caller whose time is over must not wait for somebody else's reading.
 	select {
@@ -66,8 +66,8 @@ func (k *catalogue) knows(r PlaceRequest) bool {
 	return slices.Contains(k.modesByRegion[r.Region], r.Mode)
 }
 
-// renew reads the catalogue again, unless the last reading is younger than modeUnknownFor. It returns false if the reading
-// fails. The reading continues when the caller leaves.
+// renew reads the catalogue again, unless the last reading is younger than modeUnknownFor. It returns false if the
+// reading fails. The reading continues when the caller leaves.
 func (k *catalogue) renew(ctx context.Context) bool {
 	if time.Since(k.readAt) < modeUnknownFor {
 		return true
@@ -99,8 +99,8 @@ func (k *catalogue) unknownError(r PlaceRequest) *fault.Error {
 		r.Region, r.Mode, suggestName(r.Mode, modes))
 }
 
-// warn logs that players request a mode or region that no instance offers: each detail once in a warnPeriod, and at most
-// maxWarnings details.
+// warn logs that players request a mode or region that no instance offers: each detail once in a warnPeriod, and at
+// most maxWarnings details.
 func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *fault.Error) {
 	if time.Since(k.warnedSince) > warnPeriod {
 		k.warnedSince = time.Now()

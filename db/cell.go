@@ -13,8 +13,8 @@ import (
 // cellsByRegion has the cells that serve regions, without this cell, by region. It is never changed after it was read.
 type cellsByRegion map[string]*fault.Cell
 
-// ReadCells renews what CheckHere knows: which regions other cells serve. A replica calls it before it is ready, and then
-// every two seconds. Errors: Unavailable; CheckHere then knows what it knew before.
+// ReadCells renews what CheckHere knows: which regions other cells serve. A replica calls it before it is ready, and
+// then every two seconds. Errors: Unavailable; CheckHere then knows what it knew before.
 func (s *Store) ReadCells(ctx context.Context) error {
 	cells, err := s.readOtherCells(ctx)
 	if err != nil {

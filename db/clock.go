@@ -19,7 +19,8 @@ type ClockReading struct {
 	MeasuredAt       time.Time     // when the last measurement agreed with Offset, by the pod's clock
 }
 
-// clockDrift is by how much two clocks diverge in a second at most, while nobody sets them: a quartz drifts by up to 50 µs.
+// clockDrift is by how much two clocks diverge in a second at most, while nobody sets them: each drifts by up to 50
+// µs.
 const clockDrift = 100 * time.Microsecond
 
 // uncertainty bounds the error of Offset at a moment.
@@ -27,8 +28,8 @@ func (r ClockReading) uncertainty(at time.Time) time.Duration {
 	return r.Roundtrip/2 + time.Duration(at.Sub(r.OffsetMeasuredAt).Seconds()*float64(clockDrift))
 }
 
-// combinedWith returns the more exact of a reading and a later one, so that a slow answer does not shift the time. A later
-// reading that contradicts the earlier one replaces it, since a clock was set.
+// combinedWith returns the more exact of a reading and a later one, so that a slow answer does not shift the time. A
+// later reading that contradicts the earlier one replaces it, since a clock was set.
 func (r ClockReading) combinedWith(next ClockReading) ClockReading {
 	ownError, nextError := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
 	// Two right readings differ by the sum of their errors at most. If they differ by more, somebody has set a clock.

@@ -81,8 +81,8 @@ type CommandAnswer struct {
 	FinalState CommandState
 	SettledTx  uint64 // the transaction that settled it: a roster that has read past it includes the change
 	RoomID     string // public id
-	// AgentID is the agent that carried the command out: another one than it was sent to, if the process has joined again
-	// in the meantime.
+	// AgentID is the agent that carried the command out: another one than it was sent to, if the process has joined
+	// again in the meantime.
 	AgentID     string
 	CreatedRoom RoomInfo // of a create that is done: the current room
 }

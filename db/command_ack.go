@@ -265,8 +265,8 @@ func (t *ackTx) write() error {
 		query.QueueExec(out, (*query.Queries).ConfirmRooms,
 			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmedRooms})
 	}
-	// A game may close the room of a session before roomhost looks at the room: without the mark, the session would seem
-	// to have had no room, and get another. The statement waits for no lock.
+	// A game may close the room of a session before roomhost looks at the room: without the mark, the session would
+	// seem to have had no room, and get another. The statement waits for no lock.
 	if sessions := sessionsOfRooms(t.confirmedRooms); len(sessions) > 0 {
 		query.QueueExec(out, (*query.Queries).MarkRooms, query.MarkRoomsParams{Region: t.region, Ids: sessions})
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime, and
-// logs that the rooms were created. A late room takes its id from a local room, whose agent must be locked for that: see
-// lockMore.
+// logs that the rooms were created. A late room takes its id from a local room, whose agent must be locked for that:
+// see lockMore.
 func (t *ackTx) nameLateRooms(ctx context.Context) error {
 	if len(t.lateRooms) == 0 {
 		return nil

@@ -186,8 +186,8 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	return nil
 }
 
-// addCommand returns the command of a call, and adds it to those that the transaction inserts. Its deadline is known after
-// the commit.
+// addCommand returns the command of a call, and adds it to those that the transaction inserts. Its deadline is known
+// after the commit.
 func (t *sendTx) addCommand(o commandOrder) (Command, error) {
 	cmd := Command{ID: value.NewID(), Region: t.region, AgentID: o.agentID, Op: o.op}
 	base := ""

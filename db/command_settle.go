@@ -147,8 +147,8 @@ func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) 
 	return n, frame.Classify(err)
 }
 
-// ForgetCommands deletes commands a minute after they were settled, or after ten minutes if their agent may still ack them.
-// It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
+// ForgetCommands deletes commands a minute after they were settled, or after ten minutes if their agent may still ack
+// them. It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ForgetCommands(ctx context.Context, region string) (int, error) {
 	n, err := s.q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: region, Batch: settleBatch})
 	return int(n), frame.Classify(err)

@@ -23,8 +23,8 @@ type Act struct {
 	reason string
 }
 
-// As returns an Act in the name of a person. The actor is the person's name in events, such as "console:ada"; at most 200
-// characters count. If it is "", events name the login of the database; they also do when that login may not name
+// As returns an Act in the name of a person. The actor is the person's name in events, such as "console:ada"; at most
+// 200 characters count. If it is "", events name the login of the database; they also do when that login may not name
 // another actor.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
 
@@ -35,14 +35,15 @@ func (a Act) Because(reason string) Act {
 	return a
 }
 
-// Drain lets no new players onto a game server until Undrain, also after the game server restarts. changed is false if an
-// operator drained it before. Errors: NotFound, Unavailable.
+// Drain lets no new players onto a game server until Undrain, also after the game server restarts. changed is false if
+// an operator drained it before. Errors: NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsDrain, instance)
 }
 
 // Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, if the game server is gone, or is
-// starting and was not drained, if an operator keeps its host or label drained, and if its deployment ends; Unavailable.
+// starting and was not drained, if an operator keeps its host or label drained, and if its deployment ends;
+// Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
 	return callMakingRoom(ctx, a, (*query.Queries).OpsUndrain, instance)
 }
@@ -73,15 +74,15 @@ func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bo
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
 // NotFound; Conflict when it was closed before; Unavailable.
 func (a Act) CloseSession(ctx context.Context, session, reason string) error {
-	closeSession := func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (changed bool, err error) {
+	closeSession := func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
 		return true, q.OpsCloseSession(ctx, p)
 	}
 	_, err := callMakingRoom(ctx, a, closeSession, query.OpsCloseSessionParams{Session: session, Reason: reason})
 	return err
 }
 
-// FreeSeat frees the seat of a player in a session, given as region.uuid. A session that is empty then is closed. The game
-// server decides what becomes of a player who is connected. changed is false if the player left before. Errors:
+// FreeSeat frees the seat of a player in a session, given as region.uuid. A session that is empty then is closed. The
+// game server decides what becomes of a player who is connected. changed is false if the player left before. Errors:
 // Invalid, for a malformed id and for a reason that has not 1 to 500 characters; NotFound; Unavailable.
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
 	return callMakingRoom(ctx, a, (*query.Queries).OpsFreeSeat,
@@ -121,8 +122,8 @@ type NewEnrolment struct {
 	ValidFor     time.Duration // for how long its token registers servers
 }
 
-// CreateEnrolment makes an enrolment and returns its token, which cannot be read again. Errors: Invalid; Conflict, for a
-// name that is taken; Unavailable.
+// CreateEnrolment makes an enrolment and returns its token, which cannot be read again. Errors: Invalid; Conflict, for
+// a name that is taken; Unavailable.
 func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string, err error) {
 	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context,
 		p query.OpsCreateEnrolmentParams) (bool, error) {
@@ -134,8 +135,8 @@ func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string,
 	return token, err
 }
 
-// RevokeEnrolment lets the token of an enrolment register no more servers. With andServers it also revokes the credentials
-// of the servers that the token has registered. Errors: NotFound, Unavailable.
+// RevokeEnrolment lets the token of an enrolment register no more servers. With andServers it also revokes the
+// credentials of the servers that the token has registered. Errors: NotFound, Unavailable.
 func (a Act) RevokeEnrolment(ctx context.Context, region, name string, andServers bool) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsRevokeEnrolment,
 		query.OpsRevokeEnrolmentParams{Region: region, Name: name, Servers: andServers})
@@ -164,8 +165,8 @@ func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason st
 		query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
-// ScalePool sets the least and the most servers of a pool; nil leaves a number as it is. Errors: Invalid, unless 0 <= least
-// <= most <= 100,000; NotFound; Unavailable.
+// ScalePool sets the least and the most servers of a pool; nil leaves a number as it is. Errors: Invalid, unless 0 <=
+// least <= most <= 100,000; NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most *int32) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsScalePool,
 		query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
@@ -237,8 +238,8 @@ func callAct[Arg any](
 	return changed, act.Refusal(err)
 }
 
-// callMakingRoom is callAct for a change that makes room for players. It wakes the players who wait for a seat: they ask
-// at once, and not only when their next look is due.
+// callMakingRoom is callAct for a change that makes room for players. It wakes the players who wait for a seat: they
+// ask at once, and not only when their next look is due.
 func callMakingRoom[Arg any](
 	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
 ) (changed bool, err error) {

@@ -190,8 +190,8 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 	return nil
 }
 
-// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on their others. If
-// the replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without
+// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on their others.
+// If the replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without
 // one, the next cycle may begin. Errors: Unavailable.
 func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 	callers []uuid.UUID) (decided []DecidedProposal, err error) {

@@ -96,9 +96,10 @@ func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill Backfi
 	return a
 }
 
-// commit runs the transaction. When the connection breaks at COMMIT, the tickets may be pending by this very decision: a
-// second one would find them taken, and would drop the matches. So commit finds out whether the decision was committed.
-// Errors: frame.ErrRolledBack if it was not and never will be, so that it is safe to decide again; those of run.
+// commit runs the transaction. When the connection breaks at COMMIT, the tickets may be pending by this very decision:
+// a second one would find them taken, and would drop the matches. So commit finds out whether the decision was
+// committed. Errors: frame.ErrRolledBack if it was not and never will be, so that it is safe to decide again; those of
+// run.
 func (a *acceptance) commit(ctx context.Context) error {
 	timeouts := a.store.cfg.transactionHold().AcceptanceTimeouts()
 	err := a.store.frame.InTxWithin(ctx, timeouts, func(q *query.Queries) error { return a.run(ctx, q) })

@@ -15,7 +15,8 @@ import (
 )
 
 // outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not committed when
-// COMMIT reported a rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
+// COMMIT reported a rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by
+// then.
 func outcomeUnknown(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

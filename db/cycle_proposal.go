@@ -71,14 +71,16 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	return collecting, nil
 }
 
-// ReadCycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: lastSeqs has the
-// number of the last one of each caller. Errors: Unavailable.
-func (s *Store) ReadCycleChanges(ctx context.Context, ref CycleRef, lastSeqs map[uuid.UUID]int32) (CycleChanges, error) {
+// ReadCycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: lastSeqs has
+// the number of the last one of each caller. Errors: Unavailable.
+func (s *Store) ReadCycleChanges(ctx context.Context, ref CycleRef,
+	lastSeqs map[uuid.UUID]int32) (CycleChanges, error) {
 	return s.sendAndReadChanges(ctx, ref, lastSeqs, &tx.Pipeline{})
 }
 
 // AdvanceCycle moves a cycle to a state, and then returns its changes as ReadCycleChanges does. They include all that
-// transactions wrote in the state before: later transactions see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
+// transactions wrote in the state before: later transactions see the new state. Errors: Superseded when the replica is
+// no longer the owner, Unavailable.
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string,
 	lastSeqs map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
@@ -149,8 +151,8 @@ func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
 
 var errPacked = errors.New("a packed proposal cannot be decoded")
 
-// packTexts encodes texts one after the other, each with its length before it. They may contain bytes that Postgres's text
-// rejects.
+// packTexts encodes texts one after the other, each with its length before it. They may contain bytes that Postgres's
+// text rejects.
 func packTexts(texts []string) []byte {
 	b := []byte{}
 	for _, t := range texts {

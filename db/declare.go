@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Declare makes everything as it is declared, in one transaction: all of it, or nothing. What is as declared already is not
-// written. Errors: Invalid, Conflict and TooMany, with the path of the value in Field, such as "profiles[1].accept.within",
-// "pools[0].modes" or "projects[2].region"; *profile.Error; Unavailable.
+// Declare makes everything as it is declared, in one transaction: all of it, or nothing. What is as declared already is
+// not written. Errors: Invalid, Conflict and TooMany, with the path of the value in Field, such as
+// "profiles[1].accept.within", "pools[0].modes" or "projects[2].region"; *profile.Error; Unavailable.
 func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOutcome, err error) {
 	texts, err := s.checkDeclaration(&d)
 	if err != nil {

@@ -45,8 +45,8 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 	return append(done, kept...), err
 }
 
-// declareProject creates a project, or renames it. The region of a project does not change, since its rooms, sessions and
-// keys are there.
+// declareProject creates a project, or renames it. The region of a project does not change, since its rooms, sessions
+// and keys are there.
 func declareProject(ctx context.Context, q *query.Queries, n NewProject) (ProjectOutcome, error) {
 	done := ProjectOutcome{ID: n.ID, Name: n.Name, Region: n.Region}
 	stored, err := q.ProjectForChange(ctx, n.ID)
@@ -91,7 +91,8 @@ func undeclaredProjects(ctx context.Context, q *query.Queries,
 	}
 	for _, p := range all {
 		if !declaredIDs[p.ID] {
-			kept = append(kept, ProjectOutcome{ID: p.ID, Name: p.Name, FormerName: p.Name, Region: p.Region, Change: "kept",
+			kept = append(kept, ProjectOutcome{ID: p.ID, Name: p.Name, FormerName: p.Name, Region: p.Region,
+				Change: "kept",
 				Reason: "the director deletes no project: its keys, rooms and sessions would go with it"})
 		}
 	}

@@ -36,8 +36,8 @@ type Waiting struct {
 
 // PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their
 // modes that a pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless
-// PutWaiting is called again; such a renewal writes a row only when half of the row's time is over. [Store.Place] removes the
-// rows of the players that it seats. Errors: Unavailable, with the outlooks of the regions before.
+// PutWaiting is called again; such a renewal writes a row only when half of the row's time is over. [Store.Place]
+// removes the rows of the players that it seats. Errors: Unavailable, with the outlooks of the regions before.
 func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration,
 	waiting []Waiting) (outlooks []fault.Outlook, err error) {
 	byRegion := map[string][]Waiting{}
@@ -83,8 +83,8 @@ func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 	return o
 }
 
-// waitingRows makes one row for each mode and player, of the last party that is given, because a statement must not write a
-// row twice.
+// waitingRows makes one row for each mode and player, of the last party that is given, because a statement must not
+// write a row twice.
 func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) query.PutWaitingParams {
 	p := query.PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
 	last := map[DemandKey]Waiting{}

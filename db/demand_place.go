@@ -61,7 +61,8 @@ func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
 	return s.pooledModes(ctx)[regionMode{region, mode}]
 }
 
-// pooledModes returns the modes that pools serve, and reads them again when they are old. Callers must not change the map.
+// pooledModes returns the modes that pools serve, and reads them again when they are old. Callers must not change the
+// map.
 func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 	known, isFresh := s.poolModes.current()
 	if isFresh {

@@ -21,7 +21,8 @@ import (
 const maxBoots = 5
 
 // completeRegistration checks that a registration stays within its app version, and returns the registration with the
-// values that the deployment decides. It locks nothing: the columns that it reads do not change once a server has started.
+// values that the deployment decides. It locks nothing: the columns that it reads do not change once a server has
+// started.
 func completeRegistration(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
 	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID,
 		ProviderRef: orNull(r.ProviderRef)})
@@ -59,7 +60,8 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 		return outside("region", "its token is valid for region %s alone", r.Joining.Region)
 	case r.Capacity > int(d.Capacity):
 		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
-	// A server belongs to one deployment. The index one_deployment_has_a_ref makes sure of that when a claim is adopted.
+	// A server belongs to one deployment. The index one_deployment_has_a_ref makes sure of that when a claim is
+	// adopted.
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
 	// Another server was started for the deployment: a second one must not play.
@@ -105,9 +107,9 @@ func normalDigest(text string) (string, error) {
 	return strings.Join(pairs, ":"), nil
 }
 
-// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes the deployment ready
-// if nothing is missing. A deployment whose server has started too often fails: the failure is stored, and Deployed says
-// that the registration is to be refused. Errors: Gone, for a deployment that is over.
+// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes the deployment
+// ready if nothing is missing. A deployment whose server has started too often fails: the failure is stored, and
+// Deployed says that the registration is to be refused. Errors: Gone, for a deployment that is over.
 func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
 	d, err := q.JoinDeployment(ctx, query.JoinDeploymentParams{
@@ -136,8 +138,8 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 			return nil, err
 		}
 	case "starting", "ready":
-		// A new incarnation begins as starting, even if the deployment is ready. In the phases before, a worker makes it
-		// ready: JoinDeployment has made the deployment due.
+		// A new incarnation begins as starting, even if the deployment is ready. In the phases before, a worker makes
+		// it ready: JoinDeployment has made the deployment due.
 		if _, err := provision.MakeReady(ctx, q, region, id); err != nil {
 			return nil, err
 		}

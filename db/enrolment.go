@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CredentialLife is how long the credential of an instance is valid without a renewal: long enough for a network that is
-// down overnight, and no longer, since nobody may notice that a credential was copied from a server that has ended.
+// CredentialLife is how long the credential of an instance is valid without a renewal: long enough for a network that
+// is down overnight, and no longer, since nobody may notice that a credential was copied from a server that has ended.
 const CredentialLife = 24 * time.Hour
 
 // EnrolmentID names an enrolment.
@@ -62,8 +62,8 @@ func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Cal
 	return nil
 }
 
-// RenewCredential extends the credential of an instance whose heartbeat was accepted; tokensBy is as in Enrolling. ok is
-// false for a credential that was revoked or replaced. A renewal whose answer was lost may be repeated. Errors:
+// RenewCredential extends the credential of an instance whose heartbeat was accepted; tokensBy is as in Enrolling. ok
+// is false for a credential that was revoked or replaced. A renewal whose answer was lost may be repeated. Errors:
 // Unavailable.
 func (s *Store) RenewCredential(ctx context.Context, region, instance string, credential uuid.UUID,
 	tokensBy string) (expiresAt time.Time, ok bool, err error) {
@@ -78,8 +78,8 @@ func (s *Store) RenewCredential(ctx context.Context, region, instance string, cr
 	return expiresAt, true, nil
 }
 
-// lockEnrolment locks the enrolment of a registration until the transaction ends, and refuses what the enrolment does not
-// allow. An enrolment that is over registers no new instances; those that it registered before may register again.
+// lockEnrolment locks the enrolment of a registration until the transaction ends, and refuses what the enrolment does
+// not allow. An enrolment that is over registers no new instances; those that it registered before may register again.
 func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query.LockEnrolmentRow, error) {
 	e, err := q.LockEnrolment(ctx, query.LockEnrolmentParams{Region: r.Enrolling.Region, ID: r.Enrolling.EnrolmentID})
 	switch {
@@ -167,6 +167,7 @@ func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnatio
 		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers",
 			r.terms.Name, r.terms.MaxServers)
 	}
-	// The credential of the row, not the new one: a repeated registration keeps the one that the server may have already.
+	// The credential of the row, not the new one: a repeated registration keeps the one that the server may have
+	// already.
 	return &Enrolled{e.EnrolmentID, put.Credential, put.ExpiresAt}, nil
 }

@@ -16,10 +16,10 @@ import (
 
 // An erasure goes as follows. ops.erase_player stores the request, with a random key that will stand for the player in
 // history. Then a process makes a pass over all tables (erase_pass.go): the process of the operator that asked for the
-// erasure, or a worker. Any number of processes may do so at a time, since each statement leaves nothing for a second one
-// to do. A second pass begins five seconds later, for what other processes had in memory: refusals that a replica records,
-// tickets whose history a worker keeps. The second pass also deletes the player's name and the key's secret, and writes the
-// event.
+// erasure, or a worker. Any number of processes may do so at a time, since each statement leaves nothing for a second
+// one to do. A second pass begins five seconds later, for what other processes had in memory: refusals that a replica
+// records, tickets whose history a worker keeps. The second pass also deletes the player's name and the key's secret,
+// and writes the event.
 
 // Erasure is a player that was erased, or is being erased. It does not name the player.
 type Erasure struct {
@@ -58,8 +58,8 @@ func (s *Store) OpenErasures(ctx context.Context, batch int) ([]uuid.UUID, error
 	return ids, frame.Classify(err)
 }
 
-// ContinueErasure makes a pass of an erasure over all tables. An erasure that is finished stays as it is. Errors: NotFound,
-// Unavailable.
+// ContinueErasure makes a pass of an erasure over all tables. An erasure that is finished stays as it is. Errors:
+// NotFound, Unavailable.
 func (s *Store) ContinueErasure(ctx context.Context, id uuid.UUID) (Erasure, error) {
 	e, err := s.q.GetErasure(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -99,7 +99,8 @@ func erasureOf(row query.GetErasureRow) Erasure {
 	return e
 }
 
-// PruneErasures deletes the erasures that were finished longer than keep ago, and returns how many. Errors: Unavailable.
+// PruneErasures deletes the erasures that were finished longer than keep ago, and returns how many. Errors:
+// Unavailable.
 func (s *Store) PruneErasures(ctx context.Context, keep time.Duration) (int, error) {
 	n, err := s.q.PruneErasures(ctx, keep)
 	return int(n), frame.Classify(err)

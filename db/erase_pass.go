@@ -7,9 +7,9 @@ import (
 )
 
 // erasurePass is one pass of an erasure over all tables. Sessions, seats and tickets end first, which leaves rows of
-// history. Then all other rows about the player are erased, which takes a fraction of a second. History comes last, since
-// it takes longer if there is very much of it. Each transaction is short and takes locks of one kind, in the order of the
-// calls that use the tables.
+// history. Then all other rows about the player are erased, which takes a fraction of a second. History comes last,
+// since it takes longer if there is very much of it. Each transaction is short and takes locks of one kind, in the
+// order of the calls that use the tables.
 type erasurePass struct {
 	store       *Store
 	row         query.GetErasureRow // Subs has the player first, then the player's sessions of the realtime lobby
@@ -64,8 +64,8 @@ func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 	return nil
 }
 
-// addSessions adds sessions that have ended to the players of the erasure. A process that stops before that leaves ids in
-// history that nothing connects with the player.
+// addSessions adds sessions that have ended to the players of the erasure. A process that stops before that leaves ids
+// in history that nothing connects with the player.
 func (p *erasurePass) addSessions(ctx context.Context, ended []string) error {
 	for _, id := range ended {
 		// The erased player may be a session itself: the id of a session without a profile is its player.
@@ -91,8 +91,9 @@ func (p *erasurePass) erasePartiesOfEvents(ctx context.Context) error {
 	}
 }
 
-// inReaderTx runs a transaction on a connection for large reads, whose planner uses the GIN indexes by which history finds
-// a player. On connections for short transactions bitmap scans are off, so that a statement would read all of history.
+// inReaderTx runs a transaction on a connection for large reads, whose planner uses the GIN indexes by which history
+// finds a player. On connections for short transactions bitmap scans are off, so that a statement would read all of
+// history.
 func (p *erasurePass) inReaderTx(ctx context.Context, fn func(q *query.Queries) error) error {
 	readers := p.store.frame
 	readers.Pool = p.store.readerPool

@@ -156,8 +156,8 @@ func (p erasedPlayer) lastStatements() []eraseRows {
 	}
 }
 
-// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. The hash
-// has no key, so that whoever guesses the player can compute it: it is erased as well. History from before
+// historyHash returns the hash that stands for a player in the history of tickets, as ticketbody.Hashed makes it. The
+// hash has no key, so that whoever guesses the player can compute it: it is erased as well. History from before
 // DIRECTOR_MATCH_HISTORY_ATTRIBUTES was changed may have the hash, whatever the setting is now.
 func historyHash(player string) string {
 	sum := sha256.Sum256([]byte(player))

@@ -63,8 +63,8 @@ func (s *Store) PreviewEvacuation(ctx context.Context, t EvacuationTarget) (Evac
 	return EvacuationPreview(r), act.Refusal(err)
 }
 
-// DrainRegion lets no new players onto the game servers of a region, nor onto those that register later. Errors: Invalid,
-// Unavailable.
+// DrainRegion lets no new players onto the game servers of a region, nor onto those that register later. Errors:
+// Invalid, Unavailable.
 func (a Act) DrainRegion(ctx context.Context, region string) (changed bool, err error) {
 	return callAct(ctx, a, (*query.Queries).OpsDrainRegion, region)
 }

@@ -33,8 +33,8 @@ const (
 	requeuedTTL = 10 * time.Minute
 	// requeuedLease is how long such a ticket waits for one of its players to come back to it.
 	requeuedLease = 2 * time.Minute
-	// historyDelay is for how long the history of a ticket may be missing: the worker that matched the ticket writes its
-	// history afterwards.
+	// historyDelay is for how long the history of a ticket may be missing: the worker that matched the ticket writes
+	// its history afterwards.
 	historyDelay = 10 * time.Second
 )
 
@@ -198,7 +198,8 @@ func (r *requeue) restoreParty(row query.EvacuatedTicketsRow, e query.HoldEvacua
 	p := &party{origin: fromRequest, projectID: row.Project, lobbyQueue: queue}
 	p.request = PlayerTicketRequest{
 		Caller: row.Subs[0], Party: past.Players, ProfileNames: row.Profiles, SearchFields: body.SearchFields,
-		EncodeBody: body.EncodeBody, BodyBytes: body.Bytes, TTL: requeuedTTL, LeaseTTL: requeuedLease, RequestHash: requeuedHash,
+		EncodeBody: body.EncodeBody, BodyBytes: body.Bytes, TTL: requeuedTTL, LeaseTTL: requeuedLease,
+		RequestHash:  requeuedHash,
 		WaitingSince: e.BegunAt.Add(-row.Waited),
 	}
 	for i, session := range row.Participants {
