@@ -56,7 +56,7 @@ func TestWorkersObeyTheLimitsTogether(t *testing.T) {
 	for _, s := range []*db.Store{b.Store, b.Replica(), b.Replica()} {
 		workers.Go(func() {
 			for range 20 {
-				_, _ = s.ScalePools(t.Context(), "eu", time.Microsecond, sealTest)
+				_, _ = s.PlanPools(t.Context(), "eu", time.Microsecond, sealTest)
 			}
 		})
 	}

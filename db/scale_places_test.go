@@ -20,7 +20,7 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		t.Helper()
 		b.Exec("UPDATE pools SET planned_at = '-infinity'")
 		for _, region := range []string{"eu", "us"} {
-			done, err := b.ScalePools(t.Context(), region, time.Minute, sealTest)
+			done, err := b.PlanPools(t.Context(), region, time.Minute, sealTest)
 			require.NoError(t, err)
 			n += done.StartedServers
 		}

@@ -26,7 +26,7 @@ func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
 func (b *bundle) scale() provision.Scaled {
 	b.t.Helper()
 	b.Exec("UPDATE pools SET planned_at = '-infinity'")
-	return must.Get(b.ScalePools(b.t.Context(), "eu", time.Minute, sealTest))(b.t)
+	return must.Get(b.PlanPools(b.t.Context(), "eu", time.Minute, sealTest))(b.t)
 }
 
 func (b *bundle) plan() (p struct {
@@ -115,7 +115,7 @@ func TestWorkersDoNotStartServersTwice(t *testing.T) {
 	for _, s := range stores {
 		workers.Go(func() {
 			for range 50 {
-				_, _ = s.ScalePools(t.Context(), "eu", time.Microsecond, sealTest)
+				_, _ = s.PlanPools(t.Context(), "eu", time.Microsecond, sealTest)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestAPoolPlansOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
 	for _, want := range []int{1, 0} {
-		done, err := b.ScalePools(t.Context(), "eu", time.Minute, sealTest)
+		done, err := b.PlanPools(t.Context(), "eu", time.Minute, sealTest)
 		require.NoError(t, err)
 		require.Equal(t, want, done.PlannedPools)
 	}

@@ -79,7 +79,7 @@ func (p *provisioner) claimDue(ctx context.Context, region, name string, done Do
 			return nil // a step that ends wakes the loop
 		}
 		start := time.Now()
-		claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
+		claimed, err := p.store.ClaimDeployments(ctx, provision.DeploymentClaim{
 			// A claim outlives all calls of its step, which end after two timeouts: see step.run.
 			Region: region, Provider: name, Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
 		})

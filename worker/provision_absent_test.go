@@ -125,7 +125,7 @@ func TestALostDeployIsNoSupply(t *testing.T) {
 				// plans are made in real time
 				w.Exec("UPDATE deployments SET missing_since = now() - ($1::timestamptz - missing_since)", w.Now())
 				w.Exec("UPDATE pools SET planned_at = '-infinity'")
-				done, err := w.ScalePools(t.Context(), "eu", time.Minute, func(string, uuid.UUID) ([]byte, string, error) { return nil, "", nil })
+				done, err := w.PlanPools(t.Context(), "eu", time.Minute, func(string, uuid.UUID) ([]byte, string, error) { return nil, "", nil })
 				require.NoError(t, err)
 				w.Exec("UPDATE deployments SET missing_since = $1::timestamptz - (now() - missing_since)", w.Now())
 				return done.StartedServers

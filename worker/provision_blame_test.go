@@ -211,7 +211,7 @@ func TestAWorkerThatEndsHandsItsDeploymentsOver(t *testing.T) {
 	require.Equal(t, "deploying", w.phase(id))
 	w.elapse(time.Second)
 	claimed, err := w.ClaimDeployments(t.Context(),
-		provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", HoldFor: time.Minute, Batch: 1})
+		provision.DeploymentClaim{Region: "eu", Provider: "shop", Owner: "ld-test", HoldFor: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 }

@@ -53,7 +53,7 @@ func TestAWorkerWithAnotherOwnerProvisionsNothing(t *testing.T) {
 	require.ErrorContains(t, err, "belongs to owner ld-test")
 	require.Equal(t, "wanted", w.phase(id))
 	claimed, err := w.ClaimDeployments(t.Context(),
-		provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-copy", HoldFor: time.Minute, Batch: 1})
+		provision.DeploymentClaim{Region: "eu", Provider: "shop", Owner: "ld-copy", HoldFor: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Empty(t, claimed)
 }

@@ -208,7 +208,7 @@ func (w *works) claimed(p *provisioner) *step {
 	w.bundle.t.Helper()
 	ctx := w.bundle.t.Context()
 	must.Get(p.ownsDatabase(ctx))(w.bundle.t)
-	claimed := must.Get(p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
+	claimed := must.Get(p.store.ClaimDeployments(ctx, provision.DeploymentClaim{
 		Region: "eu", Provider: "shop", Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
 	}))(w.bundle.t)
 	require.Len(w.bundle.t, claimed, 1)

@@ -42,7 +42,7 @@ func (s *scaler) runOnce(ctx context.Context) (Done, error) {
 		return done, err
 	}
 	return done, eachRegion(ctx, s.store.ProvisionRegions, func(region string) error {
-		scaled, err := s.store.ScalePools(ctx, region, every, s.sealKey)
+		scaled, err := s.store.PlanPools(ctx, region, every, s.sealKey)
 		done.add("servers_wanted", scaled.StartedServers)
 		done.add("servers_ended", scaled.EndedServers)
 		return err

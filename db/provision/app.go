@@ -26,7 +26,7 @@ type AppVersion struct {
 	// Launch is what the provider starts: an application of Edgegap's, a fleet of Agones', an image of Docker's, the
 	// name of a command of process.
 	Launch        string
-	LaunchVersion string // of Launch, for providers that have versions
+	LaunchVersion string // the version of Launch, for providers that have versions
 	Ports         []AppPort
 	GamePort      string // the name of the port that players dial
 	Endpoint      string // the format of what players dial, with {ip} and {port}
@@ -40,12 +40,12 @@ type AppVersion struct {
 
 	StartWithin    time.Duration // from the call of the provider until the provider says that the server is ready
 	RegisterWithin time.Duration // from then until the server has registered
-	Grace          time.Duration // between the request to end and the end
+	Grace          time.Duration // from the request to end until the provider ends the server by force
 	MaxLifetime    time.Duration
-	DrainAhead     time.Duration // before the end of its life, a server takes no new players
+	DrainAhead     time.Duration // for how long before the end of its life a server takes no new players
 
-	Dialect        netcode.Dialect // of its connect tokens; "": it uses none
-	ProtocolID     uint64          // of its connect tokens
+	Dialect        netcode.Dialect // of the connect tokens of its servers; "": they use none
+	ProtocolID     uint64          // of the connect tokens of its servers
 	DigestRequired bool            // its servers are ready only once they have reported the digest of their certificate
 	Compat         string          // CompatArbitrium, CompatBevygap or ""
 	// Fallback says how its servers start when Provider has no room; nil: they wait.
@@ -55,10 +55,10 @@ type AppVersion struct {
 	AppliedAt  time.Time
 }
 
-// AppFallback says how the servers of an app version start at another provider. Everything that it does not say is as
-// at the version's own provider.
+// AppFallback says how the servers of an app version start at another provider. All other fields of the app version
+// hold there, too.
 type AppFallback struct {
-	Provider      string `json:"provider"` // as AppVersion.Provider, and another one
+	Provider      string `json:"provider"` // another one than AppVersion.Provider
 	Launch        string `json:"launch"`
 	LaunchVersion string `json:"launch_version,omitempty"`
 }
@@ -76,8 +76,8 @@ func (v *AppVersion) ForProvider(provider string) AppVersion {
 const (
 	// CompatArbitrium is for servers that read the environment that Edgegap gives, at any provider.
 	CompatArbitrium = "arbitrium"
-	// CompatBevygap is for servers with bevygap's plugin: it reads the same environment, and needs NATS. Its players come
-	// with connect tokens, and its server is ready once it has reported the digest of its certificate.
+	// CompatBevygap is for servers with bevygap's plugin, which reads the same environment, and needs NATS. Players come
+	// with connect tokens, and a server is ready once it has reported the digest of its certificate.
 	CompatBevygap = "bevygap"
 )
 
@@ -123,19 +123,28 @@ func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 		Dialect:    netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
 		WasStarted: r.Used, AppliedAt: r.AppliedAt,
 	}
-	// Ports, variables and the fallback are JSON in the row: nothing is searched by them.
-	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
-	if r.Fallback != nil {
-		err = errors.Join(err, json.Unmarshal(r.Fallback, &v.Fallback))
-	}
-	if r.ProtocolID != "" {
-		// A text in the row: an unsigned number of 64 bits is too large for bigint.
-		var wrong error
-		v.ProtocolID, wrong = strconv.ParseUint(r.ProtocolID, 10, 64)
-		err = errors.Join(err, wrong)
-	}
-	if err != nil {
+	if err := v.decodeTexts(r); err != nil {
 		return AppVersion{}, fmt.Errorf("app version %s: %w", v.Name(), err)
 	}
 	return v, nil
+}
+
+// decodeTexts decodes the columns of an app version that are JSON or text.
+func (v *AppVersion) decodeTexts(r query.GetAppVersionRow) (err error) {
+	if err := json.Unmarshal(r.Ports, &v.Ports); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(r.Env, &v.Env); err != nil {
+		return err
+	}
+	if r.Fallback != nil {
+		if err := json.Unmarshal(r.Fallback, &v.Fallback); err != nil {
+			return err
+		}
+	}
+	// A text in the row, since an unsigned number of 64 bits is too large for bigint.
+	if r.ProtocolID != "" {
+		v.ProtocolID, err = strconv.ParseUint(r.ProtocolID, 10, 64)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,29 +15,30 @@ import (
 
 // Bounds of what operators declare.
 const (
-	maxModes      = 32 // of a registration, too
-	maxAppEnv     = 64 // the director adds its own
-	maxAppCount   = 10000
-	maxPoolCount  = 1000
-	maxPoolSize   = 100000
-	maxCapacity   = 100000
+	maxModes      = 32     // as of a registration
+	maxAppEnv     = 64     // variables, without those that the director sets
+	maxAppCount   = 10000  // app versions, stored and declared ones
+	maxPoolCount  = 1000   // pools, stored and declared ones; and entries of one declaration
+	maxPoolSize   = 100000 // servers
+	maxCapacity   = 100000 // players of a server
 	maxNetworks   = 256
 	maxAppTime    = time.Hour // of start_within, register_within, grace
 	maxLifetime   = 30 * 24 * time.Hour
 	minLifetime   = time.Minute
-	maxEndpoint   = 200
+	maxEndpoint   = 200 // bytes of the format
 	maxCPUUnits   = 1 << 20
 	maxMemoryMiB  = 1 << 22
 	maxEmptyTTL   = 7 * 24 * time.Hour
 	maxDrainAhead = 7 * 24 * time.Hour
 )
 
+// The forms of names: the texts that they may be.
 var (
-	appName  = regexp.MustCompile(`^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$`)
-	modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	portName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
-	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
-	launched = regexp.MustCompile(`^[[:graph:]]{1,200}$`)
+	appForm      = regexp.MustCompile(`^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$`)
+	modeForm     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	portForm     = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+	launchForm   = regexp.MustCompile(`^[[:graph:]]{1,200}$`)
 )
 
 // providerLifetimes are the longest lives of servers at providers that end them.
@@ -49,7 +51,7 @@ type PoolProblem struct {
 	Text string
 }
 
-// problems collects what is wrong below a path.
+// problems collects what is wrong with the values below a path.
 type problems struct {
 	foundProblems *[]PoolProblem
 	valuePath     string
@@ -63,6 +65,7 @@ func (p problems) addf(field, format string, args ...any) {
 	*p.foundProblems = append(*p.foundProblems, PoolProblem{p.valuePath + field, fmt.Sprintf(format, args...)})
 }
 
+// checkText reports a text that has not the allowed form, which words describe.
 func (p problems) checkText(field, value string, allowed *regexp.Regexp, words string) {
 	if !allowed.MatchString(value) {
 		p.addf(field, "%.80q must be %s", value, words)
@@ -91,48 +94,36 @@ func withAppDefaults(v AppVersion) AppVersion {
 	if v.Endpoint == "" {
 		v.Endpoint = "{ip}:{port}"
 	}
-	// With one port, there is no doubt about which of them players dial.
 	if v.GamePort == "" && len(v.Ports) == 1 {
 		v.GamePort = v.Ports[0].Name
 	}
-	// An absent map and an empty one are the same, also when changes are looked for.
+	// comparedFields must find an absent map and an empty one equal.
 	if v.Env == nil {
 		v.Env = map[string]string{}
 	}
 	// Clients of bevygap check the certificate of the server by its digest.
 	v.DigestRequired = v.DigestRequired || v.Compat == CompatBevygap
-	for field, usual := range map[*time.Duration]time.Duration{
-		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second,
-		&v.MaxLifetime: 24 * time.Hour,
-	} {
-		// No document can ask for 0: check demands a second at least.
-		if *field == 0 {
-			*field = usual
-		}
-	}
+	// No document can ask for 0: check demands a second at least.
+	v.StartWithin = cmp.Or(v.StartWithin, 3*time.Minute)
+	v.RegisterWithin = cmp.Or(v.RegisterWithin, time.Minute)
+	v.Grace = cmp.Or(v.Grace, 30*time.Second)
+	v.MaxLifetime = cmp.Or(v.MaxLifetime, 24*time.Hour)
 	// A quarter of the life at most: a server must not drain as soon as it is ready.
-	if v.DrainAhead == 0 {
-		v.DrainAhead = min(time.Hour, v.MaxLifetime/4)
-	}
+	v.DrainAhead = cmp.Or(v.DrainAhead, min(time.Hour, v.MaxLifetime/4))
 	return v
 }
 
 // check reports what is wrong with an app version that has its defaults.
 func (v *AppVersion) check(p problems) {
-	p.checkText("app", v.App, appName, nameWords)
-	p.checkText("version", v.Version, appName, nameWords)
-	p.checkText("launch", v.Launch, launched,
-		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
-	if v.LaunchVersion != "" {
-		p.checkText("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
-	}
+	p.checkText("app", v.App, appForm, nameWords)
+	p.checkText("version", v.Version, appForm, nameWords)
+	p.checkLaunch(v.Launch, v.LaunchVersion)
 	v.checkFallback(p)
 	v.checkPorts(p)
 	v.checkModes(p)
 	p.checkNumber("max_players", v.MaxPlayers, 1, maxCapacity)
 	// Every server must have room for one full session.
 	p.checkNumber("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
-	// Absent: as many sessions as the capacity has room for.
 	if v.MaxSessions != nil {
 		p.checkNumber("max_sessions", *v.MaxSessions, 1, maxCapacity)
 	}
@@ -150,40 +141,46 @@ func (v *AppVersion) check(p problems) {
 	}
 }
 
+// checkLaunch checks what a provider starts.
+func (p problems) checkLaunch(launch, version string) {
+	p.checkText("launch", launch, launchForm,
+		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
+	if version != "" {
+		p.checkText("launch_version", version, launchForm, "at most 200 characters without spaces")
+	}
+}
+
 // checkFallback checks how servers start where the provider of the version has no room.
 func (v *AppVersion) checkFallback(p problems) {
 	f := v.Fallback
 	if f == nil {
 		return
 	}
-	_, known := providerLifetimes[f.Provider]
-	// The provider manual starts nothing, so that nothing could fall back to it, nor from it.
-	if !known || f.Provider == v.Provider || f.Provider == "manual" || v.Provider == "manual" {
+	_, isKnown := providerLifetimes[f.Provider]
+	// The provider manual starts nothing, so nothing can fall back to it or from it.
+	if !isKnown || f.Provider == v.Provider || f.Provider == providerManual || v.Provider == providerManual {
 		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider,
 			v.Provider)
 	}
-	p.checkText("fallback.launch", f.Launch, launched,
-		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
-	if f.LaunchVersion != "" {
-		p.checkText("fallback.launch_version", f.LaunchVersion, launched, "at most 200 characters without spaces")
-	}
+	p.underPath("fallback.").checkLaunch(f.Launch, f.LaunchVersion)
 }
 
-// needsPortNumbers reports whether a provider of the app version chooses no ports inside its servers.
+// needsPortNumbers reports whether a provider of the app version must know the ports on which its servers listen. The
+// others choose these ports.
 func (v *AppVersion) needsPortNumbers() bool {
 	needs := func(provider string) bool { return provider == "docker" || provider == "edgegap" }
 	return needs(v.Provider) || v.Fallback != nil && needs(v.Fallback.Provider)
 }
 
 func (v *AppVersion) checkPorts(p problems) {
-	// Servers of the provider manual register with the address that players dial.
-	if len(v.Ports) > provider.MaxPorts || len(v.Ports) == 0 && v.Provider != "manual" {
+	// Servers of the provider manual register with the address that players dial, and need no ports.
+	if len(v.Ports) > provider.MaxPorts || len(v.Ports) == 0 && v.Provider != providerManual {
 		p.addf("ports", "must be 1 to %d, not %d", provider.MaxPorts, len(v.Ports))
 	}
 	seen := map[string]bool{}
 	for i, port := range v.Ports {
 		at := p.underPath("ports[%d].", i)
-		at.checkText("name", port.Name, portName, "1 to 32 lowercase letters, digits and hyphens")
+		at.checkText("name", port.Name, portForm, "1 to 32 lowercase letters, digits and hyphens")
 		if port.Protocol != provider.UDP && port.Protocol != provider.TCP {
 			at.addf("protocol", "%.20q must be udp or tcp", port.Protocol)
 		}
@@ -220,15 +217,15 @@ func (v *AppVersion) checkModes(p problems) {
 func checkModes(p problems, modes []string) {
 	for i, m := range modes {
 		at := p.underPath("modes[%d]", i)
-		at.checkText("", m, modeName, modeWords)
-		// Only the modes before it: the first of two equal ones is right.
+		at.checkText("", m, modeForm, modeWords)
+		// Of two equal modes, the second one is reported.
 		if slices.Contains(modes[:i], m) {
 			at.addf("", "%q occurs twice", m)
 		}
 	}
 }
 
-// ownVariables are set by the director: a server would read another value than it needs.
+// ownVariables are set by the director, in place of a value that a document would give.
 var ownVariables = regexp.MustCompile(`^(DIRECTOR_URL|FLEET_TOKEN|LIGHTYEAR_PRIVATE_KEY|LATTICE_.*)$`)
 
 // natsVariables are set by the director for bevygap's servers.
@@ -245,8 +242,9 @@ func (v *AppVersion) checkEnv(p problems) {
 	}
 	// Sorted, so that the same document gets the same problems in the same order.
 	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
-		switch value := v.Env[name]; {
-		case !variable.MatchString(name):
+		value := v.Env[name]
+		switch {
+		case !variableForm.MatchString(name):
 			p.addf("env", "%.40q is no name of a variable", name)
 		case v.isOwnVariable(name):
 			p.addf("env."+name, "is set by the director")
@@ -263,16 +261,16 @@ func (v *AppVersion) checkTimes(p problems) {
 	p.checkDuration("start_within", v.StartWithin, time.Second, maxAppTime)
 	p.checkDuration("register_within", v.RegisterWithin, time.Second, maxAppTime)
 	p.checkDuration("grace", v.Grace, time.Second, maxAppTime)
-	longest, known := providerLifetimes[v.Provider]
-	if !known {
+	longest, isKnown := providerLifetimes[v.Provider]
+	if !isKnown {
 		p.addf("provider", "%.40q must be one of %s", v.Provider,
 			strings.Join(slices.Sorted(maps.Keys(providerLifetimes)), ", "))
-		// An unknown provider is one problem. Its lifetime is judged by the bound of all.
+		// Only one problem is reported: max_lifetime is judged by the widest bound.
 		longest = maxLifetime
 	}
 	p.checkDuration("max_lifetime", v.MaxLifetime, minLifetime, longest)
 	p.checkDuration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
-	// Else a server would drain, or end, before it could take a player.
+	// Otherwise a server would drain, or end, before it could take a player.
 	if v.DrainAhead+v.Grace >= v.MaxLifetime {
 		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace,
 			v.MaxLifetime)
@@ -295,6 +293,7 @@ func (v *AppVersion) checkNetcode(p problems) {
 	}
 }
 
+// dialectWords returns the names of all dialects.
 func dialectWords() string {
 	all := make([]string, 0, 3)
 	for _, d := range netcode.Dialects() {

@@ -28,32 +28,32 @@ type Deployment struct {
 	Origin         string // OriginPool or OriginOperator
 	MustStop       bool   // the desired state is stopped
 	Phase          DeploymentPhase
-	Generation     int64        // of decisions
+	Generation     int64        // raised by each decision
 	DeployAttempts int          // intents to call Deploy so far
-	IntentAt       *time.Time   // of the last of them; nil: none, or the provider has said that it did nothing
+	IntentAt       *time.Time   // of the last intent; nil: none, or the provider has said that it did nothing
 	Ref            provider.Ref // "" until it is known
 	ClaimedRef     provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
-	PollCount      int          // calls without progress
+	PollCount      int          // calls of the provider without progress
 	FindAt         *time.Time   // when to look for a second server under the tag; nil: no need
-	// MissingSince is since when its provider has neither listed nor known it; nil: it does, or was not asked since the
-	// last call of Deploy.
+	// MissingSince is since when its provider has neither listed nor known the server; nil: the provider knows it, or was
+	// not asked since the last call of Deploy.
 	MissingSince *time.Time
-	Address      netip.Addr // of a player near whom it should run; the zero Addr if unknown
+	Address      netip.Addr // of a player near whom the server should run; the zero Addr if unknown
 	Location     string
 	IP           netip.Addr
 	Ports        map[string]provider.Port
-	Endpoint     string // "" until it is ready
+	Endpoint     string // that players dial; "" until the server is ready
 
 	ProviderReadyAt *time.Time
 	RegisteredAt    *time.Time
 	ReadyAt         *time.Time
-	LostAt          *time.Time // when the lease of its instance expired, until it registers again
+	LostAt          *time.Time // when the lease of its instance expired; nil: it has not, or the server has registered again
 	DrainAt         *time.Time
 	EndsAt          *time.Time
 	StopAt          *time.Time
 
 	SealedKey []byte // its netcode key; nil: none
-	SealedBy  string
+	SealedBy  string // fingerprint of the key-encryption key that sealed SealedKey
 	Reason    string // why it ends
 	LastError string
 	CreatedAt time.Time
@@ -81,9 +81,9 @@ const (
 
 // Reasons for which a deployment ends.
 const (
-	ReasonNoEndpoint   = "no_endpoint"    // it is not known what players would dial
+	ReasonNoEndpoint   = "no_endpoint"    // nothing says what players would dial
 	ReasonTooManyBoots = "too_many_boots" // its process starts again and again
-	ReasonDeregistered = "deregistered"   // its server has ended in order, and has not registered again
+	ReasonDeregistered = "deregistered"   // its server has deregistered, and has not registered again
 	// ReasonCrashed begins the reason of a server that ended by itself soon after it was ready.
 	ReasonCrashed = "crashed soon after it was ready"
 )
@@ -95,9 +95,9 @@ type NewDeployment struct {
 	Version   string
 	Provider  string // of the app version
 	Tag       provider.Tag
-	SealedKey []byte // of the app versions that have a dialect; else nil
-	SealedBy  string
-	Address   netip.Addr // of a player near whom it should run; the zero Addr if unknown
+	SealedKey []byte     // its netcode key; nil if the app version has no dialect
+	SealedBy  string     // fingerprint of the key-encryption key that sealed SealedKey
+	Address   netip.Addr // of a player near whom the server should run; the zero Addr if unknown
 	Origin    string     // OriginPool or OriginOperator
 }
 
@@ -105,7 +105,7 @@ type NewDeployment struct {
 // NotFound for an unknown app version, Invalid for another provider than that of the app version, Conflict where the
 // limits over all pools let none start, Elsewhere, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
-	// Its server could never register here, and would cost money until it failed.
+	// A server of another cell's region could never register here, and would cost money until it failed.
 	if err := s.checkHere(region); err != nil {
 		return err
 	}
@@ -119,20 +119,22 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 			e.Field = "provider"
 			return e
 		}
-		// The limits are of servers that the director starts.
-		if allowed, err := countAllowedStarts(ctx, q); err != nil {
+		allowed, err := lockAllowedStarts(ctx, q)
+		if err != nil {
 			return err
-		} else if allowed == 0 && v.Provider != providerManual {
+		}
+		if allowed == 0 && v.Provider != providerManual {
 			return fault.New(fault.Conflict, "pool_limit",
 				"the limits over all pools let no server start: 'director pools limit' shows them")
 		}
 		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
-	// After the commit, so that a process which wakes up finds the row.
-	if err == nil {
-		s.sendNotice(notify.TopicDeployments, region)
+	if err != nil {
+		return frame.Classify(err)
 	}
-	return frame.Classify(err)
+	// Sent after the commit, so that a process which wakes up finds the row.
+	s.sendNotice(notify.TopicDeployments, region)
+	return nil
 }
 
 // insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its
@@ -151,7 +153,7 @@ func insertDeployments(ctx context.Context, q *query.Queries, region string, all
 		p.SealedBys = append(p.SealedBys, n.SealedBy)
 		p.Addresses = append(p.Addresses, addressText(n.Address))
 	}
-	// From now on what running servers depend on in these app versions stays as it is.
+	// From now on, fields of these app versions on which running servers depend do not change: see refuseChange.
 	if err := q.MarkVersionsUsed(ctx, query.MarkVersionsUsedParams{Apps: p.Apps, Versions: p.Versions}); err != nil {
 		return err
 	}
@@ -180,15 +182,16 @@ func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID,
 		if err != nil || stopped {
 			return err
 		}
-		// This call has stopped nothing: the deployment ends already, or there is none.
-		if _, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err,
-			pgx.ErrNoRows) {
+		// Nothing was stopped: the deployment ends already, or there is none.
+		_, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id})
+		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
 		}
 		return err
 	})
-	if err == nil {
-		s.sendNotice(notify.TopicDeployments, region)
+	if err != nil {
+		return frame.Classify(err)
 	}
-	return frame.Classify(err)
+	s.sendNotice(notify.TopicDeployments, region)
+	return nil
 }

@@ -16,29 +16,29 @@ import (
 type ClaimedDeployment struct {
 	Deployment
 	OpenSessions   int    // of its instance
-	RefusedBecause string // why the registration of its server was refused that it tried last; "": it was not
-	// until when its app version starts no servers in its region, after failures; the past: it does
+	RefusedBecause string // why the last registration of its server was refused; "": it was not
+	// PausedUntil is until when its app version starts no servers in its region, after failures; in the past: no pause.
 	PausedUntil time.Time
 	PoolCoords  *provider.Coords // of its pool; nil: none
 	ClaimedAt   time.Time        // when it was claimed, by the database's clock
-	wokenAt     time.Time
+	wokenAt     time.Time        // when it was last woken before the claim
 	claimLease  uuid.UUID
 }
 
-// ClaimDeployments selects the deployments to claim.
-type ClaimDeployments struct {
+// DeploymentClaim says which deployments a worker claims.
+type DeploymentClaim struct {
 	Region   string
 	Provider string
-	// of the worker's installation; if the database has stored another owner, nothing is claimed
+	// Owner is that of the worker's installation. If the database has stored another owner, nothing is claimed.
 	Owner   provider.Owner
 	HoldFor time.Duration // after which others may claim them again
-	Batch   int           // at most so many
+	Batch   int           // the largest number of deployments
 }
 
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked.
 // Errors: Unavailable.
-func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
-	// A lease of its own for each batch: a later claim cannot be taken for that of this worker.
+func (s *Store) ClaimDeployments(ctx context.Context, c DeploymentClaim) ([]ClaimedDeployment, error) {
+	// The lease names this claim: ReleaseDeployment and PutBackDeployments end no later one.
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch),
@@ -60,7 +60,7 @@ func ownerText(o provider.Owner) *string {
 	return &text
 }
 
-func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease uuid.UUID) ClaimedDeployment {
+func claimedDeployment(r *query.ClaimDeploymentsRow, c DeploymentClaim, lease uuid.UUID) ClaimedDeployment {
 	d := ClaimedDeployment{
 		Deployment: Deployment{
 			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag),
@@ -78,7 +78,7 @@ func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease u
 		ClaimedAt: r.ClaimedAt,
 		wokenAt:   r.WokenAt, claimLease: lease,
 	}
-	// Both or none: a check of the table.
+	// A check of the table allows both or none.
 	if r.Latitude != nil && r.Longitude != nil {
 		d.PoolCoords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
 	}
@@ -92,15 +92,15 @@ func addrOrZero(a *netip.Addr) netip.Addr {
 	return *a
 }
 
-// PutBackDeployments ends claims without a step. The deployments become due at the times given, or at once where they
-// were woken meanwhile. They have been claimed together. Errors: Unavailable; the claims then end by themselves.
+// PutBackDeployments ends the claims of deployments that were claimed together, without a step. Each becomes due at the
+// time in next at its index, or at once if it was woken meanwhile. Errors: Unavailable; the claims then end by
+// themselves.
 func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeployment, next []time.Time) error {
 	if len(claimed) == 0 {
 		return nil
 	}
 	p := query.PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].claimLease, Nexts: next}
 	for i := range claimed {
-		// With what each was woken at when it was claimed: if it was woken since, it is due at once.
 		p.Ids = append(p.Ids, claimed[i].ID)
 		p.Wakes = append(p.Wakes, claimed[i].wokenAt)
 	}

@@ -19,28 +19,28 @@ import (
 type DeploymentPlace struct {
 	App, Version string
 	Tag          provider.Tag
-	PublicIP     string                   // that players dial; empty until the provider has said it
+	PublicIP     string                   // that players dial; empty until the provider has reported it
 	Ports        map[string]provider.Port // by name
 	Location     string                   // in the provider's words
-	IsReady      bool                     // the provider says so
+	IsReady      bool                     // the provider reports the server as ready
 }
 
-// DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that
-// is over, Unavailable.
+// DeploymentPlace returns where a server runs, as far as its provider has reported it. Errors: Gone for a deployment
+// that is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
 	if err := s.checkHere(region); err != nil {
 		return DeploymentPlace{}, err
 	}
 	r, err := s.frame.Queries.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	if errors.Is(err, pgx.ErrNoRows) {
 		return DeploymentPlace{}, DeploymentOver(id)
-	case err != nil:
+	}
+	if err != nil {
 		return DeploymentPlace{}, frame.Classify(err)
 	}
 	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), PublicIP: r.Ip, Location: r.Location,
 		IsReady: r.Ready}
-	// Without ports, the provider has not said any yet.
+	// The column is empty until the provider has reported ports.
 	if len(r.Ports) > 0 {
 		if err := json.Unmarshal(r.Ports, &p.Ports); err != nil {
 			return DeploymentPlace{}, fmt.Errorf("ports of deployment %s: %w", id, err)
@@ -56,7 +56,7 @@ func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID)
 		return err
 	}
 	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
-	// A provider may report many changes in a second. Only the first wakes the loops.
+	// woken is false for a second change within a second: providers may report many.
 	if err == nil && woken {
 		s.sendNotice(notify.TopicDeployments, region)
 	}

@@ -13,34 +13,35 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince,
-// DrainAt and EndsAt. It returns false if another decision was made since d was claimed; then Deploy must not be
-// called. Errors: Unavailable; the intent may be committed.
+// PutIntent commits the intent to call Deploy, and updates d with it: Phase, PollCount, Generation, DeployAttempts,
+// IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false, and ends the claim, if another decision was made
+// since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
 	r, err := s.frame.Queries.PutIntent(ctx, query.PutIntentParams{
 		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID,
 		Generation: d.Generation,
 	})
+	// Another decision has the generation that d had.
 	if errors.Is(err, pgx.ErrNoRows) {
-		// Another decision was made since the claim: an intent now could start a server for a deployment that is over.
 		return false, s.ReleaseDeployment(ctx, d)
 	}
 	if err != nil {
 		return false, frame.Classify(err)
 	}
 	d.Phase, d.PollCount, d.MissingSince = DeploymentDeploying, 0, nil
-	d.Generation, d.DeployAttempts, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
+	d.Generation, d.DeployAttempts = r.Generation, int(r.Attempt)
+	d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
 	return true, nil
 }
 
-// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt,
-// FindAt, MissingSince, Stop, Reason and LastError. The deployment is due again at next; nil means only when it is
-// woken. A decision to drain or to end it takes effect for players in the same transaction. It returns false, and
-// writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
+// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, PollCount, IntentAt,
+// FindAt, MissingSince, MustStop, Reason and LastError. The deployment is due again at next; nil means only when it is
+// woken. If the decision is to drain or to end the server, no player is seated there from its commit on. It returns
+// false, and writes nothing but the end of the claim, if another decision was made since d was claimed. Errors:
+// Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		// In the same transaction, so that no player is seated on a server that ends; and first, because instances are
-		// locked before deployments.
+		// Before the deployment, in the order of all locks.
 		if d.takesNoPlayers() {
 			if err := q.DrainInstance(ctx, query.DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
 				return err
@@ -53,7 +54,7 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 			LastError: d.LastError,
 			WokenAt:   d.wokenAt, NextAt: next,
 		})
-		// Other decisions have their events elsewhere, or none.
+		// Of the other phases, other code logs the events, or there are none.
 		if err != nil || d.Phase != DeploymentFailed {
 			return err
 		}
@@ -86,7 +87,7 @@ func logDeployment(ctx context.Context, q *query.Queries, d *ClaimedDeployment, 
 	if err != nil {
 		return fmt.Errorf("detail of %s: %w", kind, err)
 	}
-	// The instance of a deployment has its id, so that the event is found by either.
+	// The id of the deployment is that of its instance, by which the event is found as well.
 	id := d.ID.String()
 	return q.LogDeployment(ctx, query.LogDeploymentParams{Region: d.Region, Kind: kind, ID: &id, Detail: text})
 }

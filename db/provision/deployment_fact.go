@@ -15,30 +15,29 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref
-// that the deployment has. A server with another ref is a second one, and "" means that the deployment is gone: the
-// caller must stop the server then. Errors: Unavailable.
+// NoteRef stores the ref of a deployment's server unless one is stored, whatever was decided since the claim, and
+// returns the stored one. If this is another ref, the caller's server is a second one of the deployment; "" means that
+// the deployment is gone. In both cases the caller must stop the server. Errors: Unavailable.
 func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
 	own, err := s.frame.Queries.NoteRef(ctx,
 		query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
+	// The deployment is gone.
 	if errors.Is(err, pgx.ErrNoRows) {
-		// The deployment is gone: its server is one that nobody knows, and the caller stops it.
 		return "", nil
 	}
 	if err != nil {
 		return "", frame.Classify(err)
 	}
-	// Perhaps another ref than the argument: then this server is a second one.
 	d.Ref, d.MissingSince = provider.Ref(own), nil
 	return d.Ref, nil
 }
 
-// AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has
-// confirmed it. It returns false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
+// AdoptClaimedRef gives a deployment without a ref the one with which its server has registered. Call it once the
+// provider has confirmed that ref. It returns false if the deployment has got a ref meanwhile, or if another server has
+// registered. Errors: Unavailable.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
 	n, err := s.frame.Queries.AdoptClaimedRef(ctx,
 		query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
-	// Either the deployment has a ref by now, or another server has registered since.
 	if err != nil || n == 0 {
 		return false, frame.Classify(err)
 	}
@@ -46,14 +45,14 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 	return true, nil
 }
 
-// DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come
-// meanwhile. Errors: Unavailable.
+// DropClaimedRef forgets the ref with which the server of a deployment has registered, unless a server has registered
+// with another ref meanwhile. Errors: Unavailable.
 func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
 	return frame.Classify(s.frame.Queries.DropClaimedRef(ctx,
 		query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
 }
 
-// NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An
+// NoteObservation stores what a provider has reported about a deployment, whatever was decided since the claim. An
 // observation of another server than the deployment's changes nothing. Errors: Unavailable.
 func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation,
 	drainAhead time.Duration) error {
@@ -62,7 +61,7 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 		Now:    s.virtualNow(),
 		Region: d.Region, ID: d.ID, Ref: string(o.Ref),
 	}
-	// What the observation does not say stays as it is stored.
+	// The statement keeps the stored end and ports where these are nil.
 	if !o.Ends.IsZero() {
 		p.EndsAt = &o.Ends
 	}
@@ -80,14 +79,14 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 	return nil
 }
 
-// MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns
-// false, and changes nothing, if another decision was made since d was claimed or its intent was stored. Errors:
+// MoveToFallback gives a deployment, of which nothing is at its provider, to another provider, and ends the claim. It
+// returns false, and changes nothing, if another decision was made since d was claimed or its intent was stored. Errors:
 // Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
 	n, err := s.frame.Queries.MoveToFallback(ctx,
 		query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to,
 			LastError: d.LastError, Now: s.virtualNow()})
-	// Due at once, and perhaps of a provider that this worker does not have.
+	// The deployment is due at once, perhaps for another worker: this one may not have the provider.
 	if err == nil && n > 0 {
 		s.sendNotice(notify.TopicDeployments, d.Region)
 	}
@@ -95,9 +94,9 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 }
 
 // EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance,
-// even during an amnesty: the provider has seen that it is gone. A deployment with another ref than d's stays, as does
-// one without a ref about which another decision was made. It returns whether the deployment has ended. Errors:
-// Unavailable.
+// even during an amnesty, since the provider knows that the server is gone. It returns false, and ends only the claim,
+// for a deployment that is gone or has another ref than d, and for one without a ref about which another decision was
+// made. Errors: Unavailable.
 func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		id := d.ID.String()
@@ -109,10 +108,11 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 		if err != nil {
 			return err
 		}
-		// Judged under the lock. A server that was found since, or another decision about one that was not, must not be
-		// lost.
-		if row.Ref != string(d.Ref) || d.Ref == "" && row.Generation != d.Generation {
-			return pgx.ErrNoRows
+		// The deployment was found under another ref since the claim, or may be: it must not be forgotten.
+		hasOtherRef := row.Ref != string(d.Ref)
+		mayHaveRef := d.Ref == "" && row.Generation != d.Generation
+		if hasOtherRef || mayHaveRef {
+			return errNotOver
 		}
 		if err := q.EndInstanceOfDeployment(ctx,
 			query.EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id,
@@ -123,8 +123,11 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 			LastError: d.LastError, Now: s.virtualNow()})
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, errNotOver) || errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
 	}
 	return err == nil, frame.Classify(err)
 }
+
+// errNotOver rolls back the end of a deployment whose row is no longer as it was claimed.
+var errNotOver = errors.New("the deployment is not over")

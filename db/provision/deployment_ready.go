@@ -27,11 +27,14 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 		ready, err = MakeReady(ctx, q, region, id)
 		return err
 	})
-	// Requests that found no capacity may try again: now there is some.
-	if err == nil && ready {
+	if err != nil {
+		return false, frame.Classify(err)
+	}
+	// Requests that found no capacity may try again.
+	if ready {
 		s.sendNotice(notify.TopicCapacity, "")
 	}
-	return ready && err == nil, frame.Classify(err)
+	return ready, nil
 }
 
 // MakeReady is [Store.MakeReady] within a transaction that has locked no deployment yet: instances are locked before
@@ -43,12 +46,12 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 		return false, ignoreNoRows(err)
 	}
 	d, err := q.LockReady(ctx, query.LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
-	// Something is still missing. The process that writes the last of the facts calls MakeReady again.
+	// A fact is still missing. The process that writes the last one calls MakeReady again.
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
-	dialled, err := endpointOr(d, instance.Endpoint)
-	// Nobody could reach the server, and no later fact would change that: the deployment fails with the reason.
+	dialled, err := dialledEndpoint(d, instance.Endpoint)
+	// Nobody could reach the server, and no later fact would change that: the deployment fails with this reason.
 	if err != nil {
 		return false, failDeployment(ctx, q, region, id, ReasonNoEndpoint, err)
 	}
@@ -62,9 +65,8 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 	return true, showReady(ctx, q, region, id.String(), dialled)
 }
 
-// showReady makes an instance a candidate of placement.
+// showReady makes an instance a candidate of placement, and logs that it is ready.
 func showReady(ctx context.Context, q *query.Queries, region, id, endpoint string) error {
-	// Placement looks for instances that are ready, in the same transaction as the deployment.
 	if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: id, Status: "ready",
 		Endpoint: endpoint}); err != nil {
 		return err
@@ -86,18 +88,11 @@ func failDeployment(ctx context.Context, q *query.Queries, region string, id uui
 	return q.FailDeployment(ctx, query.FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
 }
 
-// endpointOr returns the endpoint that players dial: the version's format with the address and port from the provider.
-// Where the provider reports no address, as manual does, the endpoint is that of the registration.
-func endpointOr(r query.LockReadyRow, registered string) (string, error) {
+// dialledEndpoint returns the endpoint that players dial: the version's format with the address and port from the
+// provider. Where the provider reports no address, as manual does, the endpoint is that of the registration.
+func dialledEndpoint(r query.LockReadyRow, registered string) (string, error) {
 	if r.Ip == "" {
-		switch {
-		case registered == "":
-			return "", errors.New("neither the provider nor the server has reported an address")
-		// A connect token holds addresses only, and the host name of a registration is none.
-		case r.Netcode && !endpoint.IsDialableAddress(registered):
-			return "", fmt.Errorf("the provider has reported no IP address, and netcode connect tokens cannot hold %q, which the server has reported", registered)
-		}
-		return registered, nil
+		return registeredEndpoint(r, registered)
 	}
 	if !endpoint.IsDialableHost(r.Ip) {
 		return "", fmt.Errorf("the provider has reported the address %s, which nobody can dial", r.Ip)
@@ -113,6 +108,18 @@ func endpointOr(r query.LockReadyRow, registered string) (string, error) {
 		return "", fmt.Errorf("the provider maps no port %q, which players dial", r.GamePort)
 	}
 	return formatEndpoint(r.Format, r.Ip, port.External), nil
+}
+
+func registeredEndpoint(r query.LockReadyRow, registered string) (string, error) {
+	if registered == "" {
+		return "", errors.New("neither the provider nor the server has reported an address")
+	}
+	// A connect token holds addresses only, and the server may have registered with a host name.
+	if r.Netcode && !endpoint.IsDialableAddress(registered) {
+		return "", fmt.Errorf("the provider has reported no IP address, and netcode connect tokens cannot hold %q, which "+
+			"the server has reported", registered)
+	}
+	return registered, nil
 }
 
 // formatEndpoint puts an address and a port into a format such as {ip}:{port}. IPv6 addresses get brackets.

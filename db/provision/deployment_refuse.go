@@ -7,9 +7,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// NoteRefusedRegistration keeps, for operators, why a registration of a deployment's server was refused. Of the same
-// text it writes at most one in ten seconds, and an event only for the first. A deployment that ends or is gone keeps
-// none: its servers are refused in order. Errors: Unavailable.
+// NoteRefusedRegistration stores, for operators, why a registration of a deployment's server was refused. The same
+// reason is written at most once in ten seconds, and logged only the first time. For a deployment that ends or is gone
+// it does nothing, since its servers are rightly refused. Errors: Unavailable.
 func (s *Store) NoteRefusedRegistration(ctx context.Context, of Joining, why string) error {
 	return frame.Classify(s.frame.Queries.NoteRefusedRegistration(ctx,
 		query.NoteRefusedRegistrationParams{Region: of.Region, ID: of.ID, Refused: why}))

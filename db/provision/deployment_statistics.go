@@ -38,9 +38,9 @@ func (s *Store) DeploymentStatistics(ctx context.Context,
 		counts = append(counts, DeploymentCount{r.Provider, DeploymentPhase(r.Phase), int(r.N)})
 	}
 	for _, region := range regions {
-		from, ok := since[region]
-		// Servers that were ready before are not counted, since this process, or another one, may have counted them.
-		if !ok {
+		from, isKnown := since[region]
+		// Servers that were ready before are not returned, since this process or another one may have counted them.
+		if !isKnown {
 			since[region] = s.dbNow()
 			continue
 		}
@@ -49,7 +49,8 @@ func (s *Store) DeploymentStatistics(ctx context.Context,
 			return nil, nil, frame.Classify(err)
 		}
 		for _, r := range rows {
-			ready, since[region] = append(ready, ReadyServer{r.Provider, r.Seconds}), r.ReadyAt
+			ready = append(ready, ReadyServer{r.Provider, r.Seconds})
+			since[region] = r.ReadyAt
 		}
 	}
 	return counts, ready, nil

@@ -20,11 +20,14 @@ import (
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
 	now, err := s.frame.Queries.ClaimSweep(ctx,
 		query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
-	// Another worker sweeps the provider now, or has within the interval.
+	// Another worker sweeps the provider now, or has done so within the interval.
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
-	return now, err == nil, frame.Classify(err)
+	if err != nil {
+		return time.Time{}, false, frame.Classify(err)
+	}
+	return now, true, nil
 }
 
 // DelaySweep makes the next sweep of a provider due after a pause. Errors: Unavailable.
@@ -36,7 +39,7 @@ func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Dura
 // RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not
 // known. A tag without a deployment has no entry. Errors: Unavailable.
 func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag]provider.Ref, error) {
-	// A tag says nothing about the region of its deployment.
+	// All regions are asked: a tag does not say in which one its deployment is.
 	refs := map[provider.Tag]provider.Ref{}
 	regions, err := s.frame.Queries.ProvisionRegions(ctx)
 	if err != nil {
@@ -54,12 +57,13 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 	return refs, nil
 }
 
-// NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A
-// deployment that is missing from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
-func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
+// NoteList compares a complete list of a provider, whose call began at beganAt, with the ready deployments of a region.
+// A deployment that is missing from two lists in a row becomes due. Errors: Unavailable.
+func (s *Store) NoteList(ctx context.Context, region, provider string, refs []string,
+	beganAt time.Time) (newlyDue int, err error) {
 	due, err := s.frame.Queries.NoteList(ctx,
-		query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
-	// Those that are due are looked at by the loop provision, which asks about each of them.
+		query.NoteListParams{Region: region, Provider: provider, Refs: refs, Began: &beganAt, Now: s.virtualNow()})
+	// The loop provision asks the provider about each deployment that is due.
 	if err == nil && due > 0 {
 		s.sendNotice(notify.TopicDeployments, region)
 	}
@@ -73,7 +77,7 @@ func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observati
 	if err != nil {
 		return fmt.Errorf("detail of an orphan: %w", err)
 	}
-	// Without a region: the deployment that would name one is not there.
+	// Without a region, which only a deployment has.
 	return frame.Classify(s.frame.Queries.LogDeployment(ctx,
 		query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
 }

@@ -7,6 +7,7 @@
 //	its readiness and its end         deployment_ready, deployment_refuse
 //	a declaration of an operator      pool_apply, pool_check, pool_change, pool_roll, app_check
 //	the limits of starts and calls    pool_limit, provider_budget
+//	when a pool has more servers      schedule, pool_zone
 //
 // Package db joins a deployment in the transaction that registers its server (db/deployment_join.go), and records the
 // requests that wait for a server (db/demand.go).

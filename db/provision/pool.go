@@ -16,29 +16,31 @@ type Pool struct {
 	Region        string
 	App           string
 	Version       string
-	Min           int // servers, whether players need them or not
-	Max           int
-	Buffer        int  // servers without players that are kept ready
-	BufferPercent bool // Buffer is a share of all servers
-	MaxStarting   int  // servers that start at a time
-	EmptyTTL      time.Duration
-	// where its servers start, if no player's address is known; nil: nowhere in particular
+	Min           int           // servers, whether players need them or not
+	Max           int           // servers
+	Buffer        int           // servers without players that are kept ready
+	BufferPercent bool          // Buffer is a percentage of all servers
+	MaxStarting   int           // servers that start at a time
+	EmptyTTL      time.Duration // for how long a server is without sessions before it may end
+	// Coords is where its servers start, if no player's address is known; nil: nowhere in particular.
 	Coords   *provider.Coords
 	Networks []netip.Prefix // of players whom this region hosts best
 	// Modes are those that its servers host, and that no other pool of the region has. In a declaration nil stands for
 	// all modes of the app version.
 	Modes []string
-	// Zone is the IANA time zone of the schedules that name none, and that in which the forecast compares hours; "" in a
+	// Zone is the IANA time zone of the schedules that name none, in which also the forecast compares hours; "" in a
 	// declaration: UTC.
-	Zone     string
-	Schedule []Schedule // times at which Min is higher: of all that hold the greatest counts. At most 32; Max bounds them
-	Forecast bool       // the forecast raises Min, too
+	Zone string
+	// Schedule are times at which Min is higher. Of those that hold at a time, the one with the most servers counts, up
+	// to Max. At most 32.
+	Schedule []Schedule
+	Forecast bool // the forecast raises Min, too
 
-	Servers     int        // that players are on, or may be: wanted, starting and ready ones
-	PausedUntil *time.Time // an operator wants no servers of it started until then; nil: nobody does
+	Servers     int        // wanted, starting and ready ones
+	PausedUntil *time.Time // until then an operator has paused its starts; nil: they are not paused
 	PauseReason string
-	LastPlan    json.RawMessage // the sum that the last plan made, for people
-	PlannedAt   *time.Time
+	LastPlan    json.RawMessage // the poolPlan of the last plan, for people
+	PlannedAt   *time.Time      // nil: never
 }
 
 // Name returns APP/VERSION, as people write it.

@@ -16,13 +16,13 @@ func (d Declaration) Check() error {
 	return nil
 }
 
-// Apply makes app versions and pools as they are declared, in a transaction of the caller, after Check; with dry it only
-// decides. Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards. What
-// running servers depend on, which is everything but the durations, does not change once a server of the app version was
-// started. The caller calls [Store.NotifyApplied] after the commit. Errors: Conflict and Invalid with the path of the
-// value in Field, TooMany, those of the database.
-func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, dry bool) (PoolChanges, error) {
-	now := declared{appVersions: changeEach(d.Apps, withAppDefaults), pools: changeEach(d.Pools, withPoolDefaults)}
+// Apply makes app versions and pools as they are declared, in a transaction of the caller, after Check; with isDryRun it
+// only decides. Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards.
+// Once a server of an app version was started, only the fields in changeableFields change. The caller calls
+// [Store.NotifyApplied] after the commit. Errors: Conflict and Invalid with the path of the value in Field, TooMany,
+// those of the database.
+func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, isDryRun bool) (PoolChanges, error) {
+	now := declared{appVersions: mapped(d.Apps, withAppDefaults), pools: mapped(d.Pools, withPoolDefaults)}
 	// All that follows is decided under these locks: no server of the pools and versions starts meanwhile.
 	if err := now.lockRows(ctx, q, d.PrunePools); err != nil {
 		return PoolChanges{}, err
@@ -30,9 +30,9 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 	if err := now.readStored(ctx, q); err != nil {
 		return PoolChanges{}, err
 	}
-	// Before prunable and plan, which change what is declared.
-	before := now.byName()
-	pruned, err := d.findPrunable(ctx, q, &now)
+	// Copied before prune and planChanges, which change it.
+	former := now.byName()
+	pruned, err := d.prune(ctx, q, &now)
 	if err != nil {
 		return PoolChanges{}, err
 	}
@@ -43,7 +43,7 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 	if err != nil {
 		return done, err
 	}
-	if !dry {
+	if !isDryRun {
 		if err := pruned.deletePruned(ctx, q, edit); err != nil {
 			return done, err
 		}
@@ -53,24 +53,26 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 	}
 	done.AppChanges = append(done.AppChanges, pruned.prunedApps...)
 	done.PoolChanges = append(done.PoolChanges, pruned.prunedPools...)
-	done.FormerState, done.NewState = before, now.byName()
+	done.FormerState, done.NewState = former, now.byName()
 	return done, nil
 }
 
-func changeEach[T any](list []T, change func(T) T) []T {
-	changed := make([]T, len(list))
+// mapped returns a list of what f returns for each element.
+func mapped[T any](list []T, f func(T) T) []T {
+	results := make([]T, len(list))
 	for i, v := range list {
-		changed[i] = change(v)
+		results[i] = f(v)
 	}
-	return changed
+	return results
 }
 
-// lockRows locks what the document names, and with all also every other pool, so that no server is started in one that is
-// about to be pruned.
-func (d *declared) lockRows(ctx context.Context, q *query.Queries, all bool) error {
+// lockRows locks the rows of what the document names, and with allPools those of every other pool, so that no server is
+// started in one that is about to be pruned.
+func (d *declared) lockRows(ctx context.Context, q *query.Queries, allPools bool) error {
 	keys := d.poolKeys()
-	if all {
-		if err := q.LockDeclarations(ctx); err != nil { // now, so that no pool is added after they are listed
+	if allPools {
+		// Taken before the pools are listed, so that none is added afterwards. lockDeclarations takes the same lock again.
+		if err := q.LockDeclarations(ctx); err != nil {
 			return err
 		}
 		pools, err := readPools(ctx, q, "")
@@ -90,8 +92,8 @@ func (d *declared) readStored(ctx context.Context, q *query.Queries) error {
 	if err != nil {
 		return err
 	}
-	// All regions: a declaration names any of them.
-	pools, err := readPools(ctx, q, "")
+	const allRegions = ""
+	pools, err := readPools(ctx, q, allRegions)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (d *declared) readStored(ctx context.Context, q *query.Queries) error {
 	return nil
 }
 
-// writePools writes what plan decided.
+// writePools writes what planChanges decided. done has the changes of the app versions and pools of d, index by index.
 func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) error {
 	batch := q.Deferred()
 	for i, c := range done.AppChanges {
@@ -132,7 +134,8 @@ func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) e
 			query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
 		edit.log(batch, "pool.applied", c, nil)
 	}
-	for _, p := range d.pools { // after the modes were released
+	// In a loop of its own: a mode is inserted only after the pool that loses it has released it.
+	for _, p := range d.pools {
 		query.QueueExec(batch, (*query.Queries).InsertPoolModes,
 			query.InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
 	}

@@ -26,7 +26,7 @@ type PoolEdit struct {
 
 func (e PoolEdit) key() poolKey { return poolKey{e.Region, e.App, e.Version} }
 
-// log adds the event of a change.
+// log adds the event of a change, whose detail also has the values of more.
 func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[string]any) {
 	detail := map[string]any{"app": c.App, "version": c.Version}
 	if len(c.ChangedFields) > 0 {
@@ -36,7 +36,7 @@ func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[st
 		detail["reason"] = e.Reason
 	}
 	maps.Copy(detail, more)
-	text, _ := json.Marshal(detail) // texts and numbers alone
+	text, _ := json.Marshal(detail) // cannot fail: the values are texts, numbers and lists of texts
 	query.QueueExec(batch, (*query.Queries).LogPool,
 		query.LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
 }
@@ -44,46 +44,47 @@ func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[st
 // PoolScale is what ScalePool changes; nil fields stay.
 type PoolScale struct {
 	Min, Max, Buffer, MaxStarting *int
-	BufferPercent                 bool // of Buffer
+	BufferPercent                 bool // as Pool.BufferPercent; without Buffer, the pool's stays
 	EmptyTTL                      *time.Duration
 }
 
 // ScalePool changes how many servers a pool has. Errors: NotFound, Invalid with the name of the number in Field,
 // Unavailable.
 func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
-	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
-		was := p.comparedFields()
-		p = to.applyTo(p)
+	return s.changePool(ctx, edit, func(q *query.Queries, was Pool) (Pool, error) {
+		p := to.applyTo(was)
 		var wrong []PoolProblem
-		// Also a pool that was right when it was declared: min may be above the new max.
-		if p.check(problems{foundProblems: &wrong}); len(wrong) > 0 {
+		p.check(problems{foundProblems: &wrong})
+		if len(wrong) > 0 {
 			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
-		changed := changedFields(was, p.comparedFields())
-		// No event for a change to what is so already: a repeated command is no other decision.
+		changed := changedFields(was.comparedFields(), p.comparedFields())
+		// A command that is repeated changes nothing, and has no event.
 		if len(changed) == 0 {
 			return p, nil
 		}
 		batch := q.Deferred()
-		query.QueueExec(batch, (*query.Queries).SavePool, p.saveParams()) // its schedules stay
+		// Not save, which would also write the schedules, whose rows stay.
+		query.QueueExec(batch, (*query.Queries).SavePool, p.saveParams())
 		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
 		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version,
-			ChangedFields: changed},
-			numbers)
+			ChangedFields: changed}, numbers)
 		return p, nil
 	})
 }
 
 func (to PoolScale) applyTo(p Pool) Pool {
 	if to.Buffer != nil {
-		p.BufferPercent = to.BufferPercent
+		p.Buffer, p.BufferPercent = *to.Buffer, to.BufferPercent
 	}
-	// A field stays where the change names no number for it.
-	for number, wanted := range map[*int]*int{&p.Min: to.Min, &p.Max: to.Max, &p.Buffer: to.Buffer,
-		&p.MaxStarting: to.MaxStarting} {
-		if wanted != nil {
-			*number = *wanted
-		}
+	if to.Min != nil {
+		p.Min = *to.Min
+	}
+	if to.Max != nil {
+		p.Max = *to.Max
+	}
+	if to.MaxStarting != nil {
+		p.MaxStarting = *to.MaxStarting
 	}
 	if to.EmptyTTL != nil {
 		p.EmptyTTL = *to.EmptyTTL
@@ -94,8 +95,8 @@ func (to PoolScale) applyTo(p Pool) Pool {
 // Forever is the end of a pause that only an operator ends.
 func Forever() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// PausePool makes a pool start no servers until a time, which is [Forever] at most, by ops.pause_pool; its running
-// servers stay. Errors: Invalid, for a time that is past; NotFound; Unavailable.
+// PausePool makes a pool start no servers until a time, at most [Forever]; its running servers stay. Errors: Invalid,
+// for a time that is past; NotFound; Unavailable.
 func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (Pool, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsPausePool(ctx, query.OpsPausePoolParams{Region: edit.Region, App: edit.App, Version: edit.Version,
@@ -103,8 +104,8 @@ func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (
 	})
 }
 
-// ResumePool ends the pauses of a pool by ops.resume_pool, so that servers start at once if players need them: an
-// operator's, and those after failures and for lack of capacity. Errors: NotFound, Unavailable.
+// ResumePool ends the pauses of a pool: an operator's, and those after failures and for lack of capacity. Servers start
+// at once if players need them. Errors: NotFound, Unavailable.
 func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsResumePool(ctx,
@@ -120,7 +121,7 @@ func (s *Store) changePause(ctx context.Context, edit PoolEdit,
 		if !changed || err != nil {
 			return p, err
 		}
-		// The function in schema ops has changed the row.
+		// Read again, since the function has changed the row.
 		return readPool(ctx, q, edit.key())
 	})
 }
@@ -133,7 +134,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit,
 	}
 	var p Pool
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		// Of pools and app versions, in the order of the loops: a change waits for a plan that is under way.
+		// A change waits for a plan of the pool that is under way.
 		if err := lockDeclarations(ctx, q, edit.key()); err != nil {
 			return err
 		}
@@ -159,13 +160,13 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// readPool returns a pool, or the error NotFound. The caller has locked it.
+// readPool returns a pool, which the caller has locked. Errors: NotFound.
 func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) {
 	pools, err := readPools(ctx, q, key.region)
 	if err != nil {
 		return Pool{}, err
 	}
-	// A region has few pools, and the statement that reads them is the same for one and all.
+	// All pools of the region are read by the statement of readPools: a region has few.
 	for _, p := range pools {
 		if p.key() == key {
 			return p, nil
@@ -177,7 +178,7 @@ func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) 
 // NotifyApplied wakes the loops after a declaration was committed.
 func (s *Store) NotifyApplied(done PoolChanges) {
 	var keys []poolKey
-	for _, c := range append(slices.Clone(done.PoolChanges), done.AppChanges...) {
+	for _, c := range slices.Concat(done.PoolChanges, done.AppChanges) {
 		keys = append(keys, poolKey{c.Region, c.App, c.Version})
 	}
 	s.notifyPools(keys...)
@@ -187,7 +188,7 @@ func (s *Store) NotifyApplied(done PoolChanges) {
 func (s *Store) notifyPools(keys ...poolKey) {
 	regions := map[string]bool{}
 	for _, k := range keys {
-		// App versions have no region, and no servers of their own.
+		// The key of an app version has no region.
 		if k.region != "" {
 			regions[k.region] = true
 		}

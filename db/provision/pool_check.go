@@ -14,7 +14,8 @@ import (
 func withPoolDefaults(p Pool) Pool {
 	p.MaxStarting = cmp.Or(p.MaxStarting, 50)
 	p.EmptyTTL = cmp.Or(p.EmptyTTL, 5*time.Minute)
-	// A copy, sorted: the caller keeps its own order, and equal lists compare as equal.
+	// Sorted, so that comparedFields finds equal lists equal; a copy, since the list is the caller's. Empty stays empty,
+	// and nil means all modes.
 	if p.Modes != nil {
 		p.Modes = append([]string{}, p.Modes...)
 		slices.Sort(p.Modes)
@@ -36,7 +37,7 @@ func withPoolDefaults(p Pool) Pool {
 func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
 	p := problems{foundProblems: &all}
-	// A document of any size must not make this run for long.
+	// The checks of a larger document would run for long.
 	if len(apps)+len(pools) > maxPoolCount {
 		p.addf("", "has %d app versions and pools, at most %d are allowed", len(apps)+len(pools), maxPoolCount)
 		return all
@@ -74,7 +75,6 @@ func (p problems) checkPoolList(pools []Pool, versions map[string]AppVersion) {
 		seen[pool.key()] = true
 		if v, ok := versions[pool.Name()]; ok {
 			pool.checkOffer(at, v.Modes)
-			// For the modes below: without a list, the pool has all of its app version.
 			pool.Modes = pool.modesOf(v)
 		}
 		for _, m := range pool.Modes {
@@ -88,15 +88,15 @@ func (p problems) checkPoolList(pools []Pool, versions map[string]AppVersion) {
 	}
 }
 
-// maxPoolProblems bounds what is reported: a document with more problems was not meant as one.
+// maxPoolProblems bounds what is reported: a text with more problems is probably no declaration.
 const maxPoolProblems = 16
 
 func (p *Pool) check(at problems) {
 	if !value.ValidRegion(p.Region) {
 		at.addf("region", "%.40q must be 1 to 32 lowercase letters, digits and hyphens", p.Region)
 	}
-	at.checkText("app", p.App, appName, nameWords)
-	at.checkText("version", p.Version, appName, nameWords)
+	at.checkText("app", p.App, appForm, nameWords)
+	at.checkText("version", p.Version, appForm, nameWords)
 	at.checkNumber("max", p.Max, 0, maxPoolSize)
 	at.checkNumber("min", p.Min, 0, max(p.Max, 0))
 	// A share of all servers: 100 percent would ask for more and more of them.
@@ -119,7 +119,7 @@ func (p *Pool) check(at problems) {
 		at.addf("networks", "has %d networks, at most %d are allowed", len(p.Networks), maxNetworks)
 	}
 	if p.Zone != "" {
-		at.checkText("zone", p.Zone, zoneName, zoneWords)
+		at.checkText("zone", p.Zone, zoneForm, zoneWords)
 	}
 	for i, n := range p.Networks {
 		if !n.IsValid() || n.Masked() != n {
@@ -133,14 +133,13 @@ func (p *Pool) check(at problems) {
 	checkModes(at, p.Modes)
 }
 
-// checkSchedule judges the schedules of a declaration. A pool that is scaled down later may have some that want more
-// servers than it may have: its max bounds them.
+// checkSchedule judges the schedules of a declaration. It is not part of check: a pool that was scaled down may have
+// schedules with more servers than its max, which bounds them.
 func (p *Pool) checkSchedule(at problems) {
 	if len(p.Schedule) > maxSchedules {
 		at.addf("schedule", "has %d entries, at most %d are allowed", len(p.Schedule), maxSchedules)
 	}
 	for i, s := range p.Schedule {
-		// Against the max of the same declaration.
 		s.check(at.underPath("schedule[%d].", i), p.Max)
 	}
 }

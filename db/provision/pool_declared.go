@@ -8,14 +8,14 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// declared is what the database holds when a document is applied, and what the document says.
+// declared is what a document declares, and the state of the database that the document changes step by step.
 type declared struct {
-	appVersions []AppVersion
-	pools       []Pool
+	appVersions []AppVersion // of the document
+	pools       []Pool       // of the document
 
-	versionsByName map[string]AppVersion // by AppVersion.Name, APP/VERSION
-	currentPools   map[poolKey]Pool
-	modeOwners     map[poolMode]poolKey
+	versionsByName map[string]AppVersion // the state, by AppVersion.Name, APP/VERSION
+	currentPools   map[poolKey]Pool      // the state
+	modeOwners     map[poolMode]poolKey  // the state: which pool of a region has a mode
 }
 
 type (
@@ -35,7 +35,7 @@ func problemError(kind fault.Kind, code string, p PoolProblem) *fault.Error {
 	return e
 }
 
-// byName returns what is declared now.
+// byName returns a copy of the state.
 func (d *declared) byName() Declared {
 	all := Declared{Apps: maps.Clone(d.versionsByName), Pools: make(map[string]Pool, len(d.currentPools))}
 	for key, p := range d.currentPools {
@@ -44,14 +44,13 @@ func (d *declared) byName() Declared {
 	return all
 }
 
-// poolKeys returns the pools of the document, and of its app versions.
+// poolKeys returns the keys of the pools of the document and of its app versions, which have no region.
 func (d *declared) poolKeys() []poolKey {
 	keys := make([]poolKey, 0, len(d.pools)+len(d.appVersions))
 	for i := range d.pools {
 		keys = append(keys, d.pools[i].key())
 	}
 	for _, v := range d.appVersions {
-		// A key without a region stands for the app version alone.
 		keys = append(keys, poolKey{app: v.App, version: v.Version})
 	}
 	return keys
@@ -77,23 +76,23 @@ type PoolChange struct {
 	App           string
 	Version       string
 	Change        string   // created, changed, unchanged, deleted or kept
-	ChangedFields []string // that changed, as documents call them
-	Reason        string   // why something that is not declared was kept
+	ChangedFields []string // named as in documents
+	Reason        string   // why a pool or app version that is not declared was kept
 }
 
-// PoolChanges are those of a whole declaration: what it declares in its order, then what was pruned or kept.
+// PoolChanges are the changes by a whole declaration: of what it declares, in its order, then what was pruned or kept.
 type PoolChanges struct {
 	AppChanges  []PoolChange
 	PoolChanges []PoolChange
 
-	// FormerState and NewState are what the app versions and pools of the changes were, and what they are now.
+	// FormerState and NewState are all app versions and pools before and after the changes.
 	FormerState, NewState Declared
 }
 
-// lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile.
-// The order is that of the loops.
+// lockDeclarations locks pools and then their app versions, as the loops do, so that no server of them is started or
+// deployed meanwhile.
 func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) error {
-	// Changes come one after the other, also those of other pools, whose modes and numbers are checked as well.
+	// One change at a time, since it is also checked against the modes of other pools, and against their number.
 	if err := q.LockDeclarations(ctx); err != nil {
 		return err
 	}

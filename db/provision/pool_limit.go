@@ -11,12 +11,12 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// providerManual is the provider of servers that people start. The limits do not concern them.
+// providerManual is the provider of servers that people start. The limits over all pools do not apply to these.
 const providerManual = "manual"
 
-// countAllowedStarts returns how many servers the limits over all pools let start now. It locks the limits, if there
-// are any, until the transaction ends.
-func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
+// lockAllowedStarts locks the limits over all pools, if there are any, until the transaction ends, and returns how many
+// servers they let start now.
+func lockAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	limits, err := q.LockPoolLimits(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return math.MaxInt, nil
@@ -24,12 +24,13 @@ func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Counted behind the lock: two plans that run at a time would both see the same place as free.
+	// Counted under the lock, since two concurrent plans would otherwise both use the same place.
 	now, err := q.PoolTotals(ctx)
 	if err != nil {
 		return 0, err
 	}
 	allowed := math.MaxInt
+	// -1 is no limit.
 	if limits.MaxServers >= 0 {
 		allowed = min(allowed, int(limits.MaxServers)-int(now.Servers))
 	}
@@ -39,13 +40,13 @@ func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	return max(0, allowed), nil
 }
 
-// cutStarts makes a plan start at most so many servers.
+// cutStarts makes a plan start at most the allowed number of servers.
 func (p *poolPlan) cutStarts(allowed int) {
 	if p.Start <= allowed {
 		return
 	}
 	p.Text += fmt.Sprintf("; the limits over all pools let %d of these start", allowed)
-	// The plan had counted them as coming.
+	// The plan had counted all that it starts as coming.
 	p.Coming -= p.Start - allowed
 	p.Start, p.nearPlayers = allowed, p.nearPlayers[:allowed]
 }

@@ -14,8 +14,7 @@ func (d *declared) planChanges() (done PoolChanges, err error) {
 	if done.AppChanges, err = d.planVersions(); err != nil {
 		return done, err
 	}
-	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
-	// them.
+	// Before planPools: all pools of the document release the modes that they lose, so that others of it may take them.
 	if err := d.resolveModes(); err != nil {
 		return done, err
 	}
@@ -30,11 +29,11 @@ func (d *declared) planChanges() (done PoolChanges, err error) {
 	return done, nil
 }
 
-// planVersions decides what changes of the app versions. Without any it returns an empty list, which JSON writes as [].
+// planVersions decides what changes of the app versions, and changes the state. The list is never nil, so that JSON
+// writes an empty one as [].
 func (d *declared) planVersions() ([]PoolChange, error) {
 	changes := []PoolChange{}
 	for i, v := range d.appVersions {
-		// Compared with what the database holds, or with an earlier entry of the same document.
 		was, known := d.versionsByName[v.Name()]
 		change := PoolChange{App: v.App, Version: v.Version, Change: "created"}
 		if known {
@@ -50,7 +49,7 @@ func (d *declared) planVersions() ([]PoolChange, error) {
 	return changes, nil
 }
 
-// planPools decides what changes of the pools, and which modes they own. Without any it returns an empty list.
+// planPools decides what changes of the pools and which modes they own, and changes the state. The list is never nil.
 func (d *declared) planPools() ([]PoolChange, error) {
 	changes := []PoolChange{}
 	for i, p := range d.pools {
@@ -83,7 +82,7 @@ func changeWord(fields []string) string {
 func changedFields(was, now map[string]any) []string {
 	var changed []string
 	for _, field := range slices.Sorted(maps.Keys(now)) {
-		// Deep, since values may be lists, maps and pointers.
+		// The values may be lists, maps and pointers.
 		if !reflect.DeepEqual(was[field], now[field]) {
 			changed = append(changed, field)
 		}
@@ -91,17 +90,18 @@ func changedFields(was, now map[string]any) []string {
 	return changed
 }
 
-// mutable are the fields of an app version that may change while servers of it run.
-var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
+// changeableFields are the fields of an app version that may change once a server of it was started: the durations,
+// which the director reads, and what only further starts read.
+var changeableFields = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
 	"drain_ahead": true, "fallback": true}
 
-// refuseChange refuses a change of a version that would concern servers that run.
-func refuseChange(i int, was AppVersion, fields []string) error {
+// refuseChange refuses a change of fields of an app version on which servers depend that were started. index is that of
+// the app version in the document.
+func refuseChange(index int, was AppVersion, fields []string) error {
 	for _, field := range fields {
-		// Only once a server was started: until then, nothing depends on it.
-		if was.WasStarted && !mutable[field] {
+		if was.WasStarted && !changeableFields[field] {
 			return problemError(fault.Conflict, "app_version_used", PoolProblem{
-				Path: "apps[" + strconv.Itoa(i) + "]." + field,
+				Path: "apps[" + strconv.Itoa(index) + "]." + field,
 				Text: "servers of app version " + was.Name() + " were started: " + field +
 					" does not change any more. " +
 					"Apply it as another version, and move the pool to that with 'director pools roll'",
@@ -111,7 +111,7 @@ func refuseChange(i int, was AppVersion, fields []string) error {
 	return nil
 }
 
-// resolveModes fills in the modes of pools, and releases those that pools of the document have no more.
+// resolveModes fills in the modes of pools of the document, and releases the modes that these pools have no more.
 func (d *declared) resolveModes() error {
 	for i, p := range d.pools {
 		v, known := d.versionsByName[p.Name()]
@@ -123,7 +123,6 @@ func (d *declared) resolveModes() error {
 		}
 		d.pools[i].Modes = p.modesOf(v)
 		for _, m := range d.currentPools[p.key()].Modes {
-			// Another pool of the document may take it, whatever their order.
 			if !slices.Contains(d.pools[i].Modes, m) {
 				delete(d.modeOwners, poolMode{p.Region, m})
 			}
@@ -132,10 +131,11 @@ func (d *declared) resolveModes() error {
 	return nil
 }
 
-// refusePool judges a pool against what the database holds.
-func (d *declared) refusePool(i int, p, was Pool) error {
+// refusePool refuses a pool whose modes its app version does not offer, other pools have, or running servers still have.
+// index is that of the pool in the document, and was the stored pool; zero: it is new.
+func (d *declared) refusePool(index int, p, was Pool) error {
 	var wrong []PoolProblem
-	at := problems{&wrong, "pools[" + strconv.Itoa(i) + "]."}
+	at := problems{&wrong, "pools[" + strconv.Itoa(index) + "]."}
 	p.checkOffer(at, d.versionsByName[p.Name()].Modes)
 	for _, m := range p.Modes {
 		if owner, taken := d.modeOwners[poolMode{p.Region, m}]; taken && owner != p.key() {

@@ -13,9 +13,9 @@ import (
 // pruning is what becomes of pools and app versions that a declaration does not name: deleted or kept.
 type pruning struct{ prunedApps, prunedPools []PoolChange }
 
-// findPrunable decides what is pruned, and takes it out of what is declared now, so that the declaration may have its
-// modes. Servers of a pool are not ended by a file that is gone: that needs a command.
-func (d Declaration) findPrunable(ctx context.Context, q *query.Queries, now *declared) (pruned pruning, err error) {
+// prune decides what is deleted, and removes it from the state, so that pools of the declaration may have the modes. A
+// pool with servers is kept: only a command ends servers, and not a file that is gone.
+func (d Declaration) prune(ctx context.Context, q *query.Queries, now *declared) (pruned pruning, err error) {
 	if d.PrunePools {
 		pruned.prunedPools = now.prunePools()
 	}
@@ -24,9 +24,8 @@ func (d Declaration) findPrunable(ctx context.Context, q *query.Queries, now *de
 		if err != nil {
 			return pruned, err
 		}
-		left := map[string]int{}
+		left := map[string]int{} // by the name APP/VERSION
 		for _, n := range servers {
-			// By the name APP/VERSION, as d.versions is.
 			left[poolKey{app: n.App, version: n.Version}.name()] = int(n.Servers)
 		}
 		pruned.prunedApps = now.pruneApps(left)
@@ -34,13 +33,14 @@ func (d Declaration) findPrunable(ctx context.Context, q *query.Queries, now *de
 	return pruned, nil
 }
 
-// prunePools returns a change for each pool that the document does not name.
+// prunePools returns a change for each pool that the document does not name, and removes the deleted ones from the
+// state.
 func (d *declared) prunePools() (changes []PoolChange) {
 	named := map[poolKey]bool{}
 	for i := range d.pools {
 		named[d.pools[i].key()] = true
 	}
-	// In one order: maps have none, and people compare these lists.
+	// Sorted, since people compare these lists.
 	for _, key := range slices.SortedFunc(maps.Keys(d.currentPools), poolKey.compare) {
 		if named[key] {
 			continue
@@ -52,7 +52,6 @@ func (d *declared) prunePools() (changes []PoolChange) {
 			c.Reason = fmt.Sprintf("it has servers (%d): 'director pools delete %s' drains them", p.Servers,
 				key.withRegion())
 		} else {
-			// Its modes are free for pools of the document.
 			d.forgetPool(p)
 		}
 		changes = append(changes, c)
@@ -60,7 +59,7 @@ func (d *declared) prunePools() (changes []PoolChange) {
 	return changes
 }
 
-// forgetPool removes a pool from what is declared now.
+// forgetPool removes a pool from the state, with its modes.
 func (d *declared) forgetPool(p Pool) {
 	delete(d.currentPools, p.key())
 	for _, m := range p.Modes {
@@ -68,16 +67,19 @@ func (d *declared) forgetPool(p Pool) {
 	}
 }
 
-// pruneApps decides about app versions that the document does not name, by the number of servers that are left of each.
+// pruneApps returns a change for each app version that the document does not name, by the number of servers that are
+// left of each, and removes the deleted ones from the state.
 func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
-	named, needed := map[string]bool{}, map[string]string{}
+	named := map[string]bool{}
+	needed := map[string]string{} // by a pool
 	for i := range d.appVersions {
 		named[d.appVersions[i].Name()] = true
 	}
 	for _, pools := range [][]Pool{slices.Collect(maps.Values(d.currentPools)), d.pools} {
 		for i := range pools {
 			name := pools[i].Name()
-			needed[name] = max(needed[name], pools[i].key().withRegion()) // any of them, the same each time
+			// Of several pools the message names the last one, so that it is the same each time.
+			needed[name] = max(needed[name], pools[i].key().withRegion())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.versionsByName)) {
@@ -86,8 +88,9 @@ func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 		}
 		v := d.versionsByName[name]
 		c := PoolChange{App: v.App, Version: v.Version, Change: "deleted"}
-		switch pool := needed[name]; {
-		case pool != "":
+		pool, isNeeded := needed[name]
+		switch {
+		case isNeeded:
 			c.Change, c.Reason = "kept", "pool "+pool+" starts servers of it"
 		case servers[name] > 0:
 			c.Change, c.Reason = "kept", fmt.Sprintf("servers of it have not ended (%d)", servers[name])
@@ -99,9 +102,9 @@ func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 	return changes
 }
 
-// deletePruned deletes what is pruned.
+// deletePruned deletes the rows of what is pruned: first the pools, since DeleteUnusedAppVersion keeps app versions that
+// a pool uses.
 func (p pruning) deletePruned(ctx context.Context, q *query.Queries, edit PoolEdit) error {
-	// Pools before app versions, which are kept as long as a pool uses them.
 	for _, c := range p.prunedPools {
 		if c.Change != "deleted" {
 			continue
@@ -115,7 +118,6 @@ func (p pruning) deletePruned(ctx context.Context, q *query.Queries, edit PoolEd
 		if c.Change != "deleted" {
 			continue
 		}
-		// It deletes nothing if a server or a pool has come to use it.
 		if err := q.DeleteUnusedAppVersion(ctx, query.DeleteUnusedAppVersionParams{App: c.App,
 			Version: c.Version}); err != nil {
 			return err
@@ -125,7 +127,7 @@ func (p pruning) deletePruned(ctx context.Context, q *query.Queries, edit PoolEd
 	return nil
 }
 
-// compare orders pools as people read them.
+// compare sorts keys by their text.
 func (k poolKey) compare(other poolKey) int {
 	return strings.Compare(k.withRegion(), other.withRegion())
 }

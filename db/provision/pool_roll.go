@@ -12,23 +12,23 @@ import (
 
 // PoolRoll is what a roll did.
 type PoolRoll struct {
-	NewPool        Pool     // of the version that hosts the modes now
-	MovedModes     []string // that were moved
-	DrainedServers int      // servers of the version before that take no new players; those without players end at once
+	NewPool        Pool // of the version that hosts the modes now
+	MovedModes     []string
+	DrainedServers int // servers of the former version that take no new players; those without players end at once
 }
 
-// RollPool moves the modes of a pool to another version of its app, and drains the servers of the version before, in
+// RollPool moves the modes of a pool to another version of its app, and drains the servers of the former version, in
 // one transaction: no player is seated on a version that the mode does not belong to. The other version gets a pool
 // with the same numbers unless it has one. Errors: NotFound; Conflict for a version that does not offer the modes, or a
 // pool that has none; Unavailable.
-func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRoll, error) {
+func (s *Store) RollPool(ctx context.Context, edit PoolEdit, toVersion string) (PoolRoll, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return PoolRoll{}, err
 	}
-	next := poolKey{edit.Region, edit.App, to}
+	next := poolKey{edit.Region, edit.App, toVersion}
 	var done PoolRoll
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
-		// Both pools at once: their rows are locked in one order, before all others.
+		// One call for both pools, so that their rows are locked in the order of all changes.
 		if err := lockDeclarations(ctx, q, edit.key(), next); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	if done.NewPool, err = readNextPool(ctx, q, from, next); err != nil {
 		return done, err
 	}
-	// The modes name the pool to which they belong, so it must be there before they move.
+	// Modes refer to the row of their pool, which must exist before they move.
 	if err := saveNextPool(ctx, q, from, done.NewPool); err != nil {
 		return done, err
 	}
@@ -60,8 +60,9 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 		return done, err
 	}
 	slices.Sort(done.MovedModes)
-	done.NewPool.Modes = slices.Sorted(slices.Values(append(done.NewPool.Modes, done.MovedModes...)))
-	// Behind the move: from then on no mode belongs to these servers, and placement finds them no more.
+	done.NewPool.Modes = slices.Concat(done.NewPool.Modes, done.MovedModes)
+	slices.Sort(done.NewPool.Modes)
+	// After the move, in which placement has lost these servers: no mode belongs to their pool.
 	if done.DrainedServers, err = drainPool(ctx, q, edit, "rolled"); err != nil {
 		return done, err
 	}
@@ -70,7 +71,8 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	return done, nil
 }
 
-// saveNextPool writes the pool that gets the modes of another one, and gives it what is known of their players.
+// saveNextPool writes the pool that gets the modes of another one, with the demand of the other one by the hour, by
+// which the forecast works.
 func saveNextPool(ctx context.Context, q *query.Queries, from, next Pool) error {
 	var batch tx.Pipeline
 	next.save(&batch)
@@ -94,19 +96,22 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 	}
 	var wrong []PoolProblem
 	wanted := Pool{App: next.app, Version: next.version, Modes: from.Modes}
-	if wanted.checkOffer(problems{foundProblems: &wrong}, v.Modes); len(wrong) > 0 {
+	wanted.checkOffer(problems{foundProblems: &wrong}, v.Modes)
+	if len(wrong) > 0 {
 		return Pool{}, fault.New(fault.Conflict, "mode_not_offered", "%s", wrong[0].Text)
 	}
 	pool, err := readPool(ctx, q, next)
-	if fault.Is(err, fault.NotFound) {
-		pool, err = from, nil
-		// The same numbers, as a pool that has had no servers yet.
-		pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
+	if !fault.Is(err, fault.NotFound) {
+		return pool, err
 	}
-	return pool, err
+	// A pool with the same numbers, that has no modes and no servers yet.
+	pool = from
+	pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
+	return pool, nil
 }
 
-// drainPool ends what a pool has: servers with players when they are empty, the others now. It returns how many.
+// drainPool ends the servers of a pool: those with players when they are empty, the others now. It returns how many.
+// Errors: frame.ErrRolledBack, after which the transaction begins again.
 func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason string) (int, error) {
 	drained, err := q.DrainInstancesOfPool(ctx,
 		query.DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
@@ -123,36 +128,38 @@ func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason stri
 	}
 	undrained, err := q.PoolHasUndrained(ctx,
 		query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
-	// A server has registered since the instances were listed. It cannot be locked now, in the order of all locks, so
-	// the whole roll begins again.
-	if err == nil && undrained {
-		err = frame.ErrRolledBack
+	if err != nil {
+		return 0, err
 	}
-	return int(n), err
+	// A server has registered since the instances were listed. Instances are locked before deployments, so that it is
+	// too late to lock this one.
+	if undrained {
+		return 0, frame.ErrRolledBack
+	}
+	return int(n), nil
 }
 
-// DeletePool drains the servers of a pool and deletes it, and its app version unless something of that is left. Players
-// who wait for its modes wait for nothing any more. It returns how many servers it drains. Errors: NotFound,
-// Unavailable.
+// DeletePool drains the servers of a pool and deletes the pool, and its app version unless another pool or a server
+// needs that. For players who wait for its modes no server starts any more. It returns how many servers it drains.
+// Errors: NotFound, Unavailable.
 func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err error) {
 	_, err = s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		var err error
 		if drained, err = deletePool(ctx, q, edit); err != nil {
 			return p, err
 		}
-		// Kept if another pool or a running server needs it: the statement decides that.
 		return p, q.DeleteUnusedAppVersion(ctx,
 			query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version})
 	})
 	return drained, err
 }
 
-// deletePool is DeletePool without its app version.
+// deletePool drains the servers of a pool and deletes the pool, but not its app version.
 func deletePool(ctx context.Context, q *query.Queries, edit PoolEdit) (drained int, err error) {
 	if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
 		return 0, err
 	}
-	// Nothing is kept: the modes are free for other pools at once.
+	// Keep is empty and not nil, which would be NULL: all modes are free for other pools at once.
 	if err := q.DeletePoolModes(ctx, query.DeletePoolModesParams{Region: edit.Region, App: edit.App,
 		Version: edit.Version, Keep: []string{}}); err != nil {
 		return 0, err
@@ -161,7 +168,6 @@ func deletePool(ctx context.Context, q *query.Queries, edit PoolEdit) (drained i
 		Version: edit.Version}); err != nil {
 		return 0, err
 	}
-	// The row is gone, and the event is what is left of the pool.
 	edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: edit.Region, App: edit.App, Version: edit.Version},
 		map[string]any{"drained": drained})
 	return drained, nil

@@ -12,12 +12,12 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// comparedFields returns what an operator declares, by the names in documents.
+// comparedFields returns what an operator declares of an app version, by the names in documents.
 func (v *AppVersion) comparedFields() map[string]any {
 	return map[string]any{
 		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports,
 		"game_port": v.GamePort, "endpoint": v.Endpoint,
-		// Sorted: another order of the same modes is no change.
+		// Sorted, since another order of the same modes is no change.
 		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions,
 		"max_players": v.MaxPlayers, "env": v.Env,
 		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin,
@@ -27,6 +27,7 @@ func (v *AppVersion) comparedFields() map[string]any {
 	}
 }
 
+// comparedFields returns what an operator declares of a pool, by the names in documents.
 func (p *Pool) comparedFields() map[string]any {
 	return map[string]any{
 		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting,
@@ -36,7 +37,7 @@ func (p *Pool) comparedFields() map[string]any {
 	}
 }
 
-// saveParams encodes an app version.
+// saveParams returns the columns of an app version.
 func (v *AppVersion) saveParams() (query.SaveAppVersionParams, error) {
 	ports, err := json.Marshal(v.Ports)
 	if err != nil {
@@ -64,7 +65,7 @@ func (v *AppVersion) saveParams() (query.SaveAppVersionParams, error) {
 		n := int32(*v.MaxSessions)
 		p.MaxSessions = &n
 	}
-	// An app version without tokens has NULL, not a zero that would look like an id.
+	// An app version without connect tokens has NULL, since 0 is a valid id.
 	if v.Dialect != "" {
 		p.ProtocolID = strconv.FormatUint(v.ProtocolID, 10)
 	}
@@ -78,17 +79,17 @@ func (p *Pool) saveParams() query.SavePoolParams {
 		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
 		Zone: p.Zone, Forecast: p.Forecast,
 	}
-	// Both columns or none: a check of the table.
+	// A check of the table allows both or none.
 	if p.Coords != nil {
 		r.Latitude, r.Longitude = &p.Coords.Latitude, &p.Coords.Longitude
 	}
 	return r
 }
 
-// save writes a pool with its schedules.
+// save queues the statements that write a pool with its schedules.
 func (p *Pool) save(batch *tx.Pipeline) {
 	query.QueueExec(batch, (*query.Queries).SavePool, p.saveParams())
-	// Replaced as a whole: entries have numbers instead of names.
+	// All schedules are replaced, since entries have no names by which they could be compared.
 	query.QueueExec(batch, (*query.Queries).DeletePoolSchedules,
 		query.DeletePoolSchedulesParams{Region: p.Region, App: p.App, Version: p.Version})
 	for i, s := range p.Schedule {
@@ -103,7 +104,7 @@ func (p *Pool) save(batch *tx.Pipeline) {
 	}
 }
 
-// readPools returns the pools of a region, or of all for "".
+// readPools returns the pools of a region, or for "" those of all regions, in the order of their keys.
 func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, error) {
 	rows, err := q.ListPools(ctx, region)
 	if err != nil {
@@ -125,7 +126,7 @@ func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, er
 		if r.Latitude != nil && r.Longitude != nil {
 			all[i].Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
 		}
-		// The epoch stands for never.
+		// The statement returns the epoch for a pool that was never planned.
 		if r.PlannedAt.After(time.Unix(0, 0)) {
 			all[i].PlannedAt = &rows[i].PlannedAt
 		}
@@ -140,7 +141,6 @@ func readAppVersions(ctx context.Context, q *query.Queries) ([]AppVersion, error
 	}
 	all := make([]AppVersion, len(rows))
 	for i, r := range rows {
-		// Both queries return the same columns, as the compiler checks.
 		if all[i], err = appVersionOf(query.GetAppVersionRow(r)); err != nil {
 			return nil, err
 		}

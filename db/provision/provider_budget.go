@@ -17,7 +17,7 @@ type CallClass string
 const (
 	CallDeploy CallClass = "deploy"
 	CallGet    CallClass = "get"
-	CallList   CallClass = "list" // Find, too
+	CallList   CallClass = "list" // of List and Find
 	CallStop   CallClass = "stop"
 )
 
@@ -31,7 +31,7 @@ type CallBudget struct {
 // GrantedCalls are calls of a class that a worker may make.
 type GrantedCalls struct {
 	GrantedCount int
-	FreeAt       time.Time // the database's time, or the end of a pause for which the provider has asked
+	FreeAt       time.Time // when further calls may be made: the end of a pause for which the provider has asked, or now
 }
 
 // TakeBudgets takes calls out of the budgets that all workers share: as many as wanted, or fewer. Errors: Unavailable.
@@ -45,18 +45,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 	}
 	granted := map[CallClass]GrantedCalls{}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		rows, err := q.TakeBudgets(ctx, p)
-		if err == nil && len(rows) < len(p.Classes) { // the first call of a class
-			if err := q.PutBudgets(ctx, query.PutBudgetsParams{Provider: provider, Now: p.Now, Classes: p.Classes,
-				Rates: p.Rates}); err != nil {
-				return err
-			}
-			// The classes with a row have got their calls already.
-			p.Classes, p.Wants, p.Rates = missingClasses(p, rows)
-			var more []query.TakeBudgetsRow
-			more, err = q.TakeBudgets(ctx, p)
-			rows = append(rows, more...)
-		}
+		rows, err := takeBudgets(ctx, q, p)
 		for _, r := range rows {
 			granted[CallClass(r.Class)] = GrantedCalls{GrantedCount: int(r.Granted), FreeAt: r.FreeAt}
 		}
@@ -65,18 +54,31 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 	return granted, frame.Classify(err)
 }
 
-// missingClasses returns the part of p that has no row.
-func missingClasses(p query.TakeBudgetsParams,
-	rows []query.TakeBudgetsRow) (classes []string, wants []int32, rates []float64) {
-	// A class gets its row with its first call.
+// takeBudgets takes calls of each class, and inserts the rows of classes that have made no call yet.
+func takeBudgets(ctx context.Context, q *query.Queries, p query.TakeBudgetsParams) ([]query.TakeBudgetsRow, error) {
+	rows, err := q.TakeBudgets(ctx, p)
+	if err != nil || len(rows) == len(p.Classes) {
+		return rows, err
+	}
+	if err := q.PutBudgets(ctx, query.PutBudgetsParams{Provider: p.Provider, Now: p.Now, Classes: p.Classes,
+		Rates: p.Rates}); err != nil {
+		return nil, err
+	}
+	added, err := q.TakeBudgets(ctx, withoutRows(p, rows))
+	return append(rows, added...), err
+}
+
+// withoutRows returns the part of p about the classes that have none of the rows.
+func withoutRows(p query.TakeBudgetsParams, rows []query.TakeBudgetsRow) query.TakeBudgetsParams {
+	missing := query.TakeBudgetsParams{Now: p.Now, Provider: p.Provider}
 	for i, class := range p.Classes {
 		if !slices.ContainsFunc(rows, func(r query.TakeBudgetsRow) bool { return r.Class == class }) {
-			classes = append(classes, class)
-			wants = append(wants, p.Wants[i])
-			rates = append(rates, p.Rates[i])
+			missing.Classes = append(missing.Classes, class)
+			missing.Wants = append(missing.Wants, p.Wants[i])
+			missing.Rates = append(missing.Rates, p.Rates[i])
 		}
 	}
-	return classes, wants, rates
+	return missing
 }
 
 // BlockBudget blocks a class of calls of a provider for all workers, for a pause that the provider has asked for.

@@ -9,14 +9,14 @@ import (
 	"github.com/lattice-director/director/db/internal/pack"
 )
 
-// minDeclared is the cause of a least number of servers that the pool declares, as pool_min returns it.
+// minDeclared is what pool_min returns as the cause of the least number of servers if this is the declared one.
 const minDeclared = "min"
 
 // poolState is the input of a plan of a pool.
 type poolState struct {
 	min, max      int
 	minCause      string // what min is from: minDeclared, a schedule in words, or forecast
-	bufferServers int
+	bufferServers int    // as Pool.Buffer
 	bufferPercent bool
 	maxStarting   int
 	isPaused      bool
@@ -24,23 +24,24 @@ type poolState struct {
 	startTime     time.Duration // within which nine of ten of its servers were ready; 0: not measured
 
 	readyServers int // servers that take players
-	busyServers  int // of them, those with an open session
+	busyServers  int // of readyServers, those with an open session
 	coming       int // servers that start
 	draining     int // servers that take no new players, and may have some
 	ending       int // servers that end, or do not answer, and may still run at their provider
-	// of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
+	// lostServers counts those of ending that were perhaps never started: the call had no answer, and the provider does
+	// not list them.
 	lostServers int
 
 	waitingParties []waitingParty // oldest first
 	openSessions   []pack.Session
-	packHosts      []pack.Host
-	isUnused       []bool    // host by host: it is a live server of the pool without a session
-	emptyServer    pack.Host // a server of the pool, empty
+	packHosts      []pack.Host // running servers with room, also of other pools
+	isUnused       []bool      // by the index of packHosts: it is a live server of the pool without a session
+	emptyServer    pack.Host   // any server of the pool, as it is when it has started
 }
 
 type waitingParty struct {
 	party         pack.Party
-	playerAddress netip.Addr // of a player; the zero Addr: not known
+	playerAddress netip.Addr // of one of its players; the zero Addr: not known
 }
 
 // poolPlan is the result of a plan, as stored in pools.last_plan.
@@ -50,8 +51,8 @@ type poolPlan struct {
 	Coming   int    `json:"coming"` // with those that this plan starts
 	Draining int    `json:"draining"`
 	Ending   int    `json:"ending"`   // servers that take no players, and may still run at their provider
-	Lost     int    `json:"lost"`     // of these, servers that were perhaps never started
-	Replaced int    `json:"replaced"` // of these, servers that nobody needs any more if they turn up
+	Lost     int    `json:"lost"`     // of Ending, servers that were perhaps never started
+	Replaced int    `json:"replaced"` // of Lost, servers that nobody needs any more if they turn up
 	Waiting  int    `json:"waiting"`  // parties
 	Used     int    `json:"used"`     // servers that are busy, or that the waiting parties fill
 	Buffer   int    `json:"buffer"`   // servers
@@ -63,7 +64,7 @@ type poolPlan struct {
 	Unseated int    `json:"unseated"` // parties that no server of this plan has room for
 	Text     string `json:"text"`
 
-	nearPlayers []netip.Addr // of a player for each server to start; the zero Addr: not known
+	nearPlayers []netip.Addr // for each server to start the address of a player; the zero Addr: not known
 }
 
 // planPool computes how many servers a pool starts, and how many it has too many. It packs the waiting parties as
@@ -73,7 +74,7 @@ type poolPlan struct {
 func planPool(s poolState) poolPlan {
 	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
 		Lost: s.lostServers, Waiting: len(s.waitingParties), Max: s.max}
-	have := s.readyServers + s.coming
+	servers := s.readyServers + s.coming
 	// Two bounds: how many may start at a time, and how many places the pool has left.
 	room := max(0, min(s.maxStarting-s.coming, s.freePlaces()))
 	left, used := s.packRunning()
@@ -82,25 +83,27 @@ func planPool(s poolState) poolPlan {
 	p.Buffer = s.spareServers(p.Used)
 	p.Target = min(max(p.Used+p.Buffer, s.min), s.max)
 	if !s.isPaused {
-		p.Start = max(0, min(p.Target-have, room))
+		p.Start = max(0, min(p.Target-servers, room))
 	}
 	// With as many servers as it needs, the pool can do without the lost ones if they turn up after all.
-	if have >= p.Target {
+	if servers >= p.Target {
 		p.Replaced = s.lostServers
 	}
-	p.Surplus = max(0, have-p.Target)
+	p.Surplus = max(0, servers-p.Target)
+	// While servers start, it is not known on which servers the players will be placed.
 	if s.coming == 0 {
-		p.End = p.Surplus // while servers start, it is not known on which servers the players will be placed
+		p.End = p.Surplus
 	}
 	p.Coming += p.Start
 	p.nearPlayers = make([]netip.Addr, p.Start)
-	// Servers of the buffer, and those for min, start for nobody in particular: their address is the zero Addr.
+	// Servers of the buffer, and those for min, start for no player: the zero Addr stays.
 	copy(p.nearPlayers, near)
 	p.Text = s.planText(p)
 	return p
 }
 
-// freePlaces is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
+// freePlaces returns how many more servers the pool may have. All servers that may run at the provider count, since they
+// cost money.
 func (s *poolState) freePlaces() int {
 	return s.max - s.readyServers - s.coming - s.draining - s.ending
 }
@@ -114,45 +117,54 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 			left = append(left, w)
 		}
 	}
-	got := make([]bool, len(s.packHosts))
+	isCounted := make([]bool, len(s.packHosts))
+	// The sessions behind the open ones are new.
 	for _, r := range sessions[len(s.openSessions):] {
-		// A server that got two sessions is one used server.
-		if s.isUnused[r.HostIndex] && !got[r.HostIndex] {
-			got[r.HostIndex] = true
+		// A server that gets two sessions is one used server.
+		if s.isUnused[r.HostIndex] && !isCounted[r.HostIndex] {
+			isCounted[r.HostIndex] = true
 			used++
 		}
 	}
 	return left, used
 }
 
-// packNew seats parties on empty servers, one server after the other: on those that start, and on at most so many new
-// ones. It returns how many servers got some, for each new one the address of a player, and the parties that are left.
+// packNew seats parties on empty servers, one server after the other: on those that are coming, and on at most room new
+// ones. It returns how many servers got parties, for each new one the address of a player, and the parties that are
+// left.
 func (s *poolState) packNew(waiting []waitingParty,
-	coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
-	for filled < coming+room && len(waiting) > 0 {
-		seated, _ := pack.SeatParties(packedParties(waiting), nil, []pack.Host{s.emptyServer})
-		var left []waitingParty
-		var address netip.Addr
-		for i, w := range waiting {
-			switch {
-			case seated[i] < 0:
-				left = append(left, w)
-			case !address.IsValid():
-				address = w.playerAddress
-			}
-		}
-		// No party that is left fits into an empty server, so more servers would not help.
-		if len(left) == len(waiting) {
+	coming, room int) (filled int, near []netip.Addr, left []waitingParty) {
+	left = waiting
+	for filled < coming+room && len(left) > 0 {
+		rest, address := s.packEmpty(left)
+		// No party fits into an empty server, so more servers would not help.
+		if len(rest) == len(left) {
 			break
 		}
-		waiting = left
+		left = rest
 		filled++
-		// A server that starts already has its place. Only for a new one is it of use where the player is.
+		// The place of a server that is coming is decided already.
 		if filled > coming {
 			near = append(near, address)
 		}
 	}
-	return filled, near, waiting
+	return filled, near, left
+}
+
+// packEmpty seats parties on one empty server. It returns the parties that are left, and the address of a player of the
+// seated ones; the zero Addr: none is known.
+func (s *poolState) packEmpty(waiting []waitingParty) (left []waitingParty, address netip.Addr) {
+	seated, _ := pack.SeatParties(packedParties(waiting), nil, []pack.Host{s.emptyServer})
+	for i, w := range waiting {
+		if seated[i] < 0 {
+			left = append(left, w)
+			continue
+		}
+		if !address.IsValid() {
+			address = w.playerAddress
+		}
+	}
+	return left, address
 }
 
 func packedParties(waiting []waitingParty) []pack.Party {
@@ -163,14 +175,15 @@ func packedParties(waiting []waitingParty) []pack.Party {
 	return all
 }
 
-// spareServers is how many servers the buffer is, beside the used ones. With p percent, that share of all servers is unused.
+// spareServers returns how many servers the buffer is, besides the used ones. A buffer of 20 percent is a fifth of all
+// servers, used ones included.
 func (s *poolState) spareServers(used int) int {
 	if !s.bufferPercent {
 		return s.bufferServers
 	}
-	// Rounded up: used servers are at most so many percent of all.
-	rest := 100 - s.bufferServers
-	return (used*100+rest-1)/rest - used
+	usedPercent := 100 - s.bufferServers
+	total := (used*100 + usedPercent - 1) / usedPercent // rounded up
+	return total - used
 }
 
 // planText explains a plan in words.
@@ -188,7 +201,7 @@ func (s *poolState) planText(p poolPlan) string {
 	}
 	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer,
 		p.Used+p.Buffer)
-	// Said only where min or max decide, and not the need.
+	// Where min or max decide, and not the need.
 	if p.Target != p.Used+p.Buffer {
 		fmt.Fprintf(&b, ", limited to %d by min %d%s and max %d", p.Target, s.min, s.minSource(), s.max)
 	}

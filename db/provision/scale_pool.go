@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	surplusSettles = 30 * time.Second // how long a pool has too many servers before one of them ends
+	surplusSettles = 30 * time.Second // for how long a pool has too many servers before one of them ends
 	maxPlanParties = 20_000           // parties that a plan considers, the oldest
 	maxPlanHosts   = 1000             // running servers that a plan considers, for each size of parties
 	maxDrained     = 50               // servers that a plan ends
@@ -37,33 +37,36 @@ type SealKey func(region string, id uuid.UUID) (sealed []byte, by string, err er
 // Scaled counts what plans of pools did.
 type Scaled struct{ PlannedPools, StartedServers, EndedServers int }
 
-// ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and
-// carries the plans out: it inserts deployments, drains servers that a pool has too many, and ends empty ones that
-// drain. Several workers may call it: each pool is planned by one of them. The first error ends it; what was done until
-// then stays, and is returned. Errors: seal's, Unavailable.
-func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration,
+// PlanPools plans the pools of a region that were not planned within the duration every, which is positive, and carries
+// the plans out: it inserts deployments, drains servers that a pool has too many, and ends empty ones that drain.
+// Several workers may call it: each pool is planned by one of them. After an error, done is what had been done before.
+// Errors: those of seal, Unavailable.
+func (s *Store) PlanPools(ctx context.Context, region string, every time.Duration,
 	seal SealKey) (done Scaled, err error) {
-	for began := time.Now(); ; {
-		one, err := s.scalePool(ctx, region, every, seal)
+	began := time.Now()
+	for {
+		one, err := s.planDuePool(ctx, region, every, seal)
 		if err != nil || one.PlannedPools == 0 {
 			return done, frame.Classify(err)
 		}
-		done.PlannedPools, done.StartedServers, done.EndedServers = done.PlannedPools+
-			one.PlannedPools, done.StartedServers+one.StartedServers, done.EndedServers+
-			one.EndedServers
+		done.PlannedPools += one.PlannedPools
+		done.StartedServers += one.StartedServers
+		done.EndedServers += one.EndedServers
+		// The first of these pools are due again, and the caller has other regions.
 		if time.Since(began) > every {
-			return done, nil // the first of them are due again
+			return done, nil
 		}
 	}
 }
 
-func (s *Store) scalePool(ctx context.Context, region string, every time.Duration,
+// planDuePool plans one pool that is due, if there is any.
+func (s *Store) planDuePool(ctx context.Context, region string, every time.Duration,
 	seal SealKey) (done Scaled, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		// Begun anew: a retried transaction has done nothing.
+		// Set anew for each attempt of the transaction.
 		done = Scaled{}
 		pool, err := q.ClaimPool(ctx, query.ClaimPoolParams{Region: region, Every: every})
-		// Another worker plans it, or has a moment ago.
+		// No pool is due that no other worker plans.
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -78,7 +81,7 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 		t := scaling{q: q, region: region, poolRow: pool, appVersion: version}
 		return t.run(ctx, seal, &done)
 	})
-	// Wakes the loop that calls the providers, of any worker.
+	// For the loops that call the providers, of all workers.
 	if err == nil && done.StartedServers+done.EndedServers > 0 {
 		s.sendNotice(notify.TopicDeployments, region)
 	}
@@ -99,9 +102,8 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		return err
 	}
 	plan := planPool(state)
-	// Servers of the provider manual are started by people, whom no limit concerns.
 	if plan.Start > 0 && t.appVersion.Provider != providerManual {
-		allowed, err := countAllowedStarts(ctx, t.q)
+		allowed, err := lockAllowedStarts(ctx, t.q)
 		if err != nil {
 			return err
 		}
@@ -111,7 +113,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
-	// Recorded before anything is done: operators see the plan even where a limit keeps it from being carried out.
+	// Returns whether the surplus has lasted for surplusSettles.
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Plan: text, Surplus: plan.End > 0,
 		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime,
@@ -120,7 +122,6 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
-	// Whatever the plan is: they take places of the pool, and perhaps room of the provider.
 	if done.EndedServers, err = t.endDrained(ctx, plan); err != nil {
 		return err
 	}
@@ -134,14 +135,14 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	return err
 }
 
-// endDrained ends servers that drain and are empty, which take places of the pool, and returns how many.
+// endDrained ends servers that drain and are empty, and returns how many. It does so whatever the plan says, since they
+// take places of the pool and room at the provider.
 func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
-	// Without servers that drain, the statement would only look for rows to lock.
 	if plan.Draining == 0 {
 		return 0, nil
 	}
 	drained, err := t.q.LockDrained(ctx, query.LockDrainedParams{
-		// Empty for as long as the pool says: a player may be on the way to a server that has just become empty.
+		// EmptyTtl, since a player may be on the way to a server that has just become empty.
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, EmptyTtl: t.poolRow.EmptyTtl,
 		AtMost: maxDrained,
 	})
@@ -154,15 +155,13 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 // endSurplus ends servers that nobody needs, and returns how many.
 func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
 	switch {
-	// Those of which nothing was started go first: they cost nothing.
+	// Servers that are coming or lost: those that their provider has not started.
 	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
 		return t.cancelWanted(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
-	// Only when the plan has asked for the same for a while: players come and go.
 	case settled && plan.End > 0:
 		return t.endServers(ctx, min(plan.End, maxDrained))
-	default:
-		return 0, nil
 	}
+	return 0, nil
 }
 
 // readState reads what the plan is made from.
@@ -192,7 +191,7 @@ func (t *scaling) readState(ctx context.Context) (poolState, error) {
 	return s, t.readRoom(ctx, &s)
 }
 
-// emptyServer is a server of an app version as pack sees it.
+// emptyServer returns an empty server of an app version, as package pack sees it.
 func (v *AppVersion) emptyServer() pack.Host {
 	h := pack.Host{Modes: v.Modes, Capacity: v.Capacity, FreeSlots: v.Capacity}
 	if v.MaxSessions != nil {
@@ -201,30 +200,28 @@ func (v *AppVersion) emptyServer() pack.Host {
 	return h
 }
 
-// waitingParties are the parties of demand, in its order. Matches of the loop need a whole session each. Several
-// players may have asked for the same party.
+// waitingParties returns the parties of demand, in the same order. A match of a profile counts as a party that takes a
+// whole session.
 func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
-	type same struct {
+	type partyOfMode struct {
 		mode string
 		key  uuid.UUID
 	}
-	seen := map[same]bool{}
+	seen := map[partyOfMode]bool{}
 	for _, d := range demand {
+		p := partyOfMode{d.Mode, d.PartyKey}
+		// Each player of a party may have asked for a seat, but the party needs one place. The nil UUID is of no party.
+		if d.PartyKey != uuid.Nil && seen[p] {
+			continue
+		}
+		seen[p] = true
 		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
-			// A match takes a whole session, unless the row is of a party.
 			Size: int(d.MaxPlayers)}}
-		// The row is of a party of players who asked for a seat: they share the session with others.
+		// Players who asked for seats share the session with others.
 		if d.Party != nil {
 			w.party.Size = int(*d.Party)
 		}
-		w.playerAddress, _ = netip.ParseAddr(d.Address)
-		// Each player of a party may have asked for it, but the party needs one place.
-		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
-			if seen[k] {
-				continue
-			}
-			seen[k] = true
-		}
+		w.playerAddress, _ = netip.ParseAddr(d.Address) // on an error it is not known
 		for range min(int(d.Matches), maxPlanParties-len(all)) {
 			all = append(all, w)
 		}
@@ -232,7 +229,7 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	return all
 }
 
-// readRoom reads the sessions and servers that have room for those who wait.
+// readRoom reads the sessions and servers that have room for the waiting parties.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	k := keysOf(s.waitingParties)
 	sessions, err := t.q.RoomForDemand(ctx,
@@ -249,11 +246,13 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	arg := query.HostsForDemandParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Modes: k.Modes,
 		MaxPlayers: k.MaxPlayers, Sessions: k.SessionCounts()}
 	for i, n := range arg.Sessions {
-		// Some more than sessions are needed, as placement reads them: parties of other sizes may take the first of
-		// them.
+		// More servers than sessions are needed, as for placement: parties of other sizes may take the first ones.
 		arg.Sessions[i] = min(n+pack.ExtraCandidates, maxPlanHosts)
 	}
 	hosts, err := t.q.HostsForDemand(ctx, arg)
+	if err != nil {
+		return err
+	}
 	for _, r := range hosts {
 		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), ReservedSeats: int(r.ReservedSeats),
 			FreeSlots: int(r.Capacity), Load: r.Load}
@@ -263,7 +262,7 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 		s.packHosts = append(s.packHosts, h)
 		s.isUnused = append(s.isUnused, r.Unused)
 	}
-	return err
+	return nil
 }
 
 // keysOf counts parties by shape and size.
@@ -274,7 +273,7 @@ func keysOf(waiting []waitingParty) (k pack.Needs) {
 	return k
 }
 
-// startServers inserts deployments, one for each address.
+// startServers inserts deployments, one for each address in near, which may be the zero Addr.
 func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal SealKey) error {
 	all := make([]NewDeployment, len(near))
 	for i, address := range near {
@@ -282,7 +281,7 @@ func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal Seal
 			ID: value.NewID(), App: t.poolRow.App, Version: t.poolRow.Version, Provider: t.appVersion.Provider,
 			Tag: provider.NewTag(), Address: address, Origin: OriginPool,
 		}
-		// The key of its connect tokens, of which only the sealed form is stored.
+		// A dialect needs a key for connect tokens, of which only the sealed form is stored.
 		if t.appVersion.Dialect != "" {
 			var err error
 			if n.SealedKey, n.SealedBy, err = seal(t.region, n.ID); err != nil {
@@ -294,9 +293,9 @@ func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal Seal
 	return insertDeployments(ctx, t.q, t.region, all)
 }
 
-// cancelWanted ends servers that nobody needs any more and that their provider has not started, at most n, and returns how
-// many. No server ends while others are coming, so that those which a provider without room refuses would keep the
-// empty ones that take its room.
+// cancelWanted ends servers that nobody needs any more and that their provider has not started, at most n, and returns
+// how many. Without it, servers that a provider without room refuses would stay coming, and so no empty server that
+// takes this room would end.
 func (t *scaling) cancelWanted(ctx context.Context, n int) (int, error) {
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Reason: "surplus", Settle: surplusSettles,
@@ -307,7 +306,7 @@ func (t *scaling) cancelWanted(ctx context.Context, n int) (int, error) {
 
 // endServers drains and ends servers that are empty, at most n, and returns how many.
 func (t *scaling) endServers(ctx context.Context, n int) (int, error) {
-	// Drained before they end, in this transaction: from here on, no placement chooses them.
+	// Drained in this transaction: from its commit on, no placement chooses them.
 	drained, err := t.q.DrainEmpty(ctx, query.DrainEmptyParams{
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, EmptyTtl: t.poolRow.EmptyTtl,
 		AtMost: int32(n),

@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// Schedule raises the least number of servers of a pool at times that clocks on the wall show: on weekdays, or once. A
-// time that the clocks skip is when they jump over it; of one that they show twice the first is a start, and the last
-// an end. The database's clock decides whether it holds.
+// Schedule raises the least number of servers of a pool between two times of the local clocks of a zone: on weekdays, or
+// once. Where summer time begins, a time that the clocks skip stands for the moment at which they skip it. Where it
+// ends, of a time that the clocks show twice, the first one is a start, and the second one an end. The database's clock
+// decides whether a schedule holds.
 type Schedule struct {
 	Zone    string // IANA; "" in a declaration: the pool's
 	Days    []int  // on which it begins, sorted: 1 is Monday and 7 Sunday; nil: it is an event, which has dates
 	StartOn string // of an event, such as 2026-12-24
-	EndOn   string
+	EndOn   string // of an event
 	StartAt string // such as 18:00
-	EndAt   string // on weekdays: of the next day, unless it is later than StartAt
+	EndAt   string // on weekdays: of the same day if later than StartAt, else of the next day
 	Min     int    // servers
 }
 
@@ -32,8 +33,8 @@ const (
 	maxEventLength = 31 * 24 * time.Hour
 )
 
-// What the database is asked about; it knows which of them are zones.
-var zoneName = regexp.MustCompile(`^[A-Za-z0-9_+/-]{1,64}$`)
+// zoneForm is what the name of a time zone may be. checkZones asks the database whether a name is that of a zone.
+var zoneForm = regexp.MustCompile(`^[A-Za-z0-9_+/-]{1,64}$`)
 
 const zoneWords = "an IANA time zone such as Europe/Berlin"
 
@@ -56,7 +57,7 @@ func DaysText(days []int) string {
 	var runs []string
 	for i := 0; i < len(days); {
 		last := i
-		// Two days in a row are a run already: "sat-sun". One that goes over Sunday becomes two runs.
+		// Two days in a row are a run already: "sat-sun". Days from before Sunday to after it become two runs.
 		for last+1 < len(days) && days[last+1] == days[last]+1 {
 			last++
 		}
@@ -94,8 +95,8 @@ func ParseDays(text string) ([]int, error) {
 		}
 	}
 	var days []int
-	for i, is := range chosen {
-		if is {
+	for i, isChosen := range chosen {
+		if isChosen {
 			days = append(days, i+1)
 		}
 	}
@@ -112,19 +113,18 @@ func dayIndex(name string) int {
 	return -1
 }
 
-// check refuses a schedule whose times are no times, or that a pool with at most so many servers cannot keep.
-func (s Schedule) check(at problems, most int) {
-	at.checkNumber("min", s.Min, 1, max(most, 1))
-	// Absent, it is the zone of the pool.
+// check reports what is wrong with a schedule of a pool that has at most maxServers servers.
+func (s Schedule) check(at problems, maxServers int) {
+	at.checkNumber("min", s.Min, 1, max(maxServers, 1))
 	if s.Zone != "" {
-		at.checkText("at", s.Zone, zoneName, zoneWords)
+		at.checkText("at", s.Zone, zoneForm, zoneWords)
 	}
 	for _, day := range s.Days {
 		if day < 1 || day > len(dayNames) {
 			at.addf("days", "%d must be a weekday of 1, Monday, to 7, Sunday", day)
 		}
 	}
-	// Not nil, so it is no event; and empty, so it would never hold.
+	// A schedule with an empty list is no event, and would never hold.
 	if s.Days != nil && len(s.Days) == 0 {
 		at.addf("days", "must have a weekday")
 	}
@@ -141,7 +141,7 @@ func (s Schedule) check(at problems, most int) {
 	}
 }
 
-// checkEvent judges the dates of an event, which begins and ends at times of its zone's clocks.
+// checkEvent reports what is wrong with the dates of an event.
 func (s Schedule) checkEvent(at problems, startAt, endAt time.Time) {
 	startOn, err := time.Parse(DateFormat, s.StartOn)
 	if err != nil {
@@ -153,9 +153,9 @@ func (s Schedule) checkEvent(at problems, startAt, endAt time.Time) {
 		at.addf("until", "%.40q must be a date such as 2026-12-25", s.EndOn)
 		return
 	}
-	// Times of clocks, not of the world: an hour that is skipped or shown twice between them does not count.
-	lasts := endOn.Sub(startOn) + endAt.Sub(startAt)
-	if lasts <= 0 || lasts > maxEventLength {
+	// By the local clocks: an hour that they skip or show twice in between does not count.
+	length := endOn.Sub(startOn) + endAt.Sub(startAt)
+	if length <= 0 || length > maxEventLength {
 		at.addf("until", "must be after the start, and at most 31 days after it")
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/lattice-director/director/db/internal/frame"
 )
 
-// Store reads and decides what runs for pools. It is safe for concurrent use. A store of package db has one, and its
-// methods.
+// Store reads and decides what runs for pools. It is safe for concurrent use. The Store of package db embeds one.
 type Store struct {
 	frame        frame.Frame
 	sendNotice   func(topic, region string)
@@ -16,12 +15,12 @@ type Store struct {
 	checkHere    func(region string) error
 }
 
-// Options are what a store gives to its part.
+// Options are what the Store of package db gives to its part.
 type Options struct {
 	Frame  frame.Frame
 	Notify func(topic, region string) // does not block
 	Now    func() time.Time           // the database's time, as far as this process knows
-	// CheckHere refuses regions that another cell serves; nil: none is.
+	// CheckHere refuses regions that another cell serves; nil: this cell serves all.
 	CheckHere    func(region string) error
 	VirtualClock func() time.Time // replaces the clock of statements; nil: the database's
 }
@@ -35,7 +34,7 @@ func New(o Options) *Store {
 		checkHere: o.CheckHere}
 }
 
-// virtualNow is the time of statements: nil, which means the database's, except in tests.
+// virtualNow returns the time by which statements compare; nil: the database's. Only tests have another one.
 func (s *Store) virtualNow() *time.Time {
 	if s.virtualClock == nil {
 		return nil
