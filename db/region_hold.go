@@ -151,7 +151,7 @@ func (s *Store) readFence(ctx context.Context, region string) *fenceEnd {
 	}
 	switch {
 	// A region that arrives is refused for as long as its rows are copied: minutes or hours.
-	case fence.Direction != "leaves":
+	case fence.Direction != directionLeaves:
 		return &fenceEnd{}
 	case fence.Step == stepFlipped:
 		elsewhere, _ := s.readFlip(ctx, region) // on an error, calls are refused as before

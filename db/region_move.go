@@ -64,9 +64,9 @@ type RegionMove struct {
 	id             uuid.UUID // of the move that runs
 	tables         []query.MovingTablesRow
 	lastCopied     query.IdempotencyKey // the last stored answer that was copied
-	liftedFences   int                  // how many
-	deletedRows    []RowsOfTable
-	unreachedCells int // further cells that did not answer
+	liftedFences   int                  // by this run of the command
+	deletedRows    []RowsOfTable        // by this run of the command
+	unreachedCells int                  // further cells that did not answer
 }
 
 // NewRegionMove returns a move from the cell of a store to that of another one, in the name of a person as in
@@ -122,19 +122,19 @@ func (m *RegionMove) runSteps(ctx context.Context) (query.LastMoveRow, error) {
 		if err := steps[running.Step](ctx); err != nil {
 			return running, err
 		}
-		// The step is read and not counted on, since another process may work on the same move.
+		// Read again after each step, since another process may work on the same move.
 		if running, err = m.source.q.LastMove(ctx, m.id); err != nil {
 			return running, err
 		}
 	}
 	if running.Step == stepUndone {
-		return running, m.isUndone()
+		return running, m.undoneError()
 	}
 	return running, nil
 }
 
-// isUndone is the error of a command that finds its move undone by another one.
-func (m *RegionMove) isUndone() error {
+// undoneError is the error of a command that finds its move undone by another one.
+func (m *RegionMove) undoneError() error {
 	return fault.New(fault.Conflict, "conflict", "the move of region %q is being undone: finish that first",
 		m.terms.Region)
 }
@@ -146,6 +146,12 @@ const (
 	stepFlipped   = "flipped"
 	stepDone      = "done"
 	stepUndone    = "undone"
+)
+
+// The directions of a move, as the row of each of the two cells has it.
+const (
+	directionLeaves  = "leaves"
+	directionArrives = "arrives"
 )
 
 // begin returns the move that runs, and begins one if none does.
@@ -164,7 +170,7 @@ func (m *RegionMove) begin(ctx context.Context) (query.LastMoveRow, error) {
 	}
 	m.id = uuid.New()
 	err = m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
-		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: "leaves",
+		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: directionLeaves,
 			Cell: m.terms.Cell, Address: m.terms.Address, Reason: m.terms.Reason}); err != nil {
 			return err
 		}
@@ -185,7 +191,7 @@ func (m *RegionMove) adoptRunning(ctx context.Context) (query.LastMoveRow, error
 	if err != nil {
 		return query.LastMoveRow{}, err
 	}
-	if found.Direction != "leaves" {
+	if found.Direction != directionLeaves {
 		return query.LastMoveRow{}, fault.New(fault.Conflict, "conflict",
 			"region %q arrives here from cell %q: continue that move there", found.Region, found.Cell)
 	}

@@ -75,7 +75,7 @@ func (m *RegionMove) announce(ctx context.Context) error {
 
 func (m *RegionMove) beginThere(ctx context.Context) error {
 	return m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
-		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: "arrives",
+		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: directionArrives,
 			Cell: m.terms.Here, Address: m.terms.HereAddress, Reason: m.terms.Reason}); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (m *RegionMove) flip(ctx context.Context) error {
 		return err
 	}
 	if there.Step == stepUndone {
-		return m.isUndone()
+		return m.undoneError()
 	}
 	// At a later step, a command that was killed has flipped the region there, and only this cell is left.
 	if there.Step == stepCopying {

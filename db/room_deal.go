@@ -9,11 +9,11 @@ import (
 
 // deal chooses agents for the orders without a pin. An order gets no agent if other orders of this transaction got the
 // last place.
-func (l hostSnapshot) deal(orders []*roomOrder) {
+func (s hostSnapshot) deal(orders []*roomOrder) {
 	d := roomDeal{indexOfAgent: map[string]int{}, indexOfGroup: map[string]int{}}
 	for _, o := range orders {
 		if o.groupKey != "" && o.err == nil {
-			d.add(o, l.candidatesByGroup[o.groupKey])
+			d.add(o, s.candidatesByGroup[o.groupKey])
 		}
 	}
 	for g, dealt := range spreadRooms(d.groups, d.agentLoads, drawIndex) {

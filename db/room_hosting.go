@@ -23,13 +23,13 @@ type roomHosting struct {
 // with the commit. First it reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents
 // and checks them again. If another transaction has filled an order's agent in between, the order stays undecided.
 func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error {
-	seen, err := h.readSnapshot(ctx, pendingOrders(orders))
+	snapshot, err := h.readSnapshot(ctx, pendingOrders(orders))
 	if err != nil {
 		return err
 	}
-	seen.refuse(pendingOrders(orders))
-	// Without the refused orders.
-	seen.deal(pendingOrders(orders))
+	snapshot.refuse(pendingOrders(orders))
+	// The refused orders are no longer pending.
+	snapshot.deal(pendingOrders(orders))
 	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agentID == "" })
 	if err := h.lockHosts(ctx, chosen); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error 
 
 // readSnapshot reads what the database has for orders: which ids are taken, the agents to which orders are pinned, and
 // the candidates of each group.
-func (h *roomHosting) readSnapshot(ctx context.Context, orders []*roomOrder) (l hostSnapshot, err error) {
+func (h *roomHosting) readSnapshot(ctx context.Context, orders []*roomOrder) (s hostSnapshot, err error) {
 	var out tx.Pipeline
 	var ids []string
 	hosts := query.RoomHostsParams{Region: h.region}
@@ -56,23 +56,23 @@ func (h *roomHosting) readSnapshot(ctx context.Context, orders []*roomOrder) (l 
 	}
 	near := nearbyHosts(orders)
 	hosts.Ids = append(hosts.Ids, near.agentIDs...)
-	query.Queue(&out, &l.takenIDs, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
+	query.Queue(&out, &s.takenIDs, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
 	if len(hosts.Ids)+len(hosts.Processes) > 0 {
-		query.Queue(&out, &l.pinnedHosts, (*query.Queries).RoomHosts, hosts)
+		query.Queue(&out, &s.pinnedHosts, (*query.Queries).RoomHosts, hosts)
 	}
-	l.candidatesByGroup = map[string][]query.RoomCandidatesRow{}
+	s.candidatesByGroup = map[string][]query.RoomCandidatesRow{}
 	if len(near.agentIDs) == 0 {
-		return l, h.readWholeFleet(ctx, &out, l.candidatesByGroup, orders)
+		return s, h.readWholeFleet(ctx, &out, s.candidatesByGroup, orders)
 	}
 	if err := h.q.Send(ctx, &out); err != nil {
-		return l, err
+		return s, err
 	}
-	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
-		return l, nil
+	if near.choose(s.pinnedHosts, s.candidatesByGroup) {
+		return s, nil
 	}
 	// The named agents have too few places, or cannot be compared without the others. choose may have added some.
-	clear(l.candidatesByGroup)
-	return l, h.readWholeFleet(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
+	clear(s.candidatesByGroup)
+	return s, h.readWholeFleet(ctx, new(tx.Pipeline), s.candidatesByGroup, orders)
 }
 
 // readWholeFleet sends a pipeline, and with it the statement that reads the candidates of all groups from the whole

@@ -16,21 +16,21 @@ type hostSnapshot struct {
 
 // refuse refuses the orders for which the snapshot has no agent, and gives pinned orders their agent. It checks the
 // reasons in the order that CreateRoom documents.
-func (l hostSnapshot) refuse(orders []*roomOrder) {
+func (s hostSnapshot) refuse(orders []*roomOrder) {
 	for _, o := range orders {
 		switch {
-		case slices.Contains(l.takenIDs, o.newRoom.RoomID):
+		case slices.Contains(s.takenIDs, o.newRoom.RoomID):
 			o.err = roomExists(o.newRoom.RoomID)
 		case o.newRoom.InstanceID != nil && o.newRoom.ProcessUID != nil:
 			o.err = fault.New(fault.Invalid, CodeValidation,
 				"a room is pinned to an instance or to a process, not to both")
 		case o.groupKey == "":
-			o.agentID, o.err = l.pin(o)
-		case len(l.candidatesByGroup[o.groupKey]) == 0:
+			o.agentID, o.err = s.pin(o)
+		case len(s.candidatesByGroup[o.groupKey]) == 0:
 			o.err = fault.New(fault.NoCapacity, CodeNoCandidate,
 				"no instance takes a room of type %q with these labels now", o.newRoom.Type)
 		// There are candidates, and each of them has as many commands in flight as an agent may.
-		case !slices.ContainsFunc(l.candidatesByGroup[o.groupKey],
+		case !slices.ContainsFunc(s.candidatesByGroup[o.groupKey],
 			func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()
 		}
@@ -38,13 +38,13 @@ func (l hostSnapshot) refuse(orders []*roomOrder) {
 }
 
 // pin returns the agent that an order is pinned to: the connection with the id, or the newest one of the process.
-func (l hostSnapshot) pin(o *roomOrder) (agent string, err error) {
+func (s hostSnapshot) pin(o *roomOrder) (agent string, err error) {
 	var host *query.RoomHostsRow
-	for i, r := range l.pinnedHosts {
+	for i, r := range s.pinnedHosts {
 		named := o.newRoom.InstanceID != nil && *o.newRoom.InstanceID == r.ID ||
 			o.newRoom.ProcessUID != nil && *o.newRoom.ProcessUID == r.ProcessUid
 		if named && (host == nil || isNewerHost(r, host)) {
-			host = &l.pinnedHosts[i]
+			host = &s.pinnedHosts[i]
 		}
 	}
 	if host == nil {

@@ -26,8 +26,8 @@ func (s *Store) reportSeatBatch(ctx context.Context, region string, calls []*rep
 	var reports []*report
 	var newReporters []string
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		rt := reportTx{store: s, q: q, region: region}
 		// Made for each attempt, with nothing in it of an earlier one.
+		rt := reportTx{store: s, q: q, region: region}
 		state, err := rt.load(ctx, calls)
 		if err != nil {
 			return err

@@ -31,13 +31,15 @@ func (s *Store) QuerySomeTickets(region string, p match.Pool, bodies bool, limit
 		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes,
 		Rows: partBytes / QueryRowBytes,
 	}
-	if len(poolQuery.Ranges) > 0 {
-		params.Key1, params.Low1, params.High1 = &poolQuery.Ranges[0].Key, poolQuery.Ranges[0].Low, poolQuery.Ranges[0].High
+	ranges := poolQuery.Ranges
+	// The first two ranges have parameters of their own: the statements compare these faster than a list.
+	if len(ranges) > 0 {
+		params.Key1, params.Low1, params.High1 = &ranges[0].Key, ranges[0].Low, ranges[0].High
 	}
-	if len(poolQuery.Ranges) > 1 {
-		params.Key2, params.Low2, params.High2 = &poolQuery.Ranges[1].Key, poolQuery.Ranges[1].Low, poolQuery.Ranges[1].High
+	if len(ranges) > 1 {
+		params.Key2, params.Low2, params.High2 = &ranges[1].Key, ranges[1].Low, ranges[1].High
 	}
-	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(ranges[min(2, len(ranges)):])
 	r := &ticketReader{queryParams: params, tryIndex: len(poolQuery.Terms) > 0, leftToRead: limit}
 	return &PoolQuery[QueriedTicket]{store: s, readPage: r.readPage, isOver: !isPossible}
 }
