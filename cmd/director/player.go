@@ -56,8 +56,8 @@ func (op operator) readPlayer(ctx context.Context, id string) (d playerDetails, 
 	for _, s := range known.Seats {
 		d.Seats = append(d.Seats, heldSeat{s, s.Session, s.Instance, s.Mode})
 	}
-	if len(known.Past) > 0 {
-		d.LastSeat = &known.Past[0]
+	if len(known.PastSeats) > 0 {
+		d.LastSeat = &known.PastSeats[0]
 	}
 	return d, nil
 }

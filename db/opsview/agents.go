@@ -11,11 +11,11 @@ type Agent struct {
 	Region string `db:"region" json:"region"`
 	Agent  string `db:"agent" json:"agent"` // the id of its connection
 	Name   string `db:"name" json:"name"`   // as it reports; may be empty
-	// the same for all its connections, and the id of its instance
+	// Process is the same for all connections of a game server, and the id of its instance.
 	Process  string `db:"process" json:"process"`
 	Endpoint string `db:"endpoint" json:"endpoint"`
 	State    string `db:"state" json:"state"` // connected, stale, cut off or doubted
-	// active, draining, or another text that it reports
+	// Status is active, draining, or another text that the agent reports.
 	Status           string            `db:"status" json:"status"`
 	DrainKept        bool              `db:"drain_kept" json:"drain_kept"` // it stays drained when it restarts
 	Rooms            int32             `db:"rooms" json:"rooms"`
@@ -32,7 +32,7 @@ type Agent struct {
 	LastReply        *time.Time        `db:"last_reply" json:"last_reply"` // nil: unknown
 	// ReplyAge is the time since LastReply in seconds; nil: unknown.
 	ReplyAge   *float64  `db:"reply_age" sql:"extract(epoch FROM statement_timestamp() - last_reply)::float8" json:"reply_age"`
-	AutoCreate bool      `db:"auto_create" json:"-"`
+	AutoCreate bool      `db:"auto_create" json:"-"` // it creates rooms on request
 	Replica    uuid.UUID `db:"replica" json:"-"`
 }
 
@@ -104,7 +104,7 @@ type Command struct {
 	Region  string    `db:"region" json:"region"`
 	Command uuid.UUID `db:"command" json:"command"`
 	Op      string    `db:"op" json:"op"` // create, destroy, drain or undrain
-	// pending, done, failed, exists, disconnected, timed_out or done_late
+	// State is pending, done, failed, exists, disconnected, timed_out or done_late.
 	State     string         `db:"state" json:"state"`
 	Agent     string         `db:"agent" json:"agent"`
 	AgentName string         `db:"agent_name" sql:"coalesce(agent_name, '')" json:"agent_name"`

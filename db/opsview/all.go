@@ -9,7 +9,7 @@ import (
 type Definition struct {
 	View    string
 	Columns []string // in the order of the fields
-	Derived []string // those of them that have a sql tag: the view may not have them
+	Derived []string // columns with a sql tag, which the view need not have under these names
 	Read    func(context.Context, Querier) error
 }
 

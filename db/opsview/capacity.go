@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Outlook is what a request for one player of a mode would be answered in a region.
+// Outlook says how a request for one player of a mode would be answered in a region, and why.
 type Outlook struct {
 	Region string `db:"region" json:"region"`
 	Mode   string `db:"mode" json:"mode"`
@@ -18,10 +18,10 @@ type Outlook struct {
 	Ended            int64  `db:"ended" json:"ended"`   // lately
 	SessionsWithRoom int64  `db:"sessions_with_room" json:"sessions_with_room"`
 	LargestParty     int32  `db:"largest_party" json:"largest_party"` // the most free seats in one open session
-	// the most seats that a new session could have; 0: none can be opened
-	LargestSession int32  `db:"largest_session" json:"largest_session"`
-	PoolApp        string `db:"pool_app" sql:"coalesce(pool_app, '')" json:"pool_app"`
-	// of the pool that serves the mode; "": none does
+	// LargestSession is the most seats that a new session could have; 0: none can be opened.
+	LargestSession int32 `db:"largest_session" json:"largest_session"`
+	// PoolApp and PoolVersion name the pool that serves the mode; "": none does.
+	PoolApp     string `db:"pool_app" sql:"coalesce(pool_app, '')" json:"pool_app"`
 	PoolVersion string `db:"pool_version" sql:"coalesce(pool_version, '')" json:"pool_version"`
 }
 
@@ -58,8 +58,8 @@ func (f CapacityFilter) selectRows(w *where) {
 	}
 }
 
-// refusals are the texts of Outlook.Refusal.
-var refusals = map[string]string{
+// refusalTexts are the texts of the values of Outlook.Refusal.
+var refusalTexts = map[string]string{
 	"full":          "every game server that is ready is full",
 	"session limit": "game servers have free seats, but each has as many sessions as it takes",
 	"draining":      "all live game servers drain",
@@ -73,7 +73,7 @@ var refusals = map[string]string{
 // it gets its seats.
 func (o Outlook) RefusalText(party, maxPlayers int) string {
 	if o.Refusal != "" {
-		return refusals[o.Refusal]
+		return refusalTexts[o.Refusal]
 	}
 	if party <= int(o.LargestParty) || maxPlayers <= int(o.LargestSession) {
 		return ""
@@ -98,17 +98,21 @@ func ListCapacity(ctx context.Context, q Querier, region string, p Page) (all []
 		modes[i] = o.Mode
 	}
 	found, err := Capacities.Read(ctx, q, CapacityFilter{Region: region, Modes: modes}, Page{})
-	place := map[[2]string]Capacity{}
+	if err != nil {
+		return nil, false, err
+	}
+	type key struct{ region, mode string }
+	capacities := map[key]Capacity{}
 	for _, c := range found {
-		place[[2]string{c.Region, c.Mode}] = c
+		capacities[key{c.Region, c.Mode}] = c
 	}
 	for _, o := range outlooks {
-		all = append(all, ModeCapacity{o, place[[2]string{o.Region, o.Mode}]})
+		all = append(all, ModeCapacity{o, capacities[key{o.Region, o.Mode}]})
 	}
-	return all, more, err
+	return all, more, nil
 }
 
-// Demand are players who wait for a server.
+// Demand is the players of one source who wait for a server of a mode in a region.
 type Demand struct {
 	Region    string     `db:"region" json:"region"`
 	Mode      string     `db:"mode" json:"mode"`

@@ -40,22 +40,23 @@ type RegionMove struct {
 	Address       string     `db:"address" json:"address"`
 	RefusesWrites bool       `db:"refuses_writes" json:"refuses_writes"`
 	BegunAt       time.Time  `db:"begun_at" json:"begun_at"`
-	DrivenAt      time.Time  `db:"driven_at" json:"driven_at"` // when a command last worked on it
-	FencedAt      *time.Time `db:"fenced_at" json:"fenced_at"`
-	FlippedAt     *time.Time `db:"flipped_at" json:"flipped_at"`
-	EndedAt       *time.Time `db:"ended_at" json:"ended_at"` // nil: it runs
+	DrivenAt      time.Time  `db:"driven_at" json:"driven_at"`   // when a command last worked on it
+	FencedAt      *time.Time `db:"fenced_at" json:"fenced_at"`   // when the former cell refused writes; nil: not yet
+	FlippedAt     *time.Time `db:"flipped_at" json:"flipped_at"` // when the other cell took over; nil: not yet
+	EndedAt       *time.Time `db:"ended_at" json:"ended_at"`     // nil: it runs
 	Actor         string     `db:"actor" json:"actor"`
 	Reason        string     `db:"reason" json:"reason"`
 	Tables        int32      `db:"tables" json:"tables"` // that are copied; 0: not read yet
 	CopiedTables  int32      `db:"copied_tables" json:"copied_tables"`
-	BehindBytes   int64      `db:"behind_bytes" json:"behind_bytes"` // of the log, not confirmed where the region arrives
-	Failures      int64      `db:"failures" json:"failures"`         // to apply a change there
+	BehindBytes   int64      `db:"behind_bytes" json:"behind_bytes"` // of the log, which the new cell has not confirmed
+	Failures      int64      `db:"failures" json:"failures"`         // of the new cell to apply a change
 	Undoable      bool       `db:"undoable" json:"undoable"`
 	InTheWay      string     `db:"in_the_way" json:"in_the_way"` // why it does not advance, and what to do; "": nothing
 }
 
-// Refused returns for how long neither cell took writes of the region; 0: it was not refused.
-func (m RegionMove) Refused(now time.Time) time.Duration {
+// RefusedFor returns for how long neither cell took writes of the region, until now if that has not ended; 0: both the
+// former and the new cell took them all the time.
+func (m RegionMove) RefusedFor(now time.Time) time.Duration {
 	switch {
 	case m.FencedAt == nil:
 		return 0

@@ -13,12 +13,12 @@ type Deployment struct {
 	App        string    `db:"app" json:"app"`
 	Version    string    `db:"version" json:"version"`
 	Provider   string    `db:"provider" json:"provider"`
-	// wanted, deploying, starting, ready, draining, failed or stopping
+	// Phase is wanted, deploying, starting, ready, draining, failed or stopping.
 	Phase   string  `db:"phase" json:"phase"`
 	Desired string  `db:"desired" json:"desired"` // running or stopped
 	Origin  string  `db:"origin" json:"origin"`   // pool or operator
-	Ref     *string `db:"ref" json:"ref"`         // the provider's name of it
-	// that its game server named when it registered; nil: none
+	Ref     *string `db:"ref" json:"ref"`         // the provider's name of it; nil: not known yet
+	// ClaimedRef is the provider's name that the game server gave when it registered; nil: none.
 	ClaimedRef    *string `db:"claimed_ref" json:"claimed_ref"`
 	Location      *string `db:"location" json:"location"`
 	Endpoint      *string `db:"endpoint" json:"endpoint"`
@@ -40,7 +40,7 @@ type Deployment struct {
 	NextAt          *time.Time `db:"next_at" json:"next_at"`
 	Reason          *string    `db:"reason" json:"reason"`         // why it ends
 	LastError       *string    `db:"last_error" json:"last_error"` // of the provider
-	// why a registration of its game server was last refused
+	// Refused is why a registration of its game server was last refused; nil: none was.
 	Refused   *string    `db:"refused" json:"refused"`
 	RefusedAt *time.Time `db:"refused_at" json:"refused_at"`
 	Tag       string     `db:"tag" json:"-"`
@@ -96,23 +96,23 @@ type Pool struct {
 	MaxStarting    int32    `db:"max_starting" json:"max_starting"`
 	// EmptyTTL is in seconds.
 	EmptyTTL float64 `db:"empty_ttl" sql:"extract(epoch FROM empty_ttl)::float8" json:"empty_ttl"`
-	// nil: it is not paused; in the year 9999: until an operator resumes it
+	// PausedUntil is in the year 9999 where an operator has to resume the pool; nil: it is not paused.
 	PausedUntil *time.Time `db:"paused_until" json:"paused_until"`
 	PauseReason *string    `db:"pause_reason" json:"pause_reason"`
 	Plan        *string    `db:"plan" json:"plan"`             // in words; nil: none was made
 	PlannedAt   *time.Time `db:"planned_at" json:"planned_at"` // nil: never
 	Zone        string     `db:"zone" json:"zone"`
-	Forecast    bool       `db:"forecast" json:"forecast"` // it raises the least number of servers
+	Forecast    bool       `db:"forecast" json:"forecast"` // the forecast raises the least number of servers
 	// MinNow is the greatest of Min, of the schedules that hold or begin soon, and of the forecast if it is switched on.
 	MinNow   int32  `db:"min_now" json:"min_now"`
 	MinCause string `db:"min_cause" json:"min_cause"` // min, a schedule in words, or forecast
-	// of the next change; nil: none is planned
+	// NextMin is MinNow after its next change, at NextMinAt; nil: no change is planned.
 	NextMin   *int32     `db:"next_min" json:"next_min"`
 	NextMinAt *time.Time `db:"next_min_at" json:"next_min_at"`
-	// when servers that start then are to be ready; nil: it falls
+	// NextMinReadyAt is when the servers that start at NextMinAt are to be ready; nil: none start, since MinNow falls.
 	NextMinReadyAt *time.Time `db:"next_min_ready_at" json:"next_min_ready_at"`
 	NextMinCause   *string    `db:"next_min_cause" json:"next_min_cause"`
-	// Workers are the running ones that have its provider.
+	// Workers is how many running workers have its provider.
 	Workers int64 `db:"workers" sql:"coalesce((SELECT w.workers FROM ops.providers w WHERE w.provider = v.provider), 0)" json:"workers"`
 }
 
@@ -128,12 +128,12 @@ func (f PoolFilter) selectRows(w *where) {
 	w.addEqual("version", f.Version)
 }
 
-// PoolLimit is what all pools have together, and the limits of that.
+// PoolLimit has how many servers all pools have and start together, and the limits of both.
 type PoolLimit struct {
 	Servers    int64  `db:"servers" json:"servers"`
 	MaxServers *int32 `db:"max_servers" json:"max_servers"` // nil: no limit
 	Starts     int64  `db:"starts" json:"starts"`           // within the last hour
-	MaxStarts  *int32 `db:"max_starts" json:"max_starts"`
+	MaxStarts  *int32 `db:"max_starts" json:"max_starts"`   // nil: no limit
 }
 
 // PoolLimits has one row.
@@ -157,7 +157,7 @@ type Budget struct {
 	Class        string     `db:"class" json:"class"`   // deploy, get, list or stop
 	Tokens       float64    `db:"tokens" json:"tokens"` // calls that were left at RefilledAt
 	RefilledAt   time.Time  `db:"refilled_at" json:"refilled_at"`
-	BlockedUntil *time.Time `db:"blocked_until" json:"blocked_until"` // nil: never
+	BlockedUntil *time.Time `db:"blocked_until" json:"blocked_until"` // nil: it was never blocked
 	Blocked      bool       `db:"blocked" json:"blocked"`             // BlockedUntil is in the future
 }
 

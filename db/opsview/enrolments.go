@@ -22,13 +22,14 @@ type Enrolment struct {
 }
 
 // Enrolments are read in the order of region and name, the latest of a name first.
-var Enrolments = View[Enrolment, EnrolmentFilter]{name: "enrolments", order: Order{"region", "name", "-created_at", "enrolment"}}
+var Enrolments = View[Enrolment, EnrolmentFilter]{name: "enrolments",
+	order: Order{"region", "name", "-created_at", "enrolment"}}
 
 // EnrolmentFilter selects enrolments. Empty fields select all.
 type EnrolmentFilter struct {
 	Region, Name string
 	State        string
-	// Useful leaves out those whose token registers nobody and that have no servers.
+	// Useful leaves out enrolments that are not valid and have no servers.
 	Useful bool
 }
 
@@ -50,12 +51,14 @@ type ServerCredential struct {
 	Enrolment  *string    `db:"enrolment" json:"enrolment"`   // its name; nil: none
 	EnrolledAt *time.Time `db:"enrolled_at" json:"enrolled_at"`
 	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"` // renewed while the server lives
-	TokensBy   *string    `db:"tokens_by" json:"tokens_by"`   // fingerprint of the key-encryption key
-	RevokedAt  *time.Time `db:"revoked_at" json:"revoked_at"` // nil: it was not
+	// TokensBy is the fingerprint of the key-encryption key that made it; nil: it is none of an enrolment.
+	TokensBy  *string    `db:"tokens_by" json:"tokens_by"`
+	RevokedAt *time.Time `db:"revoked_at" json:"revoked_at"` // nil: it was not
 }
 
 // ServerCredentials are read in the order of region and id.
-var ServerCredentials = View[ServerCredential, ServerCredentialFilter]{name: "server_credentials", order: Order{"region", "instance"}}
+var ServerCredentials = View[ServerCredential, ServerCredentialFilter]{name: "server_credentials",
+	order: Order{"region", "instance"}}
 
 // ServerCredentialFilter selects credentials. Empty fields select all.
 type ServerCredentialFilter struct {

@@ -8,13 +8,14 @@ import (
 
 // Evacuation is an evacuation of a region, a host or a label, with what became of the players.
 type Evacuation struct {
-	ID           uuid.UUID     `db:"evacuation" json:"evacuation"`
-	State        string        `db:"state" json:"state"`     // running or ended
-	Target       string        `db:"target" json:"target"`   // region, host or label
-	Value        string        `db:"value" json:"value"`     // a label as key=value
-	Region       string        `db:"region" json:"region"`   // empty: all
-	Requeue      bool          `db:"requeue" json:"requeue"` // players wait again, or get seats elsewhere
-	Dead         bool          `db:"dead" json:"dead"`       // game servers that still report end as well
+	ID      uuid.UUID `db:"evacuation" json:"evacuation"`
+	State   string    `db:"state" json:"state"`     // running or ended
+	Target  string    `db:"target" json:"target"`   // region, host or label
+	Value   string    `db:"value" json:"value"`     // a label as key=value
+	Region  string    `db:"region" json:"region"`   // empty: all
+	Requeue bool      `db:"requeue" json:"requeue"` // players wait again, or get seats elsewhere
+	Dead    bool      `db:"dead" json:"dead"`       // game servers that still report end as well
+	// SeatsIn is the region in which players without a ticket get seats; empty: their own.
 	SeatsIn      string        `db:"seats_in" json:"seats_in"`
 	Servers      int64         `db:"servers" json:"servers"`
 	ServersLeft  int64         `db:"servers_left" json:"servers_left"` // that still have sessions
@@ -48,9 +49,9 @@ type EvacuatedPlayer struct {
 	Player     string    `db:"player" json:"player"`
 	Mode       string    `db:"mode" json:"mode"`
 	Outcome    string    `db:"outcome" json:"outcome"` // waiting, queued, seated or nothing
-	// a code; empty: the evacuation did what it should
+	// Why is a code for why the player has less than the evacuation should give; empty: it has that.
 	Why string `db:"why" json:"why"`
-	// for the match that ended; nil: no ticket, or not known
+	// Waited is how long the player had waited for the match that ended; nil: without a ticket, or not known.
 	Waited      *time.Duration `db:"waited" json:"waited"`
 	Ticket      *string        `db:"ticket" json:"ticket"`             // nil: the player had none
 	NextTicket  *string        `db:"next_ticket" json:"next_ticket"`   // nil: none

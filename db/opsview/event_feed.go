@@ -36,7 +36,8 @@ func kindMatches(pattern, kind string) bool {
 func CheckKinds(patterns, known []string) error {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
-			return fmt.Errorf("%q is not allowed: it must be a kind such as session.closed, or a pattern such as 'instance.*'", p)
+			return fmt.Errorf("%q is not allowed: it must be a kind such as session.closed, or a pattern such as "+
+				"'instance.*'", p)
 		}
 		if !slices.ContainsFunc(known, func(kind string) bool { return kindMatches(p, kind) }) {
 			return fmt.Errorf("%q is not allowed: no event has this kind%s", p, suggestedKind(p, known))
@@ -45,8 +46,9 @@ func CheckKinds(patterns, known []string) error {
 	return nil
 }
 
-// suggestedKind names the kind that was probably meant.
+// suggestedKind returns the end of an error that names the kind or pattern which was probably meant.
 func suggestedKind(pattern string, known []string) string {
+	// For a pattern of all kinds of a noun, another such pattern was meant.
 	if strings.HasSuffix(pattern, ".*") {
 		nouns := make([]string, len(known))
 		for i, kind := range known {
@@ -63,11 +65,12 @@ func suggestedKind(pattern string, known []string) string {
 
 // ErrCursorGone is the error of a cursor whose event is not in the log: its day was dropped after the retention, or it
 // is the cursor of another database.
-var ErrCursorGone = errors.New("the log has no event at this cursor: it was dropped after its retention, or the cursor is that of another database")
+var ErrCursorGone = errors.New("the log has no event at this cursor: it was dropped after its retention, " +
+	"or the cursor is that of another database")
 
-// CheckCursor reports whether no event is missing between a cursor, which a caller got from this log, and what can be
-// read after it. The zero cursor is the beginning of the log, wherever that is now. Errors: ErrCursorGone, and those of
-// the query.
+// CheckCursor returns an error if events may be missing between a cursor, which a caller got from this log, and what
+// can be read after it. The zero cursor is the beginning of the log, wherever that is now. Errors: ErrCursorGone, and
+// those of the query.
 func CheckCursor(ctx context.Context, q Querier, c EventCursor) error {
 	if c == (EventCursor{}) {
 		return nil
@@ -87,7 +90,7 @@ type FeedPage struct {
 }
 
 // ReadFeed reads up to limit events after a cursor, from a time on if since is not nil, and returns those that are
-// selected. It is how everything follows the log: a page has no gap, and none appears behind Next later.
+// selected. All that follows the log reads it this way: no event before Next is left out, and none appears there later.
 func ReadFeed(ctx context.Context, q Querier, after EventCursor, since *time.Time, s Selection,
 	limit int) (FeedPage, error) {
 	all, err := EventFeed.Read(ctx, q, FeedFilter{Since: since}, Page{After: after.Key(), Limit: limit})

@@ -20,15 +20,15 @@ type Event struct {
 	Actor  string    `db:"actor" json:"actor"`
 	// Instance is the instance, agent or deployment concerned; "": none.
 	Instance string `db:"instance" sql:"coalesce(instance, '')" json:"instance,omitempty"`
-	// region.uuid; "": none
+	// Session is the session concerned, as region.uuid; "": none.
 	Session string          `db:"session" sql:"coalesce(session, '')" json:"session,omitempty"`
 	Detail  json.RawMessage `db:"detail" json:"detail"`
 	ID      uuid.UUID       `db:"id" json:"-"`
 	Tx      uint64          `db:"tx" json:"-"`
 }
 
-// Events is the log, latest first. Events of transactions that are still in progress may appear later, before the
-// latest ones.
+// Events is the log, latest first. An event of a transaction that is still in progress may appear later, behind events
+// that are there already.
 var Events = View[Event, EventFilter]{name: "events", order: Order{"-tx", "-id"}}
 
 // EventFeed is the log, oldest first, for programs that must not miss an event: none appears behind a cursor later.
@@ -46,7 +46,7 @@ type EventFilter struct {
 	Session  string    // region.uuid
 	Since    time.Time // zero: from the beginning of the log
 	Text     string    // that the detail contains, as JSON, in whichever case
-	Settled  bool      // only those that the feed shows: no event appears before one of them later
+	Settled  bool      // only those that the feed shows: later events all come after them
 }
 
 func (f EventFilter) selectRows(w *where) {
@@ -69,10 +69,10 @@ func (f EventFilter) selectRows(w *where) {
 // Selects reports whether the filter selects an event of the feed.
 func (f EventFilter) Selects(e Event) bool {
 	return strings.HasPrefix(e.Kind, f.Kinds) && isWanted(f.Region, e.Region) && isWanted(f.Actor, e.Actor) &&
-		isWanted(f.Instance, e.Instance) &&
-		isWanted(f.Session, e.Session)
+		isWanted(f.Instance, e.Instance) && isWanted(f.Session, e.Session)
 }
 
+// isWanted reports whether a field of a filter selects a value; "" selects all.
 func isWanted(wanted, value string) bool { return wanted == "" || value == wanted }
 
 // FeedFilter selects events of the feed. Fields that are nil select all.
@@ -90,8 +90,8 @@ func (f FeedFilter) selectRows(w *where) {
 	}
 }
 
-// EventCursor is a place in the log: between the event with these values and its neighbour. The zero cursor is before
-// the first event.
+// EventCursor is a place in the log: right behind the event with these values, in the direction of reading. The zero
+// cursor is before the first event.
 type EventCursor struct {
 	Tx uint64
 	ID uuid.UUID
@@ -132,7 +132,7 @@ type EventLine struct {
 // Line returns the event as a line of a file.
 func (e Event) Line() EventLine { return EventLine{e.Cursor().String(), e} }
 
-// Key is the cursor as a page names it.
+// Key returns the cursor as the After of a Page.
 func (c EventCursor) Key() []any { return []any{c.Tx, c.ID} }
 
 // EventPage is a page of events, latest first.
@@ -147,7 +147,7 @@ type EventPage struct {
 // one that selects all.
 const eventScan = 5000
 
-// ReadEvents returns the events before a cursor that a filter selects, at most so many.
+// ReadEvents returns a page of the events before a cursor that a filter selects, at most limit.
 func ReadEvents(ctx context.Context, q Querier, before EventCursor, f EventFilter, limit int) (p EventPage, err error) {
 	from := Page{After: before.Key(), Limit: limit, Scan: eventScan}
 	events, more, err := Events.List(ctx, q, f, from)
@@ -160,26 +160,29 @@ func ReadEvents(ctx context.Context, q Querier, before EventCursor, f EventFilte
 		p.Next = &next
 		return p, nil
 	}
-	// Reading ended with the last of these events, unless there were fewer.
-	ends, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance},
+	// The last event that the scan read; none: the log ended before it had read eventScan events.
+	lastScanned, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance},
 		Page{After: before.Key(), Skip: eventScan - 1, Limit: 1})
-	if len(ends) > 0 && !ends[0].At.Before(f.Since.Add(-unordered)) {
-		next := ends[0].Cursor()
+	if err != nil {
+		return p, err
+	}
+	if len(lastScanned) > 0 && !lastScanned[0].At.Before(f.Since.Add(-maxDisorder)) {
+		next := lastScanned[0].Cursor()
 		p.Next = &next
 	}
-	return p, err
+	return p, nil
 }
 
-// unordered is how far the times of neighbours of the log may be apart in the wrong order: each has the time at which its
+// maxDisorder is by how much an event may be older than one before it in the log: an event has the time at which its
 // transaction began.
-const unordered = 10 * time.Minute
+const maxDisorder = 10 * time.Minute
 
 // FeedEnd returns the cursor after the latest event of the feed. The view event_feed is sorted: it cannot be read from
 // its end.
 func FeedEnd(ctx context.Context, q Querier) (EventCursor, error) {
 	latest, err := Events.Read(ctx, q, EventFilter{Settled: true}, Page{Limit: 1})
-	if len(latest) == 0 {
+	if err != nil || len(latest) == 0 {
 		return EventCursor{}, err
 	}
-	return latest[0].Cursor(), err
+	return latest[0].Cursor(), nil
 }

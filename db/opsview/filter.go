@@ -18,8 +18,8 @@ func (Any) selectRows(*where) {}
 // where collects the conditions of a statement, which all must hold, and its arguments.
 type where struct {
 	terms      []string
-	indexTerms []string // those that an index finds: they select the rows that Page.Scan counts
-	groups     []string // of groups: see View.each
+	indexTerms []string // conditions that an index finds: Page.Scan counts only rows for which they hold
+	groups     []string // conditions on the groups g: see View.each
 	args       []any
 }
 
@@ -28,7 +28,7 @@ func (w *where) add(condition string, args ...any) {
 	w.terms = append(w.terms, "("+w.bind(condition, args)+")")
 }
 
-// addIndexed is like addEqual, for a column by which an index finds rows also in the order of a scan.
+// addIndexed is like addEqual, for a column by which an index finds the rows in the order of the list.
 func (w *where) addIndexed(column, value string) {
 	if value != "" {
 		w.indexTerms = append(w.indexTerms, w.bind(column+" = ?", []any{value}))
@@ -42,7 +42,7 @@ func (w *where) addGroup(column, value string) {
 	}
 }
 
-// bind numbers the placeholders of a condition.
+// bind adds the arguments of a condition, and returns the condition with numbered placeholders instead of each ?.
 func (w *where) bind(condition string, args []any) string {
 	for _, arg := range args {
 		w.args = append(w.args, arg)
@@ -58,7 +58,7 @@ func (w *where) addEqual(column, value string) {
 	}
 }
 
-// addExact selects the rows with a value, which may be empty: what is looked up by an empty id is not there.
+// addExact selects the rows with a value, also with the empty one, so that a lookup by an empty id finds nothing.
 func (w *where) addExact(column string, value any) { w.add(column+" = ?", value) }
 
 // addID selects the row with an id; nil selects all.

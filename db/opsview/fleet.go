@@ -31,10 +31,10 @@ type Instance struct {
 	EndedAt      *time.Time `db:"ended_at" json:"ended_at"` // nil while it runs
 }
 
-// silent is the condition of a game server that has not ended and whose lease does not hold.
+// silent is the condition of a game server that is ready or draining and whose lease does not hold.
 const silent = "status NOT IN ('gone', 'starting') AND NOT alive"
 
-// State returns the status, or "silent" for a game server that has not ended and whose lease does not hold.
+// State returns the status, or "silent" for a game server that is ready or draining and whose lease does not hold.
 func (i Instance) State() string {
 	if !i.Alive && i.Status != "gone" && i.Status != "starting" {
 		return "silent"
@@ -82,11 +82,9 @@ func (f FleetFilter) selectRows(w *where) {
 	} else if key != "" {
 		w.add("labels ->> ? IS NOT NULL", key)
 	}
-	switch f.State {
-	case "":
-	case "silent":
+	if f.State == "silent" {
 		w.add(silent)
-	default:
+	} else if f.State != "" {
 		w.add("status = ? AND NOT ("+silent+")", f.State)
 	}
 	if f.Running {
@@ -94,7 +92,7 @@ func (f FleetFilter) selectRows(w *where) {
 	}
 }
 
-// InstanceRegion is the region of an instance, which is looked up by the id.
+// InstanceRegion is the region of an instance.
 type InstanceRegion struct {
 	Instance string `db:"instance" json:"instance"`
 	Region   string `db:"region" json:"region"`
@@ -117,7 +115,7 @@ func ReadInstance(ctx context.Context, q Querier, id string) (Instance, error) {
 	return Fleet.One(ctx, q, FleetFilter{Region: place.Region, Instance: id})
 }
 
-// Region is a region of the installation.
+// Region is a region that has game servers, or had some that ended lately.
 type Region struct {
 	Region string `db:"region" json:"region"`
 }

@@ -17,10 +17,11 @@ type Amnesty struct {
 	Amnesty bool       `db:"amnesty" json:"amnesty"` // nothing expires
 	Since   *time.Time `db:"since" json:"since"`     // nil: no amnesty, or never
 	EndsAt  *time.Time `db:"ends_at" json:"ends_at"` // nil: unknown
-	// when a replica last said that heartbeats could be received; nil: never
+	// LastPulse is when a replica last reported that heartbeats could be received; nil: never.
 	LastPulse *time.Time    `db:"last_pulse" json:"last_pulse"`
 	LeaseTTL  time.Duration `db:"lease_ttl" json:"lease_ttl"`
-	// PulseAge is the time since LastPulse, and EndsIn that until EndsAt, in seconds; nil where those are nil.
+	// PulseAge is the time since LastPulse, and EndsIn the time until EndsAt, in seconds; nil where LastPulse or EndsAt
+	// is.
 	PulseAge *float64 `db:"pulse_age" sql:"extract(epoch FROM now() - last_pulse)::float8" json:"pulse_age"`
 	EndsIn   *float64 `db:"ends_in" sql:"extract(epoch FROM ends_at - now())::float8" json:"ends_in"`
 }
@@ -64,9 +65,9 @@ var LobbyReplicas = View[LobbyReplica, Any]{name: "realtime_replicas", order: Or
 
 // Process is a process of the director that is connected to the database.
 type Process struct {
-	// what it does, its host and its process id, unless DATABASE_URL names it
+	// Process is what the process does, its host and its process id, unless DATABASE_URL names it.
 	Process string `db:"process" json:"process"`
-	// "": a socket of the database's machine
+	// Address is where the process connects from; "": a socket of the database's machine.
 	Address        string     `db:"address" sql:"coalesce(address, '')" json:"address"`
 	Connections    int64      `db:"connections" json:"connections"`
 	ConnectedSince time.Time  `db:"connected_since" json:"connected_since"`
@@ -112,8 +113,8 @@ type Partition struct {
 	Days      int64      `db:"days" json:"days"`
 	FirstDay  *time.Time `db:"first_day" json:"first_day"` // in UTC; nil: none
 	LastDay   *time.Time `db:"last_day" json:"last_day"`
-	DaysAhead int32      `db:"days_ahead" sql:"coalesce(days_ahead, -1)" json:"days_ahead"` // alarm below 2
-	// above 0 no worker made partitions for days
+	DaysAhead int32      `db:"days_ahead" sql:"coalesce(days_ahead, -1)" json:"days_ahead"` // alarm below 2; -1: no partitions
+	// DefaultBytes is the size of the default partition: above 0, no worker made partitions for days.
 	DefaultBytes int64 `db:"default_bytes" json:"default_bytes"`
 }
 
@@ -129,7 +130,7 @@ type Invariant struct {
 	Violations int64  `db:"violations" json:"violations"`
 }
 
-// Invariants are sorted by name. They read all hot tables: read them when somebody asks for it, not on a timer.
+// Invariants are sorted by name. A reading of them scans all hot tables: read them when somebody asks, not on a timer.
 var Invariants = View[Invariant, Any]{name: "invariants", order: Order{"name"}}
 
 // Replica is a process of the director that holds connections.
@@ -183,10 +184,13 @@ func readReplicas(ctx context.Context, q Querier) (all []Replica, err error) {
 		all = append(all, Replica{"orchestrator", r.Region, r.Replica, r.State, r.Agents, r.SeenAt, r.SteadySince})
 	}
 	lobbies, err := LobbyReplicas.Read(ctx, q, Any{}, Page{Limit: MaxPage})
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range lobbies {
 		all = append(all, Replica{"realtime", r.Region, r.Replica, r.State, r.Sessions, r.SeenAt, r.SteadySince})
 	}
-	return all, err
+	return all, nil
 }
 
 // ReadInvariants counts violations, most first.

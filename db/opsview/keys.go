@@ -16,10 +16,10 @@ type Key struct {
 	CreatedAt   time.Time  `db:"created_at" json:"-"`
 }
 
-// Keys are read with the latest turn first.
+// Keys are read with the one first that signs last.
 var Keys = View[Key, KeyFilter]{name: "keys", order: Order{"-sign_from", "kid"}}
 
-// ByTurn is the order in which keys sign.
+// ByTurn is the order in which keys sign, the first one first.
 var ByTurn = Order{"sign_from", "kid"}
 
 // KeyFilter selects signing keys. Empty fields select all.

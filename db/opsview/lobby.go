@@ -11,7 +11,7 @@ import (
 type LobbyTotal struct {
 	Region   string `db:"region" json:"region"`
 	Replicas int64  `db:"replicas" json:"replicas"`
-	// since a replica last renewed its lease; nil: there is none
+	// LeaseAge is the time since a replica last renewed its lease; nil: there is no replica.
 	LeaseAge    *time.Duration `db:"lease_age" json:"lease_age"`
 	Connected   int64          `db:"connected" json:"connected"` // sessions with a connection
 	Suspended   int64          `db:"suspended" json:"suspended"`
@@ -70,7 +70,7 @@ type LobbySession struct {
 	Session string `db:"session" json:"session"`
 	Project string `db:"project" json:"project"`
 	Player  string `db:"player" sql:"coalesce(player, '')" json:"player"` // "": none
-	// connected, cut off, suspended or expired
+	// State is connected, cut off, suspended or expired.
 	State          string     `db:"state" json:"state"`
 	Replica        *uuid.UUID `db:"replica" json:"replica"`
 	Epoch          int64      `db:"epoch" json:"epoch"`
@@ -94,7 +94,7 @@ var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realti
 		on:   "v.region = g.region AND v.project = g.project", rowsPerGroup: 100,
 	}}
 
-// LobbySessionFilter selects those of a player.
+// LobbySessionFilter selects the sessions of a player.
 type LobbySessionFilter struct{ Player string }
 
 func (f LobbySessionFilter) selectRows(w *where) { w.addExact("player", f.Player) }
@@ -126,14 +126,14 @@ func (f LobbyMemberFilter) selectRows(w *where) {
 	w.add("session = ANY (?)", append([]string{}, f.Sessions...))
 }
 
-// roomsOf reads the rooms of sessions, at most 100.
+// roomsOf reads the places of sessions in rooms, at most 100.
 func roomsOf(ctx context.Context, q Querier, sessions []LobbySession) ([]LobbyMember, error) {
+	if len(sessions) == 0 {
+		return nil, nil
+	}
 	var f LobbyMemberFilter
 	for _, s := range sessions {
 		f.Regions, f.Sessions = append(f.Regions, s.Region), append(f.Sessions, s.Session)
-	}
-	if len(sessions) == 0 {
-		return nil, nil
 	}
 	return LobbyMembers.Read(ctx, q, f, Page{Limit: 100})
 }

@@ -8,7 +8,7 @@ import (
 
 // Match is a match that plays, or whose players are asked or wait for a server.
 type Match struct {
-	// of a match that plays, that of its session; of others, the universe
+	// Region is that of the session for a match that plays, and the universe for other matches.
 	Region    string     `db:"region" json:"region"`
 	Match     uuid.UUID  `db:"match" json:"match"`
 	Universe  string     `db:"universe" json:"universe"`
@@ -64,7 +64,8 @@ var PastMatches = View[PastMatch, PastMatchFilter]{name: "past_matches", order: 
 // PastMatchFilter selects the matches of a profile of a universe; an empty Profile selects those of all.
 type PastMatchFilter struct {
 	Universe, Profile string
-	// when the last of them was committed; zero: at any time. A page after a row needs its time, for the index
+	// Until leaves out matches that were committed later; zero: none. A page after a row needs the time of that row here,
+	// so that the index finds the page.
 	Until time.Time
 }
 

@@ -27,7 +27,7 @@ type Refusal struct {
 // Refusals are read latest first.
 var Refusals = View[Refusal, RefusalFilter]{name: "refusals", order: Order{"-last_at"}}
 
-// RefusalFilter selects those of a player.
+// RefusalFilter selects the refusals of a player.
 type RefusalFilter struct{ Player string }
 
 func (f RefusalFilter) selectRows(w *where) { w.addExact("player", f.Player) }
@@ -50,7 +50,7 @@ type PlayerTicket struct {
 	Profile  string    `db:"profile" json:"profile"` // empty for a ticket that names none
 	Ticket   string    `db:"ticket" json:"ticket"`
 	JoinedAt time.Time `db:"joined_at" json:"joined_at"`
-	// nil: the player has never asked for it
+	// SeenAt is when the player first read the ticket; nil: never.
 	SeenAt    *time.Time `db:"seen_at" json:"seen_at"`
 	State     string     `db:"state" sql:"coalesce(state, '')" json:"state"`    // "": no longer known
 	Reason    string     `db:"reason" sql:"coalesce(reason, '')" json:"reason"` // "": none
@@ -61,7 +61,7 @@ type PlayerTicket struct {
 // PlayerTickets are read latest first.
 var PlayerTickets = View[PlayerTicket, PlayerTicketFilter]{name: "player_tickets", order: Order{"-joined_at"}}
 
-// PlayerTicketFilter selects those of a player in a universe.
+// PlayerTicketFilter selects the tickets of a player in a universe.
 type PlayerTicketFilter struct{ Universe, Player string }
 
 func (f PlayerTicketFilter) selectRows(w *where) {
@@ -129,11 +129,14 @@ func PlayersCalled(ctx context.Context, q Querier, text, universe string) ([]str
 		return nil, nil
 	}
 	found, err := StoredPlayers.Read(ctx, q, StoredPlayerFilter{Universe: universe, Value: text}, Page{Limit: 100})
+	if err != nil {
+		return nil, err
+	}
 	players := make([]string, len(found))
 	for i, p := range found {
 		players[i] = p.Player
 	}
-	return players, err
+	return players, nil
 }
 
 // Player is what is known of a player: where they are, where they were, and why they were refused.
@@ -144,13 +147,13 @@ type Player struct {
 	Lobby       []LobbySession // sessions of the realtime lobby, latest first, at most 100
 	Rooms       []LobbyMember  // of these sessions, at most 100
 	StoredFacts *StoredPlayer  // nil: no backend has stored anything
-	Past        []PastSeat     // a page, latest first
-	PastMore    bool
+	PastSeats   []PastSeat     // a page, latest first
+	HasMorePast bool           // further past seats follow
 }
 
 // IsKnown reports whether anything is known of the player.
 func (p Player) IsKnown() bool {
-	return len(p.Seats)+len(p.Refusals)+len(p.Tickets)+len(p.Lobby)+len(p.Past) > 0 || p.StoredFacts != nil
+	return len(p.Seats)+len(p.Refusals)+len(p.Tickets)+len(p.Lobby)+len(p.PastSeats) > 0 || p.StoredFacts != nil
 }
 
 // PlayersBeginning returns the players whose ids begin with a text and who have a seat, a ticket in the universe, or a
@@ -165,10 +168,13 @@ func PlayersBeginning(ctx context.Context, q Querier, begun, universe string) ([
 		return nil, err
 	}
 	refused, err := RecentRefusals.Words(ctx, q, RecentRefusalFilter{}, "player", begun, nil)
+	if err != nil {
+		return nil, err
+	}
 	all := slices.Concat(seated, queued, refused)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	return all[:min(len(all), 100)], err
+	return all[:min(len(all), 100)], nil
 }
 
 // ReadPlayer returns what is known of a player, whose tickets are in a universe; p is the page of past seats. A player
@@ -200,6 +206,6 @@ func ReadPlayer(ctx context.Context, q Querier, player, universe string, p Page)
 	if found.Refusals, err = Refusals.Read(ctx, q, RefusalFilter{player}, first); err != nil {
 		return found, err
 	}
-	found.Past, found.PastMore, err = PastSeats.List(ctx, q, PastSeatFilter{Player: player}, p)
+	found.PastSeats, found.HasMorePast, err = PastSeats.List(ctx, q, PastSeatFilter{Player: player}, p)
 	return found, err
 }

@@ -9,12 +9,10 @@ import (
 
 // Queue is the queue of a universe.
 type Queue struct {
-	Region string `db:"region" json:"region"` // the universe
-	// that wait, matched ones included
-	Tickets int64 `db:"tickets" json:"tickets"`
-	// of them in a match that is not assigned yet
-	Matched int64 `db:"matched" json:"matched"`
-	// age of the oldest
+	Region  string `db:"region" json:"region"`   // the universe
+	Tickets int64  `db:"tickets" json:"tickets"` // that wait, with those in a match that is not assigned yet
+	Matched int64  `db:"matched" json:"matched"` // those in a match that is not assigned yet
+	// OldestSeconds is the age of the oldest ticket.
 	OldestSeconds float64 `db:"oldest_seconds" sql:"coalesce(oldest_seconds, 0)" json:"oldest_seconds"`
 }
 
@@ -65,7 +63,7 @@ type Waiting struct {
 	Profile string `db:"profile" json:"profile"`
 	Tickets int64  `db:"tickets" json:"tickets"`
 	Players int64  `db:"players" json:"players"`
-	// tickets in a match that waits for a server
+	// WaitingForServer is how many of the tickets are in a match that waits for a server.
 	WaitingForServer int64         `db:"waiting_for_server" json:"waiting_for_server"`
 	Oldest           time.Duration `db:"oldest" sql:"coalesce(oldest, '0')" json:"oldest"`
 	P50              time.Duration `db:"p50" sql:"coalesce(p50, '0')" json:"p50"`
@@ -100,7 +98,8 @@ type WaitingTicket struct {
 	SeenAt   *time.Time    `db:"seen_at" json:"seen_at"`   // when a member last read it; nil: not known
 }
 
-// WaitingTickets are read oldest first. It sorts the whole queue; the rest is looked up for the rows of a page.
+// WaitingTickets are read oldest first. A reading sorts the whole queue, and looks the other columns up for the rows of
+// the page only.
 var WaitingTickets = View[WaitingTicket, WaitingTicketFilter]{name: "waiting_tickets",
 	order: Order{"queued_at", "ticket"}}
 
@@ -124,7 +123,7 @@ type ProfileQueue struct {
 type QueueState struct {
 	Queue           Queue
 	Profiles        []ProfileQueue // live ones first, in the order of their names, at most 200
-	HasMoreProfiles bool           // than these
+	HasMoreProfiles bool           // the universe has further profiles
 }
 
 // MaxProfiles bounds the profiles of ReadQueue.
@@ -161,13 +160,16 @@ func ReadProfile(ctx context.Context, q Querier, f ProfileFilter) (ProfileQueue,
 	return found[0], nil
 }
 
-// withWaiting adds the tickets that wait for profiles.
+// withWaiting returns the profiles with the tickets that wait for them.
 func withWaiting(ctx context.Context, q Querier, universe string, profiles []Profile) (all []ProfileQueue, err error) {
 	names := make([]string, len(profiles))
 	for i, p := range profiles {
 		names[i] = p.Profile
 	}
 	found, err := TicketsWaiting.Read(ctx, q, WaitingFilter{universe, names}, Page{Limit: MaxProfiles})
+	if err != nil {
+		return nil, err
+	}
 	waiting := map[string]Waiting{}
 	for _, w := range found {
 		waiting[w.Profile] = w
@@ -175,7 +177,7 @@ func withWaiting(ctx context.Context, q Querier, universe string, profiles []Pro
 	for _, p := range profiles {
 		all = append(all, ProfileQueue{p, waiting[p.Profile]})
 	}
-	return all, err
+	return all, nil
 }
 
 // Estimate is how good the estimates of waiting times of a profile were in the last day.
@@ -190,7 +192,7 @@ type Estimate struct {
 // Estimates have a row for each profile that tickets were matched by.
 var Estimates = View[Estimate, MinuteFilter]{name: "estimates", order: Order{"region", "profile"}}
 
-// QueueWait is how long tickets waited that left the queue in a minute.
+// QueueWait is how long the tickets that left the queue in a minute had waited.
 type QueueWait struct {
 	Minute  time.Time     `db:"minute" json:"minute"` // its beginning
 	Region  string        `db:"region" json:"region"` // the universe

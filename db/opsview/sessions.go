@@ -202,18 +202,26 @@ const maxSeats = 1024
 
 // ReadSession returns what is known of a session, open or past. Errors: ErrNoRow.
 func ReadSession(ctx context.Context, q Querier, region string, id uuid.UUID) (h SessionHistory, err error) {
-	if err := h.readOpen(ctx, q, region, id); errors.Is(err, ErrNoRow) {
-		past, err := PastSessions.One(ctx, q, PastSessionFilter{region, id})
-		if err != nil {
-			return h, err
-		}
-		h.PastSession = &past
-	} else if err != nil {
+	err = h.readOpen(ctx, q, region, id)
+	if errors.Is(err, ErrNoRow) {
+		err = h.readPast(ctx, q, region, id)
+	}
+	if err != nil {
 		return h, err
 	}
 	left := PastSeatFilter{Region: region, SessionID: &id}
 	h.LeftSeats, h.HasMoreLeft, err = PastSeats.List(ctx, q, left, Page{Order: ByPlayer, Limit: MaxPage})
 	return h, err
+}
+
+// readPast reads a session that has closed. Errors: ErrNoRow.
+func (h *SessionHistory) readPast(ctx context.Context, q Querier, region string, id uuid.UUID) error {
+	past, err := PastSessions.One(ctx, q, PastSessionFilter{region, id})
+	if err != nil {
+		return err
+	}
+	h.PastSession = &past
+	return nil
 }
 
 // readOpen reads an open session and its seats. Errors: ErrNoRow.

@@ -2,17 +2,17 @@ package opsview
 
 import "time"
 
-// Valve limits who enters, and has a line of those who wait.
+// Valve limits how many players enter, and has a login queue of those who wait.
 type Valve struct {
 	Name         string     `db:"valve" json:"valve"`
-	Region       string     `db:"region" json:"region"` // "": all
-	Build        string     `db:"build" json:"build"`   // "": all
-	Mode         string     `db:"mode" json:"mode"`     // open, limited or closed
-	Rate         float64    `db:"rate" json:"rate"`     // admissions a second
-	MaxPlayers   *int32     `db:"max_players" json:"max_players"`
-	StaffShare   float64    `db:"staff_share" json:"staff_share"`
-	MaxWaiting   int32      `db:"max_waiting" json:"max_waiting"`
-	Players      int32      `db:"players" json:"players"` // that are in
+	Region       string     `db:"region" json:"region"`           // "": all
+	Build        string     `db:"build" json:"build"`             // "": all
+	Mode         string     `db:"mode" json:"mode"`               // open, limited or closed
+	Rate         float64    `db:"rate" json:"rate"`               // admissions a second
+	MaxPlayers   *int32     `db:"max_players" json:"max_players"` // that may be in at a time; nil: no limit
+	StaffShare   float64    `db:"staff_share" json:"staff_share"` // the part of Rate and MaxPlayers that only staff gets
+	MaxWaiting   int32      `db:"max_waiting" json:"max_waiting"` // players that may wait; others are refused
+	Players      int32      `db:"players" json:"players"`         // that are in
 	Waiting      int32      `db:"waiting" json:"waiting"`
 	WaitingStaff int32      `db:"waiting_staff" json:"waiting_staff"` // of those that wait
 	Admitted     int64      `db:"admitted" json:"admitted"`           // ever
@@ -36,7 +36,7 @@ type ValveEstimate struct {
 	Valve     string   `db:"valve" json:"valve"`
 	P50       *float64 `db:"p50" json:"p50"` // seconds, of a player who joins now; nil: it is not known
 	P90       *float64 `db:"p90" json:"p90"`
-	WaitCount int64    `db:"waits" json:"waits"`           // of late, the older the less
+	WaitCount int64    `db:"waits" json:"waits"`           // the recent waits, of which older ones count less
 	BeforeP50 *float64 `db:"before_p50" json:"before_p50"` // the share of waits, which should be 0.5; nil: there were none
 	BeforeP90 *float64 `db:"before_p90" json:"before_p90"` // the share of waits, which should be 0.9
 }
@@ -44,7 +44,7 @@ type ValveEstimate struct {
 // ValveEstimates are sorted by the name of the valve.
 var ValveEstimates = View[ValveEstimate, ValveEstimateFilter]{name: "valve_estimates", order: Order{"valve"}}
 
-// ValveEstimateFilter selects those of a valve; "" selects all.
+// ValveEstimateFilter selects the estimates of a valve; "" selects all.
 type ValveEstimateFilter struct{ Valve string }
 
 func (f ValveEstimateFilter) selectRows(w *where) { w.addEqual("valve", f.Valve) }
@@ -64,7 +64,7 @@ type Admission struct {
 // Admissions are sorted by valve and player.
 var Admissions = View[Admission, AdmissionFilter]{name: "admissions", order: Order{"valve", "player"}}
 
-// AdmissionFilter selects those of a valve and of a player. Empty fields select all.
+// AdmissionFilter selects the admissions of a valve and of a player. Empty fields select all.
 type AdmissionFilter struct{ Valve, Player string }
 
 func (f AdmissionFilter) selectRows(w *where) {

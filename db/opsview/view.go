@@ -20,18 +20,19 @@ type Querier interface {
 // View is a view of schema ops. T has a field for each of its columns; F selects rows.
 type View[T any, F Filter] struct {
 	name  string
-	order Order // of its lists; its columns identify a row
+	order Order // the default order of its lists; in a list that has pages, its columns identify a row
 	each  group // zero, except for a view that is read a group at a time
 }
 
 // Order is the columns by which rows are sorted; a dash before a column reverses it.
 type Order []string
 
-// group makes a list of the first rows of each group, which an index finds, where no index has the order of the list.
+// group makes a list from the first rows of each group, where an index finds these and no index has the order of the
+// list.
 type group struct {
 	from         string // the groups: a relation with the alias g
-	on           string // which rows v of the view a group g has
-	rowsPerGroup int    // rows of a group; 0: as many as the page
+	on           string // the condition by which a row v of the view belongs to a group g
+	rowsPerGroup int    // how many rows of a group are read; 0: as many as the page has
 }
 
 // Page is the part of a list that is read. The zero Page is the whole list.
@@ -39,8 +40,8 @@ type Page struct {
 	Order Order // empty: the view's own
 	After []any // the values of the order's columns in the last row of the page before; empty: the first page
 	Limit int   // rows; 0: all
-	Skip  int   // rows that are left out before them
-	// Scan bounds how many rows are read to find those that the filter selects, beginning after After; 0: any number.
+	Skip  int   // rows after After that are left out
+	// Scan bounds how many rows after After are read to find those that the filter selects; 0: any number.
 	Scan int
 }
 
@@ -63,7 +64,7 @@ func (v View[T, F]) Read(ctx context.Context, q Querier, f F, p Page) ([]T, erro
 	return pgx.CollectRows(found, pgx.RowToStructByName[T])
 }
 
-// List returns a page of at most p.Limit rows, and whether more follow.
+// List returns a page of at most p.Limit rows, which must not be 0, and whether more follow.
 func (v View[T, F]) List(ctx context.Context, q Querier, f F, p Page) (rows []T, more bool, err error) {
 	limit := p.Limit
 	p.Limit++
@@ -77,7 +78,7 @@ func (v View[T, F]) List(ctx context.Context, q Querier, f F, p Page) (rows []T,
 // ErrNoRow is the error of a reading of one row when no row has what its filter selects.
 var ErrNoRow = pgx.ErrNoRows
 
-// One returns the first row. Errors: ErrNoRow.
+// One returns the first row that the filter selects. Errors: ErrNoRow.
 func (v View[T, F]) One(ctx context.Context, q Querier, f F) (row T, err error) {
 	rows, err := v.Read(ctx, q, f, Page{Limit: 1})
 	if err != nil {
@@ -115,7 +116,7 @@ func (v View[T, F]) statement(f F, p Page) (sql string, args []any, err error) {
 		limitClauses(p.Limit, p.Skip), w.args, nil
 }
 
-// relation is the first rows of each group.
+// relation returns the relation v of the first rows of each group. from and selected are those of the view.
 func (g group) relation(from, selected string, w *where, order Order, limit int) string {
 	if g.rowsPerGroup > 0 {
 		limit = g.rowsPerGroup
@@ -125,7 +126,7 @@ func (g group) relation(from, selected string, w *where, order Order, limit int)
 	return "(SELECT v.* FROM " + g.from + " CROSS JOIN LATERAL (" + rows + ") v" + whereClause(w.groups...) + ") v"
 }
 
-// columnsOf are the columns of a struct, in the order of its fields.
+// columnsOf returns the select list of a struct, in the order of its fields.
 func columnsOf[T any]() string {
 	var columns []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
@@ -158,20 +159,21 @@ func (o Order) sql() string {
 // columns returns the columns without dashes, and whether all are reversed. Errors: some are, and others not.
 func (o Order) columns() (names []string, reversed bool, err error) {
 	names = make([]string, len(o))
-	count := 0
+	reversedCount := 0
 	for i, column := range o {
 		names[i] = strings.TrimPrefix(column, "-")
 		if names[i] != column {
-			count++
+			reversedCount++
 		}
 	}
-	if count != 0 && count != len(o) {
+	if reversedCount != 0 && reversedCount != len(o) {
 		return nil, false, errors.New("a list in an order of two directions has no pages")
 	}
-	return names, count > 0, nil
+	return names, reversedCount > 0, nil
 }
 
-// behindLast returns the condition of the rows behind the last one of the page before; "" for the first page.
+// behindLast binds the values of the last row of the page before, and returns the condition of the rows behind it; ""
+// for the first page.
 func (w *where) behindLast(o Order, last []any) (string, error) {
 	if len(last) == 0 {
 		return "", nil
@@ -191,7 +193,7 @@ func (w *where) behindLast(o Order, last []any) (string, error) {
 	return w.bind("("+strings.Join(names, ", ")+") "+sign+" ("+marks+")", last), nil
 }
 
-// limitClauses are the clauses LIMIT and OFFSET.
+// limitClauses returns the clauses LIMIT and OFFSET; 0 needs none.
 func limitClauses(limit, skipped int) (clauses string) {
 	if limit > 0 {
 		clauses = " LIMIT " + strconv.Itoa(limit)
@@ -202,8 +204,8 @@ func limitClauses(limit, skipped int) (clauses string) {
 	return clauses
 }
 
-// Words returns values of a column, or of the elements of a column of arrays, that begin with a text, sorted: for the
-// completion of a word. At most 100 are returned, and none that was given already.
+// Words returns values of a column, or elements of a column of arrays, that begin with a text, sorted, for the
+// completion of a word on a command line: at most 100, and none of the given ones.
 func (v View[T, F]) Words(ctx context.Context, q Querier, f F, column, begun string, given []string) ([]string, error) {
 	var w where
 	f.selectRows(&w)
@@ -222,16 +224,16 @@ func (v View[T, F]) Words(ctx context.Context, q Querier, f F, column, begun str
 	return pgx.CollectRows(found, pgx.RowTo[string])
 }
 
-// wordOf is a column as text. Errors: no field has the column.
+// wordOf returns the expression that has the words of a column. Errors: no field has the column.
 func wordOf[T any](column string) (string, error) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		switch {
-		case f.Tag.Get("db") != column:
-		case f.Type.Kind() == reflect.Slice:
-			return "unnest(" + column + ")", nil
-		default:
-			return column + "::text", nil
+		if f.Tag.Get("db") != column {
+			continue
 		}
+		if f.Type.Kind() == reflect.Slice {
+			return "unnest(" + column + ")", nil
+		}
+		return column + "::text", nil
 	}
 	return "", fmt.Errorf("there is no column %s", column)
 }

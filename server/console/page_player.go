@@ -50,8 +50,8 @@ func playerPage(universe string) page[playerView] {
 			if v.Player == "" {
 				return v.withRecent(ctx, s, q)
 			}
-			if v.Record.PastMore {
-				v.Next = q.Next("", v.Record.Past[len(v.Record.Past)-1].LeftAt.Format(time.RFC3339Nano))
+			if v.Record.HasMorePast {
+				v.Next = q.Next("", v.Record.PastSeats[len(v.Record.PastSeats)-1].LeftAt.Format(time.RFC3339Nano))
 			}
 			// The text may be a name, or the beginning of an id.
 			if !v.Record.IsKnown() {
