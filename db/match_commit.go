@@ -206,7 +206,7 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	}
 	free := t.freeTickets()
 	for _, s := range t.seatedMatches {
-		s.call.decide(MatchOutcome{Kind: MatchCommitted, SessionPlacement: s.placement, MatchID: s.playing(),
+		s.call.decide(MatchOutcome{Kind: MatchCommitted, SessionPlacement: s.placement, MatchID: s.playingMatchID(),
 			LeftTickets: t.leftTickets(s, free)})
 	}
 	for _, m := range t.proposedMatches {

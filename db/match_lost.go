@@ -16,7 +16,7 @@ func (t *matchTx) wasCommitted(ctx context.Context) (done bool, err error) {
 		return t.committer.lookAfterTx(ctx, first.call.match.Tickets[0].ID, func(ctx context.Context) (bool, error) {
 			return t.committer.store.q.TicketAssigned(ctx,
 				query.TicketAssignedParams{Universe: t.committer.universe, Ticket: first.call.match.Tickets[0].ID,
-					MatchID: first.playing()})
+					MatchID: first.playingMatchID()})
 		})
 	case len(t.proposedMatches) > 0:
 		first := t.proposedMatches[0]

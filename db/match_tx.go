@@ -36,19 +36,19 @@ type seatedMatch struct {
 	placement Placement
 	sessionID uuid.UUID // zero for a match without seats
 	mode      string
-	joined    *joinedMatch // nil: it has a session of its own
+	joined    *joinedMatch // the match whose session it joins; nil: it has its own session
 }
 
-// playing returns the id of the match that plays in the session.
-func (s seatedMatch) playing() uuid.UUID {
+// playingMatchID returns the id of the match that plays in the session.
+func (s seatedMatch) playingMatchID() uuid.UUID {
 	if s.joined != nil {
 		return s.joined.id
 	}
 	return s.call.match.ID
 }
 
-// matchTx is one transaction over matches: its options, its input and its results. Without options, it waits for no host
-// and gives no seat up.
+// matchTx is one transaction over matches: its options, its input and its results. Without options, it waits for no
+// host and gives no seat up.
 type matchTx struct {
 	committer *committer
 	calls     []*matchCall
@@ -71,7 +71,7 @@ type matchTx struct {
 	placeableIndexes []int32     // indexes of unplacedMatches for which a snapshot from after the writes shows room
 	proposedMatches  []*matchCall
 	lobbyRooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
-	isWritten        bool
+	isWritten        bool        // its writes are deferred: from now on, the outcome of its commit may be unknown
 }
 
 // matchLocks is what a transaction over matches has locked and read.
@@ -165,7 +165,8 @@ func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
 	return batches
 }
 
-// matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
+// matchRooms are the rooms of the realtime lobby that a transaction makes for matches, and into which it invites the
+// sessions that waited.
 type matchRooms struct {
 	roomsByRegion map[string]*madeRooms
 	endedWaits    query.EndSessionsWaitingParams
@@ -182,6 +183,7 @@ type joinedMatch struct {
 	isTaken     bool // a match of this transaction joins it
 }
 
+// madeRooms are the new rooms of one region.
 type madeRooms struct {
 	newLobbies     query.InsertMatchLobbiesParams
 	invitedMembers query.InviteParticipantsParams

@@ -8,11 +8,10 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced
-// matches a fresh snapshot shows room for.
+// write defers the statements of the transaction to its commit. The last one reads for which of the unplaced matches a
+// snapshot from after the writes shows room.
 func (t *matchTx) write() error {
-	// All statements are sent with COMMIT, in this order, which is that of all locks: sessions and seats before matches
-	// and tickets.
+	// In the order in which all transactions lock: sessions and seats before matches and tickets.
 	out := t.q.Deferred()
 	t.writeSessions()
 	if ended := t.endedProposals(); len(ended) > 0 {
@@ -25,7 +24,7 @@ func (t *matchTx) write() error {
 		if err != nil {
 			return err
 		}
-		// With takes, the first statements of the transaction have deleted both.
+		// A transaction that takes tickets has deleted them, and the rows of their players, with its first statements.
 		if !t.takesTickets {
 			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
 				query.ForgetTicketPlayersParams{Universe: t.committer.universe, Tickets: settle.Ids})
@@ -46,13 +45,13 @@ func (t *matchTx) write() error {
 	return nil
 }
 
-// writeSessions defers sessions, seats and playing matches.
+// writeSessions defers the statements that store sessions, seats and playing matches.
 func (t *matchTx) writeSessions() {
-	out := t.q.Deferred()
-	fill, seats := query.FillSessionsParams{Region: t.committer.region}, query.TakeMatchSeatsParams{Region: t.committer.region,
-		SeatTtl: t.committer.store.cfg.Timing.SeatTTL}
-	start, join := query.StartMatchesParams{Region: t.committer.region,
-		Universe: t.committer.universe}, query.JoinMatchesParams{Region: t.committer.region}
+	out, region := t.q.Deferred(), t.committer.region
+	fill := query.FillSessionsParams{Region: region}
+	seats := query.TakeMatchSeatsParams{Region: region, SeatTtl: t.committer.store.cfg.Timing.SeatTTL}
+	start := query.StartMatchesParams{Region: region, Universe: t.committer.universe}
+	join := query.JoinMatchesParams{Region: region}
 	for _, s := range t.seatedMatches {
 		// A match without a mode plays elsewhere, and has no seats.
 		if s.mode == "" {
@@ -89,7 +88,7 @@ func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 			p.Subs = append(p.Subs, player.Sub)
 			p.Modes = append(p.Modes, s.mode)
 			p.Parties = append(p.Parties, key)
-			p.Matches = append(p.Matches, s.playing())
+			p.Matches = append(p.Matches, s.playingMatchID())
 			p.Teams = append(p.Teams, player.Team)
 		}
 	}
@@ -114,7 +113,7 @@ func addMatchToJoin(p *query.JoinMatchesParams, s seatedMatch) {
 	p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
 }
 
-// endedProposals are accepted matches that are committed, or lost a ticket.
+// endedProposals returns the ids of the accepted matches that are committed, or lost a ticket.
 func (t *matchTx) endedProposals() (ids []uuid.UUID) {
 	for _, s := range t.seatedMatches {
 		if s.call.match.Accepted {
@@ -127,7 +126,7 @@ func (t *matchTx) endedProposals() (ids []uuid.UUID) {
 	return ids
 }
 
-// requeueEnded gives back the tickets of accepted matches that lost another ticket.
+// requeueEnded defers the statement that puts the tickets of ended matches back into the queue.
 func (t *matchTx) requeueEnded() {
 	arg, free := query.RequeueTicketsParams{Universe: t.committer.universe}, t.freeTickets()
 	for _, m := range t.endedMatches {
@@ -144,19 +143,19 @@ func (t *matchTx) requeueEnded() {
 	}
 }
 
-// settlement is what becomes of the tickets.
+// settlement returns the rows of settled tickets: the tickets of the seated matches with their assignments.
 func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
 	arg, free := query.SettleMatchedParams{Universe: t.committer.universe}, t.freeTickets()
 	for i, s := range t.seatedMatches {
 		arg.Assignments = append(arg.Assignments, t.committer.assign(s.call.match, s.placement))
-		arg.Playing = append(arg.Playing, s.playing())
+		arg.Playing = append(arg.Playing, s.playingMatchID())
 		for _, k := range s.call.match.Tickets {
-			detail, err := json.Marshal(assignedTo(s.placement, k))
+			detail, err := json.Marshal(newAssignment(s.placement, k))
 			if err != nil {
 				return arg, err
 			}
 			arg.Ids = append(arg.Ids, k.ID)
-			arg.Match = append(arg.Match, int32(i+1))
+			arg.Match = append(arg.Match, int32(i+1)) // its index in Assignments and Playing: Postgres counts from 1
 			arg.Details = append(arg.Details, string(detail))
 			arg.Parties = append(arg.Parties, textArray(k.subs()))
 			row := free[k.ID]
@@ -171,7 +170,7 @@ func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
 	return arg, nil
 }
 
-// assignment is the detail of a ticket's last event.
+// assignment is where the players of a ticket play, as the ticket's last event has it in JSON.
 type assignment struct {
 	SessionHandle string            `json:"session_handle,omitempty"`
 	SessionID     string            `json:"session_id,omitempty"`
@@ -181,7 +180,7 @@ type assignment struct {
 	Teams         map[string]string `json:"teams"` // by player of the ticket
 }
 
-func assignedTo(p Placement, k MatchTicket) assignment {
+func newAssignment(p Placement, k MatchTicket) assignment {
 	a := assignment{p.SessionHandle, p.SessionID, p.Endpoint, p.Region, p.Mode, map[string]string{}}
 	for _, player := range k.Players {
 		a.Teams[player.Sub] = player.Team
@@ -189,7 +188,7 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 	return a
 }
 
-// recordParams is the history of the matches.
+// recordParams returns the rows of the history of matches.
 func (t *matchTx) recordParams() query.RecordMatchesParams {
 	p := query.RecordMatchesParams{Universe: t.committer.universe, Region: t.committer.region,
 		Keep: !t.committer.store.cfg.NoHistory}
@@ -225,7 +224,7 @@ func (t *matchTx) servedDemand() query.ServeDemandParams {
 	return arg
 }
 
-// proposeAll defers the rows of proposed matches, whose tickets it holds, and their marks.
+// proposeAll defers the rows of proposed matches and the marks of their tickets, which the transaction has locked.
 func (t *matchTx) proposeAll(open []*matchCall) error {
 	put := query.ProposeMatchesParams{Universe: t.committer.universe, Within: t.proposeFor}
 	mark := query.MarkProposedParams{Universe: t.committer.universe}
