@@ -124,8 +124,9 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	return nil
 }
 
-// advanceClients stores the numbers of the lists with the deployments of their servers. Errors: a conflict where another
-// list has changed something since readClients, or the server has registered again; the batch is then decided again.
+// advanceClients stores the numbers of the lists with the deployments of their servers. Errors: a conflict where
+// another list has changed something since readClients, or the server has registered again; the batch is then decided
+// again.
 func advanceClients(ctx context.Context, q *query.Queries, region string, lists []*clientList) error {
 	p := query.AdvanceClientsParams{Region: region}
 	for _, l := range lists {

@@ -31,8 +31,8 @@ func newClientList(c *clientsCall) *clientList {
 	return l
 }
 
-// judge reports whether a list is to be applied. If it is not, refusal is the error of its server; nil: a later list was
-// applied first, so that this one is out of date and says nothing.
+// judge reports whether a list is to be applied. If it is not, refusal is the error of its server; nil: a later list
+// was applied first, so that this one is out of date and says nothing.
 func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) (applies bool, refusal error) {
 	ref := l.call.Req.InstanceRef
 	known := directory{}

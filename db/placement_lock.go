@@ -83,8 +83,8 @@ func (l *lockedBatch) mayOpen(calls []*placeCall, shapes []pack.Shape) map[pack.
 }
 
 // newRequests returns a request with its verdict for each call whose locks were granted, oldest first. The verdict of a
-// call that has seats or a stored answer already is that answer. Calls whose players avoid those of an older call get no
-// request.
+// call that has seats or a stored answer already is that answer. Calls whose players avoid those of an older call get
+// no request.
 func (p placing) newRequests(calls []*placeCall, l *lockedBatch) ([]*request, error) {
 	numbers := lockNumbers{callCount: len(calls)}
 	var requests []*request

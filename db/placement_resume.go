@@ -80,7 +80,8 @@ func (h *holdings) connectedPlacement(r PlaceRequest) *Placement {
 	return nil
 }
 
-// supersededSeats returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
+// supersededSeats returns the unused seats that this request replaces, or a conflict when one of them is a member's
+// own.
 func (h *holdings) supersededSeats(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
 	for sub, st := range h.reservedSeats {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {

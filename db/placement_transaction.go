@@ -128,8 +128,8 @@ func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates
 	return c, contested
 }
 
-// partitionRequests splits requests into those that are decided, those to place, and the calls of those that must give a
-// seat up first.
+// partitionRequests splits requests into those that are decided, those to place, and the calls of those that must give
+// a seat up first.
 func partitionRequests(requests []*request) (decided, open []*request, alone []*placeCall) {
 	for _, r := range requests {
 		switch {
@@ -221,8 +221,8 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	return nil
 }
 
-// closeEmptied closes sessions, and reads the locked instances again, since some have more free seats now. It names them
-// by their ids, so that it locks no others: one of them could come before these in the lock order.
+// closeEmptied closes sessions, and reads the locked instances again, since some have more free seats now. It names
+// them by their ids, so that it locks no others: one of them could come before these in the lock order.
 func (p placing) closeEmptied(ctx context.Context, sessions []uuid.UUID,
 	hosts []query.LockHostsRow) ([]query.LockHostsRow, error) {
 	_, err := p.q.CloseSessions(ctx, query.CloseSessionsParams{Region: p.region, Ids: sessions, Reason: "empty"})

@@ -38,8 +38,9 @@ type PlayerMessage struct {
 }
 
 // SendToPlayer stores a message for a player and wakes the replicas that hold the player's connections. reached is the
-// number of its connected sessions. For a player who has blocked the sender, nothing is stored, and reached is 0. Errors:
-// TooMany, "too_many_messages"; Invalid for data that is too long, and for text that cannot be stored; Unavailable.
+// number of its connected sessions. For a player who has blocked the sender, nothing is stored, and reached is 0.
+// Errors: TooMany, "too_many_messages"; Invalid for data that is too long, and for text that cannot be stored;
+// Unavailable.
 func (s *Store) SendToPlayer(ctx context.Context, m NewPlayerMessage) (reached int, err error) {
 	if len(m.Data) > maxPlayerMessage {
 		return 0, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "data",
@@ -127,8 +128,8 @@ func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, number int6
 		map[string]string{"project": m.ProjectID, "player": m.Recipient, "type": m.Type})
 }
 
-// PlayerMessages returns the messages to the player of a session behind a number, the oldest first, read or not. Errors:
-// Unavailable.
+// PlayerMessages returns the messages to the player of a session behind a number, the oldest first, read or not.
+// Errors: Unavailable.
 func (s *Store) PlayerMessages(ctx context.Context, region, session string, after int64) ([]PlayerMessage, error) {
 	return s.messagesOfSession(ctx, query.MessagesOfSessionParams{Region: region, Session: session, After: after})
 }

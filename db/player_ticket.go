@@ -139,8 +139,8 @@ const (
 	reasonDeleted   = "deleted" // by a client of Open Match
 )
 
-// readyCheckOf returns the match in a ticket's mark if a loop of the director proposed it; ours is false for the mark of
-// a cycle of Open Match.
+// readyCheckOf returns the match in a ticket's mark if a loop of the director proposed it; ours is false for the mark
+// of a cycle of Open Match.
 func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 	rest, ours := bytes.CutPrefix(mark, readyCheckPrefix)
 	if !ours || len(rest) != len(id) {

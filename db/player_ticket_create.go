@@ -17,10 +17,10 @@ type playerTicketCall = batch.Call[PlayerTicketRequest, PlayerTicketAnswer]
 // ticket with which the party waits. A member that has neither read nor accepted the ticket of its party may post a
 // ticket of its own: the party's is then cancelled. Requests that wait together share one transaction.
 //
-// Errors: Conflict, "ticket_exists" where the caller has posted another ticket for one of the profiles, "party_conflict"
-// where another member waits elsewhere, or where the caller has joined its party's ticket; Mismatch where the idempotency
-// key was used with another request; TooMany, "too_many_tickets", and "not_admitted" or "login_queue_full" where a valve
-// limits who enters; Unavailable.
+// Errors: Conflict, "ticket_exists" where the caller has posted another ticket for one of the profiles,
+// "party_conflict" where another member waits elsewhere, or where the caller has joined its party's ticket; Mismatch
+// where the idempotency key was used with another request; TooMany, "too_many_tickets", and "not_admitted" or
+// "login_queue_full" where a valve limits who enters; Unavailable.
 func (s *Store) CreatePlayerTicket(ctx context.Context, universe string,
 	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
 	if err := s.admit(ctx, r.arrival(universe)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. Once it has returned, no replica
-// puts the ticket into a match. The room of the realtime lobby that queued with it leaves the queue in the same
+// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. Once it has returned, no
+// replica puts the ticket into a match. The room of the realtime lobby that queued with it leaves the queue in the same
 // transaction. While the ticket is in a ready check, it stays: declines is the match that the caller has to decline.
 // Errors: NotFound for an id that is none of a ticket of the universe; Conflict, "matched", where a cycle of Open Match
 // has the ticket; Unavailable. A ticket that has left already, or whose player is no member, is no error: nothing is

@@ -56,7 +56,8 @@ func (s *Store) seePlayerTickets(ctx context.Context, region string,
 	return nil
 }
 
-// storeReadings stores which players have read a waiting ticket for the first time, and renews the leases of the tickets.
+// storeReadings stores which players have read a waiting ticket for the first time, and renews the leases of the
+// tickets.
 func (s *Store) storeReadings(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket],
 	rows []query.PlayerTicketsRow) error {
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
@@ -136,8 +137,8 @@ func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err er
 	return t, describeSettledTicket(r, &t)
 }
 
-// AnyTicket returns a player's ticket to somebody who need not be a player of it, as long as its events are kept. Unlike
-// SeePlayerTicket, it stores nothing. Errors: NotFound, "ticket_unknown"; Unavailable.
+// AnyTicket returns a player's ticket to somebody who need not be a player of it, as long as its events are kept.
+// Unlike SeePlayerTicket, it stores nothing. Errors: NotFound, "ticket_unknown"; Unavailable.
 func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
@@ -247,8 +248,8 @@ type TicketEvent struct {
 }
 
 // TicketEvents returns the states that a ticket entered after the one with the number after, oldest first. It does not
-// check whose ticket it is: call [Store.SeePlayerTicket] first. Errors: NotFound for an id that is none of a ticket of the
-// region; Unavailable.
+// check whose ticket it is: call [Store.SeePlayerTicket] first. Errors: NotFound for an id that is none of a ticket of
+// the region; Unavailable.
 func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) ([]TicketEvent, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return nil, ticketUnknown(id)

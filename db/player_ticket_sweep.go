@@ -33,8 +33,8 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 }
 
 // RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took
-// out of the queue, at most batch. Players see that state without the record as long as the row of the settled ticket is
-// kept. Errors: Unavailable.
+// out of the queue, at most batch. Players see that state without the record as long as the row of the settled ticket
+// is kept. Errors: Unavailable.
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pooledModeCache caches which modes pools serve. While it lacks a mode, for a second, demand for the mode is not removed
-// when its players are seated, but lapses. Safe for concurrent use.
+// pooledModeCache caches which modes pools serve. While it lacks a mode, for a second, demand for the mode is not
+// removed when its players are seated, but lapses. Safe for concurrent use.
 type pooledModeCache struct {
 	mu           sync.Mutex
 	byRegionMode map[regionMode]bool // replaced, never changed

@@ -22,9 +22,9 @@ type Trouble struct {
 }
 
 // ReportProcess stores what the calling process reports of itself, with Config.Providers and Config.KeyEncryptionKeys,
-// and so tests that the database takes writes: it writes the row of the process, and then a temporary file, since a full
-// disk may have room for the row. It takes about a millisecond. Errors: Unavailable, or whatever Postgres answers, which
-// internal/base/dbcause explains.
+// and so tests that the database takes writes: it writes the row of the process, and then a temporary file, since a
+// full disk may have room for the row. It takes about a millisecond. Errors: Unavailable, or whatever Postgres answers,
+// which internal/base/dbcause explains.
 func (s *Store) ReportProcess(ctx context.Context, troubles []Trouble) error {
 	list, err := json.Marshal(append([]Trouble{}, troubles...))
 	if err != nil {

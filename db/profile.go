@@ -27,7 +27,8 @@ type ProfileInfo struct {
 	CreatedAt     time.Time  // of the live version
 }
 
-// Profiles returns the profiles of a universe by name, and with retired also those that are retired. Errors: Unavailable.
+// Profiles returns the profiles of a universe by name, and with retired also those that are retired. Errors:
+// Unavailable.
 func (s *Store) Profiles(ctx context.Context, universe string, retired bool) ([]ProfileInfo, error) {
 	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: universe, Retired: retired})
 	if err != nil {

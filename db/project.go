@@ -96,8 +96,8 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 	return region, s.CheckHere(region)
 }
 
-// CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. A project
-// that does not exist, or cannot be read, is not refused: the call that follows finds that. Errors: Elsewhere.
+// CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. A
+// project that does not exist, or cannot be read, is not refused: the call that follows finds that. Errors: Elsewhere.
 func (s *Store) CheckProjectHere(ctx context.Context, id string) error {
 	if s.otherCells.Load() == nil {
 		return nil

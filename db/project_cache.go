@@ -32,8 +32,8 @@ type missed struct {
 	missedAt time.Time
 }
 
-// get returns the cached value of a key, or the value that read returns, which it caches. Of the errors of read it caches
-// only NotFound.
+// get returns the cached value of a key, or the value that read returns, which it caches. Of the errors of read it
+// caches only NotFound.
 func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	if v, err, ok := c.lookup(key); ok {
 		return v, err

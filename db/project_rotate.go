@@ -14,8 +14,8 @@ import (
 )
 
 // RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the
-// connections that were made with them within a second. If the key was revoked already, its grace ends, and it keeps the
-// time of the first revocation. Errors: NotFound (key_unknown), Unavailable.
+// connections that were made with them within a second. If the key was revoked already, its grace ends, and it keeps
+// the time of the first revocation. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (query.ProjectKey, error) {
 	region, err := s.regionOfKey(ctx, project, id)
 	if err != nil {

@@ -53,8 +53,8 @@ func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
 }
 
 // moveWaits writes which sessions wait in the places of others now. They are connected, so that their tickets are
-// candidates again. It fails as a conflict, so that the turn is decided again, if an earlier session no longer waits, or
-// is being ended.
+// candidates again. It fails as a conflict, so that the turn is decided again, if an earlier session no longer waits,
+// or is being ended.
 func (t *queueTurn) moveWaits(ctx context.Context) error {
 	if len(t.inheritedPlaces) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	return nil
 }
 
-// wakeHeirs notifies the sessions that have inherited a place, and those that have lost it: the ticket may be in a ready
-// check, which the client of the new session has to answer.
+// wakeHeirs notifies the sessions that have inherited a place, and those that have lost it: the ticket may be in a
+// ready check, which the client of the new session has to answer.
 func (t *queueTurn) wakeHeirs() {
 	var sessions []string
 	for _, i := range t.inheritedPlaces {

@@ -129,8 +129,8 @@ func (t *queueTurn) checkProfile(p *party) error {
 	return nil
 }
 
-// replaceSessions adds to the verdict the tickets with which the sessions and the room of a party wait. Errors: Conflict,
-// "ticket_exists", where a request names a room that waits already; "matched".
+// replaceSessions adds to the verdict the tickets with which the sessions and the room of a party wait. Errors:
+// Conflict, "ticket_exists", where a request names a room that waits already; "matched".
 func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 	for _, r := range t.waitingSessions {
 		ref := ticketRefOf(r)
@@ -197,9 +197,9 @@ func ofTicket(id string, e *fault.Error) *fault.Error {
 	return e
 }
 
-// checkMember adds to the verdict the rows and tickets of a member that are in the way of its new row. Errors: Conflict,
-// where the member waits for one of the profiles elsewhere; TooMany, where it has too many tickets. Of the caller's
-// tickets only those count that it posted or joined, so that nobody can fill its share.
+// checkMember adds to the verdict the rows and tickets of a member that are in the way of its new row. Errors:
+// Conflict, where the member waits for one of the profiles elsewhere; TooMany, where it has too many tickets. Of the
+// caller's tickets only those count that it posted or joined, so that nobody can fill its share.
 func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdict) error {
 	var countedTickets []string
 	for _, row := range t.queuedPlayers[sub] {

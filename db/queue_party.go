@@ -22,7 +22,7 @@ type party struct {
 	origin  partyOrigin
 	request PlayerTicketRequest // its ticket; the Party has the players
 
-	members    []lobby.Member // sessions of the realtime lobby that wait with the ticket; none: of a request without a room
+	members    []lobby.Member // sessions of the lobby that wait with the ticket; none: of a request without a room
 	playerSubs []string       // the players of the ticket, in the order of members
 	projectID  string
 	lobbyQueue lobby.Queue
@@ -132,8 +132,8 @@ func (s *Store) draftOf(region string, p *party) (QueueDraft, error) {
 	return draft, nil
 }
 
-// playersOf returns the players of a ticket of sessions, in the order of the members. In a ticket of a built-in profile,
-// the sessions themselves are the players. Errors: Conflict.
+// playersOf returns the players of a ticket of sessions, in the order of the members. In a ticket of a built-in
+// profile, the sessions themselves are the players. Errors: Conflict.
 func playersOf(members []lobby.Member, isBuiltIn bool) (subs []string, err error) {
 	for _, m := range members {
 		sub := m.Player
@@ -154,8 +154,8 @@ func (s *Store) profileOf(roomType string) string {
 	return t.ProfileName
 }
 
-// hash returns the request hash of a party of sessions. It differs from that of every other session and of every request,
-// so that two tickets are never taken for one. It ends with attributesMark.
+// hash returns the request hash of a party of sessions. It differs from that of every other session and of every
+// request, so that two tickets are never taken for one. It ends with attributesMark.
 func (p *party) hash(region string) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "realtime %q %q %d", region, p.lobbyQueue.RoomType, p.lobbyQueue.MatchSize)

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// RealtimeInvitation says that a session may join a room and has not joined it yet: the session or its player is invited,
-// or has a place in the match that made the room.
+// RealtimeInvitation says that a session may join a room and has not joined it yet: the session or its player is
+// invited, or has a place in the match that made the room.
 type RealtimeInvitation struct {
 	LobbyUID         uuid.UUID
 	RoomID, RoomType string

@@ -12,8 +12,8 @@ import (
 // maxSweptSessions bounds the sessions of a worker's transaction, which reads and writes all their rooms.
 const maxSweptSessions = 128
 
-// SuspendUnowned suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their number,
-// 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
+// SuspendUnowned suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their
+// number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) SuspendUnowned(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := t.q.SessionsOfEndedReplicas(ctx,
@@ -75,8 +75,8 @@ func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessi
 }
 
 // sweepSessions runs a transaction in which sweep locks sessions, without waiting for other transactions, and changes
-// them. It returns the number of the ids that sweep returns. A transaction that loses against a match with tickets of the
-// sessions is retried.
+// them. It returns the number of the ids that sweep returns. A transaction that loses against a match with tickets of
+// the sessions is retried.
 func (s *Store) sweepSessions(ctx context.Context, region string,
 	sweep func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {

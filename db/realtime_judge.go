@@ -117,8 +117,8 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		TookOver: live}, nil
 }
 
-// countNewSession counts a new session for the calls of the batch that follow, or refuses it if its player or its key has
-// too many. Sessions that were closed count until they can no longer be resumed.
+// countNewSession counts a new session for the calls of the batch that follow, or refuses it if its player or its key
+// has too many. Sessions that were closed count until they can no longer be resumed.
 func (f openFacts) countNewSession(o OpenRealtime) error {
 	playerIndex := slices.IndexFunc(f.playerSessions, func(r query.SessionsOfPlayersRow) bool {
 		return r.Project == o.ProjectID && r.Player == o.PlayerSub
@@ -157,8 +157,8 @@ func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, boo
 	return row, sameToken || samePlayer || sameKey
 }
 
-// judgeToken refuses a token that has expired. A client cannot change its token while it is connected: with the token of
-// the session, it resumes the session for some time after the token has expired.
+// judgeToken refuses a token that has expired. A client cannot change its token while it is connected: with the token
+// of the session, it resumes the session for some time after the token has expired.
 func (f openFacts) judgeToken(o OpenRealtime, hasSameToken bool) error {
 	if o.TokenExpires.IsZero() {
 		return nil

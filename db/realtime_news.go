@@ -122,8 +122,8 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 	return open
 }
 
-// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. One for which
-// the replica has no connection was opened by a call whose outcome the replica does not know: suspend it. Errors:
+// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. One for
+// which the replica has no connection was opened by a call whose outcome the replica does not know: suspend it. Errors:
 // Unavailable.
 func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID,
 	after string) ([]SessionEpoch, error) {

@@ -15,8 +15,8 @@ import (
 // same player, or, with ResumeByKey, by a token of the same key; otherwise the client gets a new one. A live session is
 // taken over: its new owner has the next epoch, and the calls of the former owner are refused.
 //
-// Errors: Invalid, Forbidden (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers: ten
-// within ten seconds; too_many_sessions: the player has 32, or the key Config.MaxSessionsOfKey), Unavailable.
+// Errors: Invalid, Forbidden (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers:
+// ten within ten seconds; too_many_sessions: the player has 32, or the key Config.MaxSessionsOfKey), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.ProjectID); n == 0 || n > maxProjectID || !isStorable(o.ProjectID) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id",
