@@ -195,7 +195,7 @@ func TestConsolePlayerHasTheirHistory(t *testing.T) {
 
 	v, err = c.playerOf("'; DROP TABLE seats", opsview.Page{Limit: 50})
 	require.NoError(t, err)
-	require.Equal(t, opsview.Player{Seats: []opsview.Seat{}, Refusals: []opsview.Refusal{}, Tickets: []opsview.PlayerTicket{}, Lobby: []opsview.LobbySession{}, Past: []opsview.PastSeat{}}, v)
+	require.Equal(t, opsview.Player{Seats: []opsview.Seat{}, Refusals: []opsview.Refusal{}, Tickets: []opsview.PlayerTicket{}, Lobby: []opsview.LobbySession{}, PastSeats: []opsview.PastSeat{}}, v)
 }
 
 // Pins a page that says "full" whatever the reason is for which requests are refused.

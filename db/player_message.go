@@ -81,6 +81,10 @@ func (m NewPlayerMessage) send(ctx context.Context, q *query.Queries) (sessions 
 	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
+	// A worker has deleted an unused inbox between the two statements: decide again, with a new one.
+	if len(inboxes) < len(players) {
+		return nil, frame.ErrRolledBack
+	}
 	recipient := query.LockInboxesRow{}
 	for _, i := range inboxes {
 		if i.Player == m.FromPlayer {
