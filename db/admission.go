@@ -13,7 +13,7 @@ import (
 // anything: Place, CreatePlayerTicket, CreateLobbyTicket, EnqueueRealtime and CreateTicket. Rooms of the lobby queue by
 // an action of a member: refuseUnadmitted refuses them, in the transaction of the action.
 
-// arrival is who wants to enter.
+// arrival is the players who want to enter a queue or to get seats together.
 type arrival struct {
 	region, build string   // they select the valve
 	callerSub     string   // "": a ticket without a player
@@ -77,6 +77,9 @@ func (s *Store) admit(ctx context.Context, a arrival) error {
 // CodeNotAdmitted is the code of the answer to players who wait in a login queue.
 const CodeNotAdmitted = "not_admitted"
 
+// fullLineRetry is after how long a player who found the line full may ask again.
+const fullLineRetry = 30 * time.Second
+
 // refuseFull returns the error for a player who got no place because the line is full; nil if the valve has been opened
 // since.
 func (s *Store) refuseFull(ctx context.Context, region, build string, line *LoginLine) error {
@@ -84,13 +87,13 @@ func (s *Store) refuseFull(ctx context.Context, region, build string, line *Logi
 	if err != nil {
 		return err
 	}
-	if now := r.deciding(region, build); now.row.Name != line.row.Name || now.row.Mode == ValveOpen {
+	current := r.deciding(region, build)
+	if current.row.Name != line.row.Name || current.row.Mode == ValveOpen {
 		return nil
 	}
-	const untilRoom = 30 * time.Second
 	e := fault.New(fault.TooMany, "login_queue_full", "the login queue %s holds all of its %d players: ask again later",
 		line.row.Name, line.row.MaxWaiting)
-	e.RetryAfter = untilRoom
+	e.RetryAfter = fullLineRetry
 	return e
 }
 
@@ -214,6 +217,7 @@ func (t *admissionTurn) leave(ctx context.Context, calls []*admissionCall) error
 	return err
 }
 
+// read adds the rows of players to those of the turn.
 func (t *admissionTurn) read(ctx context.Context, subs []string) error {
 	if len(subs) == 0 {
 		return nil

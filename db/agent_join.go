@@ -56,9 +56,9 @@ func (t *agentTx) removeUnshown(a *agentRow, shownBases map[string]bool) {
 	}
 }
 
-// inherit moves rows of an earlier agent of the same process to the new agent: the rooms that it reports, with their
-// public ids, and the commands that its report shows to be carried out. The earlier agent leaves, or is doubted if its
-// replica may still hold its connection.
+// inherit moves rows of an earlier agent of the same process to the new agent: the rooms that the new agent reports,
+// with their public ids, and the commands that its report shows to be carried out. The earlier agent leaves, or is
+// doubted if its replica may still hold its connection.
 func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	old := t.agentsByID[p.agentID]
 	// FindPredecessors ran before the locks, so all that it said of the other agent is judged again here.

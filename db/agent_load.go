@@ -21,7 +21,7 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 		id := c.Req.ref().ID
 		if c.Req.snapshot != nil {
 			reading.judgedIDs = append(reading.judgedIDs, id)
-			addRoomsToRead(&reading.singleRooms, id, *c.Req.snapshot)
+			addRoomsToRead(&reading.snapshotRooms, id, *c.Req.snapshot)
 			continue
 		}
 		// A first miss changes a counter only. A second one, and the first reply after it, write an event that shows
@@ -37,11 +37,11 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 type agentReading struct {
 	lockedIDs []string // in lock order
 	wholeIDs  []string // agents whose rooms and pending commands are read
-	// judgedIDs are agents with a snapshot. A snapshot changes only the rooms that it names, which are singleRooms. All
-	// rooms are read of an agent that is stale, since an event then shows them, or whose reply decides about commanded
-	// rooms: see RoomsOfAgents.
-	judgedIDs   []string
-	singleRooms query.ReadRoomsParams
+	// judgedIDs are agents with a snapshot. A snapshot changes only the rooms that it names, which are snapshotRooms.
+	// All rooms are read of an agent that is stale, since an event then shows them, or whose reply decides about
+	// commanded rooms: see RoomsOfAgents.
+	judgedIDs     []string
+	snapshotRooms query.ReadRoomsParams
 }
 
 func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
@@ -118,12 +118,12 @@ func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
 
 // read locks agents, and reads them with their rooms and commands.
 func (t *agentTx) read(ctx context.Context, reading agentReading) error {
-	ids, single := reading.lockedIDs, reading.singleRooms
+	ids, ofSnapshots := reading.lockedIDs, reading.snapshotRooms
 	var p tx.Pipeline
 	var states []query.LockAgentStatesRow
 	var agents []query.ReadAgentsRow
 	var allRooms []query.RoomsOfAgentsRow
-	var singleRooms []query.ReadRoomsRow
+	var snapshotRooms []query.ReadRoomsRow
 	var pending []query.PendingOfAgentsRow
 	// The lock is taken first, so that the statements after it see what its last holders wrote.
 	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids})
@@ -135,9 +135,9 @@ func (t *agentTx) read(ctx context.Context, reading agentReading) error {
 		query.Queue(&p, &allRooms, (*query.Queries).RoomsOfAgents,
 			query.RoomsOfAgentsParams{Region: t.region, Agents: reading.wholeIDs, Judged: reading.judgedIDs})
 	}
-	if len(single.Agents) > 0 {
-		single.Region = t.region
-		query.Queue(&p, &singleRooms, (*query.Queries).ReadRooms, single)
+	if len(ofSnapshots.Agents) > 0 {
+		ofSnapshots.Region = t.region
+		query.Queue(&p, &snapshotRooms, (*query.Queries).ReadRooms, ofSnapshots)
 	}
 	if len(reading.wholeIDs) > 0 {
 		query.Queue(&p, &pending, (*query.Queries).PendingOfAgents,
@@ -153,7 +153,7 @@ func (t *agentTx) read(ctx context.Context, reading agentReading) error {
 			settledFor: r.SettledFor})
 	}
 	// After allRooms, whose rows win in addRoom: ReadRooms does not return how long ago a command timed out.
-	for _, r := range singleRooms {
+	for _, r := range snapshotRooms {
 		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
 			connectionCount: r.Connections, isLocal: r.Local, state: r.State, commandID: r.Command,
 			settledFor: -1})
@@ -195,11 +195,10 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 	}
 }
 
-// addRoom adds a row, unless the transaction has already read it.
+// addRoom adds a row, unless the transaction has the room already.
 func (t *agentTx) addRoom(r roomRow) {
 	key := roomKey{r.agentID, r.baseID}
-	// Rooms that a snapshot names are read one by one, and perhaps with all others of their agent, too. The first row
-	// may be changed already.
+	// Rooms that a snapshot names are read by themselves, and perhaps with all others of their agent as well.
 	if t.roomsByKey[key] != nil {
 		return
 	}

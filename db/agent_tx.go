@@ -18,7 +18,7 @@ type agentTx struct {
 
 	agentsByID      map[string]*agentRow
 	roomsByKey      map[roomKey]*roomRow
-	roomsByAgent    map[string][]*roomRow                 // a room that moves stays in its former list as well: see moveRoom
+	roomsByAgent    map[string][]*roomRow                 // also lists rooms that moved away: see moveRoom
 	pendingCommands map[string][]query.PendingOfAgentsRow // by agent
 	keptActors      map[keptKey]string                    // who began the kept drains
 	endedReplicas   map[uuid.UUID]bool                    // they accept no agents any more

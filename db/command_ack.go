@@ -231,7 +231,7 @@ func (t *ackTx) settle(cmd query.AcknowledgedCommandsRow, state CommandState, fa
 	p.Ids = append(p.Ids, cmd.ID)
 	p.Agents = append(p.Agents, cmd.AgentID)
 	p.States = append(p.States, string(state))
-	p.Errors = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)]))
+	p.Errors = append(p.Errors, storableText(failure[:min(len(failure), maxFailure)]))
 	p.Settled = append(p.Settled, settled)
 	p.Rooms = append(p.Rooms, change.roomsDelta)
 	p.Reserved = append(p.Reserved, change.reservedDelta)

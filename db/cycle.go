@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -179,7 +178,7 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 // did not. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
 	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID,
-		Failure: plainText(failure)})
+		Failure: storableText(failure)})
 	if err != nil {
 		return frame.Classify(err)
 	}
@@ -211,9 +210,4 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 func (s *Store) ForgetCycles(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetCycles(ctx, region)
 	return int(n), frame.Classify(err)
-}
-
-// plainText replaces or removes the bytes of a text that Postgres's text rejects.
-func plainText(s string) string {
-	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }

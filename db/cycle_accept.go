@@ -38,10 +38,10 @@ type FinalMatch struct {
 type BackfillFunc func(sent []byte, old *Backfill) (NewBackfill, error)
 
 // AcceptMatches decides which accepted matches are kept, in the order in which they were accepted, and marks the
-// tickets of those that are as pending. Its decision is committed when it returns without an error; no match may be
-// delivered before.
-// Ticket ids that this region has not issued are not checked. fill may be called more than once. Errors: Superseded
-// when the replica no longer owns the cycle; Unavailable, after which the tickets may be pending or not.
+// tickets of the kept ones as pending. Its decision is committed when it returns without an error; no match may be
+// delivered before. Ticket ids that this region has not issued are not checked. fill may be called more than once.
+// Errors: Superseded when the replica no longer owns the cycle; Unavailable, after which the tickets may be pending or
+// not.
 func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch,
 	fill BackfillFunc) ([]FinalMatch, error) {
 	var err error

@@ -42,7 +42,7 @@ const (
 const (
 	WhyNoHistory     = "no_history"     // it is not known what the player had asked for: the history is off or hashed
 	WhyRefused       = "refused"        // the ticket cannot be made again, or the player holds too many seats
-	WhyNoRegion      = "no_region"      // the region goes or has moved, and no other is named for players without a ticket
+	WhyNoRegion      = "no_region"      // the region goes or has moved, and players without a ticket have no other
 	WhyNoCapacity    = "no_capacity"    // no game server has room
 	WhyPartyConflict = "party_conflict" // members of the party have gone elsewhere
 	WhyNotAsked      = "not_asked"      // the evacuation only releases seats

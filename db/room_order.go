@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -50,9 +49,6 @@ func (o *roomOrder) labelsText() string {
 	text, _ := json.Marshal(o.newRoom.RequiredLabels) // cannot fail: a map of strings has a JSON form
 	return string(text)
 }
-
-// isStorable reports whether Postgres can store a text. A text that it cannot store equals none that an agent reported.
-func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // groupsOf returns the keys of the groups of orders, whose indexes are the numbers in the query for their candidates,
 // and the parameters of that query.

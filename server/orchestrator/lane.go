@@ -187,7 +187,7 @@ func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 	return nil
 }
 
-// maxFailureBytes limits the stored part of an agent's error text.
+// maxFailureBytes limits the part of an agent's error text that the store gets; it stores the first 512 bytes.
 const maxFailureBytes = 1024
 
 // recordAck stores the result of a command. It drops a destroyed room from the applied content, with which the next
