@@ -49,11 +49,14 @@ func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step Evacuatio
 	return placement.counted, err
 }
 
+// regionPlayer is a player in a region: the same player may have had seats in two regions that are evacuated together.
+type regionPlayer struct{ region, sub string }
+
 // evacuationPlacement places a page of evacuated parties, and collects what was decided about their players.
 type evacuationPlacement struct {
 	store        *Store
-	seatsIn      string                                 // the region of the new seats; "": that of the old ones
-	currentSeats map[string][]query.SeatsOfEvacuatedRow // the seats that players have before they are placed, by sub
+	seatsIn      string                                       // the region of the new seats; "": that of the old ones
+	currentSeats map[regionPlayer][]query.SeatsOfEvacuatedRow // the seats that players have before they are placed
 
 	mu         sync.Mutex // protects what follows: parties are placed at the same time
 	placeError error      // the first one
@@ -82,14 +85,15 @@ func (p *evacuationPlacement) readSeats(ctx context.Context, parties []query.Eva
 		region := p.newRegion(party)
 		subsByRegion[region] = append(subsByRegion[region], party.Subs...)
 	}
-	p.currentSeats = map[string][]query.SeatsOfEvacuatedRow{}
+	p.currentSeats = map[regionPlayer][]query.SeatsOfEvacuatedRow{}
 	for region, subs := range subsByRegion {
 		rows, err := p.store.q.SeatsOfEvacuated(ctx, query.SeatsOfEvacuatedParams{Region: region, Subs: subs})
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
-			p.currentSeats[r.Sub] = append(p.currentSeats[r.Sub], r)
+			player := regionPlayer{region, r.Sub}
+			p.currentSeats[player] = append(p.currentSeats[player], r)
 		}
 	}
 	return nil
@@ -136,7 +140,7 @@ func (p *evacuationPlacement) placeOne(ctx context.Context, party query.Evacuate
 // decideSeated decides that players of a party who have a seat of its mode keep that, and returns the other players.
 func (p *evacuationPlacement) decideSeated(party query.EvacuatedPartiesRow) (others []string) {
 	for _, sub := range party.Subs {
-		seats := p.currentSeats[sub]
+		seats := p.currentSeats[regionPlayer{p.newRegion(party), sub}]
 		i := slices.IndexFunc(seats, func(r query.SeatsOfEvacuatedRow) bool { return r.Mode == party.Mode })
 		if i < 0 {
 			others = append(others, sub)

@@ -102,6 +102,33 @@ func TestEvacuatedPlayersOfARegionThatHasMoved(t *testing.T) {
 	require.Equal(t, []string{"ann nothing no_region"}, b.outcomes(id))
 }
 
+// Pins a seat in one region that counted as the player's next seat in another, and was recorded there.
+func TestAnEvacuatedPlayerOfTwoRegionsIsSeatedInBoth(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	onRack := func(r *db.Registration) { r.Labels = map[string]string{"rack": "7"} }
+	b.AddServer("a", 16, onRack)
+	b.AddServer("u", 16, onRack, storetest.InRegion("us"))
+	inUS := request("ann", 8)
+	inUS.Region = "us"
+	b.place(request("ann", 8))
+	b.place(inUS)
+	b.AddServer("b", 16)
+	b.AddServer("v", 16, storetest.InRegion("us"))
+	id := b.evacuate("'rack=7', requeue => true")
+	for range 2 { // a step for each region
+		step := must.Get(b.StepEvacuation(t.Context(), id, restoreNothing))(t)
+		require.Equal(t, db.EvacuationStep{ClosedSessions: 1, ReleasedPlayers: 1}, step)
+	}
+	b.place(request("ann", 8))
+	b.finish(id)
+	require.Equal(t, []string{"eu seated eu seated_already", "us seated us"}, storetest.Values[string](b.DB,
+		`SELECT concat_ws(' ', region, state, next_region, nullif(why, '')) FROM evacuated_players WHERE evacuation = $1
+		ORDER BY region`, id))
+	require.Equal(t, []string{"eu b", "us v"}, storetest.Values[string](b.DB,
+		"SELECT region || ' ' || instance_id FROM sessions ORDER BY region"))
+}
+
 func TestEvacuatedPlayersFindNoCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
