@@ -120,10 +120,10 @@ func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 		if err != nil || left == 0 {
 			return err
 		}
-		leave := make([]leaving, left)
+		leave := make([]leavingTicket, left)
 		reasons := make([]string, left)
 		for i, id := range tickets {
-			leave[i] = leaving{ticketID: id, finalState: TicketCancelled, finalReason: reasonByMember, isForced: true}
+			leave[i] = leavingTicket{ticketID: id, finalState: TicketCancelled, finalReason: reasonByMember, isForced: true}
 			reasons[i] = reasonByMember
 		}
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{TicketRegion: universe,

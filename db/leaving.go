@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// leaving is a ticket that leaves the queue.
-type leaving struct {
+// leavingTicket is a ticket that leaves the queue.
+type leavingTicket struct {
 	ticketID    string
 	finalState  TicketState
 	finalReason string
@@ -19,7 +19,7 @@ type leaving struct {
 // leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
 // ticket may be listed twice.
 func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
-	tickets []leaving) ([]query.LeaveQueueRow, error) {
+	tickets []leavingTicket) ([]query.LeaveQueueRow, error) {
 	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
 		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.

@@ -117,7 +117,7 @@ func TestEachProfileHasItsShareOfOpenMatches(t *testing.T) {
 			FROM sessions s, (SELECT gen_random_uuid() AS id FROM generate_series(1, 1100)) i RETURNING id)
 		INSERT INTO matches SELECT (jsonb_populate_record(m, jsonb_build_object('id', c.id, 'session_id', c.id, 'profile', 'crowd'))).* FROM matches m, copies c`)
 	names := func(profiles ...string) map[string]int {
-		open, err := m.OpenMatches(t.Context(), universe, profiles)
+		open, err := m.JoinableMatches(t.Context(), universe, profiles)
 		require.NoError(t, err)
 		n := map[string]int{}
 		for _, o := range open {

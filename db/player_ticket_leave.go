@@ -79,7 +79,7 @@ func (s *Store) cancelOutsideLobby(ctx context.Context, c *cancelling) error {
 				Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
-		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{ticketID: c.ticketID, finalState: TicketCancelled,
+		_, err = s.leaveQueue(ctx, q, c.universe, []leavingTicket{{ticketID: c.ticketID, finalState: TicketCancelled,
 			finalReason: reasonByMember, isForced: true}})
 		return err
 	})

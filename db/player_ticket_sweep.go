@@ -16,13 +16,13 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	if err != nil {
 		return 0, err
 	}
-	var leave []leaving
+	var leave []leavingTicket
 	for _, r := range rows {
-		leave = append(leave, leaving{ticketID: r.ID, finalState: TicketExpired, finalReason: r.Reason, isForced: true})
+		leave = append(leave, leavingTicket{ticketID: r.ID, finalState: TicketExpired, finalReason: r.Reason, isForced: true})
 	}
 	// Tickets of Open Match clients have no states, and are deleted.
 	others := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return slices.ContainsFunc(leave, func(l leaving) bool { return l.ticketID == id })
+		return slices.ContainsFunc(leave, func(l leavingTicket) bool { return l.ticketID == id })
 	})
 	gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: others})
 	if err != nil {
@@ -85,9 +85,9 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 		if err != nil || n == 0 {
 			return err
 		}
-		var leave []leaving
+		var leave []leavingTicket
 		for _, id := range ids {
-			leave = append(leave, leaving{ticketID: id, finalState: TicketCancelled, finalReason: reasonRetired})
+			leave = append(leave, leavingTicket{ticketID: id, finalState: TicketCancelled, finalReason: reasonRetired})
 		}
 		_, err = s.leaveQueue(ctx, q, region, leave)
 		return err

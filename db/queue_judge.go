@@ -46,14 +46,14 @@ func (t *queueTurn) markDecided(p *party) {
 
 // partyVerdict is what a new ticket of a party replaces.
 type partyVerdict struct {
-	leavingTickets map[ticketRef]leaving
+	leavingTickets map[ticketRef]leavingTicket
 	staleRows      []query.PlayersQueuedRow // rows of players whose tickets are gone
 }
 
 // judge decides whether a party gets a new ticket, and changes nothing. Errors: NotFound, "profile_unknown"; Invalid,
 // "cannot_match"; Conflict, "ticket_exists", "matched" and "party_conflict"; TooMany.
 func (t *queueTurn) judge(p *party) (partyVerdict, error) {
-	v := partyVerdict{leavingTickets: map[ticketRef]leaving{}}
+	v := partyVerdict{leavingTickets: map[ticketRef]leavingTicket{}}
 	if p.judgedTicket != nil {
 		if err := t.checkProfile(p); err != nil {
 			return v, err
@@ -146,7 +146,7 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 				"the session is in a match that an Open Match director assigns soon"))
 		}
 		// Forced out of a match of the loop. A ticket in a match of Open Match was refused above.
-		v.leavingTickets[ref] = leaving{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reasonElsewhere,
+		v.leavingTickets[ref] = leavingTicket{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reasonElsewhere,
 			isForced: r.Pending}
 	}
 	return nil
@@ -186,7 +186,7 @@ func (t *queueTurn) clearCaller(r PlayerTicketRequest, v *partyVerdict) error {
 					"you wait with the ticket of your party for this profile: cancel it first"))
 		}
 		// Another player posted the ticket, and the caller does not know it.
-		v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{ticketID: row.TicketID,
+		v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leavingTicket{ticketID: row.TicketID,
 			finalState: TicketCancelled, finalReason: reasonElsewhere}
 	}
 	return nil
@@ -216,7 +216,7 @@ func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdi
 		}
 		switch {
 		case row.Over:
-			v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{ticketID: row.TicketID,
+			v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leavingTicket{ticketID: row.TicketID,
 				finalState: TicketExpired, finalReason: reasonTTL, isForced: true}
 		case r.asksFor(row.Profile):
 			return fault.New(fault.Conflict, "party_conflict",

@@ -33,7 +33,7 @@ type queueTurn struct {
 	inheritedPlaces []inheritance
 
 	decidedPlayers   map[string]bool // of parties that have entered
-	leavingTickets   map[ticketRef]leaving
+	leavingTickets   map[ticketRef]leavingTicket
 	awareRooms       []uuid.UUID // rooms whose own action ends their wait: they need no notice of it
 	awareSessions    []string    // sessions that learn from an answer why their ticket leaves: they need no notice of it
 	writes           queueWrites
@@ -49,7 +49,7 @@ func ticketRefOf(r query.WaitingSessionsRow) ticketRef { return ticketRef{r.Tick
 
 func (s *Store) newQueueTurn(q *query.Queries, universe, region string) *queueTurn {
 	return &queueTurn{store: s, q: q, universe: universe, region: region, decidedPlayers: map[string]bool{},
-		leavingTickets: map[ticketRef]leaving{}}
+		leavingTickets: map[ticketRef]leavingTicket{}}
 }
 
 // sessionUniverse returns the universe in whose queue sessions wait; "": sessions do not queue.
@@ -72,7 +72,7 @@ func (t *queueTurn) waitOf(session string) (row query.WaitingSessionsRow, waits 
 
 // leave lets the ticket of a session leave the queue, also out of a ready check.
 func (t *queueTurn) leave(r query.WaitingSessionsRow, reason string) {
-	t.leavingTickets[ticketRefOf(r)] = leaving{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reason,
+	t.leavingTickets[ticketRefOf(r)] = leavingTicket{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reason,
 		isForced: r.Pending}
 }
 

@@ -21,7 +21,7 @@ const maxPosition = 1000
 
 // write takes the tickets that leave out of their queues, and defers the rest to the commit.
 func (t *queueTurn) write(ctx context.Context) error {
-	byUniverse := map[string][]leaving{}
+	byUniverse := map[string][]leavingTicket{}
 	for ref, l := range t.leavingTickets {
 		byUniverse[ref.universe] = append(byUniverse[ref.universe], l)
 	}
@@ -45,9 +45,9 @@ func (t *queueTurn) write(ctx context.Context) error {
 
 // takeOut takes tickets out of the queue of a universe, with the rows of their sessions. Where another transaction
 // matched one of them meanwhile, it fails as a conflict, so that the transaction is decided again.
-func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leaving) error {
+func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leavingTicket) error {
 	// Locked in the order of their ids, by everybody.
-	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.ticketID, b.ticketID) })
+	slices.SortFunc(leaves, func(a, b leavingTicket) int { return cmp.Compare(a.ticketID, b.ticketID) })
 	rows, err := t.store.leaveQueue(ctx, t.q, universe, leaves)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type Store interface {
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 	HostRegions(ctx context.Context, modes []string) ([]db.HostRegion, error)
 	HeldSeats(ctx context.Context, regions, subs []string, created time.Time) ([]db.HeldSeat, error)
-	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)
+	JoinableMatches(ctx context.Context, universe string, profiles []string) ([]db.JoinableMatch, error)
 	ExplainMatch(ctx context.Context, universe string, id uuid.UUID) (db.KnownMatch, error)
 	Now() time.Time
 }

@@ -135,7 +135,7 @@ func (r *Reader) addRosters(ctx context.Context, q *explain.Question, joinable m
 	if len(joinable) == 0 {
 		return nil
 	}
-	open, err := r.Options.Store.OpenMatches(ctx, r.Options.Universe, slices.Sorted(maps.Keys(joinable)))
+	open, err := r.Options.Store.JoinableMatches(ctx, r.Options.Universe, slices.Sorted(maps.Keys(joinable)))
 	if err != nil {
 		return err
 	}

@@ -20,17 +20,17 @@ type ownedProfile struct {
 	version       int
 	profile       *profile.Profile
 	lotSeed       uint64
-	liveDecider   *decider                // nil for a profile with a function
-	function      *function               // nil for a profile that teams and rules decide
-	isPaused      bool                    // by an operator: it decides nothing
-	failedAt      time.Time               // when a turn last failed; zero: never
-	mayHaveChecks bool                    // ready checks may be open, of its version or of an earlier one
-	openChecks    int                     // open ready checks that were read last, and those begun since
-	waitTimes     *waits                  // nil until the former owner's waiting times are read
-	openMatches   map[string]db.OpenMatch // the matches that newcomers may join, by session
-	rostersRead   time.Time               // when openMatches were read; zero: not yet
-	shadow        *shadow                 // nil: none
-	freeTimes     []time.Time             // when freeAbandoned frees the tickets of former owners
+	liveDecider   *decider                    // nil for a profile with a function
+	function      *function                   // nil for a profile that teams and rules decide
+	isPaused      bool                        // by an operator: it decides nothing
+	failedAt      time.Time                   // when a turn last failed; zero: never
+	mayHaveChecks bool                        // ready checks may be open, of its version or of an earlier one
+	openChecks    int                         // open ready checks that were read last, and those begun since
+	waitTimes     *waits                      // nil until the former owner's waiting times are read
+	openMatches   map[string]db.JoinableMatch // the matches that newcomers may join, by session
+	rostersRead   time.Time                   // when openMatches were read; zero: not yet
+	shadow        *shadow                     // nil: none
+	freeTimes     []time.Time                 // when freeAbandoned frees the tickets of former owners
 }
 
 // candidateCount returns the number of tickets that wait for a match of the profile, as of its last turn.

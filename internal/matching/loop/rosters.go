@@ -49,18 +49,18 @@ func (l *Loop) readRostersOf(ctx context.Context, isWanted func(*ownedProfile) b
 	if len(names) == 0 {
 		return nil
 	}
-	var open []db.OpenMatch
+	var open []db.JoinableMatch
 	err := callDatabase(ctx, "reading the open matches", func(ctx context.Context) (err error) {
-		open, err = l.options.Store.OpenMatches(ctx, l.options.Universe, names)
+		open, err = l.options.Store.JoinableMatches(ctx, l.options.Universe, names)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	found := map[string]map[string]db.OpenMatch{}
+	found := map[string]map[string]db.JoinableMatch{}
 	for _, m := range open {
 		if found[m.ProfileName] == nil {
-			found[m.ProfileName] = map[string]db.OpenMatch{}
+			found[m.ProfileName] = map[string]db.JoinableMatch{}
 		}
 		found[m.ProfileName][m.SessionID] = m
 	}
@@ -72,7 +72,7 @@ func (l *Loop) readRostersOf(ctx context.Context, isWanted func(*ownedProfile) b
 }
 
 // setRosters replaces the open matches of a profile, and passes those that changed to its engine.
-func (l *Loop) setRosters(p *ownedProfile, open map[string]db.OpenMatch) {
+func (l *Loop) setRosters(p *ownedProfile, open map[string]db.JoinableMatch) {
 	at := l.currentMoment()
 	for session := range p.openMatches {
 		if _, isOpen := open[session]; !isOpen {
@@ -88,7 +88,7 @@ func (l *Loop) setRosters(p *ownedProfile, open map[string]db.OpenMatch) {
 }
 
 // RosterOf converts an open match for decisions about newcomers of the profile.
-func RosterOf(p *profile.Profile, m db.OpenMatch) decide.Roster {
+func RosterOf(p *profile.Profile, m db.JoinableMatch) decide.Roster {
 	r := decide.Roster{
 		Session: m.SessionID, MatchID: m.ID.String(), Region: m.Region, Mode: m.Mode, Opened: m.OpenedAt,
 		Teams: make([][]decide.RosterPlayer, len(p.Teams)),

@@ -69,7 +69,7 @@ type matches interface {
 		matches []db.NewMatch) (ended []uuid.UUID, err error)
 	FreeMarkedTickets(ctx context.Context, universe string, all []db.MarkedTickets) error
 	FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error)
-	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)
+	JoinableMatches(ctx context.Context, universe string, profiles []string) ([]db.JoinableMatch, error)
 }
 
 // callTimeout bounds each call of the database. Computing between two calls is not counted.

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// OpenMatch is a playing match that newcomers may join.
-type OpenMatch struct {
+// JoinableMatch is a playing match that newcomers may join.
+type JoinableMatch struct {
 	ProfileName   string
 	ID            uuid.UUID
 	SessionID     string
@@ -25,22 +25,22 @@ type OpenMatch struct {
 
 // Limits of one read of open matches.
 const (
-	openMatchesPage = 1000 // matches of all profiles together, in equal shares
-	openMatchesMin  = 10   // the smallest share of a profile
+	joinableMatchesPage = 1000 // matches of all profiles together, in equal shares
+	joinableMatchesMin  = 10   // the smallest share of a profile
 )
 
-// OpenMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest
+// JoinableMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest
 // matches of each profile: 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10
 // each. Errors: Unavailable.
-func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []string) ([]OpenMatch, error) {
+func (s *Store) JoinableMatches(ctx context.Context, universe string, profiles []string) ([]JoinableMatch, error) {
 	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles,
-		Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
+		Most: int32(max(joinableMatchesPage/max(len(profiles), 1), joinableMatchesMin))})
 	if err != nil {
 		return nil, frame.Classify(err)
 	}
-	open := make([]OpenMatch, 0, len(rows))
+	open := make([]JoinableMatch, 0, len(rows))
 	for _, r := range rows {
-		m := OpenMatch{ProfileName: r.Profile, ID: r.ID, SessionID: sessionID(r.Region, r.SessionID), Region: r.Region,
+		m := JoinableMatch{ProfileName: r.Profile, ID: r.ID, SessionID: sessionID(r.Region, r.SessionID), Region: r.Region,
 			Mode: r.Mode, OpenedAt: r.OpenedAt}
 		var roster []rosterPlayer
 		if err := json.Unmarshal(r.Roster, &roster); err != nil {
