@@ -30,7 +30,7 @@ type Options struct {
 	Token              string // sent by callers, of Open Match or of a project; "" sends none
 	AgentKey, AdminKey string // of the orchestrator of Rivalis
 
-	// part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
+	// Run is a part of the names of the run's regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random.
 	Run        string
 	WarmUp     time.Duration // of load before the measurement
 	Duration   time.Duration // of the measurement: how long new calls begin
@@ -49,7 +49,7 @@ type MintFunc func(sub string) (string, error)
 
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
-	// first: what follows judges the usual values as well
+	// Sizes that are not set become the scenario's usual ones, which the checks below judge as well.
 	for _, size := range o.Load.Sizes(o.Scenario.Usual) {
 		if err := size.check(); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (o *Options) checkShape() error {
 		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.Load.HotShare)
 	case o.Load.HotShare > 0 && o.Load.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
-	// its turn moves all agents or sessions at once: a second caller would move those of the first
+	// A turn of such a scenario moves all agents or sessions at once: a second caller would move those of the first.
 	case o.Scenario.IsAlone && (o.Load.Callers != 1 || o.Load.Rate > 0):
 		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
 	}

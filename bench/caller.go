@@ -46,7 +46,8 @@ func (c *Caller) loop(ctx context.Context, during period) {
 		if ctx.Err() != nil {
 			return // the error may come from the cancelled context
 		}
-		// in the warm-up as well: the meter is read while turns go on, and its costs are divided by those in between
+		// Turns of the warm-up count as well: the meter is read while turns go on, and its costs are divided by the turns in
+		// between.
 		c.run.record.answered.Add(1)
 		if c.isMeasured {
 			c.run.record.endTurn(c.spentTime, c.run.kindOf(err), time.Since(during.from))
@@ -66,7 +67,7 @@ func (c *Caller) begin(during period) bool {
 	if c.run.schedule != nil {
 		var isThere bool
 		c.dueTime, isThere = c.run.schedule.take(c.ctx, during)
-		// a turn that was due in the warm-up and begins late belongs to the warm-up
+		// A turn that was due in the warm-up and begins late belongs to the warm-up.
 		c.isMeasured = !c.dueTime.Before(during.from)
 		return isThere
 	}
@@ -88,7 +89,7 @@ func (c *Caller) Timed(step string, call func() error) error {
 	err := call()
 	took := time.Since(start)
 	c.spentTime += took
-	// calls that the end of the run cancelled are no failures of the director
+	// Calls that the end of the run cancelled are no failures of the director.
 	if c.isMeasured && c.ctx.Err() == nil {
 		c.run.record.step(step).add(took, c.run.kindOf(err))
 	}

@@ -64,7 +64,7 @@ type Request struct {
 	Body        []byte
 	Wait        time.Duration // how long the director may wait before it answers
 	Status      int           // of a good answer; 0: any below 300
-	// reads the body, whose memory is reused when it returns; nil: the body is ignored
+	// Take reads the body, whose memory is reused when it returns; nil: the body is ignored.
 	Take func(answer []byte) error
 	ETag *string // gets that of the answer
 }
@@ -87,7 +87,7 @@ func (c *Client) Do(r Request) error {
 	if r.Status != 0 && status != r.Status || r.Status == 0 && status >= http.StatusMultipleChoices {
 		return refusal(resp)
 	}
-	if r.ETag != nil { // copied: the response is reused
+	if r.ETag != nil { // a copy, since the response is reused
 		*r.ETag = string(resp.Header.Peek(fasthttp.HeaderETag))
 	}
 	if r.Take == nil {
@@ -116,7 +116,7 @@ func (r *Request) write(req *fasthttp.Request) {
 // unanswered is the failure of a call without an answer.
 func unanswered(err error) error {
 	kind := "no answer"
-	// the timeout of DoTimeout is no net.Error: it lacks Temporary
+	// The timeout of DoTimeout is no net.Error: it lacks the method Temporary.
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, fasthttp.ErrTimeout) {
 		kind = "timeout"
 	}

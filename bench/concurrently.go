@@ -15,7 +15,7 @@ func Concurrently(ctx context.Context, n, atATime int, do func(ctx context.Conte
 	}
 	for i := range n {
 		group.Go(func() error {
-			// the group also starts what is left after an error
+			// The group also starts what is left after an error.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -21,7 +21,7 @@ type Reading struct {
 	GeneratorCPU time.Duration // of this process
 	WALBytes     float64
 	Transactions float64 // committed or rolled back
-	// by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
+	// Batches are by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together.
 	Batches   map[string]Batches
 	ServerRSS int64 // bytes of memory of the largest replica now; not a counter
 }
@@ -40,7 +40,7 @@ func (r Reading) Plus(other Reading, factor float64) Reading {
 	r.GeneratorCPU += scaled(other.GeneratorCPU)
 	r.WALBytes += factor * other.WALBytes
 	r.Transactions += factor * other.Transactions
-	// r is a copy, and its map is not
+	// The map is made anew: r is a copy, but shares the map of the original.
 	sum := map[string]Batches{}
 	maps.Copy(sum, r.Batches)
 	for group, b := range other.Batches {

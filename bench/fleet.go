@@ -87,12 +87,12 @@ func (w *world) registerFleet(ctx context.Context) (err error) {
 // register registers a game server, also again, and keeps the incarnation of the answer.
 func (w *world) register(one *instance) error {
 	err := w.client.Post(one.url+"/fleet/register", w.fleetToken, encode(one.registration), func(a []byte) error {
-		is := &identity{ID: one.registration.ID}
-		if err := readStrings(a, member{"incarnation", &is.Incarnation}); err != nil {
+		registered := &identity{ID: one.registration.ID}
+		if err := readStrings(a, member{"incarnation", &registered.Incarnation}); err != nil {
 			return err
 		}
-		is.body = encode(is)
-		one.identity.Store(is)
+		registered.body = encode(registered)
+		one.identity.Store(registered)
 		one.lastHeartbeat.Store(time.Now().UnixNano())
 		return nil
 	})

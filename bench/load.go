@@ -11,18 +11,20 @@ const (
 // Load is the size of a load. A number that is 0 is the scenario's usual one, except for callers, turns, rooms and
 // sessions; what a scenario does not have is ignored.
 type Load struct {
-	// concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
+	// Callers are concurrent, 1 to MaxCallers; in an open loop they are the most calls in flight, up to MaxInFlight.
 	Callers int `json:"callers"`
 	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed
 	// loop.
 	Rate float64 `json:"-"`
-	// of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
+	// Turns is how many a closed loop takes, the warm-up included, without pauses after failures; 0: as many as Duration
+	// permits.
 	Turns int `json:"-"`
 
 	Instances int `json:"instances"` // game servers to register; raised to one a region, and for heartbeat to one a caller
 	Regions   int `json:"regions"`   // of players and game servers
 	Modes     int `json:"modes"`     // of players and of each game server
-	// share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
+	// HotShare is the share of the calls for the first of several modes; the other modes share the rest equally. 0: all
+	// modes are equal.
 	HotShare float64 `json:"hot_share,omitempty"`
 	Capacity int     `json:"-"`                 // seats of each game server; usually they do not become full
 	Players  int     `json:"-"`                 // most players of a session; 0 is the mode's default

@@ -74,7 +74,7 @@ func (w *world) awaitProfile(ctx context.Context, name string) error {
 	for _, replica := range w.job.Options.URLs {
 		for {
 			err := w.client.Post(replica+"/tickets", Bearer(p.token), body, nil)
-			// the replica has not read its list again since the profile was applied
+			// The replica has not read its list again since the profile was applied.
 			if KindOf(err) == "404 profile_unknown" && Pause(ctx, knownPause) == nil {
 				continue
 			}
@@ -162,9 +162,10 @@ func (w *world) applyDuels(ctx context.Context) (err error) {
 // queueStrangers queues players that no rule matches.
 func (w *world) queueStrangers(ctx context.Context) (err error) {
 	w.job.Enter("queueing players")
-	if w.profile, err = w.applyProfile(ctx, w.places.modes[0], 5, matchDistance); err == nil {
-		_, err = w.queuePlayers(ctx, w.profile, w.job.Options.Load.Tickets, strangeSkill)
+	if w.profile, err = w.applyProfile(ctx, w.places.modes[0], 5, matchDistance); err != nil {
+		return err
 	}
+	_, err = w.queuePlayers(ctx, w.profile, w.job.Options.Load.Tickets, strangeSkill)
 	return err
 }
 

@@ -76,10 +76,15 @@ func (all *crowd) gather(within int) error {
 		return err
 	}
 	last, err := w.queuePlayers(w.ctx, all.profile, w.job.Options.Load.Tickets, skillInGroup)
-	for i := 0; i < len(last) && err == nil && within > 0; i++ { // with 0, no two players match
-		err = w.awaitTicket(last[i], "waiting_for_server")
+	if err != nil || within == 0 { // no two players match
+		return err
 	}
-	return err
+	for _, t := range last {
+		if err := w.awaitTicket(t, "waiting_for_server"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openServers registers the game servers of the crowd.

@@ -41,8 +41,11 @@ func newPlaces(id string, l Load) places {
 	for _, region := range p.regions {
 		for i, mode := range p.modes {
 			step := "matchmake"
-			if l.HotShare > 0 {
-				step = map[bool]string{true: "matchmake, hot mode", false: "matchmake, others"}[i == 0]
+			switch {
+			case l.HotShare > 0 && i == 0:
+				step = "matchmake, hot mode"
+			case l.HotShare > 0:
+				step = "matchmake, others"
 			}
 			body := encode(placeRequest{Region: region, Mode: mode, MaxPlayers: l.Players})
 			p.list = append(p.list, place{region, mode, body, step})

@@ -16,7 +16,7 @@ var Scenarios = []Scenario{
 	play("register", "a new game server registers", (*world).registerNew, shape{calls: 1}, (*world).registerFleet),
 	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife,
 		shape{calls: 4, players: 1}, (*world).registerFleet, (*world).makeTokens),
-	// without a valve the director admits at once
+	// Without a valve the director admits at once.
 	play("login-queue", "a new player asks for a place in the login queue", asPlayer("/login-queue", []byte("{}")),
 		shape{calls: 1, players: 1, hasNoFleet: true}, (*world).makeTokens),
 }
@@ -106,9 +106,10 @@ func (w *world) matchmake(c *Caller) error {
 // resolve exchanges the handle of a seat that was reserved before, by calls that are not measured.
 func (w *world) resolve(c *Caller) error {
 	s, err := w.reservedSeat(c)
-	if err == nil {
-		_, err = w.exchange(c, s)
+	if err != nil {
+		return err
 	}
+	_, err = w.exchange(c, s)
 	return err
 }
 
@@ -120,7 +121,7 @@ func (w *world) heartbeat(c *Caller) error {
 	return err
 }
 
-// registerNew leaves its game servers to their leases.
+// registerNew registers a new game server, which stays until its lease expires.
 func (w *world) registerNew(c *Caller) error {
 	one := w.newInstance("new-", int(w.turns.Add(1)), w.places.modes, w.job.Options.Load.Capacity)
 	one.url = c.URL

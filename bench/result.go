@@ -15,12 +15,12 @@ type Result struct {
 	Figures // of whole turns: the one call, or all calls of a session-life together
 
 	Open *Open `json:"open_loop,omitempty"` // nil for a closed loop
-	// when turns have several calls, or different ones; in the order of their first call
+	// Steps are there when turns have several calls, or different ones; in the order of their first call.
 	Steps    []Figures `json:"steps,omitempty"`
 	Timeline []int64   `json:"timeline,omitempty"` // turns that ended in each [TimelineSlot] of the measurement
 	Costs    *Costs    `json:"costs,omitempty"`    // nil when not measured
-	// what scenarios and experiments measure besides calls: frames is how many all clients together received in a turn of
-	// rooms-join
+	// Values are what scenarios and experiments measure besides calls: frames is how many all clients together received
+	// in a turn of rooms-join.
 	Values map[string]float64 `json:"values,omitempty"`
 }
 

@@ -18,7 +18,8 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err
 	}
-	// random: game servers of a run that was killed serve their region until their leases end
+	// A run without a name gets a random one: game servers of a run that was killed serve their region until their
+	// leases end.
 	job := &Job{Options: o, ID: cmp.Or(o.Run, strings.ToLower(rand.Text()[:10])), Values: map[string]float64{}}
 	loading, stop := context.WithCancel(ctx)
 	defer func() {

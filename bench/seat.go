@@ -44,7 +44,7 @@ const (
 // measured.
 func (w *world) reservedSeat(c *Caller) (s seat, err error) {
 	own := &w.reserved[c.Number]
-	// the director gives an expired seat to others: resolving it would fail
+	// The director gives an expired seat to others: resolving it would fail.
 	for len(*own) > 0 && time.Since((*own)[0].reservedAt) > reservationTTL {
 		*own = (*own)[1:]
 	}
@@ -72,7 +72,8 @@ func (w *world) reserve(caller int, at place) (err error) {
 	if err := w.client.Post(url, Bearer(party[0].token), encode(request), s.read); err != nil {
 		return err
 	}
-	for _, s.player = range party {
+	for _, member := range party {
+		s.player = member
 		w.reserved[caller] = append(w.reserved[caller], s)
 	}
 	return nil
@@ -86,7 +87,7 @@ func (w *world) reserveAhead(ctx context.Context) error {
 	perCaller := w.turnsAhead() / w.job.Options.Load.Callers
 	_ = Concurrently(ctx, w.job.Options.Load.Callers, 8, func(ctx context.Context, caller int) (err error) { // a party is 64 seats
 		for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
-			// round the places, so that no region or mode is short of seats
+			// The places take turns, so that no region or mode is short of seats.
 			err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
 		}
 		return nil
@@ -158,8 +159,8 @@ func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
 	if host == nil { // the region is this run's own: no other game server may be in it
 		return &Failure{"placed on an unknown game server", nil}
 	}
-	is := host.identity.Load()
-	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
+	identity := host.identity.Load()
+	body.ID, body.Incarnation, body.SessionID = identity.ID, identity.Incarnation, s.sessionID
 	encoded := encode(body)
 	return c.Timed(step, func() error {
 		return w.client.Post(c.URL+"/fleet/seats", w.fleetToken, encoded, readAccepted)

@@ -13,7 +13,7 @@ type Figures struct {
 	Step   string `json:"name,omitempty"` // the call of a turn that they are of; "": whole turns
 	Calls  int64  `json:"calls"`          // including failed ones
 	Failed int64  `json:"failed"`         // calls
-	// failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
+	// Errors counts failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer".
 	Errors    map[string]int64 `json:"errors"`
 	PerSecond float64          `json:"per_second"` // successful calls
 	Latency   Latency          `json:"latency_ms"` // of successful calls

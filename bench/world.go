@@ -44,7 +44,7 @@ type seat struct {
 func newWorld(ctx context.Context, job *Job, s shape) *world {
 	load := &job.Options.Load
 	if job.Options.Scenario.Name == "heartbeat" {
-		// two callers never send a heartbeat of the same game server at once
+		// Two callers never send a heartbeat of the same game server at once.
 		load.Instances = max(load.Instances, load.Callers)
 	}
 	if load.Instances > 0 {

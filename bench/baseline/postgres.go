@@ -51,7 +51,7 @@ FROM pg_stat_database`
 // connectCallers opens a connection for each caller. It changes the job's callers to as many as Postgres has free
 // connections: the result says how many that were.
 func connectCallers(ctx context.Context, job *bench.Job) ([]*pgx.Conn, error) {
-	// it asks how many others there may be, and becomes the first caller's
+	// The first caller's connection also asks how many more Postgres has room for.
 	first, err := connect(ctx, job, 1)
 	if err != nil {
 		return nil, err

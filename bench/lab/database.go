@@ -31,7 +31,7 @@ func OpenDatabase(ctx context.Context, url string, pooled bool) (*Database, erro
 		return nil, err
 	}
 	if pooled {
-		// it describes a statement and prepares none, which the next transaction would not find on its connection
+		// This mode describes statements and prepares none: the next transaction would not find them on its connection.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -39,7 +39,7 @@ func OpenDatabase(ctx context.Context, url string, pooled bool) (*Database, erro
 		return nil, err
 	}
 	d := &Database{pool: pool}
-	// connects, too: the pool itself opens connections when they are needed
+	// This connects, too: the pool itself opens connections when they are needed.
 	err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		d.version = c.Conn().PgConn().ParameterStatus("server_version")
 		return nil

@@ -27,13 +27,14 @@ type Options struct {
 	Replicas int    // 0 is 1. The first one also runs the worker, unless Worker is set
 	Worker   bool   // the worker is a process of its own, as in production
 
-	// that processes have besides the HTTP API and gRPC. Env must have the keys of Orchestrator; see [OpenLobby] for
-	// settings of Realtime
+	// Faces are what processes have besides the HTTP API and gRPC. Env must have the keys of Orchestrator; see
+	// [OpenLobby] for settings of Realtime.
 	Faces []Face
 
 	Dir     string // parent of the lab's directory; "" is the temporary directory
 	Program string // binary of the director; "" is this program
-	// environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
+	// Env is the environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's
+	// defaults.
 	Env []string
 }
 
@@ -114,9 +115,11 @@ func (l *Lab) start(ctx context.Context) (err error) {
 		}
 		l.Replicas = append(l.Replicas, replica)
 	}
-	if l.Worker = l.Replicas[0]; l.options.Worker {
-		l.Worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
+	if !l.options.Worker {
+		l.Worker = l.Replicas[0]
+		return nil
 	}
+	l.Worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
 	return err
 }
 
@@ -128,11 +131,11 @@ func (l *Lab) defaults() []string {
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
 		"DIRECTOR_FLEET_TOKEN=" + l.FleetToken,
-		// callers take others into their parties, for whom no backend vouches
+		// Callers take others into their parties, for whom no backend vouches.
 		"DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_OPS_TOKENS=" + l.OpsToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
-		// each run has the same players, so that their tokens are made once
+		// Each run has the same players, so that their tokens are made once.
 		"DIRECTOR_PLAYER_RATE=0",
 		"DIRECTOR_MAX_IN_FLIGHT=4096", // callers of a closed loop must wait, not be refused
 		"DIRECTOR_LOG_LEVEL=error",    // failed calls are counted by the load
@@ -178,7 +181,7 @@ func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
-	// before Postgres, so that their last statements do not fail
+	// The processes stop before Postgres, so that their last statements do not fail.
 	for _, p := range l.processes {
 		if !p.Handle.Killed() { // a load may have killed it
 			errs = append(errs, p.Handle.Stop(ctx))

@@ -44,9 +44,10 @@ func (m meter) Read(ctx context.Context) (bench.Reading, error) {
 	each := make([]bench.Reading, len(m.processes))
 	err = bench.Concurrently(ctx, len(each), 0, func(ctx context.Context, i int) (err error) {
 		p := m.processes[i]
-		if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.Handle.PID()); err == nil {
-			each[i].Batches, err = batchesOf(ctx, p.metricsURL())
+		if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.Handle.PID()); err != nil {
+			return err
 		}
+		each[i].Batches, err = batchesOf(ctx, p.metricsURL())
 		return err
 	})
 	for _, r := range each { // memory is that of the largest: sums would hide a replica that grows
@@ -70,7 +71,7 @@ func batchesOf(ctx context.Context, url string) (map[string]bench.Batches, error
 		return nil, err
 	}
 	defer resp.Body.Close()
-	// the page of an error would read as a process without groups
+	// The page of an error would read as a process without groups.
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
 	}

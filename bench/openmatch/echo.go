@@ -35,7 +35,7 @@ type echo struct {
 // CreateTicket implements openmatch.FrontendService.
 func (e *echo) CreateTicket(_ context.Context, req *pb.CreateTicketRequest) (*pb.Ticket, error) {
 	ticket := req.GetTicket()
-	// an id has the length of a director's
+	// The id is as long as a director's.
 	ticket.Id, ticket.CreateTime = fmt.Sprintf("%020d", e.created.Add(1)), timestamppb.Now()
 	return ticket, nil
 }

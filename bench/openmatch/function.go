@@ -31,7 +31,7 @@ func (l *load) serveFunction(ctx context.Context) error {
 	}
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, &function{conn: conn})
-	// the director may still hold a stream to it, which a graceful stop would wait for
+	// The director may still hold a stream to the server, which a graceful stop would wait for.
 	context.AfterFunc(ctx, server.Stop)
 	l.job.Beside(ctx, func(context.Context) error { return server.Serve(listener) })
 	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),

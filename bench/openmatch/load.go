@@ -34,10 +34,11 @@ func newLoad(_ context.Context, job *bench.Job) *load {
 
 // connectCallers makes the connections of the callers, over which the end of the run deletes its tickets.
 func (l *load) connectCallers(context.Context) (err error) {
-	if l.conns, err = l.connectAll(); err == nil {
-		l.job.OnEnd(l.deleteTickets)
+	if l.conns, err = l.connectAll(); err != nil {
+		return err
 	}
-	return err
+	l.job.OnEnd(l.deleteTickets)
+	return nil
 }
 
 // connectAll makes as many connections as the load has, spread over the replicas.
@@ -54,7 +55,8 @@ func (l *load) connectAll() (conns []*grpc.ClientConn, err error) {
 
 // connect makes a connection that lasts until the end of the run.
 func (l *load) connect(addr string) (*grpc.ClientConn, error) {
-	// grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
+	// The options are grpc-go's defaults except for the windows: dynamic ones cost a ping in both directions for nearly
+	// every call.
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)}
 	if l.job.Options.Token != "" {

@@ -81,21 +81,26 @@ func waitingTickets(ctx context.Context, conn *grpc.ClientConn, pool *pb.Pool) (
 func countTickets(ctx context.Context, conn *grpc.ClientConn, pool *pb.Pool) (total int, err error) {
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
 		pb.QueryService_QueryTickets_FullMethodName)
-	if err == nil {
-		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})
+	if err != nil {
+		return 0, err
 	}
-	if err == nil {
-		err = stream.CloseSend()
+	if err := stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool}); err != nil {
+		return 0, err
 	}
-	for err == nil {
+	if err := stream.CloseSend(); err != nil {
+		return 0, err
+	}
+	for {
 		var page emptypb.Empty
-		err = stream.RecvMsg(&page)
+		err := stream.RecvMsg(&page)
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return 0, err
+		}
 		total += countFields(page.ProtoReflect().GetUnknown())
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return total, err
 }
 
 // countFields counts the fields of a message that was decoded, and is valid therefore.

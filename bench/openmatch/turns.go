@@ -110,7 +110,7 @@ func (a *assigner) fetch(config *pb.FunctionConfig, tag string) error {
 		if err == nil {
 			groups = append(groups, groupOf(answer.GetMatch()))
 		}
-		// at the end, or after an error, also the rest: what was fetched is reserved for us until it is assigned
+		// At the end, or after an error, the rest is assigned as well: fetched tickets are reserved for this run until then.
 		if len(groups) == maxGroups || err != nil && len(groups) > 0 {
 			some := groups
 			a.calls.Go(func() error { return a.assign(some) })
@@ -176,9 +176,10 @@ func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
 		ctx, cancel := context.WithTimeout(ctx, assignTimeout)
 		defer cancel()
 		stream, err := l.frontendOf(c.Number).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
-		if err == nil {
-			_, err = stream.Recv() // the first assignment
+		if err != nil {
+			return err
 		}
+		_, err = stream.Recv() // the first assignment
 		return err
 	})
 }

@@ -24,7 +24,7 @@ var Scenarios = []bench.Scenario{
 		bench.Load{Callers: 32, Agents: 200}, oneCall("create", newRoom)),
 	scenario("room-life", "a room is created, found on the next replica and destroyed",
 		bench.Load{Callers: 32, Agents: 200}, (*load).liveRoom),
-	// its answer is not decoded: that would be the load's CPU
+	// The list is not decoded, which would be CPU of the load.
 	scenario("agent-list", "all game servers and their rooms are listed",
 		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, oneCall("list", get("/v1/instances"))),
 	scenario("agent-304", "the same, while nothing changes: 304", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
@@ -81,7 +81,7 @@ func (l *load) attach(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	l.fleet = newFleet(l.job)
-	// a game server that ended by itself fails the run, however well its calls went
+	// A game server that ended by itself fails the run, however well its calls went.
 	l.job.Beside(ctx, l.fleet.run)
 	for replica := range l.job.Options.URLs {
 		if err := l.awaitAgents(limited, replica, l.job.Options.Load.Agents); err != nil {
@@ -146,7 +146,7 @@ func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 		return err
 	}
 	path := "/v1/rooms/" + room.ID
-	// a room is there for every replica once its creation was answered
+	// Every replica has the room once its creation was answered.
 	if err := l.timeCall(c, "find", 1, get(path), nil); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 // revalidate asks for the list with the ETag of the fleet, which does not change while agents only answer polls.
 func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
 	r := get("/v1/instances")
-	// any other answer is a failure: a list that changed would be measured as one that did not
+	// Any answer but 304 is a failure: a list that changed would be measured as one that did not.
 	r.IfNoneMatch, r.Status = l.etag, http.StatusNotModified
 	return l.timeCall(c, "not modified", 0, r, nil)
 }

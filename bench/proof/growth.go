@@ -95,7 +95,7 @@ func (b *testbed) prefill(ctx context.Context, size installation) error {
 		b.script("growth_sessions.sql", prefilledRegion, size.sessions),
 		b.script("growth_hosts.sql", prefilledRegion, size.hosts), b.script("growth_days.sql"),
 		func(ctx context.Context) error {
-			// two at a time, each into the partition of its day
+			// Two days at a time are filled, each in its own partition.
 			return bench.Concurrently(ctx, pastDays, 2, func(ctx context.Context, daysAgo int) error {
 				return b.sql(ctx, "growth_past.sql", prefilledRegion, daysAgo, size.pastSeats/pastPlayers/pastDays)
 			})

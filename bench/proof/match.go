@@ -32,10 +32,10 @@ var directorLoop = Experiment{
 			"assigns as many in pairs, without seats", ratio(queueAll, fetchAll, p50), atMost(1.2)},
 		{"10,000 matched without a game server: until all are seated, from the registration of game servers on, p50",
 			median(seatAll, p50), atMost(2000)},
-		// of pairs of players, of which the later one counts
+		// Two players are queued at a time: the life of the later one counts.
 		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10)},
 		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60)},
-		// with which one core takes 2,000 tickets a second
+		// At 500 µs one core takes 2,000 tickets a second.
 		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500)},
 		{"50,000 waiting whom no rule matches: CPU of the worker", median(idleQueue, shareOfSecond), atMost(0.02)},
 		noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad),
@@ -60,7 +60,7 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	}
 	noOpLoad, idle := load("match-life"), load("match-idle")
 	noOpLoad.Scenario = scenarioOf("noop")
-	// until the worker has searched for all seeds, and no profile was retired lately
+	// By then the worker has searched for all seeds, and has forgotten the profiles that were retired.
 	idle.WarmUp = 15 * time.Second
 	return prepareEach([]arm{
 		director.arm(queueAll, load("match-queue")),

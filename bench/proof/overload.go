@@ -27,12 +27,12 @@ var overload = Experiment{
 	Name: "overload", Title: "Overload", Takes: "2 min",
 	About: "Goodput, memory and health checks when twice as many calls arrive as a replica can answer",
 	lab:   lab.Options{Env: []string{"DIRECTOR_MAX_IN_FLIGHT=512"}}, // a replica's default
-	// processes that the laboratory starts run on the first half of the CPUs
+	// Processes that the laboratory starts run on the first half of the CPUs.
 	prepare: func(b *testbed, _ *lab.Options) error {
 		if !b.options.hasOwnCPUs() {
 			return nil
 		}
-		// for the experiments that follow
+		// The experiments that follow have all CPUs again.
 		b.closers = append(b.closers, func() error { return keepTo(0, runtime.NumCPU()) })
 		return keepTo(0, runtime.NumCPU()/2)
 	},

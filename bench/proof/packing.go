@@ -20,7 +20,7 @@ var packing = Experiment{
 	Name: "packing", Title: "No false “no capacity”, and full sessions", Takes: "2 min",
 	About: "Whether calls to three replicas are refused while there are free seats, and how full sessions become",
 	lab:   lab.Options{Replicas: 3}, arms: packingArms,
-	// about the product: what the naive placement refuses is in the report
+	// The claims are about the product: what the naive placement refuses is in the report.
 	claims: []claim{
 		{"calls answered “no capacity” while there were free seats", refusedShare, atMost(0)},
 		{"calls that failed for another reason", explained(otherwiseFailed, rush), atMost(0)},
@@ -67,7 +67,7 @@ var refusedShare = measure{unit: percent, take: func(all rounds) float64 {
 }}
 
 var (
-	// calls that were answered "no capacity"
+	// refused counts the calls that were answered "no capacity".
 	refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
 
 	otherwiseFailed = figure{func(r bench.Result) float64 { return failed.read(r) - refused.read(r) }, inFull}

@@ -33,8 +33,8 @@ type Experiment struct {
 
 	isOnce bool // a single round, whatever is asked for
 	lab    lab.Options
-	// is called before the laboratory starts, and may change its options; what it begins ends with the testbed's
-	// closers. nil: nothing
+	// prepare is called before the laboratory starts, and may change its options; what it begins ends with the testbed's
+	// closers. nil: nothing.
 	prepare func(b *testbed, l *lab.Options) error
 	arms    func(ctx context.Context, b *testbed) ([]arm, error) // in the order in which they take turns
 	claims  []claim
@@ -73,7 +73,8 @@ func choose[T any](o Options, usual, quick T) T {
 // Run measures all arms and judges all claims. Its laboratory is closed when it returns. After an error the findings
 // are lost.
 func (e Experiment) Run(ctx context.Context, o Options) (section Section, err error) {
-	if o.Rounds = max(o.Rounds, 1); e.isOnce {
+	o.Rounds = max(o.Rounds, 1)
+	if e.isOnce {
 		o.Rounds = 1
 	}
 	b := &testbed{options: o}

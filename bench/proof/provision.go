@@ -93,7 +93,7 @@ func runGameServer(ctx context.Context, env map[string]string) {
 // provisionArms are measured in this order: the quiet pool has the servers of the rush as well.
 func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 	mostCalls, quiet := 0, b.director(lab.Web).arm(quietPool, bench.Options{
-		// a call is a second, so that its costs are those of a second
+		// A call is a second, so that its costs are those of a second.
 		Scenario: bench.Scenario{Name: "second", Begin: bench.Turns(func(ctx context.Context, _ *bench.Caller) error {
 			return bench.Pause(ctx, time.Second)
 		})},
@@ -101,7 +101,7 @@ func provisionArms(ctx context.Context, b *testbed) ([]arm, error) {
 	})
 	quiet.preparation = []step{b.script("provision_servers.sql", choose(b.options, 10_000, 100), serverCapacity)}
 	quiet.complete = func(ctx context.Context, r *bench.Result) error {
-		// the last heartbeat of a server becomes one of now
+		// The statements move the last heartbeat of a server to now.
 		if err := b.sql(ctx, "provision_dies.sql"); err != nil {
 			return err
 		}

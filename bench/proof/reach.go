@@ -29,8 +29,8 @@ var reach = Experiment{
 		beyondNoOp(matchmake, noOp, 60), beyondNoOp(resolve, noOp, 80), beyondNoOp(heartbeat, fleetNoOp, 30),
 		{"matchmake: calls a second, compared with the naive placement", ratio(matchmake, naiveMatchmake, throughput),
 			atLeast(3)},
-		// whole calls, the stack that both share included, determine how long players wait and how many machines a
-		// title needs
+		// Whole calls, the stack that both share included, determine how long players wait and how many machines a
+		// title needs.
 		{"matchmake: CPU a placement, compared with the naive one", ratio(matchmake, naiveMatchmake, cpuOfSuccess),
 			atMost(1.0 / 3)},
 		{"a lone caller's p50, compared with the naive placement's", ratio(loneMatchmake, naiveLoneMatchmake, p50),

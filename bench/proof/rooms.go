@@ -28,7 +28,7 @@ var rooms = Experiment{
 	arms:  roomsArms,
 	claims: slices.Concat([]claim{
 		{"memory of a replica for an idle session", reduceRounds(first, kibibytes, func(r round) float64 {
-			// each of two processes has half of the sessions
+			// Each of two processes has half of the sessions.
 			return (memory.read(r[lobbyFull]) - memory.read(r[lobbyQuiet])) / (idleClients / 2)
 		}, lobbyFull, lobbyQuiet), atMost(40 << 10)},
 		{"a change seen by a member on the other replica, p50", median(lobbyPatches, p50), atMost(15)},
@@ -38,7 +38,7 @@ var rooms = Experiment{
 			atLeast(2000)},
 		{"changes of one room, compared with a commit of one row for each", ratio(lobbyOneRoom, oneRow, throughput),
 			atLeast(1)},
-		// they grow with the clients that join, and not with their square
+		// The frames grow with the clients that join, and not with their square.
 		{"1,000 clients join one room: frames of a client for each of them, compared with a quarter of the clients",
 			ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1)},
 		{"time for each of these frames, until each client knows all others, compared with a quarter of the clients",
@@ -119,7 +119,7 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	crowd := realtime.NewCrowd("", clients)
 	defer crowd.Cut()
 	start := time.Now()
-	// all at the replica that is killed: the other one has nothing to do before
+	// All clients are at the replica that is killed: the other one has nothing to do before.
 	if err := crowd.Join(ctx, urls[:1]); err != nil {
 		return bench.Result{}, err
 	}
@@ -133,7 +133,7 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 }
 
 var (
-	// the frames that a client receives while n of them join a room, divided by n
+	// frames are those that a client receives while n of them join a room, divided by n.
 	frames = figure{func(r bench.Result) float64 {
 		n := float64(r.Sessions)
 		return r.Values["frames"] / n / n

@@ -120,7 +120,7 @@ const (
 
 // inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
 func (b *testbed) inPostgres(name, scenario string, load bench.Options) arm {
-	// a closed loop, which shows the most that Postgres commits
+	// A closed loop shows the most that Postgres commits.
 	load.Scenario, load.Load.Rate = scenarioOf(scenario), 0
 	return side{bed: b, urls: []string{b.lab.URL()}}.arm(name, load)
 }

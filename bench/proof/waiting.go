@@ -25,7 +25,7 @@ import (
 var waiting = Experiment{
 	Name: "waiting", Title: "Sockets that wait", Takes: "3 min",
 	About: "Whether guests of bevygap who wait for a server slow down placement, and what a waiting socket holds",
-	// all requests come from one address and wait for longer than a run
+	// All requests come from one address and wait for longer than a run.
 	lab: lab.Options{Worker: true, Env: []string{
 		"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
 	}},
@@ -55,7 +55,7 @@ const sockets = 5000
 func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	load := b.options.loadPrefilled(matchmake)
 	load.Load.Rate, load.Load.Callers = 300, 256
-	// four times the interval of reports
+	// The measurement is four times the interval of reports.
 	load.WarmUp, load.Duration = 5*time.Second, 20*time.Second
 	replica := side{b, b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
 	alone, beside := replica.arm(placedAlone, load), replica.arm(placedBeside, load)
@@ -94,7 +94,7 @@ func (g *guests) gather(ctx context.Context, n int) error {
 	accepted := make(chan error, n)
 	for _, ws := range sockets {
 		g.readers.Go(func() {
-			// all at once: a replica accepts those who wait when it next writes their demand
+			// The answers come together: a replica accepts those who wait when it next writes their demand.
 			err := awaitAccepted(ctx, ws)
 			accepted <- err
 			for err == nil { // reports, until the socket ends

@@ -18,7 +18,7 @@ import (
 var Scenarios = []bench.Scenario{
 	scenario("rooms-patch", "a member changes the state of a room: until a member on the next replica has the patch",
 		bench.Load{Callers: 200, Rate: 500}, 2, (*load).patch),
-	// each change is an event for each, and a session may send 100 frames a second
+	// There are few callers: each change is an event for each of them, and a session may send 100 frames a second.
 	scenario("rooms-hot", "all callers change the state of one room: until the change is durable",
 		bench.Load{Callers: 32}, 1, (*load).change),
 	scenario("rooms-match", "two clients on two replicas queue: from the second one until both know their match",
@@ -50,7 +50,7 @@ func scenario(name, about string, usual bench.Load, clients int,
 		if name != "rooms-storm" {
 			l.sessions.roomSize = 0
 		}
-		// before they connect: those that did are disconnected when one cannot
+		// Before the clients connect: when one cannot, those that did are disconnected.
 		job.OnEnd(l.end)
 		return l
 	}, turn, (*load).connect)
@@ -141,16 +141,19 @@ func (l *load) match(ctx context.Context, c *bench.Caller) error {
 	}
 	var room, other string
 	if err := c.Timed("match", func() (err error) {
-		if err = enqueue(second); err == nil {
-			room, err = l.callers.awaitMatch(ctx, n)
+		if err = enqueue(second); err != nil {
+			return err
 		}
-		if err == nil {
-			other, err = l.callers.awaitMatch(ctx, n+1)
+		if room, err = l.callers.awaitMatch(ctx, n); err != nil {
+			return err
 		}
-		if err == nil && room != other {
-			err = fmt.Errorf("one client was matched into room %s, another one into %s", room, other)
+		if other, err = l.callers.awaitMatch(ctx, n+1); err != nil {
+			return err
 		}
-		return err
+		if room != other {
+			return fmt.Errorf("one client was matched into room %s, another one into %s", room, other)
+		}
+		return nil
 	}); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (p *program) serveBaselines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// all of them, or none: a laboratory must not measure half of its baselines
+	// When one ends, all end: a laboratory must not measure half of its baselines.
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return replica.Run(ctx) })
 	running.Go(func() error { return serveUntil(ctx, p.variable("DIRECTOR_ADDR"), handler) })
@@ -105,7 +105,7 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 		Access:      token.AccessConfig{Keys: keys},
 		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, OpenParties: true, MaxInFlight: inFlight,
 		CallerRate: rest.Rate{PerSecond: -1}, // none, as of the laboratory's director
-		// the baselines have the address of the process: nobody calls this replica
+		// The baselines have the address of the process: nobody calls this replica.
 		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
 		CallTimeout: 900 * time.Millisecond,
 		Metrics:     metrics,
@@ -143,7 +143,7 @@ func baselines(o server.Options) (http.Handler, error) {
 // at handles requests as if they had another path.
 func at(path string, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// copies: a handler must not change its request
+		// A handler must not change its request: the next one gets a copy.
 		there, url := *r, *r.URL
 		url.Path, url.RawPath = path, ""
 		there.URL = &url

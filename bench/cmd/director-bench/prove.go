@@ -66,7 +66,8 @@ func (j *proving) check(names []string) error {
 	}
 	unknown, all := slices.Clone(names), []string{}
 	for _, e := range proof.Experiments() {
-		if all = append(all, e.Name); len(names) == 0 || slices.Contains(names, e.Name) {
+		all = append(all, e.Name)
+		if len(names) == 0 || slices.Contains(names, e.Name) {
 			j.experiments = append(j.experiments, e)
 		}
 		unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == e.Name })
@@ -98,7 +99,8 @@ func (j *proving) run(ctx context.Context) error {
 		}
 		found.Experiments = append(found.Experiments, section)
 	}
-	if found.Machine = here.measured(); len(found.Experiments) > 0 {
+	found.Machine = here.measured()
+	if len(found.Experiments) > 0 {
 		failed = append(failed, found.write(j.program.out))
 	}
 	if j.plots != "" {

@@ -109,8 +109,9 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 	if !isRunning {
 		checked.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
-	// all of them before the first run, which takes a while
-	for _, checked.Load.Callers = range b.sweep {
+	// All numbers of callers are checked before the first run, which takes a while.
+	for _, callers := range b.sweep {
+		checked.Load.Callers = callers
 		if err := checked.Check(); err != nil {
 			return err
 		}
@@ -168,9 +169,10 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 // measure makes one run after another, with every number of callers, and prints them.
 func (b *benchmark) measure(ctx context.Context, here machine) error {
 	var runs []bench.Result
-	for _, b.options.Load.Callers = range b.sweep {
+	for _, callers := range b.sweep {
+		b.options.Load.Callers = callers
 		if cli.IsTerminal(b.program.stderr) { // phases are for people who wait
-			who := plural(b.options.Load.Callers, "caller")
+			who := plural(callers, "caller")
 			b.options.Say = func(phase string) {
 				fmt.Fprintf(b.program.stderr, "%s, %s: %s\n", b.options.Scenario.Name, who, phase)
 			}
