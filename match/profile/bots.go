@@ -15,8 +15,8 @@ func (p *Profile) LeastSteps() []Fewer {
 	return append(slices.Clip(p.Fewer), Fewer{AfterWait: p.BotsAfter, Players: least})
 }
 
-// leastBesideBots is how many players a team has at least where bots fill it: none, or those that its roles need, since
-// bots take no role. A team with a step keeps its sizes.
+// leastBesideBots returns how many players a team has at least where bots fill it: none, or those that its roles need,
+// since bots take no role. A team with a step keeps its sizes.
 func (t Team) leastBesideBots() int {
 	needed := 0
 	for _, role := range t.Roles {
@@ -33,13 +33,13 @@ func (t Team) leastBesideBots() int {
 // FillTo returns the number of players to which bots fill each team of a match with teams of these sizes, by name. Nil:
 // bots fill none, since without them the match was large enough.
 func (p *Profile) FillTo(players map[string]int) map[string]int {
-	// A step of fewer alone makes a smaller match, and that is what its author wants: no bots then.
+	// A match that a step of fewer allows without bots has none: its author wants smaller matches.
 	if p.BotsAfter == 0 || !p.isShort(players) {
 		return nil
 	}
 	to := make(map[string]int, len(p.Teams))
 	for _, t := range p.Teams {
-		// Only to the least size of a match without bots: what is above it is for players.
+		// Only to the least size of a match without bots: the places above it are for players.
 		to[t.Name] = t.Min
 	}
 	return to

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -10,22 +9,22 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Canonical returns the profile as a document of JSON with every default written out. It is the same for all documents
-// that mean the same, and [Parse] makes the same profile of it.
+// Canonical returns the profile as a document of JSON with every default written out. Documents that mean the same have
+// the same canonical form, and [Parse] makes the same profile of it.
 func (p *Profile) Canonical() []byte {
 	var d members
 	d.setMember("name", p.Name)
 	d.setMember("mode", anyTexts(p.Modes))
 	if p.Pool != nil {
-		// An empty one, too: without a pool, tickets that name no profile are no candidates.
+		// An empty pool is written, too: without one, tickets that name no profile are no candidates.
 		d = append(d, member{"pool", canonicalPool(*p.Pool)})
 	}
 	d.setMember("attributes", canonicalAttributes(p.Attributes))
-	// Their defaults, too: Parse refuses these keys beside a function.
+	// Beside a function, Parse refuses these keys even with their defaults.
 	if p.Function == nil {
 		p.canonicalDecision(&d)
 	}
-	// 0 says that these two keys are absent: their shapes do not take it.
+	// 0 says that these two keys are absent: their shapes do not take 0.
 	if p.Accept > 0 {
 		d.setMember("accept", members{{"within", briefDuration(p.Accept)}})
 	}
@@ -36,7 +35,7 @@ func (p *Profile) Canonical() []byte {
 	if p.Data != nil {
 		d.setMember("data", p.Data)
 	}
-	// An empty list, too: without the key, game servers read the attributes of the rules.
+	// An empty list is written, too: without the key, game servers read the attributes of the rules.
 	d = append(d, member{"tell", anyTexts(p.Tell)})
 	d.setMember("regions", anyTexts(p.Regions))
 	if f := p.Function; f != nil {
@@ -61,7 +60,7 @@ func (p *Profile) canonicalDecision(d *members) {
 	}
 	d.setMember("age", ages.wordFor(p.Age))
 	d.setMember("trade", canonicalTrade(p.Trade))
-	// The word oldest for batch reads as no batch.
+	// The key is left out where it would be oldest, which Parse reads as no batch.
 	if p.Batch.Attribute != "" {
 		d.setMember("batch", members{{"by", p.Batch.Attribute}, {"for", briefDuration(p.Batch.For)}})
 	}
@@ -110,7 +109,8 @@ func canonicalAttributes(all map[string]Attribute) members {
 			// Not by setMember, which would leave out an empty list.
 			a = append(a, member{"default", canonicalValue(*initial)})
 		}
-		if from := all[name].From; from != match.FromClient { // left out: earlier releases refuse the key
+		// The default is left out, since earlier releases refuse the key.
+		if from := all[name].From; from != match.FromClient {
 			a = append(a, member{"from", sources.wordFor(from)})
 		}
 		if claim := all[name].Claim; len(claim) > 0 {
@@ -142,7 +142,7 @@ func canonicalRange(least, most int) any {
 func canonicalFewer(f Fewer) members {
 	var players members
 	// Sorted: a map has no order, and equal profiles must have the same bytes.
-	for _, name := range slices.SortedFunc(maps.Keys(f.Players), cmp.Compare[string]) {
+	for _, name := range slices.Sorted(maps.Keys(f.Players)) {
 		players = append(players, member{name, f.Players[name]})
 	}
 	return members{{"after", briefDuration(f.AfterWait)}, {"players", players}}
@@ -172,5 +172,5 @@ func canonicalTrade(all []Trade) (d members) {
 	return d
 }
 
-// botsText is the fill of a document.
+// botsText returns the value of the key fill.
 func botsText(after time.Duration) string { return botsPrefix + briefDuration(after) }

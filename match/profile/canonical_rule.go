@@ -13,7 +13,8 @@ func canonicalRule(r Rule) members {
 	d.setMember("age", ages.wordFor(r.Age))
 	d.setMember("role", r.Role)
 	canonicalOwn(&d, r)
-	if len(r.Measured()) > 0 { // without an attribute nobody can lack it
+	// Nobody can lack the attribute of a rule that has none.
+	if len(r.Measured()) > 0 {
 		d.setMember("missing", canonicalMissing(r.Missing))
 	}
 	d.setMember("widen", canonicalWiden(r, kind))
@@ -37,9 +38,9 @@ func canonicalMain(r Rule) any {
 		return encodeEach(r.Rules, canonicalRule)
 	case Not:
 		return canonicalRule(r.Rules[0])
-	case Near, Balance, Same, Different, Common, Count, Avoid:
+	default: // Near, Balance, Same, Different, Common, Count, Avoid
+		return r.Attribute
 	}
-	return r.Attribute
 }
 
 func canonicalMeasure(m Measure) members {
@@ -74,11 +75,11 @@ func canonicalOwn(d *members, r Rule) {
 	case Near:
 		if r.Tolerance == "" {
 			d.setMember("within", r.Limits.Within)
-			break
+		} else {
+			// A tolerance takes the place of the limit, which then bounds it.
+			d.setMember("within", "ticket."+r.Tolerance)
+			d.setMember("up_to", r.Limits.Within)
 		}
-		// A tolerance takes the place of the limit, which then bounds it.
-		d.setMember("within", "ticket."+r.Tolerance)
-		d.setMember("up_to", r.Limits.Within)
 	case Balance:
 		d.setMember("within", r.Limits.Within)
 		d.setMember("teams", balances.wordFor(r.Teams))
@@ -99,7 +100,11 @@ func canonicalOwn(d *members, r Rule) {
 			d.setMember("max", r.Limits.Max)
 		}
 	case Latency:
-		d.setMember("take", map[bool]string{false: "max", true: "mean"}[r.TakeMean])
+		take := "max"
+		if r.TakeMean {
+			take = "mean"
+		}
+		d.setMember("take", take)
 		if r.Limits.Spread != NoSpread {
 			d.setMember("spread", briefDuration(r.Limits.Spread))
 		}
@@ -107,7 +112,7 @@ func canonicalOwn(d *members, r Rule) {
 	}
 }
 
-// canonicalMissing returns the value of the key missing: pass, fail or what stands in.
+// canonicalMissing returns the value of the key missing: pass, fail or the value that stands in.
 func canonicalMissing(m Missing) any {
 	switch {
 	// Before Pass, which every preference has: see convertMissing.
@@ -122,7 +127,7 @@ func canonicalMissing(m Missing) any {
 // canonicalWiden returns the steps or, where a document may not list so many, the linear widening that made them.
 func canonicalWiden(r Rule, kind ruleShape) any {
 	if l := r.linearSource; l != nil {
-		// Documents write latencies as durations; here they are nanoseconds.
+		// Documents write latencies as durations, and linear holds nanoseconds.
 		if r.Kind == Latency {
 			return members{{"every", briefDuration(l.stepEvery)}, {"add", briefDuration(time.Duration(l.stepAdd))},
 				{"until", briefDuration(time.Duration(l.lastLimit))}}
@@ -150,7 +155,7 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 		d.setMember("at_least", l.AtLeast)
 	case Count:
 		d.setMember("min", l.Min)
-		// Always there: without the key, the step would keep the limit of the one before.
+		// Always written: without the key, the step would keep the limit of the one before.
 		if l.Max == NoMax {
 			d.setMember("max", string(anyLimit))
 		} else {
@@ -171,13 +176,11 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 
 // endKey returns the key whose any ends a rule.
 func endKey(kind ruleShape) string {
-	// These two have limits whose any is one bound less, and not the end of the rule.
-	switch kind.kind {
-	case Count, Latency:
+	// These two kinds have limits whose any is one bound less, and not the end of the rule.
+	if kind.kind == Count || kind.kind == Latency {
 		return kind.kindKey
-	default: // the others are ended by the key of their kind, or have only one
 	}
-	return kind.stepFields[0].keyName
+	return kind.stepFields[0].keyName // the limit, or the key of the kind where it has none
 }
 
 func canonicalValue(v match.Value) any {
@@ -186,7 +189,7 @@ func canonicalValue(v match.Value) any {
 		return v.Number
 	case match.List:
 		return anyTexts(v.List)
-	case match.Text:
+	default: // match.Text
+		return v.Text
 	}
-	return v.Text
 }

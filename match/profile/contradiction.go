@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// reportContradictions reports rules that no match can satisfy together, whatever players wait for it. It finds no
-// contradiction that is not there, but not every one that is: it knows the differences between numbers of a match, and
+// reportContradictions reports rules that no match can satisfy together, whatever players wait. It reports no
+// contradiction that is not there, but does not find every one: it knows the differences between numbers of a match, and
 // what follows from the sizes of teams.
 func (c *converter) reportContradictions() {
-	// Not of a stored document, which must stay readable; and not beside other problems, which may be the cause.
+	// A stored document must stay readable, and other problems may be the cause of a contradiction.
 	if c.report.isStored || len(c.report.problems) > 0 || c.p.Function != nil {
 		return
 	}
-	if c.reportContradiction("this", c.p.Rules) { // every preference beside these rules would be reported as well
+	// Every preference beside contradictory rules would be reported as well.
+	if c.reportContradiction("this", c.p.Rules) {
 		return
 	}
-	// Each one alone with the rules: preferences may contradict each other, since a match need not satisfy all.
+	// Each preference alone with the rules: they may contradict each other, since a match need not satisfy all.
 	for i := range c.p.Prefer {
 		if c.reportContradiction("this preference", append(slices.Clone(c.p.Rules), c.p.Prefer[i].Rule)) {
 			return
@@ -33,7 +34,8 @@ func (c *converter) reportContradiction(what string, rules []Rule) bool {
 		return false
 	}
 	claims, facts := s.foundConflict.claimsAndFacts(c.ruleNodes)
-	if len(claims) == 0 { // facts alone, which the checks of teams have reported
+	// Facts alone contradict each other: the checks of teams have reported that.
+	if len(claims) == 0 {
 		return false
 	}
 	// The problem is reported at the last rule of the conflict, and names those above it.
@@ -47,6 +49,9 @@ func (c *converter) reportContradiction(what string, rules []Rule) bool {
 		strings.Join(append(demands, facts...), ", and "))
 	return true
 }
+
+// conflict is bounds that cannot hold together.
+type conflict []bound
 
 // claimsAndFacts returns the claims of a conflict in the order of the document, and the facts that matter.
 func (all conflict) claimsAndFacts(nodes map[string]*node) (claims []*claim, facts []string) {
@@ -90,25 +95,25 @@ func (s *satisfier) canSatisfy(rules []Rule, chosen way) bool {
 
 // impliedBounds returns the bounds of a way that apply, with those that follow from the meaning of their quantities.
 func (s *satisfier) impliedBounds(w way) (all []bound) {
-	// A group has a value if one that is part of it has.
-	present := func(q quantity) bool {
+	// A group has a value if a group that is part of it has one.
+	hasValue := func(q quantity) bool {
 		return s.alwaysHasValue(q.group) ||
 			slices.ContainsFunc(w.presentGroups, func(g group) bool { return g.isWithin(q.group) })
 	}
 	for _, b := range slices.Concat(w.numberBounds, w.factBounds) {
 		// Where nobody has a value, there is nothing to bound.
-		if present(b.lowerQuantity) && present(b.rightQuantity) {
+		if hasValue(b.lowerQuantity) && hasValue(b.rightQuantity) {
 			all = append(all, b)
 		}
 	}
-	used := relatedQuantities(all)
-	for _, q := range used {
+	related := relatedQuantities(all)
+	for _, q := range related {
 		all = append(all, s.boundsAbout(q)...)
 	}
 	// The pairs below take time as well: rules per team have many quantities.
-	s.effortLeft -= len(used) * len(used)
-	for _, a := range used {
-		for _, b := range used {
+	s.effortLeft -= len(related) * len(related)
+	for _, a := range related {
+		for _, b := range related {
 			if a != b && precedesQuantity(a, b) {
 				// A mean is computed with rounding, and may be a little outside the values that it is the mean of.
 				all = append(all, bound{lowerQuantity: a, rightQuantity: b,
@@ -120,13 +125,13 @@ func (s *satisfier) impliedBounds(w way) (all []bound) {
 }
 
 // relatedQuantities returns the quantities of bounds, and those through which they may depend on each other.
-func relatedQuantities(bounds []bound) (used []quantity) {
+func relatedQuantities(bounds []bound) (related []quantity) {
 	// The zero quantity is the number 0, about which nothing else is known.
 	seen := map[quantity]bool{{}: true}
 	add := func(q quantity) {
 		if !seen[q] {
 			seen[q] = true
-			used = append(used, q)
+			related = append(related, q)
 		}
 	}
 	for _, b := range bounds {
@@ -139,7 +144,7 @@ func relatedQuantities(bounds []bound) (used []quantity) {
 			}
 		}
 	}
-	return used
+	return related
 }
 
 // boundsAbout returns what holds for a quantity in every match.
@@ -148,7 +153,6 @@ func (s *satisfier) boundsAbout(q quantity) []bound {
 	group := s.nameOf(q.group)
 	enough := fmt.Sprintf("%s has at most %s", group, playersIn(most))
 	switch {
-	// By the teams alone, whatever rules say.
 	case q.name == playersName:
 		return []bound{{lowerQuantity: q, limit: float64(most), factText: enough},
 			{rightQuantity: q, limit: -float64(least),

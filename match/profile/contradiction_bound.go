@@ -7,7 +7,7 @@ import (
 
 // group is some players of a match: those of one team or of all, in one role or any, who have a value of a column.
 type group struct {
-	columnName string // what is measured, and of whom; "" for the players themselves
+	columnName string // see satisfier.columnName; "": the players themselves
 	teamIndex  int    // index in the profile's teams; wholeMatch
 	roleName   string // "": any
 }
@@ -43,9 +43,9 @@ type bound struct {
 	lowerQuantity, rightQuantity quantity
 	limit                        float64
 	isStrict                     bool
-	isRounded                    bool   // matches compute this with rounding, so that it does not hold to the last bit
+	isRounded                    bool   // matches compute the difference with rounding, so that it may be a little more
 	fromClaim                    *claim // nil: it follows from the teams, or from the meaning of the quantities
-	factText                     string // about the teams, for people; "" if it needs no words
+	factText                     string // what the bound says of the teams, for people; "": it needs no words
 }
 
 // claim is a rule that must hold or, somewhere below not, must not.
@@ -55,10 +55,11 @@ type claim struct {
 	stepLimits Limits // that the rule has, at one of its steps
 }
 
-// way is one way in which claims can be true: their bounds hold, and groups have players. Facts hold in any case.
+// way is one way in which claims can be true: their bounds hold, and groups have players.
 type way struct {
-	numberBounds, factBounds []bound
-	presentGroups            []group
+	numberBounds  []bound
+	factBounds    []bound // that hold in any case
+	presentGroups []group // that have players with a value
 }
 
 // joinedWith returns the way in which both are true.
@@ -70,14 +71,14 @@ func (w way) joinedWith(o way) way {
 // maxWays bounds the ways of a rule. A rule with more is taken to be satisfiable.
 const maxWays = 256
 
-// anyway is the way of what every match satisfies.
-var anyway = []way{{}}
+// alwaysTrue has the one way of a claim that every match satisfies.
+var alwaysTrue = []way{{}}
 
 // eachWith returns the ways in which a and b are both true: each of a together with each of b.
 func eachWith(a, b []way) (all []way) {
-	// Satisfiable, as far as anybody knows: see maxWays.
+	// Taken to be satisfiable: see maxWays.
 	if len(a)*len(b) > maxWays {
-		return anyway
+		return alwaysTrue
 	}
 	for _, x := range a {
 		for _, y := range b {
@@ -101,15 +102,14 @@ func (g group) lowestValue() quantity { return quantity{lowestName, g} }
 
 func (g group) highestValue() quantity { return quantity{highestName, g} }
 
-// countedQuantity is the number of players of a group who have one of some values; of all who have a value without
-// them.
+// countedQuantity returns the number of players of a group who have one of some values or, without values, any.
 func countedQuantity(g group, anyOf []string) quantity {
 	// Sorted, so that two rules about the same values have one quantity.
 	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
 	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
 }
 
-// quantityTaken is the quantity that a fold takes of the values of a group.
+// quantityTaken returns the quantity that a fold takes of the values of a group.
 func quantityTaken(by Fold, g group) quantity {
 	switch by {
 	case FoldMin:
@@ -118,8 +118,8 @@ func quantityTaken(by Fold, g group) quantity {
 		return g.highestValue()
 	case FoldMean:
 		return quantity{meanName, g}
-	case FoldEach, FoldSum, FoldCount, Intersect, Union:
+	default: // FoldSum
+		// The group is of all players and not of those with a value, since there is a sum without values, too: 0.
+		return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
 	}
-	// Of the players and not of those with a value: without values the sum is 0, and present all the same.
-	return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
 }

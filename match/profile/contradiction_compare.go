@@ -1,13 +1,14 @@
 package profile
 
-// compareWays: a measure compares with a number, or with another measure. Without numbers on a side, it holds.
+// compareWays returns the ways of a comparison of a measure with a number, or with another measure. A comparison without
+// numbers on a side holds.
 func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
 	left, is := c.rule.Compare.Measure, c.rule.Compare.Operator
 	var right quantity
 	var present []group
 	offset := l.Number
 	if to := c.rule.Compare.Against; to != nil {
-		// The number of the rule has no meaning beside another measure.
+		// Beside another measure the rule has no number.
 		right, offset = s.measuredQuantity(c.rule, *to), 0
 	}
 	if c.isNegated {
@@ -52,12 +53,11 @@ func (s *satisfier) measuredQuantity(r *Rule, m Measure) quantity {
 
 // comparedWays returns the ways of left is right + offset.
 func comparedWays(left quantity, is Operator, right quantity, offset float64) []way {
-	rounded := left.name == meanName || right.name == meanName
+	isRounded := left.name == meanName || right.name == meanName
 	below := bound{lowerQuantity: left, rightQuantity: right, limit: offset, isStrict: is == Less || is == NotEqual,
-		isRounded: rounded}
+		isRounded: isRounded}
 	beyond := bound{lowerQuantity: right, rightQuantity: left, limit: -offset,
-		isStrict:  is == Greater || is == NotEqual,
-		isRounded: rounded}
+		isStrict: is == Greater || is == NotEqual, isRounded: isRounded}
 	switch is {
 	case Less, LessOrEqual:
 		return []way{{numberBounds: []bound{below}}}
@@ -69,31 +69,32 @@ func comparedWays(left quantity, is Operator, right quantity, offset float64) []
 		// Either less or greater; both bounds are strict.
 		return []way{{numberBounds: []bound{below}}, {numberBounds: []bound{beyond}}}
 	}
-	return anyway
+	return alwaysTrue
 }
 
-// eachCompared returns the ways in which every value of a group compares with a number or, if only some is true, one of
-// them does.
-func eachCompared(g group, is Operator, right quantity, offset float64, some bool) []way {
-	first, last := g.highestValue(), g.lowestValue()
-	if some {
-		// One value is enough: the lowest is less than the number if any is.
-		first, last = last, first
+// eachCompared returns the ways in which every value of a group compares with a number or, if one is enough, one of them
+// does.
+func eachCompared(g group, is Operator, right quantity, offset float64, isOneEnough bool) []way {
+	// The values that must be below the number, and above it.
+	below, above := g.highestValue(), g.lowestValue()
+	// The lowest value is below the number if any is.
+	if isOneEnough {
+		below, above = above, below
 	}
 	switch is {
 	case Less, LessOrEqual:
-		return comparedWays(first, is, right, offset)
+		return comparedWays(below, is, right, offset)
 	case Greater, GreaterOrEqual:
-		return comparedWays(last, is, right, offset)
+		return comparedWays(above, is, right, offset)
 	case Equal:
-		// If only some value has to be equal, this is necessary and not sufficient: no contradiction is invented.
-		return eachWith(comparedWays(first, LessOrEqual, right, offset),
-			comparedWays(last, GreaterOrEqual, right, offset))
+		// If one value that is equal is enough, this is necessary and not sufficient: no contradiction is invented.
+		return eachWith(comparedWays(below, LessOrEqual, right, offset),
+			comparedWays(above, GreaterOrEqual, right, offset))
 	case NotEqual:
-		if some {
-			return append(comparedWays(first, Less, right, offset), comparedWays(last, Greater, right, offset)...)
+		if isOneEnough {
+			return append(comparedWays(below, Less, right, offset), comparedWays(above, Greater, right, offset)...)
 		}
 	}
 	// That all values differ from the number says nothing about the lowest and the highest.
-	return anyway
+	return alwaysTrue
 }

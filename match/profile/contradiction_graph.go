@@ -34,18 +34,19 @@ func findCycle(bounds []bound, effort *int) []bound {
 		paths[b.lowerQuantity], paths[b.rightQuantity] = path{lastBound: -1}, path{lastBound: -1}
 	}
 	for round := 0; round <= len(paths); round++ {
-		end, changed := quantity{}, false
-		if *effort -= len(bounds); *effort <= 0 {
+		end, hasChanged := quantity{}, false // end: a quantity whose path has become shorter
+		*effort -= len(bounds)
+		if *effort <= 0 {
 			return nil
 		}
 		for i := range bounds {
 			b := &bounds[i]
 			next := paths[b.rightQuantity].extendedBy(b, i)
 			if next.isShorter(paths[b.lowerQuantity]) {
-				paths[b.lowerQuantity], end, changed = next, b.lowerQuantity, true
+				paths[b.lowerQuantity], end, hasChanged = next, b.lowerQuantity, true
 			}
 		}
-		if !changed {
+		if !hasChanged {
 			return nil
 		}
 		// A chain of more bounds than there are quantities passes one of them twice.
@@ -64,21 +65,19 @@ func cycleAround(bounds []bound, paths map[quantity]path, end quantity) []bound 
 		at = bounds[paths[at].lastBound].rightQuantity
 	}
 	var found []bound
-	for next := at; ; {
+	for next := at; len(found) == 0 || next != at; {
 		b := bounds[paths[next].lastBound]
 		found = append(found, b)
-		if next = b.rightQuantity; next == at {
-			break
-		}
+		next = b.rightQuantity
 	}
-	// Within the rounding of a match: one whose numbers are computed a little differently may satisfy it.
+	// A match whose numbers are rounded otherwise may satisfy the bounds.
 	if !isContradiction(found) {
 		return nil
 	}
 	return found
 }
 
-// isContradiction reports whether a cycle is one beyond all rounding.
+// isContradiction reports whether the bounds of a cycle contradict each other however a match rounds its numbers.
 func isContradiction(cycle []bound) bool {
 	total, size, strict, exact, limits := 0.0, 0.0, false, true, 0
 	for _, b := range cycle {
@@ -88,7 +87,8 @@ func isContradiction(cycle []bound) bool {
 			limits++
 		}
 	}
-	if exact && limits <= 2 { // the same number is compared twice: there is nothing to round
+	// The same number is compared twice: there is nothing to round.
+	if exact && limits <= 2 {
 		return total < 0 || total == 0 && strict
 	}
 	// Far more than the error of summing up numbers of this size in float64.

@@ -22,7 +22,7 @@ func (c *claim) String() string {
 	return text
 }
 
-// demandText says it without the role and the teams, which String adds.
+// demandText returns what a claim demands, without the role and the teams, which String adds.
 func (c *claim) demandText(r *Rule, l Limits) string {
 	name := shortenText(r.Attribute)
 	if r.Rates() {
@@ -55,10 +55,9 @@ func (c *claim) demandText(r *Rule, l Limits) string {
 		return c.latencyText(l)
 	case Avoid:
 		return c.chooseText("nobody", "somebody") + " is in another's list " + name
-	// No bound is from these: each comes from a rule within them.
-	case Or, And, Not:
+	default: // Or, And, Not: no bound is from these, but from rules within them
+		return "it holds"
 	}
-	return "it holds"
 }
 
 // chooseText returns the words of a claim that holds, or of one that must not.
@@ -81,8 +80,7 @@ func (c *claim) countText(name string, l Limits) string {
 		text = fmt.Sprintf("%d to %d players", l.Min, l.Max)
 	}
 	return c.chooseText("", "not ") + fmt.Sprintf("%s have %s in %s", text,
-		shortenText(strings.Join(c.rule.AnyOf, " or ")),
-		name)
+		shortenText(strings.Join(c.rule.AnyOf, " or ")), name)
 }
 
 // latencyText says how near and how close together the players must be.
@@ -107,7 +105,7 @@ func (c *Compare) comparisonText(l Limits) string {
 	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.wordFor(c.Operator), right)
 }
 
-// text is the measure in words, such as "mean of skill in red".
+// text returns the measure in words, such as "mean of skill in red".
 func (m Measure) text() string {
 	words := []string{takes.wordFor(m.Take)}
 	switch {

@@ -6,9 +6,9 @@ import "fmt"
 func (s *satisfier) waysOf(c claim) (ways []way) {
 	rules := c.rule.Rules
 	switch kind := c.rule.Kind; {
-	// It holds once a ticket has waited for so long. It is not negated: rules below not have no steps.
+	// The rule holds once a ticket has waited for so long. It is not negated: rules below not have no steps.
 	case c.rule.widestLimits().Ended:
-		return anyway
+		return alwaysTrue
 	case kind == Not:
 		return s.waysOf(claim{rule: &rules[0], isNegated: !c.isNegated})
 	// An and that must not hold is an or of rules that must not hold, and the other way round.
@@ -16,24 +16,24 @@ func (s *satisfier) waysOf(c claim) (ways []way) {
 		for i := range rules {
 			ways = append(ways, s.waysOf(claim{rule: &rules[i], isNegated: c.isNegated})...)
 		}
-	// Every one of the rules: each way of one with each way of the next.
+	// All of the rules: each way of one with each way of the next.
 	case kind == Or, kind == And:
-		ways = anyway
+		ways = alwaysTrue
 		for i := range rules {
 			ways = eachWith(ways, s.waysOf(claim{rule: &rules[i], isNegated: c.isNegated}))
 		}
 	default:
 		ways = s.waysWithin(c)
 	}
-	// Too many to try: see maxWays.
+	// Too many to try.
 	if len(ways) > maxWays {
-		return anyway
+		return alwaysTrue
 	}
 	return ways
 }
 
 // atSomeStep returns the limits that decide whether the rule can ever hold: those after the last step, because steps
-// make rules wider. Only of = and != no number is wider than another.
+// make rules wider; of = and !=, for which no number is wider than another, those of every step.
 func (r *Rule) atSomeStep() []Limits {
 	if r.Kind != Comparison || r.Compare.Operator != Equal && r.Compare.Operator != NotEqual {
 		return []Limits{r.widestLimits()}
@@ -97,9 +97,9 @@ func (s *satisfier) kindWays(c *claim, l Limits) []way {
 		// Two rules, one per team and one for the match, count different players.
 		avoided := quantity{fmt.Sprint("avoided per team ", r.PerTeam), s.groupOf(r, wholeMatch)}
 		return upTo(c, avoided, 0)
-	case Or, And, Not:
+	default: // Or, And, Not, which waysOf takes apart
+		return alwaysTrue
 	}
-	return anyway
 }
 
 // upTo returns the way of a quantity that is at most a limit or, negated, exceeds it.
@@ -114,7 +114,7 @@ func upTo(c *claim, q quantity, most float64) []way {
 
 func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.columnName(r), team, r.Role} }
 
-// ruleGroups returns those in each of which a rule must hold: the match, or every team.
+// ruleGroups returns the groups in each of which a rule must hold: the match, or every team.
 func (s *satisfier) ruleGroups(r *Rule) (all []group) {
 	if !r.PerTeam {
 		return []group{s.groupOf(r, wholeMatch)}
@@ -125,7 +125,7 @@ func (s *satisfier) ruleGroups(r *Rule) (all []group) {
 	return all
 }
 
-// spreadWays are those of near and same: the highest value of each group exceeds the lowest by at most a limit.
+// spreadWays returns the ways of near and same: the highest value of each group exceeds the lowest by at most a limit.
 func (s *satisfier) spreadWays(c *claim, most float64) []way {
 	if c.isNegated {
 		return s.wideSpreadWays(c.rule, most)
@@ -143,10 +143,10 @@ func (s *satisfier) spreadWays(c *claim, most float64) []way {
 	return []way{holds}
 }
 
-// wideSpreadWays are those in which near or same does not hold, one for each group: a single one is enough.
+// wideSpreadWays returns the ways in which near or same does not hold: in one of the groups.
 func (s *satisfier) wideSpreadWays(r *Rule, most float64) (ways []way) {
 	for _, g := range s.ruleGroups(r) {
-		// From the mean as well: it lies between both ends, which are at least as far apart as a value is from it.
+		// Also of a rule about the mean, which lies between both ends: they are at least as far apart as a value from it.
 		beyond := bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), limit: -most, isStrict: true,
 			isRounded: r.FromMean}
 		ways = append(ways, way{numberBounds: []bound{beyond}, presentGroups: []group{g}})
@@ -154,7 +154,7 @@ func (s *satisfier) wideSpreadWays(r *Rule, most float64) (ways []way) {
 	return ways
 }
 
-// differentWays: of two players who have a value, the values differ.
+// differentWays returns the ways of different: the values of two players differ.
 func (s *satisfier) differentWays(c *claim) (ways []way) {
 	all := way{}
 	for _, g := range s.ruleGroups(c.rule) {
@@ -180,24 +180,25 @@ func (s *satisfier) differentWays(c *claim) (ways []way) {
 	return []way{all}
 }
 
-// balanceWays: the values of all teams are between two numbers that differ by at most the limit.
+// balanceWays returns the ways of balance: the values of all teams are between two numbers that differ by at most the
+// limit.
 func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	r, match := c.rule, s.groupOf(c.rule, wholeMatch)
-	rounded := r.Teams == FoldMean || r.Teams == FoldSum
+	isRounded := r.Teams == FoldMean || r.Teams == FoldSum
 	ways := upTo(c, quantity{"balance by " + balances.wordFor(r.Teams), match}, most)
 	if c.isNegated {
 		// Means, minima and maxima of teams are between the lowest and the highest number of the match; sums are not.
 		if r.Teams != FoldSum {
 			ways[0].numberBounds = append(ways[0].numberBounds,
 				bound{lowerQuantity: match.lowestValue(), rightQuantity: match.highestValue(), limit: -most,
-					isStrict: true, isRounded: rounded})
+					isStrict: true, isRounded: isRounded})
 		}
 		return ways
 	}
 	// A bound compares two quantities; these two enclose the values of all teams.
 	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
 	ways[0].numberBounds = append(ways[0].numberBounds,
-		bound{lowerQuantity: top, rightQuantity: bottom, limit: most, isRounded: rounded})
+		bound{lowerQuantity: top, rightQuantity: bottom, limit: most, isRounded: isRounded})
 	for team := range s.p.Teams {
 		value := quantityTaken(r.Teams, s.groupOf(r, team))
 		ways[0].numberBounds = append(ways[0].numberBounds, bound{lowerQuantity: value, rightQuantity: top},
@@ -206,7 +207,7 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	return ways
 }
 
-// sizesWays: the numbers of players of all teams are between two numbers that differ by at most the limit.
+// sizesWays returns the ways of sizes: the sizes of all teams are between two numbers that differ by at most the limit.
 func (s *satisfier) sizesWays(c *claim, most float64) []way {
 	// One quantity for all such rules of the profile, so that they can contradict each other.
 	difference := quantity{name: "difference of sizes"}
@@ -215,8 +216,7 @@ func (s *satisfier) sizesWays(c *claim, most float64) []way {
 		// A rule that must not hold needs sizes farther apart than the teams may allow.
 		apart := s.mostApart()
 		ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(apart),
-			factText: fmt.Sprintf("the sizes of two teams "+
-				"differ by at most %d", apart)}}
+			factText: fmt.Sprintf("the sizes of two teams differ by at most %d", apart)}}
 		return ways
 	}
 	top, bottom := quantity{name: "largest team"}, quantity{name: "smallest team"}
@@ -242,7 +242,7 @@ func (s *satisfier) mostApart() (apart int) {
 	return apart
 }
 
-// partyWays: the largest parties of the teams differ by at most the limit.
+// partyWays returns the ways of party_sizes: the largest parties of the teams differ by at most the limit.
 func (s *satisfier) partyWays(c *claim, most float64) []way {
 	largest := 0
 	for _, t := range s.p.Teams {
@@ -252,12 +252,11 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 	ways := upTo(c, difference, most)
 	// A team that has players has a largest party, of one player at least.
 	ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(largest - 1),
-		factText: fmt.Sprintf("a party in a team has "+
-			"1 to %d players", largest)}}
+		factText: fmt.Sprintf("a party in a team has 1 to %d players", largest)}}
 	return ways
 }
 
-// commonWays: so many values are in every list. Where nobody has a list, the rule holds.
+// commonWays returns the ways of common: so many values are in every list. Where nobody has a list, the rule holds.
 func (s *satisfier) commonWays(c *claim, l Limits) []way {
 	shared := quantity{"values in all lists", s.groupOf(c.rule, wholeMatch)}
 	if c.isNegated {
@@ -267,7 +266,7 @@ func (s *satisfier) commonWays(c *claim, l Limits) []way {
 	return []way{{numberBounds: []bound{{rightQuantity: shared, limit: -float64(l.AtLeast)}}}}
 }
 
-// countWays: so many players of each group have one of the values.
+// countWays returns the ways of count: so many players of each group have one of the values.
 func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 	all := way{}
 	for _, g := range s.ruleGroups(c.rule) {
@@ -285,7 +284,8 @@ func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 	return []way{all}
 }
 
-// latencyWays: in the game region of the match, every player measured it, and the latencies are low and close enough.
+// latencyWays returns the ways of latency: every player measured the game region of the match, and their latencies are
+// low and close enough.
 func latencyWays(c *claim, l Limits) (ways []way) {
 	g := group{columnName: latencyColumn, teamIndex: wholeMatch}
 	// 1 if everybody measured it, else 0.
@@ -305,7 +305,7 @@ func latencyWays(c *claim, l Limits) (ways []way) {
 		return []way{w}
 	}
 	ways = []way{
-		// Not to hold: somebody did not measure the region, is too far from it, or from another player.
+		// The rule does not hold: somebody did not measure the region, is too far from it, or from another player.
 		{numberBounds: []bound{{lowerQuantity: measured}}},
 		{numberBounds: []bound{{rightQuantity: value, limit: -float64(l.Latency), isStrict: true}},
 			presentGroups: []group{g}},

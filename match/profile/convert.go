@@ -26,7 +26,7 @@ func (c *converter) convertProfile(n *node) {
 	// An empty mapping is a pool as well, which holds all tickets that name no profile.
 	p.Pool = convertPool(c, n.goodValue("pool"))
 	c.usePool(n.goodValue("pool"))
-	// Rules name attributes, teams and roles: those are read before.
+	// Attributes, teams and roles are read before the rules, which name them.
 	p.Attributes = c.convertDeclared(n.goodValue("attributes"))
 	c.convertFunction(n)
 	c.convertTeams(n.goodValue("teams"))
@@ -39,13 +39,13 @@ func (c *converter) convertProfile(n *node) {
 	p.Age = ages.valueOf(n.goodValue("age"), Oldest)
 	c.convertRules(n.valueOf("rules"))
 	c.convertPreferences(n.valueOf("prefer"))
-	// Only now is it known whether the profile needs modes or roles of players.
+	// After the teams: only then is it known whether the profile needs roles of players.
 	c.checkReserved(n.goodValue("attributes"))
 	c.convertChoosing(n)
 	p.Accept = n.goodValue("accept").goodValue("within").durationOr(0)
 	p.LatencyJump = n.goodValue("latency_jump").durationOr(0)
 	p.TTL = n.goodValue("ttl").durationOr(10 * time.Minute)
-	// data: null is no data: game servers would have to tell both apart.
+	// data: null is no data, so that game servers need not tell both apart.
 	if data := n.goodValue("data"); data != nil && data.kind != isNull {
 		p.Data = encodeJSON(data.jsonValue())
 	}
@@ -58,7 +58,7 @@ func (c *converter) convertProfile(n *node) {
 
 // convertFunction reads the function, and reports keys that have no meaning beside it.
 func (c *converter) convertFunction(n *node) {
-	// Also one with a problem: its author meant a function, and need not hear that teams are missing.
+	// A function with a problem counts, too: its author need not hear that teams are missing.
 	f := n.valueOf("function")
 	if f == nil {
 		if !n.hasKey("teams") {
@@ -143,7 +143,7 @@ func (c *converter) convertChoosing(n *node) {
 			c.p.Order = append(c.p.Order, c.convertOrder(item))
 		}
 	}
-	// After all else that uses attributes: a trade of one that nothing else uses or declares is refused.
+	// Trades are read after all other uses of attributes: a trade of an attribute that nothing else uses is refused.
 	c.convertTrades(n.goodValue("trade"))
 	// A word alone is the same as a mapping with this word as when.
 	join := n.goodValue("join_in_progress")
@@ -160,7 +160,8 @@ func (c *converter) convertOrder(n *node) Order {
 	if d := n.goodValue("descending"); d != nil {
 		o.Descending = d.flagValue
 	}
-	if n.hasKey("distance") == n.hasKey("value") { // both or neither
+	// It has both or neither.
+	if n.hasKey("distance") == n.hasKey("value") {
 		c.report.addProblem(n, "a criterion of order needs either distance or value")
 	}
 	c.useAttribute(n.goodValue("distance"), numbers, "order")

@@ -8,29 +8,29 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// undeclaredUses warns of attributes that are used and not declared.
+// undeclaredUses returns a warning for each attribute that is used and not declared.
 func (c *converter) undeclaredUses() (all []Problem) {
-	// The first of the types that suit all uses is proposed, as an example.
 	for name, u := range c.attributeUses {
+		proposed := strings.Split(u.allowedKinds.String(), " ")[0] // the first of the types that suit all uses
 		all = append(all, Problem{Line: u.firstNode.line, Column: u.firstNode.column, Path: u.firstNode.path,
 			Text: fmt.Sprintf(
 				"the attribute %s is not declared, so that a value of another type counts as none: add attributes: {%s: {type: %s}}",
-				shortenText(name), shortenText(name), strings.Split(u.allowedKinds.String(), " ")[0])})
+				shortenText(name), shortenText(name), proposed)})
 	}
 	sortProblems(all)
 	return all
 }
 
-// useValue reports a value that stands in for an attribute and has another type.
+// useValue returns a value that stands in for an attribute, and reports it if it has another type.
 func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Value {
-	v := valueOf(n)
+	v := attributeValue(n)
 	if declared, ok := c.p.Attributes[attribute]; ok {
 		// The declaration decides, also for values that stand in.
 		kinds = 1 << declared.Kind
 	} else if before, used := c.attributeUses[attribute]; used {
 		kinds &= before.allowedKinds
 	}
-	// It would stand in for a value that the rule compares, and could not be compared itself.
+	// The rule could not compare the value.
 	if kinds&(1<<v.Kind) == 0 {
 		c.report.addProblem(n, "%s is not allowed: the attribute %s has the type %s", n.countText(),
 			shortenText(attribute), kinds)
@@ -38,22 +38,21 @@ func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Va
 	return v
 }
 
-// valueOf returns the value of an attribute.
-func valueOf(n *node) *match.Value {
+// attributeValue returns the value of an attribute.
+func attributeValue(n *node) *match.Value {
 	switch n.kind {
 	case isNumber:
 		return &match.Value{Kind: match.Number, Number: n.numberValue}
 	case isList:
 		return &match.Value{Kind: match.List, List: n.textList()}
-	// The shapes of values let no others through than text.
-	case isNull, isFlag, isText, isObject:
+	default: // isText: the shapes of values let no others through
+		return &match.Value{Kind: match.Text, Text: n.plainText}
 	}
-	return &match.Value{Kind: match.Text, Text: n.plainText}
 }
 
 // convertDeclared reads the attributes.
 func (c *converter) convertDeclared(n *node) map[string]Attribute {
-	// An empty mapping is as no key at all, of which the canonical form has none.
+	// An empty mapping is the same as no key at all.
 	if n == nil || len(n.itemNodes) == 0 {
 		return nil
 	}
@@ -61,7 +60,7 @@ func (c *converter) convertDeclared(n *node) map[string]Attribute {
 	for i, item := range n.itemNodes {
 		a := Attribute{Kind: types.valueOf(item.goodValue("type"), match.Text)}
 		if initial := item.goodValue("default"); initial != nil {
-			a.Default = valueOf(initial)
+			a.Default = attributeValue(initial)
 			// A default of another type would count as no value: every ticket without its own would be refused.
 			if a.Default.Kind != a.Kind {
 				c.report.addProblem(initial, "%s is not allowed: the type of the attribute is %s", initial.countText(),
@@ -103,6 +102,6 @@ func (c *converter) messageAttributes() []string {
 	add(c.p.Rules)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	// As many as the key tell may have: Parse has to take the canonical form.
+	// At most as many as the key tell may have, since Parse has to take the canonical form.
 	return all[:min(len(all), maxAttributes)]
 }

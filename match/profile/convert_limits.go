@@ -12,7 +12,7 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 	case Sizes, PartySizes:
 		r.Limits.Within = main.numberValue
 	case Comparison:
-		// Another measure is no limit: see convertCompare.
+		// Otherwise it is another measure: see convertCompare.
 		if to := n.valueOf("to"); to.kind == isNumber {
 			r.Limits.Number = to.numberValue
 		}
@@ -20,7 +20,7 @@ func (c *converter) convertLimits(r *Rule, n, main *node) {
 		r.Limits.AtLeast = n.valueOf("at_least").wholeOr(1)
 	case Count:
 		r.Limits.Min, r.Limits.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
-		// A shape can require each key, and not one of two.
+		// A shape can require a key, but not one of two.
 		if !n.hasKey("min") && !n.hasKey("max") {
 			c.report.addProblem(n, "a rule of the kind \"count\" needs min, max or both")
 		}
@@ -36,13 +36,14 @@ func (c *converter) convertWithin(r *Rule, n *node) {
 	limit, most := n.valueOf("within"), n.valueOf("up_to")
 	if limit.kind == isNumber {
 		r.Limits.Within = limit.numberValue
-		if most != nil { // its author expects tolerances of tickets, which nothing reads
+		// Refused rather than ignored: its author expects tolerances of tickets.
+		if most != nil {
 			c.report.addProblem(most, "up_to has no meaning here: within is a number, not ticket.NAME")
 		}
 		return
 	}
 	r.Tolerance = strings.TrimPrefix(limit.plainText, "ticket.")
-	// A node of its own: the name is the text without its prefix, and a problem shows the place of within.
+	// A node of its own, whose text is the name without its prefix, and whose place in problems that of within.
 	c.useAttribute(&node{line: limit.line, column: limit.column, path: limit.path, plainText: r.Tolerance}, numbers,
 		"within")
 	switch {
@@ -66,7 +67,7 @@ func (c *converter) checkCount(n *node, l Limits) {
 		c.report.addProblem(n, "min %d is greater than max %d", l.Min, l.Max)
 	}
 	// While the teams have problems, the size of a match is not known.
-	if c.teamsKnown && l.Min > c.mostPlayer {
-		c.report.addProblem(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
+	if c.teamsKnown && l.Min > c.mostPlayers {
+		c.report.addProblem(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayers))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// convertMeasure reads what is compared.
+// convertMeasure reads what a rule compares.
 func (c *converter) convertMeasure(r *Rule, n, main *node) {
 	kinds := kindSet(0)
 	switch r.Kind {
@@ -25,8 +25,8 @@ func (c *converter) convertMeasure(r *Rule, n, main *node) {
 		r.TakeMean = n.valueOf("take").textOrEmpty() == "mean"
 	default: // the other kinds have no attribute
 	}
-	// Kinds that do not have the keys below leave them absent: their shapes have refused them.
-	r.ByRole = c.byRole(n.valueOf("by_role"))
+	// The keys below are absent where a kind does not have them: its shape has refused them.
+	r.ByRole = c.convertByRole(n.valueOf("by_role"))
 	if r.Rates() && r.Role != "" {
 		c.report.addProblem(n.valueOf("role"),
 			"role has no meaning beside by_role: only players in one role count, so name their attribute")
@@ -40,17 +40,18 @@ func (c *converter) convertMeasure(r *Rule, n, main *node) {
 	}
 	r.FromMean = n.valueOf("from").textOrEmpty() == "mean"
 	r.Party = parties.valueOf(n.valueOf("party"), FoldEach)
-	// The default of lists: each is no word for them.
+	// Lists have another default, since they have no each.
 	if r.Kind == Common && r.Party == FoldEach {
 		r.Party = Intersect
 	}
 }
 
+// convertCompare reads the measures and the operator of a comparison.
 func (c *converter) convertCompare(r *Rule, n, main *node) {
 	r.Compare = &Compare{Measure: c.measureOf(main), Operator: operators.valueOf(n.valueOf("is"), Equal)}
 	if to := n.valueOf("to"); to.kind == isObject {
 		m := c.measureOf(to)
-		// Each player's number against each player's number would be a rule about pairs, which near is.
+		// A comparison of each player's number with each player's would be a rule about pairs, as near is.
 		if m.Take == FoldEach {
 			c.report.addProblem(to, "each is not allowed on this side: take sum, mean, min, max or count")
 		}
@@ -60,8 +61,7 @@ func (c *converter) convertCompare(r *Rule, n, main *node) {
 
 func (c *converter) measureOf(n *node) Measure {
 	m := Measure{Take: takes.valueOf(n.valueOf("take"), FoldEach), Attribute: n.valueOf("of").textOrEmpty(),
-		Team:   n.valueOf("in").textOrEmpty(),
-		ByRole: c.byRole(n.valueOf("by_role"))}
+		Team: n.valueOf("in").textOrEmpty(), ByRole: c.convertByRole(n.valueOf("by_role"))}
 	// match is the word for all teams, which no team may have as its name: see convertTeams.
 	if m.Team == "match" {
 		m.Team = ""
@@ -70,8 +70,8 @@ func (c *converter) measureOf(n *node) Measure {
 		c.report.addProblem(n.valueOf("in"), "there is no team %q: there are match, %s", m.Team, oneOf(c.teamNames()))
 	}
 	if m.Take == FoldCount {
-		// Players are counted who have a value of any type.
-		c.useAttribute(n.valueOf("of"), every, "compare")
+		// Players with a value of any type are counted.
+		c.useAttribute(n.valueOf("of"), anyKind, "compare")
 		if m.ByRole != nil {
 			c.report.addProblem(n.valueOf("by_role"),
 				"by_role has no meaning here: players are counted, not their numbers")
@@ -85,8 +85,8 @@ func (c *converter) measureOf(n *node) Measure {
 	return m
 }
 
-// byRole reads the attributes that count in place of another one for players in a role.
-func (c *converter) byRole(n *node) (all []RoleAttribute) {
+// convertByRole reads the attributes that count in place of another one for players in a role.
+func (c *converter) convertByRole(n *node) (all []RoleAttribute) {
 	if n == nil {
 		return nil
 	}

@@ -9,22 +9,24 @@ import (
 // some kinds of rules are possible then.
 const largeMatch = 40
 
+// convertRules reads the rules.
 func (c *converter) convertRules(n *node) {
-	// A list with bad rules is read as well, to report what is wrong with the others.
+	// A list with bad rules is read as well, to report problems of the others.
 	if n == nil || n.kind != isList {
 		return
 	}
 	for _, item := range n.itemNodes {
 		if item.isValid() {
-			c.p.Rules = append(c.p.Rules, c.convertRule(item, within{defaultAge: c.p.Age}))
+			c.p.Rules = append(c.p.Rules, c.convertRule(item, rulePlace{defaultAge: c.p.Age}))
 		}
 	}
-	// The shape has reported a list that is too long by itself.
+	// A list that is too long by itself, the shape has reported.
 	if len(n.itemNodes) <= maxRules {
 		c.checkRuleCount(n)
 	}
 }
 
+// checkRuleCount reports too many rules, those within others and preferences included.
 func (c *converter) checkRuleCount(n *node) {
 	if c.ruleCount > maxRules {
 		c.report.addProblem(n, "%d rules are too many: a profile has at most %d, "+
@@ -34,7 +36,7 @@ func (c *converter) checkRuleCount(n *node) {
 
 // convertPreferences reads the preferences.
 func (c *converter) convertPreferences(n *node) {
-	// As the list of rules.
+	// As in convertRules, a list with bad items is read as well.
 	if n == nil || n.kind != isList {
 		return
 	}
@@ -44,22 +46,22 @@ func (c *converter) convertPreferences(n *node) {
 			continue
 		}
 		p := Preference{Rule: c.convertRule(item.valueOf("rule"),
-			within{ruleID: "prefer", defaultAge: c.p.Age, isPreferred: true}), Weight: 1}
+			rulePlace{ruleID: "prefer", defaultAge: c.p.Age, isPreferred: true}), Weight: 1}
 		if weight := item.valueOf("weight"); weight != nil {
 			p.Weight = weight.numberValue
 		}
 		c.p.Prefer = append(c.p.Prefer, p)
 	}
-	// Preferences count as well. Too many rules without them are reported where those are.
+	// Too many rules without preferences were reported by convertRules.
 	if before <= maxRules {
 		c.checkRuleCount(n)
 	}
 }
 
 // convertRule reads a rule that its shape has accepted.
-func (c *converter) convertRule(n *node, in within) Rule {
+func (c *converter) convertRule(n *node, in rulePlace) Rule {
 	c.ruleCount++
-	// It has exactly one kind, else the shape had refused it.
+	// The rule has exactly one kind, else its shape had refused it.
 	kind, _ := kindOf(c.report, n)
 	r := Rule{Kind: kind.kind, Role: n.valueOf("role").textOrEmpty(), PerTeam: n.valueOf("per").textOrEmpty() == "team",
 		Age: ages.valueOf(n.valueOf("age"), in.defaultAge)}
@@ -67,22 +69,21 @@ func (c *converter) convertRule(n *node, in within) Rule {
 	c.convertLimits(&r, n, main)
 	c.convertMeasure(&r, n, main)
 	c.nameRule(&r, n, kind, in)
-	// For problems of several rules together: see reportContradictions.
-	c.ruleNodes[r.ID] = n
+	c.ruleNodes[r.ID] = n // for reportContradictions
 	c.convertMissing(&r, n, in)
 	c.checkSetting(n, kind, &r)
-	// After the name: rules within get theirs from it.
-	c.convertInner(&r, main, within{ruleID: r.ID, defaultAge: r.Age, belowNot: in.belowNot || r.Kind == Not,
+	// After nameRule: the ids of rules within begin with this one's.
+	c.convertInner(&r, main, rulePlace{ruleID: r.ID, defaultAge: r.Age, belowNot: in.belowNot || r.Kind == Not,
 		isPreferred: in.isPreferred})
 	c.convertWiden(&r, n.valueOf("widen"), kind, in)
 	return r
 }
 
 // convertInner reads the rules of or, and, not.
-func (c *converter) convertInner(r *Rule, main *node, in within) {
+func (c *converter) convertInner(r *Rule, main *node, in rulePlace) {
 	switch r.Kind {
 	case Or, And:
-		// The shape allows it, since the rules of a profile may be an empty list.
+		// The shape allows an empty list, since the rules of a profile may be one.
 		if len(main.itemNodes) == 0 {
 			c.report.addProblem(main, "an empty list is not allowed: 1 to 8 rules")
 		}
@@ -97,10 +98,10 @@ func (c *converter) convertInner(r *Rule, main *node, in within) {
 
 // nameRule sets the rule's id. Below or, and, not a number makes ids of the same kind and attribute unique; at the top,
 // their author does.
-func (c *converter) nameRule(r *Rule, n *node, kind ruleShape, in within) {
+func (c *converter) nameRule(r *Rule, n *node, kind ruleShape, in rulePlace) {
 	r.ID = n.valueOf("id").textOrEmpty()
-	given := r.ID != ""
-	if !given {
+	isGiven := r.ID != ""
+	if !isGiven {
 		r.ID = in.defaultID(kind.kindKey, r)
 		for i := 2; in.ruleID != "" && c.ruleIDs[r.ID]; i++ {
 			r.ID = fmt.Sprintf("%s-%d", in.defaultID(kind.kindKey, r), i)
@@ -110,7 +111,7 @@ func (c *converter) nameRule(r *Rule, n *node, kind ruleShape, in within) {
 	case len([]rune(r.ID)) > maxID:
 		c.report.addProblem(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters",
 			maxID)
-	case c.ruleIDs[r.ID] && given:
+	case c.ruleIDs[r.ID] && isGiven:
 		c.report.addProblem(n.valueOf("id"), "%q is the id of another rule", shortenText(r.ID))
 	case c.ruleIDs[r.ID]:
 		c.report.addProblem(n, "this rule and another one would both be called %q: give one of them an id",
@@ -119,8 +120,8 @@ func (c *converter) nameRule(r *Rule, n *node, kind ruleShape, in within) {
 	c.ruleIDs[r.ID] = true
 }
 
-// defaultID is made of the rule around it, the kind and the first attribute.
-func (in within) defaultID(kind string, r *Rule) string {
+// defaultID returns the id of a rule without one: that of the rule around it, the kind and the first attribute.
+func (in rulePlace) defaultID(kind string, r *Rule) string {
 	id := kind
 	if measured := r.Measured(); len(measured) > 0 {
 		id += "-" + measured[0]
@@ -132,7 +133,7 @@ func (in within) defaultID(kind string, r *Rule) string {
 }
 
 // convertMissing reads what the rule does about players without its attribute.
-func (c *converter) convertMissing(r *Rule, n *node, in within) {
+func (c *converter) convertMissing(r *Rule, n *node, in rulePlace) {
 	m := n.valueOf("missing")
 	measured := r.Measured()
 	isWord := m != nil && m.kind == isText && (m.plainText == "pass" || m.plainText == "fail")
@@ -140,18 +141,19 @@ func (c *converter) convertMissing(r *Rule, n *node, in within) {
 	case in.isPreferred && isWord && m.plainText == "fail":
 		c.report.addProblem(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
 	case m == nil:
-		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
-	// Nobody can lack it. An earlier release ignored the two words here.
-	case len(measured) == 0 && isWord && c.report.isStored:
+		r.Missing.Pass = r.Kind == Avoid // a player who lists nobody avoids nobody
 	case len(measured) == 0:
-		c.report.addProblem(m, "missing has no meaning here: the rule has no attribute")
+		// An earlier release has ignored the two words where there is no attribute that a player can lack.
+		if !isWord || !c.report.isStored {
+			c.report.addProblem(m, "missing has no meaning here: the rule has no attribute")
+		}
 	// Before values: these two words cannot stand in for a text.
 	case isWord:
 		r.Missing.Pass = m.plainText == "pass"
 	default:
-		r.Missing.Value = c.useValue(m, measured[0], every)
+		r.Missing.Value = c.useValue(m, measured[0], anyKind)
 	}
-	// Also beside a value that stands in: players whose own value has another type are left out.
+	// A preference passes beside a stand-in, too: it leaves out players whose own value has another type.
 	r.Missing.Pass = r.Missing.Pass || in.isPreferred
 }
 
@@ -163,14 +165,13 @@ func (c *converter) checkSetting(n *node, kind ruleShape, r *Rule) {
 	if r.Role != "" && !c.roleNames[r.Role] {
 		c.report.addProblem(n.valueOf("role"), "no team has a role %q", shortenText(r.Role))
 	}
-	// It would hold for every match: its author has forgotten the second team.
+	// Such a rule would hold for every match: its author has forgotten the second team.
 	if slices.Contains([]RuleKind{Balance, Sizes, PartySizes}, r.Kind) && len(c.p.Teams) < 2 {
 		c.report.addProblem(n, "a rule of the kind %q compares teams: the match has one", kind.kindKey)
 	}
 	large := []RuleKind{Same, Near, Latency, Avoid, Balance, Common}
-	if c.mostPlayer > largeMatch && !slices.Contains(large, r.Kind) {
+	if c.mostPlayers > largeMatch && !slices.Contains(large, r.Kind) {
 		c.report.addProblem(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have "+
-			"same, near, latency, avoid, balance and common",
-			kind.kindKey, largeMatch, c.mostPlayer)
+			"same, near, latency, avoid, balance and common", kind.kindKey, largeMatch, c.mostPlayers)
 	}
 }

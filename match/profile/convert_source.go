@@ -12,14 +12,17 @@ import (
 // convertSource reads who must vouch for an attribute.
 func (c *converter) convertSource(a *Attribute, name string, n *node) {
 	from, claim := n.goodValue("from"), n.goodValue("claim")
-	// saysFrom: an author who writes from: client has decided that players may say what they like: no warning.
+	// An author who writes from: client has decided that players may say what they like, and gets no warning.
 	a.From, c.saysFrom[name] = sources.valueOf(from, match.FromClient), from != nil
+	// Only a claim has a place in a token.
+	if a.From != match.FromClaim {
+		if claim != nil {
+			c.report.addProblem(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s",
+				a.From)
+		}
+		return
+	}
 	switch {
-	case a.From != match.FromClaim && claim != nil:
-		c.report.addProblem(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s",
-			a.From)
-	// Nothing to name: only a claim has a place in a token.
-	case a.From != match.FromClaim:
 	case claim == nil:
 		a.Claim = []string{name}
 	// Dots lead into objects; a name that has dots itself, as URLs of identity providers do, needs a list.
@@ -64,7 +67,7 @@ func (c *converter) unvouchedNames() (names []string) {
 	return names
 }
 
-// clientsWord says that anybody may write what they like into an attribute.
+// clientsWord returns the warning that anybody may write what they like into an attribute.
 func (c *converter) clientsWord(name string) Problem {
 	use, short := c.firstUses[name], shortenText(name)
 	return Problem{Line: use.node.line, Column: use.node.column, Path: use.node.path, Text: fmt.Sprintf(

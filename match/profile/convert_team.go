@@ -24,7 +24,7 @@ func (c *converter) convertTeams(n *node) {
 			n.isBad = true
 			continue
 		}
-		// A team that is to be filled first. Its steps are made when all teams are known: see shrinkTeams.
+		// The team is to be filled first: shrinkTeams makes its steps when all teams are known.
 		if size := item.valueOf("players"); size.kind == isObject {
 			c.fillFirst = append(c.fillFirst, fill{size, t.Name})
 		}
@@ -35,7 +35,7 @@ func (c *converter) convertTeams(n *node) {
 			if count > 1 {
 				one.Name = fmt.Sprintf("%s-%d", t.Name, i+1)
 			}
-			// A measure takes match for all teams.
+			// match is the word of measures for all teams.
 			if names[one.Name] || len(one.Name) > 64 || one.Name == "match" {
 				c.report.addProblem(item.valueOf("name"),
 					"a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)
@@ -44,7 +44,7 @@ func (c *converter) convertTeams(n *node) {
 			names[one.Name] = true
 			c.byName[t.Name] = append(c.byName[t.Name], len(c.p.Teams))
 			c.p.Teams = append(c.p.Teams, one)
-			c.mostPlayer += one.Max
+			c.mostPlayers += one.Max
 		}
 	}
 	c.checkTeams(n)
@@ -57,8 +57,8 @@ func (c *converter) checkTeams(n *node) {
 		c.report.addProblem(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams),
 			maxTeams)
 	}
-	if c.mostPlayer > maxPlayers {
-		c.report.addProblem(n, "%d players are too many: a match has at most %d", c.mostPlayer, maxPlayers)
+	if c.mostPlayers > maxPlayers {
+		c.report.addProblem(n, "%d players are too many: a match has at most %d", c.mostPlayers, maxPlayers)
 	}
 	for _, t := range c.p.Teams {
 		for _, role := range t.Roles {
@@ -89,7 +89,7 @@ func (c *converter) convertTeam(n *node) (t Team, ok bool) {
 		return t, c.report.addProblem(n.valueOf("players"), "%s is not allowed: a team has at least 1 player",
 			n.valueOf("players").textShown())
 	}
-	// A greatest size that no number of steps reaches is a mistake: teams would never be full.
+	// Teams could never be full.
 	if (most-least)%t.Step != 0 {
 		return t, c.report.addProblem(n.valueOf("players"),
 			"%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least,
@@ -105,18 +105,18 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 		return int(n.numberValue), int(n.numberValue), true
 	}
 	from, to, _ := strings.Cut(n.plainText, "..")
-	// The shape has checked the digits; few enough for an int.
+	// The shape has checked the digits, of which there are few enough for an int.
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
 	// The pattern of a range also takes 0..0 and 5..3.
 	if most < 1 || least > most || most > maxPlayers {
 		return 0, 0, c.report.addProblem(n, "%s is not allowed: a range goes up, to a number from 1 to %d",
-			n.textShown(),
-			maxPlayers)
+			n.textShown(), maxPlayers)
 	}
 	return least, most, true
 }
 
+// teamRoles reads the roles of a team. ok is false if one has a problem.
 func (c *converter) teamRoles(n *node, t Team) (roles []Role, ok bool) {
 	if n == nil {
 		return nil, true
@@ -127,13 +127,13 @@ func (c *converter) teamRoles(n *node, t Team) (roles []Role, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		if most > t.Max { // more players than the team has
+		if most > t.Max {
 			return nil, c.report.addProblem(item, "%d is not allowed: the team has at most %s", most, playersIn(t.Max))
 		}
 		needed += least
 		roles = append(roles, Role{Name: n.objectKeys[i].name, Min: least, Max: most})
 	}
-	// A team of its least size must be able to fill its roles, else it could not be made at all.
+	// A team of its least size must be able to fill its roles.
 	if needed > t.Min {
 		return nil, c.report.addProblem(n, "the roles need %s, and the team may have %d", playersIn(needed), t.Min)
 	}
@@ -155,18 +155,17 @@ func playersIn(n int) string {
 
 // convertFewer reads the steps of fewer. Each holds the least sizes of all teams.
 func (c *converter) convertFewer(n *node) {
-	switch {
-	case n != nil && len(c.fillFirst) > 0:
-		c.report.addProblem(n, "fewer is not allowed beside a team with fill: write its steps in one of them")
-		return
-	case n == nil:
+	if n == nil {
 		c.shrinkTeams()
+		return
+	}
+	if len(c.fillFirst) > 0 {
+		c.report.addProblem(n, "fewer is not allowed beside a team with fill: write its steps in one of them")
 		return
 	}
 	least := map[string]int{}
 	for _, t := range c.p.Teams {
-		// A step holds what the steps before it have lowered as well.
-		least[t.Name] = t.Min
+		least[t.Name] = t.Min // lowered by each step for those after it as well
 	}
 	last := time.Duration(0)
 	for _, item := range n.itemNodes {
@@ -209,10 +208,11 @@ func (c *converter) shrinkTeams() {
 	}
 }
 
-// lowerSizes sets the least sizes of a step.
+// lowerSizes lowers the least sizes of a step, and reports whether the teams can be so small.
 func (c *converter) lowerSizes(n *node, least map[string]int) (ok bool) {
+	// convertTeams has reported that there are none.
 	if len(c.p.Teams) == 0 {
-		return false // reported where the teams are
+		return false
 	}
 	// One number is the size of every team.
 	if n.kind == isNumber {
@@ -248,8 +248,7 @@ func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int
 	// From the new least size on, the steps must still lead to the team's other sizes.
 	if (t.Min-players)%t.Step != 0 {
 		return c.report.addProblem(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players,
-			t.Name,
-			t.Min, t.Step)
+			t.Name, t.Min, t.Step)
 	}
 	needed := 0
 	for _, role := range t.Roles {
@@ -263,7 +262,7 @@ func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int
 	return true
 }
 
-// rangeText is how documents write a range.
+// rangeText returns a range as documents write it.
 func rangeText(least, most int) string { return fmt.Sprintf("%d..%d", least, most) }
 
 // convertBots reads the waiting time from which bots fill teams, which is after all steps of fewer.
@@ -271,7 +270,7 @@ func (c *converter) convertBots(n *node) {
 	if n == nil {
 		return
 	}
-	// Without the prefix, and at the same place of the document, which a problem names.
+	// A node of its own, with the text without its prefix, and the place of n in problems.
 	wait := *n
 	wait.plainText = strings.TrimPrefix(n.plainText, botsPrefix)
 	if !waiting.checkNode(c.report, &wait) {
@@ -280,7 +279,6 @@ func (c *converter) convertBots(n *node) {
 	c.p.BotsAfter = wait.parsedDuration()
 	if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait >= c.p.BotsAfter {
 		c.report.addProblem(n, "%s is not allowed: bots fill teams after the last step of fewer, which is at %s",
-			n.textShown(),
-			briefDuration(c.p.Fewer[last].AfterWait))
+			n.textShown(), briefDuration(c.p.Fewer[last].AfterWait))
 	}
 }

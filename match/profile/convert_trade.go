@@ -27,7 +27,7 @@ func (c *converter) convertTrades(n *node) {
 		c.p.Trade = append(c.p.Trade, t)
 	}
 	slices.SortFunc(c.p.Trade, func(a, b Trade) int { return cmp.Compare(a.Key(), b.Key()) })
-	// After the other trades are read: the number that is balanced may be that of one of them.
+	// Balance is completed after the other trades are read: its number may be that of one of them.
 	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Quality == OfBalance }); i >= 0 {
 		c.balanceTrade(&c.p.Trade[i], n.valueOf("balance"))
 	}
@@ -35,19 +35,19 @@ func (c *converter) convertTrades(n *node) {
 
 // rateOf returns the number of a rate, such as 5 of 5ms per second.
 func rateOf(n *node) float64 {
-	// Also of a rate with ms for another quality than latency: checkRate refuses it.
+	// A rate with ms for another quality than latency, checkRate refuses.
 	number, _, _ := strings.Cut(strings.TrimSuffix(n.plainText, " per second"), "ms")
 	x, _ := strconv.ParseFloat(number, 64) // the shape has checked it
 	return x
 }
 
+// checkRate reports a rate that is out of bounds, or of another unit than the quality.
 func (c *converter) checkRate(n *node, t Trade) {
 	switch inMillis := strings.Contains(n.plainText, "ms"); {
 	// The pattern of a rate also takes 0, and more than maxTrade.
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
 		c.report.addProblem(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(),
-			shortestNumber(minTrade),
-			shortestNumber(maxTrade))
+			shortestNumber(minTrade), shortestNumber(maxTrade))
 	case t.Quality == OfLatency && !inMillis:
 		c.report.addProblem(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second",
 			n.textShown())
@@ -56,12 +56,12 @@ func (c *converter) checkRate(n *node, t Trade) {
 	}
 }
 
-// useTraded reports an attribute that is no number, or that nobody has.
+// useTraded records the use of a traded attribute, and reports one that is no number, or that nobody has.
 func (c *converter) useTraded(k key, path string) {
-	// The attribute is a key here, and problems are about values: a value with the place of the key.
+	// Problems are about values, and the attribute is a key here: a value with the place of the key stands for it.
 	of := &node{kind: isText, plainText: k.name, line: k.line, column: k.column, path: path}
 	_, declared := c.p.Attributes[k.name]
-	// A name that nothing else mentions is a typing error, and a trade of what nobody has costs nothing.
+	// A name that nothing else mentions is a typing error.
 	if _, compared := c.attributeUses[k.name]; !declared && !compared {
 		c.report.addProblem(of, "no rule compares the attribute %s, and attributes does not declare it",
 			shortenText(k.name))
@@ -73,8 +73,7 @@ func (c *converter) useTraded(k key, path string) {
 // balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near
 // rule, else the first that is traded.
 func (c *converter) balanceTrade(t *Trade, n *node) {
-	// As a balance rule that does not say how: see convertMeasure.
-	t.Teams = FoldMean
+	t.Teams = FoldMean // the default of balance rules
 	if r := c.firstRule(Balance); r != nil {
 		t.Attribute, t.ByRole, t.Teams = r.Attribute, r.ByRole, r.Teams
 	} else if r := c.firstRule(Near); r != nil {

@@ -6,9 +6,11 @@ import (
 )
 
 // convertWiden reads the steps of a rule.
-func (c *converter) convertWiden(r *Rule, n *node, kind ruleShape, in within) {
+func (c *converter) convertWiden(r *Rule, n *node, kind ruleShape, in rulePlace) {
+	if n == nil {
+		return
+	}
 	switch {
-	case n == nil:
 	case in.belowNot:
 		c.report.addProblem(n, "a rule within not has no widen: it would become stricter with time")
 	case in.isPreferred:
@@ -39,10 +41,10 @@ func (c *converter) convertSteps(r *Rule, n *node, kind ruleShape) {
 		if now.Ended {
 			c.report.addProblem(item, "no step can follow one that ends the rule with any")
 		}
-		if len(item.itemNodes) < 2 { // after alone
+		// It has after alone.
+		if len(item.itemNodes) < 2 {
 			c.report.addProblem(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
 		}
-		// From the limits of the step before: a step keeps what it does not name.
 		next := c.convertStep(r, item, now)
 		// A stricter step would forbid matches that were possible a second before.
 		if key := stricterKey(r, now, next); key != "" && !next.Ended {
@@ -57,13 +59,14 @@ func (c *converter) convertSteps(r *Rule, n *node, kind ruleShape) {
 	}
 }
 
+// stepNames returns the keys of limits that a step of a kind may have.
 func stepNames(kind ruleShape) []string { return object{keyFields: kind.stepFields}.keyNames() }
 
-// convertStep returns the limits from a step on.
+// convertStep returns the limits from a step on; l are those before it, which it keeps where it names no others.
 func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 	for i, value := range n.itemNodes {
 		name := n.objectKeys[i].name
-		// Of count and latency, these two are one of two bounds: the rule goes on with the other.
+		// any for these two, which are one of two bounds of count and latency, leaves the rule the other bound.
 		if anyLimit.takesNode(value) && name != "spread" && name != "max" {
 			l.Ended = true
 			continue
@@ -71,8 +74,8 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 		switch name {
 		case "within", "sizes", "party_sizes":
 			l.Within = value.numberValue
-		// Another measure on this side is no number that a step could change.
 		case "to":
+			// There is no number that a step could change.
 			if r.Compare.Against != nil {
 				c.report.addProblem(value, "%s is not allowed: the rule compares with a measure, so that only any is",
 					value.textShown())
@@ -83,15 +86,14 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 		case "min":
 			l.Min = int(value.numberValue)
 		case "max":
-			// any: no limit.
-			l.Max = NoMax
+			l.Max = NoMax // of any
 			if value.kind == isNumber {
 				l.Max = int(value.numberValue)
 			}
 		case "latency":
 			l.Latency = value.parsedDuration()
 		case "spread":
-			l.Spread = NoSpread
+			l.Spread = NoSpread // of any
 			if !anyLimit.takesNode(value) {
 				l.Spread = value.parsedDuration()
 			}
@@ -100,35 +102,35 @@ func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
 	return l
 }
 
-// stricterKey returns the key by which a step is stricter than the one before, or "".
+// stricterKey returns the key by which a step is stricter than the one before, or "". Of two keys it returns one: one
+// problem a step is enough.
 func stricterKey(r *Rule, before, after Limits) string {
-	key := ""
-	// The last key that is stricter is reported; one problem a step is enough.
-	set := func(is bool, name string) {
-		if is {
-			key = name
-		}
-	}
-	name := shapeOf(r.Kind).kindKey
-	switch r.Kind {
-	case Near, Balance:
-		set(after.Within < before.Within, "within")
-	case Sizes, PartySizes:
-		set(after.Within < before.Within, name)
-	case Comparison:
+	if r.Kind == Comparison {
 		up, down := r.Compare.wideningDirections()
-		set(up && after.Number < before.Number || down && after.Number > before.Number, "to")
-	case Common:
-		set(after.AtLeast > before.AtLeast, "at_least")
-	case Count:
-		set(after.Min > before.Min, "min")
-		set(after.Max < before.Max, "max")
-	case Latency:
-		set(after.Latency < before.Latency, "latency")
-		set(after.Spread < before.Spread, "spread")
-	case Same, Different, Avoid, Or, And, Not:
+		if up && after.Number < before.Number || down && after.Number > before.Number {
+			return "to"
+		}
+		return ""
 	}
-	return key
+	// The limits that a kind does not have are equal.
+	switch {
+	case after.AtLeast > before.AtLeast:
+		return "at_least"
+	case after.Max < before.Max:
+		return "max"
+	case after.Min > before.Min:
+		return "min"
+	case after.Spread < before.Spread:
+		return "spread"
+	case after.Latency < before.Latency:
+		return "latency"
+	case after.Within >= before.Within:
+		return ""
+	case r.Kind == Sizes || r.Kind == PartySizes:
+		return shapeOf(r.Kind).kindKey
+	default:
+		return "within"
+	}
 }
 
 // wideningDirections returns whether a greater number on the right is wider, and whether a smaller one is. Of = and !=
@@ -139,25 +141,26 @@ func (c *Compare) wideningDirections() (up, down bool) {
 
 // convertLinear reads linear widening and expands it.
 func (c *converter) convertLinear(r *Rule, n *node) {
-	if r.Compare != nil && r.Compare.Against != nil { // there is no number to widen
+	// There is no number to widen.
+	if r.Compare != nil && r.Compare.Against != nil {
 		c.report.addProblem(n, "linear widening is not allowed: the rule compares with a measure")
 		return
 	}
 	l := linear{stepEvery: n.valueOf("every").parsedDuration(), stepAdd: amountOf(n.valueOf("add")),
 		lastLimit: amountOf(n.valueOf("until"))}
-	begin := r.Limits.widenedLimit(r.Kind)
-	if !((l.lastLimit-begin)/l.stepAdd > 0) ||
-		math.IsInf((l.lastLimit-begin)/l.stepAdd, 0) { // a division by zero is refused as well
+	steps := (l.lastLimit - r.Limits.widenedLimit(r.Kind)) / l.stepAdd
+	// NaN and infinite where add is 0.
+	if !(steps > 0) || math.IsInf(steps, 0) {
 		c.report.addProblem(n, "steps of %s do not lead from the limit to until: %s", n.valueOf("add").textShown(),
 			n.valueOf("until").textShown())
 		return
 	}
-	if (l.lastLimit-begin)/l.stepAdd > maxExpanded {
+	if steps > maxExpanded {
 		c.report.addProblem(n, "this makes more than %d steps: make add greater", maxExpanded)
 		return
 	}
 	r.Widen = l.expandSteps(r.Kind, r.Limits)
-	// No ticket waits for longer: the step would never take effect.
+	// No ticket waits so long: the step would never take effect.
 	if last := r.Widen[len(r.Widen)-1].AfterWait; last > maxWait {
 		c.report.addProblem(n, "the last step would be after %s: %s is allowed", briefDuration(last),
 			briefDuration(maxWait))
@@ -167,7 +170,7 @@ func (c *converter) convertLinear(r *Rule, n *node) {
 		c.report.addProblem(n.valueOf("add"), "%s is not allowed: it makes the rule stricter with time",
 			n.valueOf("add").textShown())
 	}
-	// Too many for the canonical form to list: it repeats the three numbers instead, so that Parse takes it.
+	// A document may not list so many steps: the canonical form repeats the three numbers instead.
 	if len(r.Widen) > maxSteps {
 		r.linearSource = &l
 	}
@@ -184,14 +187,14 @@ func amountOf(n *node) float64 {
 // expandSteps returns the steps from limits on, up to until, which is the last one.
 func (l linear) expandSteps(kind RuleKind, from Limits) (steps []Step) {
 	begin := from.widenedLimit(kind)
-	for k := 1; k <= maxExpanded+1; k++ { // the caller has refused more
+	for k := 1; k <= maxExpanded+1; k++ { // the caller has refused more steps
 		to := begin + float64(float64(k)*l.stepAdd) // Go may fuse multiply and add unless the product is converted
-		last := (l.lastLimit-to)/l.stepAdd <= 0
-		if last {
+		isLast := (l.lastLimit-to)/l.stepAdd <= 0
+		if isLast {
 			to = l.lastLimit
 		}
 		steps = append(steps, Step{AfterWait: time.Duration(k) * l.stepEvery, Limits: from.withLimit(kind, to)})
-		if last {
+		if isLast {
 			break
 		}
 	}
@@ -207,9 +210,9 @@ func (l Limits) widenedLimit(kind RuleKind) float64 {
 		return float64(l.AtLeast)
 	case Latency:
 		return float64(l.Latency)
-	default: // the other kinds have no such limit
+	default: // Near, Balance, Sizes, PartySizes; the other kinds have no such limit
+		return l.Within
 	}
-	return l.Within
 }
 
 // withLimit sets the limit that widenedLimit returns.

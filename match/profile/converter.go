@@ -8,24 +8,24 @@ import (
 )
 
 // converter makes a Profile of a document, and reports what no single value shows: names that do not exist, sizes that
-// cannot be reached, steps that do not ascend. It leaves out what the check by shapes has reported.
+// cannot be reached, steps that do not ascend. It leaves out values that the check by shapes has reported.
 type converter struct {
 	report        *report
 	p             *Profile
-	attributeUses map[string]use
-	firstUses     map[string]firstUse // of attributes, declared or not
-	saysFrom      map[string]bool     // of declared attributes: the document says from whom they are
-	teamsKnown    bool                // the teams are right, so that rules can be checked against them
+	attributeUses map[string]use      // of attributes that are not declared, by name
+	firstUses     map[string]firstUse // of attributes, declared or not, by name
+	saysFrom      map[string]bool     // by name of a declared attribute: the document says from whom it is
+	teamsKnown    bool                // the teams have no problem, so that rules can be checked against them
 	byName        map[string][]int    // indexes in p.Teams, by the name in the document
 	roleNames     map[string]bool     // of all teams
-	mostPlayer    int                 // of a match
+	mostPlayers   int                 // of a match
 	fillFirst     []fill              // teams that are to be filled first
-	ruleIDs       map[string]bool     // of rules
-	ruleCount     int
-	ruleNodes     map[string]*node // of rules, by their ids
+	ruleIDs       map[string]bool     // of the rules that were read
+	ruleCount     int                 // those within others and preferences included
+	ruleNodes     map[string]*node    // of rules, by their ids
 }
 
-// goodValue returns the value of a key, or nil if it is absent or was reported.
+// goodValue returns the value of a key, or nil if it is absent or has a problem.
 func (n *node) goodValue(name string) *node {
 	if v := n.valueOf(name); v.isValid() {
 		return v
@@ -49,6 +49,7 @@ func (n *node) wholeOr(initial int) int {
 	return int(n.numberValue)
 }
 
+// durationOr returns the duration of a value, or the initial one for nil.
 func (n *node) durationOr(initial time.Duration) time.Duration {
 	if n == nil {
 		return initial
@@ -56,6 +57,7 @@ func (n *node) durationOr(initial time.Duration) time.Duration {
 	return n.parsedDuration()
 }
 
+// textList returns the texts of a list; none for nil.
 func (n *node) textList() []string {
 	if n == nil {
 		return nil
@@ -76,22 +78,22 @@ type firstUse struct {
 // use is how the parts of a profile use an attribute.
 type use struct {
 	allowedKinds kindSet // that suit all of them so far
-	lastUser     string  // what used it last
-	firstLine    int
-	firstNode    *node // what used it first
+	lastUser     string  // the part that used it last, such as near
+	lastLine     int     // the line of that part
+	firstNode    *node   // the node that used it first
 }
 
-// fill is the players of a team that wait for each other first.
+// fill is the value of a team's players that says that they wait for each other first.
 type fill struct {
 	node     *node
-	teamName string // by its name in the document
+	teamName string // in the document
 }
 
-// within is where a rule stands.
-type within struct {
-	ruleID     string // of the rule around it; "" at the top
-	defaultAge Age    // its default
-	belowNot   bool   // somewhere below not
+// rulePlace is where a rule stands.
+type rulePlace struct {
+	ruleID     string // the id of the rule around it; "" at the top
+	defaultAge Age    // its age where it names none
+	belowNot   bool   // it is somewhere below not
 	// isPreferred says that the rule is a preference, or within one.
 	isPreferred bool
 }
@@ -103,10 +105,10 @@ func (c *converter) recordUse(n *node, by string) {
 	}
 }
 
-// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some
-// types. It reports if the attribute's declaration, or another use, forbids that.
+// useAttribute records that a part of the document, such as near, needs the attribute that n names to have one of some
+// types, and reports it if the attribute's declaration, or another use, forbids that.
 func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
-	// The key is absent, or its problem is reported.
+	// The key is absent, or has a problem that was reported.
 	if n == nil {
 		return
 	}
@@ -115,23 +117,22 @@ func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 	if declared, ok := c.p.Attributes[n.plainText]; ok {
 		if kinds&(1<<declared.Kind) == 0 {
 			c.report.addProblem(n, "%s needs the type %s, and attributes.%s says %s", by, kinds,
-				shortenText(n.plainText),
-				types.wordFor(declared.Kind))
+				shortenText(n.plainText), types.wordFor(declared.Kind))
 		}
 		return
 	}
 	before, used := c.attributeUses[n.plainText]
 	if !used {
 		// The first use allows what it needs, and later ones what is left.
-		before.allowedKinds, before.firstNode = every, n
+		before.allowedKinds, before.firstNode = anyKind, n
 	}
 	// No type suits both parts: every ticket would fail one of them.
 	if before.allowedKinds&kinds == 0 {
 		c.report.addProblem(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
-			before.lastUser, before.firstLine, before.allowedKinds)
+			before.lastUser, before.lastLine, before.allowedKinds)
 		return
 	}
-	c.attributeUses[n.plainText] = use{allowedKinds: before.allowedKinds & kinds, lastUser: by, firstLine: n.line,
+	c.attributeUses[n.plainText] = use{allowedKinds: before.allowedKinds & kinds, lastUser: by, lastLine: n.line,
 		firstNode: before.firstNode}
 }
 
@@ -142,7 +143,7 @@ const (
 	numbers kindSet = 1 << match.Number
 	texts   kindSet = 1 << match.Text
 	lists   kindSet = 1 << match.List
-	every           = numbers | texts | lists
+	anyKind         = numbers | texts | lists
 )
 
 // String names the types: "number or string".

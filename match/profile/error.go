@@ -21,7 +21,7 @@ const maxProblems = 16
 // report collects problems.
 type report struct {
 	problems  []Problem
-	isStored  bool // a release has accepted the document: what later releases check besides is not
+	isStored  bool // a release has accepted the document: it is spared the checks of later releases
 	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 
@@ -50,10 +50,9 @@ func (r *report) problemsError() error {
 	return &Error{Problems: r.problems}
 }
 
+// sortProblems sorts problems by their place. Those of one place stay in the order of the checks.
 func sortProblems(all []Problem) {
-	// Stable: problems of one place stay in the order of the checks.
 	slices.SortStableFunc(all, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

@@ -19,15 +19,14 @@ type jsonReader struct {
 
 // isJSON reports whether a document is a JSON object.
 func isJSON(document string) bool {
-	// Valid as a whole: mappings of YAML may begin with { as well.
+	// The document must be valid as a whole, since mappings of YAML may begin with { as well.
 	return strings.HasPrefix(strings.TrimLeft(document, " \t\r\n"), "{") && json.Valid([]byte(document))
 }
 
 // readJSON reads a document for which isJSON is true. It returns nil after it reported a problem.
 func readJSON(r *report, document string) *node {
 	tokens := json.NewDecoder(bytes.NewReader([]byte(document)))
-	// With the digits of the document: a float64 would round those that the check has to refuse.
-	tokens.UseNumber()
+	tokens.UseNumber() // a float64 would round numbers whose digits the check has to refuse
 	j := &jsonReader{report: r, document: document, tokens: tokens, position: cursor{line: 1, column: 1}}
 	return j.readValue(0)
 }
@@ -35,7 +34,7 @@ func readJSON(r *report, document string) *node {
 // nextToken returns the next token and moves to where it begins.
 func (j *jsonReader) nextToken() json.Token {
 	begin := int(j.tokens.InputOffset())
-	// The decoder is right behind the last token, and skips what separates the two when it reads the next one.
+	// The decoder is right behind the last token, and skips the characters before the next one when it reads that.
 	begin += len(j.document[begin:]) - len(strings.TrimLeft(j.document[begin:], " \t\r\n,:"))
 	j.position.moveTo(j.document, begin)
 	t, _ := j.tokens.Token() // the document is valid
@@ -46,7 +45,8 @@ func (j *jsonReader) nextToken() json.Token {
 func (j *jsonReader) readValue(depth int) *node {
 	t := j.nextToken()
 	n := &node{line: j.position.line, column: j.position.column}
-	if j.nodeCount++; j.nodeCount > maxNodes || depth > maxDepth {
+	j.nodeCount++
+	if j.nodeCount > maxNodes || depth > maxDepth {
 		j.report.addAt(n.line, n.column, "",
 			"values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil

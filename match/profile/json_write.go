@@ -96,17 +96,16 @@ func (n *node) jsonValue() any {
 			items[i] = item.jsonValue()
 		}
 		return items
-	// As Profile.Data promises: the same data has the same bytes, in whatever order they were written.
-	case isObject:
+	case isObject: // with sorted keys
 		all := make(members, len(n.itemNodes))
 		for i, item := range n.itemNodes {
 			all[i] = member{n.objectKeys[i].name, item.jsonValue()}
 		}
 		slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 		return all
-	case isNull:
+	default: // isNull
+		return nil
 	}
-	return nil
 }
 
 // encodeEach encodes the items of a list.

@@ -24,14 +24,14 @@ var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
 type node struct {
 	kind         nodeKind
 	line, column int
-	path         string // set by the check of its parent, which alone knows the key or the index of n
-	isBad        bool   // a check of it or of a node below it failed
+	path         string // set by the check of its parent, which knows its key or index
+	isBad        bool   // it or a node below it has a problem
 
 	plainText   string  // of a text; of a number as it is written
 	numberValue float64 // of a number
 	flagValue   bool    // of a flag
 	itemNodes   []*node // of a list; the values of an object
-	objectKeys  []key   // of an object, as many as items
+	objectKeys  []key   // of an object, as many as itemNodes
 }
 
 // key is a key of an object.
@@ -51,7 +51,7 @@ const (
 	isObject
 )
 
-// newKey reports a key that its object has twice.
+// newKey adds a key to those that an object has, and returns false after it reported one that is there twice.
 func (r *report) newKey(seen map[string]bool, k key) bool {
 	if seen[k.name] {
 		return r.addAt(k.line, k.column, "", "the key %q is there twice", shortenText(k.name))
@@ -93,9 +93,9 @@ func (n *node) textShown() string {
 		return shortenText(n.plainText)
 	case isText:
 		return strconv.Quote(shortenText(n.plainText))
-	case isNull, isList, isObject:
+	default: // isNull, isList, isObject
+		return n.kind.String()
 	}
-	return n.kind.String()
 }
 
 // shortenText bounds a text of the document that a problem repeats, so that no problem is longer than its document.
@@ -110,15 +110,13 @@ func shortenText(text string) string {
 // setPlain sets the kind and value of a scalar without quotes.
 func (n *node) setPlain(text string) {
 	n.plainText = text
-	// In any case: YAML 1.2 knows null, Null and NULL.
-	switch strings.ToLower(text) {
+	switch strings.ToLower(text) { // YAML 1.2 knows null, Null and NULL
 	case "", "~", "null":
 		n.kind = isNull
 	case "true", "false":
 		n.kind, n.flagValue = isFlag, strings.EqualFold(text, "true")
 	case ".inf", "+.inf", "-.inf", ".nan":
-		// Numbers to YAML. Each check of a number refuses NaN.
-		n.kind, n.numberValue = isNumber, math.NaN()
+		n.kind, n.numberValue = isNumber, math.NaN() // which each check of a number refuses
 	default:
 		n.kind = isText
 		if match.IsNumber(text) {

@@ -4,7 +4,7 @@ package profile
 // other types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16
 // problems.
 func Parse(document []byte) (*Profile, error) {
-	c, err := convertDocument(document, false)
+	c, err := convertDocument(document, &report{})
 	if err != nil {
 		return nil, err
 	}
@@ -14,7 +14,7 @@ func Parse(document []byte) (*Profile, error) {
 // ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that
 // matches nobody must not become one that cannot be read. Errors: as Parse.
 func ParseStored(document []byte) (*Profile, error) {
-	c, err := convertDocument(document, true)
+	c, err := convertDocument(document, &report{isStored: true})
 	if err != nil {
 		return nil, err
 	}
@@ -23,13 +23,14 @@ func ParseStored(document []byte) (*Profile, error) {
 
 // Warnings returns what is allowed in a document and may be a mistake. A document that [Parse] refuses has none.
 func Warnings(document []byte) []Problem {
-	c, err := convertDocument(document, false)
+	c, err := convertDocument(document, &report{})
 	if err != nil {
 		return nil
 	}
 	all := c.undeclaredUses()
 	for _, name := range c.unvouchedNames() {
-		if _, isUndeclared := c.attributeUses[name]; !isUndeclared { // else the warning above says enough
+		// An attribute that is not declared has a warning of undeclaredUses already.
+		if _, isUndeclared := c.attributeUses[name]; !isUndeclared {
 			all = append(all, c.clientsWord(name))
 		}
 	}
@@ -37,10 +38,10 @@ func Warnings(document []byte) []Problem {
 	return all
 }
 
-// ClientsWord returns the attributes that a document's rules and filters use, and of which it does not say from
-// whom they are: any client may write what it likes into them. A document that [Parse] refuses has none.
+// ClientsWord returns a problem for each attribute that a document's rules and filters use, and of which the document
+// does not say from whom it is: any client may write what it likes into it. A document that [Parse] refuses has none.
 func ClientsWord(document []byte) []Problem {
-	c, err := convertDocument(document, false)
+	c, err := convertDocument(document, &report{})
 	if err != nil {
 		return nil
 	}
@@ -52,14 +53,14 @@ func ClientsWord(document []byte) []Problem {
 	return all
 }
 
-// convertDocument reads and checks a document. It returns the converter, of whose notes warnings are made.
-func convertDocument(document []byte, stored bool) (*converter, error) {
-	r := &report{isStored: stored}
+// convertDocument reads and checks a document with an empty report. It returns the converter, from whose records
+// warnings are made.
+func convertDocument(document []byte, r *report) (*converter, error) {
 	root := readRoot(r, document)
 	if root == nil {
 		return nil, r.problemsError()
 	}
-	// Conversion follows even after problems, to report as many as possible at once. It leaves out bad nodes.
+	// The document is converted even after problems, to report as many as possible at once.
 	documentShape.checkNode(r, root)
 	c := &converter{
 		report: r, p: &Profile{},
@@ -78,7 +79,6 @@ func convertDocument(document []byte, stored bool) (*converter, error) {
 
 // readRoot returns the root of a document, or nil after it reported a problem.
 func readRoot(r *report, document []byte) *node {
-	// Before anything is parsed: the size bounds what parsing costs.
 	text, err := limits.Text(document)
 	if err != nil {
 		r.addError(err)

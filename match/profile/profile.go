@@ -39,17 +39,16 @@ type Profile struct {
 	LatencyJump time.Duration
 	TTL         time.Duration   // after which a ticket leaves the queue
 	Data        json.RawMessage // for the game server, with sorted keys; nil: none
-	// the attributes that game servers read in the roster; by default those of the rules, except of avoid
+	// Tell are the attributes that game servers read in the roster; by default those of the rules, except of avoid.
 	Tell     []string
 	Regions  []string  // game regions in order of preference, when no latencies decide
-	Function *Function // decides instead of teams and rules; nil: they do
+	Function *Function // decides instead of teams and rules; nil: these decide
 }
 
 // LeastLatencyJump returns the least latency jump of profiles in milliseconds; 0: none of them has one.
 func LeastLatencyJump(profiles []*Profile) (milliseconds uint16) {
 	for _, p := range profiles {
-		// At most 10,000: it has the bounds of a latency.
-		jump := uint16(p.LatencyJump.Milliseconds())
+		jump := uint16(p.LatencyJump.Milliseconds()) // at most 10,000, as a latency
 		if jump > 0 && (milliseconds == 0 || jump < milliseconds) {
 			milliseconds = jump
 		}
@@ -91,8 +90,7 @@ func (a Attribute) Trusts(s match.Source) bool { return s >= a.From }
 // name.
 func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
 	for name, declared := range p.Attributes {
-		// Any source suffices for an attribute of clients. Of several weak ones, the first by name is the answer each
-		// time: the order of the map is random.
+		// Any source suffices for an attribute of clients, and of several weak ones the first by name is returned.
 		if declared.From == match.FromClient || found && name > attribute {
 			continue
 		}
@@ -147,9 +145,10 @@ type Batch struct {
 
 // Priority lets tickets take their turn earlier, as if they had waited for longer.
 type Priority struct {
-	// the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
+	// Attribute has the seconds; of a party the least counts, and players without the attribute have 0. "": no ticket
+	// takes its turn earlier.
 	Attribute string
-	UpTo      time.Duration // the most that counts: who arrives later than that after another ticket never overtakes it
+	UpTo      time.Duration // the most that counts: a ticket never overtakes one that came longer before it
 }
 
 // Order is one criterion by which a seed orders its candidates.
@@ -219,7 +218,7 @@ func (t Trade) Key() string {
 		return "latency"
 	case OfBalance:
 		return "balance"
-	case OfAttribute:
+	default: // OfAttribute
+		return t.Attribute
 	}
-	return t.Attribute
 }

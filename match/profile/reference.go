@@ -34,7 +34,7 @@ func Reference() []Section {
 	} {
 		all = append(all, Section{part.title, part.about, keysOf(part.partShape)})
 	}
-	// Of no kind: what a step of widen may name stands in the tables of the kinds.
+	// Of a rule without a kind: the tables of the kinds say which keys a step of widen may have.
 	common := object{keyFields: commonFields(ruleShape{})}
 	all = append(all, Section{"rules", "A rule has exactly one kind: the key of one of the tables below. Every rule " +
 		"also has these keys.", keysOf(common)})

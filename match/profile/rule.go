@@ -10,7 +10,7 @@ import (
 
 // Rule is a condition on the players of a match. Its kind determines which fields it uses.
 type Rule struct {
-	// unique in the profile; by default the kind and the attribute: near-skill or, within or, or/near-skill
+	// ID is unique in the profile; by default the kind and the attribute: near-skill or, within or, or/near-skill.
 	ID      string
 	Kind    RuleKind
 	Age     Age    // whose waiting time decides its step; the profile's by default
@@ -40,7 +40,7 @@ type Rule struct {
 
 // Preference is a rule that a match should satisfy, but need not.
 type Preference struct {
-	Rule   Rule    // without steps. It leaves out players whom it cannot compare, so that it excludes no ticket
+	Rule   Rule    // has no steps, and leaves out players whom it cannot compare, so that it excludes no ticket
 	Weight float64 // more than 0: of two matches, the one whose preferences weigh more is made
 }
 
@@ -121,9 +121,10 @@ type Compare struct {
 
 // Measure is a number computed from the players of a match or a team.
 type Measure struct {
-	// FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
+	// Take is FoldEach, with which the comparison must hold for each player, or FoldSum, FoldMean, FoldMin, FoldMax or
+	// FoldCount.
 	Take      Fold
-	Attribute string // an attribute
+	Attribute string // "": of FoldCount, all players count
 	Team      string // the name of a team; "": the whole match
 	// ByRole are the attributes that count in place of Attribute for players who fill a role, sorted by role.
 	ByRole []RoleAttribute
@@ -145,7 +146,7 @@ const (
 	Greater
 )
 
-// linear is widening in equal steps. A latency is in nanoseconds.
+// linear is widening in equal steps. Latencies are in nanoseconds.
 type linear struct {
 	stepEvery          time.Duration
 	stepAdd, lastLimit float64
@@ -154,7 +155,7 @@ type linear struct {
 // Age selects the waiting time that determines the steps of a match.
 type Age uint8
 
-// The values of Age: the waiting time of which ticket. Oldest is the default.
+// The values of Age: the ticket of a match whose waiting time counts. Oldest is the default.
 const (
 	Oldest Age = iota
 	Youngest
@@ -178,14 +179,14 @@ func (r *Rule) Measured() (all []string) {
 			}
 		}
 	}
-	for _, by := range r.byRole() {
+	for _, by := range r.roleAttributes() {
 		all = append(all, by.Attribute)
 	}
 	return all
 }
 
-// byRole returns the attributes of players in a role, of the rule and its measures.
-func (r *Rule) byRole() []RoleAttribute {
+// roleAttributes returns the attributes of players in a role, of the rule and its measures.
+func (r *Rule) roleAttributes() []RoleAttribute {
 	all := slices.Clone(r.ByRole)
 	if r.Compare != nil {
 		all = append(all, r.Compare.Measure.ByRole...)
@@ -197,4 +198,4 @@ func (r *Rule) byRole() []RoleAttribute {
 }
 
 // Rates reports whether the rule compares numbers that depend on the role that a player gets.
-func (r *Rule) Rates() bool { return len(r.byRole()) > 0 }
+func (r *Rule) Rates() bool { return len(r.roleAttributes()) > 0 }

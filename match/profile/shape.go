@@ -15,11 +15,11 @@ import (
 // shape is what a value may be. Documents are checked by shapes, and the JSON Schema and the reference of the keys are
 // made of them, so that the three agree.
 type shape interface {
-	// checkNode reports what is wrong with a value. It returns whether nothing is.
+	// checkNode adds the problems of a value to the report, and returns whether there are none.
 	checkNode(r *report, n *node) bool
-	// takesNode reports whether the shape is meant by a value, right or wrong. It chooses between alternatives.
+	// takesNode reports whether a value is meant to have the shape, right or wrong. It chooses between alternatives.
 	takesNode(n *node) bool
-	// describeAllowed says what is, for errors and the reference: "a number of 0 or more".
+	// describeAllowed returns the allowed values, for errors and the reference: "a number of 0 or more".
 	describeAllowed() string
 	// jsonSchema returns the JSON Schema.
 	jsonSchema() schema
@@ -47,7 +47,7 @@ func (s number) checkNode(r *report, n *node) bool {
 		s.isWhole && x != math.Trunc(x) {
 		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 	}
-	// The digits do not fit into a float64: a number that the author did not write would count.
+	// A number that the author did not write would count.
 	if n.isRounded() && !r.isStored {
 		_, problem := match.ParseNumber(n.plainText)
 		return r.addProblem(n, "%s is not allowed: it %s", n.textShown(), problem)
@@ -55,7 +55,7 @@ func (s number) checkNode(r *report, n *node) bool {
 	return true
 }
 
-// isRounded reports whether a number cannot be kept as it is written.
+// isRounded reports whether the digits of a number do not fit into a float64.
 func (n *node) isRounded() bool {
 	_, problem := match.ParseNumber(n.plainText)
 	return n.kind == isNumber && problem != ""
@@ -124,7 +124,7 @@ func (s words) checkNode(r *report, n *node) bool {
 	if n.kind == isText && slices.Contains(s, n.plainText) {
 		return true
 	}
-	if n.kind == isText { // perhaps mistyped
+	if n.kind == isText {
 		if near := nearestTo(n.plainText, s); near != "" {
 			return r.addProblem(n, "%s is not allowed: it must be %s; did you mean %s?", n.textShown(),
 				s.describeAllowed(), near)
@@ -154,21 +154,21 @@ const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 
 var isDuration = regexp.MustCompile(durationPattern)
 
-// parsedDuration returns the duration that a text of the shape says.
+// parsedDuration returns the duration that a text says; for any other text -1, which each check of a length refuses.
 func (n *node) parsedDuration() time.Duration {
 	// Go reads more than documents may have: signs, µs and ns.
 	if n == nil || !isDuration.MatchString(n.plainText) {
-		// Less than every shape's least duration, so that checks refuse it.
 		return -1
 	}
 	d, err := time.ParseDuration(n.plainText)
+	// It is out of range.
 	if err != nil {
-		return -1 // out of range
+		return -1
 	}
 	return d
 }
 
-// takesNode takes numbers, too: what is wrong with one is that its unit is missing, which the error says.
+// takesNode takes numbers, too: the problem of one is that its unit is missing, which the error says.
 func (s length) takesNode(n *node) bool { return n.kind == isText || n.kind == isNumber }
 
 func (s length) checkNode(r *report, n *node) bool {
@@ -231,8 +231,8 @@ func (s either) checkNode(r *report, n *node) bool {
 		return s[i].checkNode(r, n)
 	}
 	if i >= 0 {
-		_, isWords := s[i].(words)   // it knows which word was meant
-		_, isNumber := s[i].(number) // it knows that the digits do not fit
+		_, isWords := s[i].(words)   // whose problem names the word that was meant
+		_, isNumber := s[i].(number) // whose problem says that the digits do not fit
 		if isWords || isNumber && n.isRounded() && !r.isStored {
 			return s[i].checkNode(r, n)
 		}

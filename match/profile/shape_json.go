@@ -18,7 +18,7 @@ func (s anyJSON) checkNode(r *report, n *node) bool {
 	if !checkJSON(r, n) {
 		return false
 	}
-	// As it is stored, and not with the spaces and comments of the document.
+	// The size of the stored form, without the spaces and comments of the document.
 	if size := len(encodeJSON(n.jsonValue())); size > s.maxBytes {
 		return r.addProblem(n, "%d bytes as JSON are too many: it must be %s", size, s.describeAllowed())
 	}
@@ -38,7 +38,7 @@ func checkJSON(r *report, n *node) bool {
 		if n.kind == isObject && strings.ContainsRune(n.objectKeys[i].name, 0) {
 			ok = r.addAt(n.objectKeys[i].line, n.objectKeys[i].column, n.path, "the character U+0000 is not allowed")
 		}
-		ok = checkJSON(r, item) && ok // in this order: an earlier problem must not hide those of later items
+		ok = checkJSON(r, item) && ok // the item is checked even after a problem, to report all
 	}
 	return ok
 }

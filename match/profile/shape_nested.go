@@ -22,13 +22,10 @@ func (s list) checkNode(r *report, n *node) bool {
 		return r.addProblem(n, "%s is not allowed: it must be %s", n.countText(), s.describeAllowed())
 	}
 	for i, item := range n.itemNodes {
-		// By its parent: an item does not know its index.
 		item.path = fmt.Sprintf("%s[%d]", n.path, i)
-		// The other items are checked all the same: up to maxProblems are reported at once.
+		// The conversion leaves the item out, and the list where all of its items are needed.
 		if !s.elementShape.checkNode(r, item) {
-			n.isBad = true
-			// The item is left out of the conversion, and n where all of its items are needed.
-			item.isBad = true
+			n.isBad, item.isBad = true, true
 		}
 	}
 	if s.isDistinct {
@@ -37,11 +34,12 @@ func (s list) checkNode(r *report, n *node) bool {
 	return !n.isBad
 }
 
+// checkDistinct reports texts that a list has twice.
 func (s list) checkDistinct(r *report, n *node) {
 	seen := map[string]bool{}
 	for _, item := range n.itemNodes {
-		if item.kind == isText && seen[item.plainText] { // items of other kinds were refused above
-			// As a whole: which of the two was meant is not known.
+		// The list is bad as a whole: which of the two items was meant is not known.
+		if item.kind == isText && seen[item.plainText] {
 			n.isBad = true
 			r.addProblem(item, "%s is there twice", item.textShown())
 		}
@@ -49,16 +47,16 @@ func (s list) checkDistinct(r *report, n *node) {
 	}
 }
 
-// countText is shown with the length of lists and mappings.
+// countText is textShown with the length of lists and mappings.
 func (n *node) countText() string {
 	switch n.kind {
 	case isList:
 		return fmt.Sprintf("a list of %d", len(n.itemNodes))
 	case isObject:
 		return fmt.Sprintf("a mapping of %d keys", len(n.itemNodes))
-	case isNull, isFlag, isNumber, isText:
+	default:
+		return n.textShown()
 	}
-	return n.textShown()
 }
 
 func (s list) describeAllowed() string {
@@ -120,9 +118,10 @@ func (s dict) jsonSchema() schema {
 	return out
 }
 
+// joinPath appends a key to a path. Keys are shortened: paths are shown in problems, and a key may be as long as the
+// document.
 func joinPath(path, name string) string {
 	if path == "" {
-		// Shortened: paths are shown in problems, and a key may be as long as the document.
 		return shortenText(name)
 	}
 	return path + "." + shortenText(name)
@@ -207,7 +206,7 @@ func (s object) jsonSchema() schema {
 	required := []string{}
 	for _, f := range s.keyFields {
 		one := schema{}
-		// A copy: its description is that of the key, in place of that of the shape.
+		// A copy, whose description is that of the key in place of that of the shape.
 		maps.Copy(one, f.valueShape.jsonSchema())
 		one["description"] = f.describeAllowed()
 		properties[f.keyName] = one
@@ -222,6 +221,7 @@ func (s object) jsonSchema() schema {
 	return out
 }
 
+// describeAllowed returns the description of a key, with its default.
 func (f field) describeAllowed() string {
 	if f.initialText != "" {
 		return fmt.Sprintf("%s Default: %s.", f.aboutText, f.initialText)

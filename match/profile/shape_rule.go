@@ -36,7 +36,7 @@ func (innerRule) describeAllowed() string {
 	return "a mapping with a kind of rule: " + oneOf(kindNames())
 }
 
-// jsonSchema is a reference: rules are within rules, without end.
+// jsonSchema returns a reference, since rules are within rules, without end.
 func (innerRule) jsonSchema() schema { return schema{"$ref": "#/$defs/rule"} }
 
 func (s innerRule) checkNode(r *report, n *node) bool {
@@ -48,8 +48,8 @@ func (s innerRule) checkNode(r *report, n *node) bool {
 		n.isBad = true
 		return false
 	}
-	if compound := kind.kind == Or || kind.kind == And || kind.kind == Not; compound {
-		// The check goes down by recursion, so the report knows how deep it is.
+	if kind.kind == Or || kind.kind == And || kind.kind == Not {
+		// The check goes down by recursion, so the report counts how deep it is.
 		r.ruleDepth++
 		defer func() { r.ruleDepth-- }()
 		if r.ruleDepth > maxDepthOfRules {

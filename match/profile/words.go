@@ -5,6 +5,7 @@ import "github.com/lattice-director/director/match"
 // choices are the words for the values of an enumeration.
 type choices[T comparable] []choice[T]
 
+// choice is a word with its value.
 type choice[T comparable] struct {
 	word  string
 	value T
@@ -19,7 +20,7 @@ func (c choices[T]) allWords() words {
 	return all
 }
 
-// valueOf returns the value of a node's word. Without node it returns initial.
+// valueOf returns the value of a node's word, or initial for nil and for a word that the check has reported.
 func (c choices[T]) valueOf(n *node, initial T) T {
 	if n != nil {
 		for _, one := range c {
@@ -28,7 +29,6 @@ func (c choices[T]) valueOf(n *node, initial T) T {
 			}
 		}
 	}
-	// Also for another word, which its shape has reported.
 	return initial
 }
 

@@ -34,10 +34,11 @@ func (y *yamlReader) refuseNode(n ast.Node, format string, args ...any) *node {
 	return nil
 }
 
-// readNode returns nil after it reported a problem.
+// readNode makes a node of one of the syntax tree. It returns nil after it reported a problem.
 func (y *yamlReader) readNode(a ast.Node, depth int) *node {
-	// Counted as aliases are expanded: few lines of them can stand for billions of values.
-	if y.nodeCount++; y.nodeCount > maxNodes {
+	// An alias counts as all values that it stands for: few lines of aliases can stand for billions.
+	y.nodeCount++
+	if y.nodeCount > maxNodes {
 		return y.refuseNode(a, "the document has too many values: %d are allowed, those of aliases included", maxNodes)
 	}
 	if depth > maxDepth {
@@ -52,7 +53,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 		return y.readList(a, depth)
 	case *ast.AnchorNode:
 		n := y.readNode(a.Value, depth)
-		y.anchorNodes[a.Name.GetToken().Value] = a.Value // now, so that no alias is within its own anchor
+		y.anchorNodes[a.Name.GetToken().Value] = a.Value // after it was read, so that no alias is within its own anchor
 		return n
 	case *ast.AliasNode:
 		target, ok := y.anchorNodes[a.Value.GetToken().Value]
@@ -66,10 +67,10 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 	case *ast.LiteralNode:
 		return y.readScalar(a, a.Value.Value, false)
 	case *ast.StringNode:
-		// Without quotes, setPlain decides what it is; within quotes it stays text.
+		// Within quotes it stays text; without, setPlain decides what it is.
 		return y.readScalar(a, a.Value, a.Token.Type == token.StringType)
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		// By the text and not by the type of the parser, so that YAML and JSON agree on what a number is.
+		// setPlain decides by the text and not by the parser's type, so that YAML and JSON agree on what a number is.
 		return y.readScalar(a, a.GetToken().Value, true)
 	}
 	return y.refuseNode(a, "this is not allowed here: a mapping, a list, text, a number, true or false")

@@ -16,10 +16,10 @@ type satisfier struct {
 	foundConflict    conflict
 }
 
-// maxEffort bounds the search. Rules about which it is not sure in time are accepted.
+// maxEffort bounds the search for a contradiction, in bounds that are looked at. Beyond it, rules are accepted.
 const maxEffort = 1 << 20
 
-// presence says which values players of a match have for sure.
+// presence says whether all players of a match have a number, or any value, of an attribute.
 type presence struct{ asNumber, asValue bool }
 
 func newSatisfier(p *Profile) *satisfier {
@@ -30,8 +30,7 @@ func newSatisfier(p *Profile) *satisfier {
 			s.presenceByColumn[name] = presence{a.Kind == match.Number, true}
 		}
 	}
-	// Not of preferences, which exclude no ticket.
-	s.requireAttributes(p.Rules)
+	s.requireAttributes(p.Rules) // without preferences, which exclude no ticket
 	return s
 }
 
@@ -41,22 +40,23 @@ func (s *satisfier) requireAttributes(rules []Rule) {
 	for i := range rules {
 		r := &rules[i]
 		s.requireAttributes(r.Rules)
-		// Then a player without the attribute may be in a match: left out, with a stand-in, or in another role.
+		// A player without the attribute may be in a match: left out, with a stand-in, or in another role.
 		if r.Missing.Pass || r.Missing.Value != nil || r.Role != "" {
 			continue
 		}
 		for _, name := range r.requiredAttributes() {
 			has := s.presenceByColumn[name]
-			s.presenceByColumn[name] = presence{has.asNumber || r.ofNumbers(), true}
+			s.presenceByColumn[name] = presence{has.asNumber || r.comparesNumbers(), true}
 		}
 	}
 }
 
-// ofNumbers reports whether a value that is no number counts as none.
-func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison }
+// comparesNumbers reports whether a value that is no number counts as none.
+func (r *Rule) comparesNumbers() bool {
+	return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison
+}
 
-// requiredAttributes returns the attributes that players need for the rule. Those who have none do not count where
-// players are counted.
+// requiredAttributes returns the attributes that players need for the rule. A measure that counts players needs none.
 func (r *Rule) requiredAttributes() (names []string) {
 	// Attributes by role are not required: a player who lacks one does not get the role.
 	if r.Attribute != "" {
@@ -75,7 +75,7 @@ func (r *Rule) requiredAttributes() (names []string) {
 
 // columnName names the values that a rule compares. Two rules with the same column compare the same values.
 func (s *satisfier) columnName(r *Rule) string {
-	return s.columnOf(r, r.Attribute, r.ByRole, r.ofNumbers())
+	return s.columnOf(r, r.Attribute, r.ByRole, r.comparesNumbers())
 }
 
 // columnOf names the values of an attribute as a rule takes them: by their type, by what it does about players without
@@ -86,7 +86,8 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 	if len(byRole) == 0 && (numbers && has.asNumber || !numbers && has.asValue) {
 		// Nobody lacks the value: two rules compare the same values, whatever they say about players without it.
 		missing = "fail"
-	} else if r.Missing.Pass && r.Missing.Value != nil { // a preference leaves out those with a value of another type
+	} else if r.Missing.Pass && r.Missing.Value != nil {
+		// A preference with a stand-in leaves out players with a value of another type.
 		missing += "\x01pass"
 	}
 	kind := "value"
@@ -97,8 +98,9 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 	return strings.Join([]string{attribute, fmt.Sprint(byRole), kind, missing, parties.wordFor(r.Party)}, "\x01")
 }
 
+// teamIndex returns the index of a team; wholeMatch for "".
 func (s *satisfier) teamIndex(name string) int {
-	return slices.IndexFunc(s.p.Teams, func(t Team) bool { return t.Name == name }) // wholeMatch for ""
+	return slices.IndexFunc(s.p.Teams, func(t Team) bool { return t.Name == name })
 }
 
 // alwaysHasValue reports whether each match has a value of the group.
@@ -135,6 +137,3 @@ func (s *satisfier) playerRange(team int, role string) (least, most int) {
 	}
 	return least, most
 }
-
-// conflict is bounds that cannot hold together.
-type conflict []bound
