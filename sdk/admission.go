@@ -28,8 +28,6 @@ var (
 	ErrLeft = errors.New("sdk: player left")
 	// ErrBusy: too many Admit calls (4096) are waiting for the director.
 	ErrBusy = errors.New("sdk: too many players waiting")
-
-	errShortAnswer = errors.New("sdk: seat report was answered without a result for every entry")
 )
 
 // Admission is an admitted player, from Admit to Leave. Safe for concurrent use.

@@ -18,14 +18,15 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if s.isClosing() {
 		return nil, ErrClosed
 	}
-	claims, err := s.verify(ctx, sessionToken)
+	claims, err := s.verifyToken(ctx, sessionToken)
 	if errors.Is(err, token.ErrKeysUnavailable) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadToken, err)
 	}
-	if !s.isMine(ctx, claims.Endpoint) {
+	s.refreshEndpoint(ctx, claims.Endpoint)
+	if s.Endpoint() != claims.Endpoint {
 		return nil, ErrWrongServer
 	}
 	connection, ok := s.spentTokens.spendToken(claims.ID, claims.Expires, time.Now())
@@ -41,34 +42,44 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	return s.seatAdmission(ctx, seat)
 }
 
-// verify verifies a token. One with an unknown key may be of the cell in which the region was before, or of that to
-// which it has moved since the last heartbeat.
-func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.SessionClaims, error) {
+// verifyToken returns the claims of a session token. A token with an unknown key may be of the cell in which the region
+// was before, or of the cell to which the region has moved since the last heartbeat: then another heartbeat finds it.
+func (s *GameServer) verifyToken(ctx context.Context, sessionToken string) (token.SessionClaims, error) {
 	claims, err := s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
 	if !errors.Is(err, token.UnknownKey) {
 		return claims, err
 	}
-	s.mu.Lock()
-	former, cell := s.formerVerifier, s.cellAddress
-	seeks := time.Since(s.soughtAt) >= seekEvery
-	if seeks {
-		s.soughtAt = time.Now()
-	}
-	s.mu.Unlock()
-	if former != nil {
+	if former := s.verifierOfFormerCell(); former != nil {
 		if earlier, formerErr := former.Verify(ctx, sessionToken, time.Now()); formerErr == nil {
 			return earlier, nil
 		}
 	}
-	if !seeks || s.sendHeartbeat(ctx) != nil || s.registeredAt() == cell {
+	if taken := s.takeSearch(); !taken {
+		return claims, err
+	}
+	cell := s.registeredAt()
+	if heartbeatErr := s.sendHeartbeat(ctx); heartbeatErr != nil || s.registeredAt() == cell {
 		return claims, err
 	}
 	return s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
 }
 
-// seekEvery bounds the heartbeats that tokens with unknown keys can cause.
-const seekEvery = time.Second
+// searchEvery bounds the heartbeats that tokens with unknown keys can cause.
+const searchEvery = time.Second
 
+// takeSearch takes the right to one heartbeat that searches the cell of an unknown key; false: another call has taken
+// it within searchEvery.
+func (s *GameServer) takeSearch() (taken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.searchedAt) < searchEvery {
+		return false
+	}
+	s.searchedAt = time.Now()
+	return true
+}
+
+// seatAdmission reports the join, and returns the admission when the director has connected its seat.
 func (s *GameServer) seatAdmission(ctx context.Context, seat *Admission) (*Admission, error) {
 	seat.ctx, seat.end = context.WithCancelCause(s.lifeContext)
 	err := s.seatReports.reportJoin(ctx, seat)
@@ -76,6 +87,7 @@ func (s *GameServer) seatAdmission(ctx context.Context, seat *Admission) (*Admis
 		return seat, nil
 	}
 	seat.end(err)
+	// Without a refusal the director may not have got the report: the player may try again with this token.
 	if !isRefused(err) {
 		s.spentTokens.restoreToken(seat.TokenID)
 	}
@@ -107,18 +119,19 @@ func (s *GameServer) reportSeats(ctx context.Context, session string, batch []*e
 		}
 	}
 	var answer seatsAnswer
-	err := s.callFenced(ctx, "/fleet/seats", true, func(ref instanceRef) any {
+	err := s.callAsIncarnation(ctx, func(ref instanceRef) (cell string, err error) {
 		req.InstanceID, req.Incarnation = ref.InstanceID, ref.Incarnation
-		return req
-	}, &answer)
+		k := s.fleetCall("/fleet/seats", req)
+		k.isOnce = true // the seat reporter retries, with the entries that arrive meanwhile
+		return s.client.doAt(ctx, k, &answer)
+	})
 	return answer, err
 }
 
-// isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its
-// next heartbeat says its endpoint, so it sends one.
-func (s *GameServer) isMine(ctx context.Context, endpoint string) bool {
-	if s.serverOptions.Endpoint == "" && s.Endpoint() != endpoint {
-		_ = s.sendHeartbeat(ctx) // on failure it is not known to be ours
+// refreshEndpoint sends a heartbeat if a deployed server does not know the endpoint of a token as its own: the first
+// player may arrive before the heartbeat whose answer has the endpoint.
+func (s *GameServer) refreshEndpoint(ctx context.Context, ofToken string) {
+	if s.serverOptions.Endpoint == "" && s.Endpoint() != ofToken {
+		_ = s.sendHeartbeat(ctx) // after a failure the endpoint stays unknown, and the player is refused
 	}
-	return s.Endpoint() == endpoint
 }

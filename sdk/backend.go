@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -41,27 +40,27 @@ type StoredPlayer struct {
 	UpdatedBy string    `json:"updated_by"` // "backend:" and the name of the token
 }
 
-// PutPlayers replaces what is stored of players, by sub, at most 256, in one transaction, and returns of how many
-// something has changed. It may be repeated. Errors: [ErrInvalid], [ErrUnauthorized].
+// PutPlayers replaces what is stored of players, by sub, at most 256, in one transaction, and returns how many of
+// them have changed. It may be repeated. Errors: [ErrInvalid], [ErrUnauthorized].
 func (b *Backend) PutPlayers(ctx context.Context, players map[string]PlayerFacts) (changed int, err error) {
 	var answer struct {
 		Changed int `json:"changed"`
 	}
 	body := map[string]any{"players": players}
-	err = b.callOnce(ctx, call{method: http.MethodPut, path: "/backend/players", body: body}, &answer)
+	err = b.callAPI(ctx, call{method: http.MethodPut, path: "/backend/players", body: body}, &answer)
 	return answer.Changed, err
 }
 
 // Player returns what is stored of a player. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Player(ctx context.Context, sub string) (StoredPlayer, error) {
 	var p StoredPlayer
-	err := b.callOnce(ctx, call{method: http.MethodGet, path: playerPath(sub)}, &p)
+	err := b.callAPI(ctx, call{method: http.MethodGet, path: playerPath(sub)}, &p)
 	return p, err
 }
 
 // ForgetPlayer removes what is stored of a player. It may be repeated. Errors: [ErrUnauthorized].
 func (b *Backend) ForgetPlayer(ctx context.Context, sub string) error {
-	return b.callOnce(ctx, call{method: http.MethodDelete, path: playerPath(sub)}, nil)
+	return b.callAPI(ctx, call{method: http.MethodDelete, path: playerPath(sub)}, nil)
 }
 
 func playerPath(sub string) string { return "/backend/players/" + url.PathEscape(sub) }
@@ -83,8 +82,8 @@ func (b *Backend) Queue(ctx context.Context, req TicketRequest) (QueueStatus, er
 // minute. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.Duration) (QueueStatus, error) {
 	var status QueueStatus
-	path := fmt.Sprintf("/backend/tickets/%s?version=%s&wait=%s", url.PathEscape(id), strconv.Itoa(version), wait)
-	err := b.callOnce(ctx, call{method: http.MethodGet, path: path, ticket: id, maxWait: wait}, &status)
+	path := fmt.Sprintf("/backend/tickets/%s?version=%d&wait=%s", url.PathEscape(id), version, wait)
+	err := b.callAPI(ctx, call{method: http.MethodGet, path: path, ticket: id, maxWait: wait}, &status)
 	return status, err
 }
 
@@ -92,17 +91,17 @@ func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.
 // declines for them. It may be repeated. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Cancel(ctx context.Context, id string) (QueueStatus, error) {
 	var status QueueStatus
-	err := b.callOnce(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id},
+	err := b.callAPI(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id},
 		&status)
 	return status, err
 }
 
-func (b *Backend) callOnce(ctx context.Context, k call, out any) error {
+func (b *Backend) callAPI(ctx context.Context, k call, out any) error {
 	_, err := b.doAt(ctx, k, out)
 	return err
 }
 
-// doAt is callOnce, and returns the address of the cell that answered.
+// doAt is callAPI, and returns the address of the cell that answered.
 func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	return b.apiClient.doAt(ctx, k.withToken(b.token), out)
 }

@@ -58,7 +58,7 @@ func (c *cells) addressFor(k call) string {
 	return c.regionCells.addressByKey[k.region]
 }
 
-// rememberTicket remembers where a ticket was created; "" is the cell of the configured replicas.
+// rememberTicket remembers the cell in which a ticket was created; "" is the cell of the configured replicas.
 func (c *cells) rememberTicket(id, address string) {
 	if address == "" {
 		return
@@ -74,8 +74,8 @@ func (c *cells) forgetRegion(region string) {
 	c.regionCells.forgetAddress(region)
 }
 
-// followError returns where to ask in place of the replica that was asked, and remembers it; "" if the answer was
-// another.
+// followError returns the address of the cell that a refusal names, and remembers it for the region. It returns "" if
+// err is no such refusal, or names an address that is not followed.
 func (c *cells) followError(asked string, err error) (address string) {
 	answer, answered := errors.AsType[*Error](err)
 	if !answered || !isElsewhere(err) {

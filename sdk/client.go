@@ -71,9 +71,9 @@ func positiveOr(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Client calls the director's replicas. Its only state is which of them failed recently, and which regions other cells
-// serve: it follows an answer 421 of the replicas that it was given, and remembers it. It is safe for concurrent use,
-// and one Client is enough for a process.
+// Client calls the director's replicas. Its only state is which of them failed recently, and which regions and tickets
+// are in other cells: it follows an answer 421 of the replicas that it was given, and remembers it. It is safe for
+// concurrent use, and one Client is enough for a process.
 type Client struct {
 	clientOptions Options
 	http          *http.Client

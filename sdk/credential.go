@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 )
 
@@ -19,17 +18,6 @@ func (s *GameServer) ownCredential() string {
 // callSecret returns what authenticates the server now.
 func (s *GameServer) callSecret() string {
 	return cmp.Or(s.ownCredential(), s.serverOptions.FleetToken)
-}
-
-func (s *GameServer) callFleet(ctx context.Context, path string, once bool, body, out any) error {
-	_, err := s.callAt(ctx, path, once, body, out)
-	return err
-}
-
-// callAt is callFleet, and returns the address of the cell that answered.
-func (s *GameServer) callAt(ctx context.Context, path string, once bool, body, out any) (cell string, err error) {
-	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.fleetHeader(), body: body,
-		region: s.serverOptions.Region, isOnce: once}, out)
 }
 
 func (s *GameServer) fleetHeader() http.Header { return fleetHeader(s.callSecret()) }

@@ -57,7 +57,8 @@ func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 	if err := d.readPorts(env); err != nil {
 		return Deployment{}, true, err
 	}
-	return d, true, d.readRest(env)
+	err = d.readOptional(env)
+	return d, true, err
 }
 
 // providerRef returns LATTICE_PROVIDER_REF. A game server of Agones has the director's tag in its environment, and its
@@ -86,8 +87,8 @@ func (d *Deployment) readPorts(env map[string]string) error {
 	return nil
 }
 
-// readRest reads what not every deployment has. Its errors hold no value: the key is secret.
-func (d *Deployment) readRest(env map[string]string) (err error) {
+// readOptional reads the variables that not every deployment has. Its errors hold no value: the key is secret.
+func (d *Deployment) readOptional(env map[string]string) (err error) {
 	if at := env["LATTICE_ENDS_AT"]; at != "" {
 		if d.EndsAt, err = time.Parse(time.RFC3339, at); err != nil {
 			return errors.New("sdk: LATTICE_ENDS_AT is no time in RFC 3339")
@@ -104,32 +105,4 @@ func (d *Deployment) readRest(env map[string]string) (err error) {
 		}
 	}
 	return nil
-}
-
-// Endpoint is what players dial: that of the options, or what the director has said, "" until it has.
-func (s *GameServer) Endpoint() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.endpoint
-}
-
-// Unwanted is closed when the director wants a deployed server to end: it gets no more players.
-// [GameServer.RunUntilSignal] then shuts down; a server that does not call it lets its sessions end, and calls
-// [GameServer.Shutdown].
-func (s *GameServer) Unwanted() <-chan struct{} { return s.unwantedSignal }
-
-// hearStatus keeps what an answer says about a deployment, and a new credential.
-func (s *GameServer) hearStatus(a statusAnswer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.Credential != nil {
-		s.credential = a.Credential.Token
-	}
-	if s.serverOptions.Endpoint == "" && a.Endpoint != "" {
-		s.endpoint = a.Endpoint
-	}
-	if a.Desired == "stopped" && !s.isUnwantedClosed {
-		s.isUnwantedClosed = true
-		close(s.unwantedSignal)
-	}
 }

@@ -17,7 +17,7 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: 403; on Resolve, the caller holds no seat in that session.
 	ErrForbidden = errors.New("forbidden")
-	// ErrNotFound: 404; no such session or handle, and on fleet calls also [ErrUnknownInstance].
+	// ErrNotFound: 404; no such session, handle, ticket or profile. On fleet calls it is also [ErrUnknownInstance].
 	ErrNotFound = errors.New("not found")
 	// ErrUnknownInstance: 404 on a fleet call; the instance is unknown or its lease has expired. Older directors send
 	// no code with it.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// silence is how long a stream may send nothing: the director sends a comment every 15 seconds.
-	silence = 45 * time.Second
+	// maxSilence is how long a stream may send nothing: the director sends a comment every 15 seconds.
+	maxSilence = 45 * time.Second
 	// maxEventBytes bounds one line of a stream.
 	maxEventBytes = 64 << 10
 )
@@ -22,7 +22,7 @@ const (
 var (
 	errStreamEnded = errors.New("the stream of events has ended")
 	errNoStream    = errors.New("the answer is no stream of events")
-	errInTime      = errors.New("no answer in time")
+	errNotInTime   = errors.New("no answer in time")
 )
 
 // eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a
@@ -38,7 +38,7 @@ type eventStream struct {
 // refusal.
 func (c *Client) openEvents(ctx context.Context, base string, k call) (*eventStream, error) {
 	ctx, cut := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(c.clientOptions.AttemptTimeout, func() { cut(errInTime) })
+	timer := time.AfterFunc(c.clientOptions.AttemptTimeout, func() { cut(errNotInTime) })
 	s, err := c.beginEvents(ctx, base, k)
 	if err != nil {
 		timer.Stop()
@@ -57,7 +57,7 @@ func (c *Client) beginEvents(ctx context.Context, base string, k call) (*eventSt
 	req.Header.Set("Accept", "text/event-stream, application/problem+json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, unreachedError(ctx, err)
+		return nil, streamError(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		lines := bufio.NewScanner(resp.Body)
@@ -70,13 +70,13 @@ func (c *Client) beginEvents(ctx context.Context, base string, k call) (*eventSt
 	}
 	body, err := readBounded(resp.Body)
 	if err != nil {
-		return nil, unreachedError(ctx, err)
+		return nil, streamError(ctx, err)
 	}
 	return nil, decodeError(resp, k, body)
 }
 
-// unreachedError returns the error of a connection, which is silent about why it was cut.
-func unreachedError(ctx context.Context, err error) error {
+// streamError returns an unreachableError with why the connection was cut, which err does not say, or else with err.
+func streamError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -88,7 +88,7 @@ func unreachedError(ctx context.Context, err error) error {
 func (s *eventStream) next(out any) error {
 	defer s.endTimer.Stop()
 	for {
-		s.endTimer.Reset(silence)
+		s.endTimer.Reset(maxSilence)
 		if !s.lineScanner.Scan() {
 			return &unreachableError{errors.Join(errStreamEnded, s.lineScanner.Err())}
 		}

@@ -73,11 +73,11 @@ type GameServer struct {
 	mu               sync.Mutex
 	incarnation      string
 	keySource        *token.KeySource
-	verifier         *token.SessionVerifier // with keySource
+	verifier         *token.SessionVerifier // of session tokens, with the keys of keySource
 	formerVerifier   *token.SessionVerifier // of the cell in which the region was before; nil: it has not moved
-	soughtAt         time.Time              // when a token with an unknown key last caused a heartbeat
+	searchedAt       time.Time              // when a token with an unknown key last caused a heartbeat
 	cellAddress      string                 // of the cell that gave the incarnation; "": the configured replicas'
-	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
+	credential       string                 // that the server got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwantedSignal is closed
 	draining         bool
@@ -139,4 +139,32 @@ func (s *GameServer) currentLoad() *float64 {
 		return nil
 	}
 	return &load
+}
+
+// Endpoint is what players dial: that of the options, or what the director has said, "" until it has.
+func (s *GameServer) Endpoint() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endpoint
+}
+
+// Unwanted is closed when the director wants a deployed server to end: it gets no more players.
+// [GameServer.RunUntilSignal] then shuts down; a server that does not call it lets its sessions end, and calls
+// [GameServer.Shutdown].
+func (s *GameServer) Unwanted() <-chan struct{} { return s.unwantedSignal }
+
+// noteStatus keeps what an answer says about a deployment, and a new credential.
+func (s *GameServer) noteStatus(a statusAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.Credential != nil {
+		s.credential = a.Credential.Token
+	}
+	if s.serverOptions.Endpoint == "" && a.Endpoint != "" {
+		s.endpoint = a.Endpoint
+	}
+	if a.Desired == "stopped" && !s.isUnwantedClosed {
+		s.isUnwantedClosed = true
+		close(s.unwantedSignal)
+	}
 }

@@ -21,6 +21,7 @@ const (
 // newKeySource returns a source that reads the key set of a cell, from the first replica that answers, and caches it
 // according to the answer's Cache-Control. The cell "" is that of the configured replicas.
 func newKeySource(c *Client, cell string) (*token.KeySource, error) {
+	// The URL only names the source: keysTransport chooses the replica of each request.
 	return token.NewKeySource(c.replicas.pickReplica(time.Now()).baseURL+keysPath, token.SourceOptions{
 		Client:     &http.Client{Transport: keysTransport{c, cell}},
 		Timeout:    time.Duration(c.replicas.replicaCount())*c.clientOptions.AttemptTimeout + time.Second,
@@ -48,6 +49,12 @@ func (s *GameServer) keysOfCell() *token.KeySource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keySource
+}
+
+func (s *GameServer) verifierOfFormerCell() *token.SessionVerifier {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.formerVerifier
 }
 
 func (s *GameServer) verifierOfCell() *token.SessionVerifier {
@@ -80,7 +87,7 @@ func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err er
 		_, err = t.client.tryReplicas(req.Context(), ask)
 	}
 	if resp != nil {
-		return resp, nil // also one that says why it has no keys
+		return resp, nil // also an error of the last replica: its status says why there are no keys
 	}
 	return nil, err
 }

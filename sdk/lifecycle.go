@@ -19,7 +19,7 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 	if err != nil {
 		return nil, err
 	}
-	if err := s.registerOnce(ctx); err != nil {
+	if err := s.register(ctx); err != nil {
 		s.endLife(err)
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *GameServer) Offer(ctx context.Context, o ServerOptions) error {
 }
 
 func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
-	return s.callFenced(ctx, "/fleet/drain", false, func(ref instanceRef) any {
+	return s.callFenced(ctx, "/fleet/drain", func(ref instanceRef) any {
 		return drainRequestOf(ref, drain)
 	}, nil)
 }
@@ -111,7 +111,7 @@ func (s *GameServer) deregisterOnce(ctx context.Context) error {
 		return err
 	}
 	defer s.unlockRegistration()
-	err := s.callFleet(ctx, "/fleet/deregister", false, s.ownRef(), nil)
+	err := s.callFleet(ctx, "/fleet/deregister", s.ownRef(), nil)
 	if errors.Is(err, ErrUnknownInstance) || errors.Is(err, ErrSuperseded) {
 		return nil // The answer to an earlier attempt was lost, or the registration had ended already.
 	}

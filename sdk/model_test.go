@@ -73,7 +73,7 @@ func newModel() *model {
 }
 
 func (m *model) leave(i int) {
-	m.session.queuedReports = append(m.session.queuedReports, &entry{kind: left, seat: m.inside[i]})
+	m.session.queuedEntries = append(m.session.queuedEntries, &entry{kind: left, seat: m.inside[i]})
 	m.inside = slices.Delete(m.inside, i, i+1)
 }
 
@@ -93,7 +93,7 @@ func (m *model) show(sub, token, connection string) {
 	seat := &Admission{Sub: sub, TokenID: token, connectionName: connection}
 	seat.ctx, seat.end = context.WithCancelCause(context.Background())
 	e := &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)}
-	m.session.queuedReports = append(m.session.queuedReports, e)
+	m.session.queuedEntries = append(m.session.queuedEntries, e)
 	m.waiting = append(m.waiting, e)
 }
 
@@ -114,7 +114,7 @@ func (m *model) collect() {
 
 // report sends one batch over a network that may fail in either direction.
 func (m *model) report(fate string) {
-	batch := m.session.nextBatch()
+	batch := m.session.beginBatch()
 	if len(batch) == 0 {
 		return
 	}
@@ -126,7 +126,7 @@ func (m *model) report(fate string) {
 		m.session.putBack(batch)
 		return
 	}
-	m.session.settleReports(batch, answer, nil)
+	m.session.settleEntries(batch, answer, nil)
 	if answer.Closed {
 		m.session.endAdmissions()
 	}
@@ -175,7 +175,7 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 			"report": func(t *rapid.T) { m.report(fates.Draw(t, "fate")) },
 			"end": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
-					m.session.queuedReports = append(m.session.queuedReports, &entry{kind: ended})
+					m.session.queuedEntries = append(m.session.queuedEntries, &entry{kind: ended})
 				}
 			},
 			"": func(t *rapid.T) {
@@ -184,7 +184,7 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 				}
 			},
 		})
-		for len(m.session.queuedReports) > 0 {
+		for len(m.session.queuedEntries) > 0 {
 			m.report("delivered")
 		}
 		require.Equal(t, m.playing(), m.director.connected())
@@ -227,5 +227,5 @@ func TestRejoinBeforeTheLeaveIsReported(t *testing.T) {
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
 	m.report("delivered")
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
-	require.Empty(t, m.session.queuedReports)
+	require.Empty(t, m.session.queuedEntries)
 }

@@ -28,7 +28,7 @@ func (n Netcode) Format(s fmt.State, _ rune) {
 		n.ExpiresAt.Format(time.RFC3339))
 }
 
-// RefusedClient is a connected client whom the game server has to disconnect.
+// RefusedClient is a connected client that the game server has to disconnect.
 type RefusedClient struct {
 	ClientID uint64 `json:"client_id,string"`
 	Result   string `json:"result"` // unknown, replay or seat_gone
@@ -38,7 +38,7 @@ type RefusedClient struct {
 // 1,024. Call it whenever that changes, and at least as often as the server heartbeats. The director seats the players
 // of listed clients, and frees the seats of those that are missing. Disconnect the clients that it returns. Calls wait
 // for each other. Errors: [ErrUnknownInstance] when the server was registered again meanwhile: report once more;
-// [ErrSuperseded]; [ErrInvalid]; when the director cannot be reached until ctx ends.
+// [ErrSuperseded]; [ErrInvalid]; [ErrUnavailable] with ctx's when the director cannot be reached until ctx ends.
 func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refused []RefusedClient, err error) {
 	s.clientLock.Lock()
 	defer s.clientLock.Unlock()
@@ -50,7 +50,7 @@ func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refus
 	var answer struct {
 		Refused []RefusedClient `json:"refused"`
 	}
-	err = s.callFenced(ctx, "/fleet/clients", false, func(ref instanceRef) any {
+	err = s.callFenced(ctx, "/fleet/clients", func(ref instanceRef) any {
 		req.InstanceID, req.Incarnation = ref.InstanceID, ref.Incarnation
 		return req
 	}, &answer)

@@ -114,7 +114,7 @@ type ReadyCheck struct {
 	Players  int       `json:"players"`
 	Accepted int       `json:"accepted"`
 	You      bool      `json:"you"` // the caller has accepted
-	// a player of the ticket has declined or cancelled: it leaves the queue in a moment
+	// A player of the ticket has declined or cancelled: the ticket leaves the queue in a moment.
 	Declined bool `json:"declined"`
 }
 
@@ -181,9 +181,9 @@ func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 	return q.lastStatus, nil
 }
 
-// Cancel takes the ticket out of the queue for the whole party. What it returns holds: a ticket that was cancelled is
-// in no match. While players are being asked it declines the match for the caller. Errors: [ErrAssigned] and
-// [ErrMatched] when it is too late, [ErrNotFound], [ErrGone].
+// Cancel takes the ticket out of the queue for the whole party. A ticket that it returns as cancelled is in no match
+// and never will be. While players are asked whether they accept a match, Cancel declines for the caller. Errors:
+// [ErrAssigned] and [ErrMatched] when the ticket can no longer be cancelled, [ErrNotFound], [ErrGone].
 func (q *Queued) Cancel(ctx context.Context) (QueueStatus, error) {
 	return q.changeStatus(ctx, call{method: http.MethodDelete, path: q.ticketPath("")})
 }

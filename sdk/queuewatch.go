@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// streamFailures is after how many streams in a row that brought no state Watch polls instead.
+	// streamFailures is how many streams in a row may bring no state before Watch polls instead.
 	streamFailures = 3
-	// steadyStream is after which life of a stream the next failure counts as the first.
+	// steadyStream is how long a stream must have lasted so that the next failure counts as the first.
 	steadyStream = 10 * time.Second
 )
 
@@ -51,23 +51,25 @@ func (w *watch) followTicket(ctx context.Context) error {
 		return w.passOn(ctx, w.queuedTicket.lastStatus)
 	}
 	pause := newPacer(w.queuedTicket.player.apiClient.clientOptions)
-	for empty := 0; empty < streamFailures; {
-		opened, seen := time.Now(), w.statesSeen
+	emptyStreams := 0 // in a row
+	for emptyStreams < streamFailures {
+		opened, seenBefore := time.Now(), w.statesSeen
 		err := w.followStream(ctx)
 		switch {
 		case w.queuedTicket.lastStatus.State.Final():
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !w.takeRetry(err):
+		}
+		if retries := w.takeRetry(err); !retries {
 			return err
-		case w.statesSeen == seen:
-			empty++
-		case time.Since(opened) >= steadyStream:
-			pause.Reset()
-			fallthrough
-		default:
-			empty = 0
+		}
+		emptyStreams++
+		if w.statesSeen > seenBefore {
+			emptyStreams = 0
+			if time.Since(opened) >= steadyStream {
+				pause.Reset()
+			}
 		}
 		pause.noteResult(err)
 		if err := sleepPause(ctx, pause); err != nil {
@@ -144,14 +146,15 @@ func (w *watch) openStream(ctx context.Context) (events *eventStream, err error)
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: w.queuedTicket.ticketPath("/events"), ticket: w.queuedTicket.ticketID,
-		header: http.Header{"Authorization": {"Bearer " + token}}}
+	k := call{method: http.MethodGet, path: w.queuedTicket.ticketPath("/events"),
+		ticket: w.queuedTicket.ticketID}.withToken(token)
 	if w.queuedTicket.lastStatus.Version > 0 {
 		k.header.Set("Last-Event-ID", strconv.Itoa(w.queuedTicket.lastStatus.Version))
 	}
 	c := w.queuedTicket.player.apiClient
 	_, err = c.reachReplica(ctx, k, func(base string) error {
-		if events, err = c.openEvents(ctx, base, k); replicaUnavailable(err) {
+		events, err = c.openEvents(ctx, base, k)
+		if replicaUnavailable(err) {
 			c.clientOptions.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
 		}
 		return err

@@ -24,7 +24,7 @@ type SessionRoster struct {
 	MatchID        string `json:"match_id"`
 	Profile        string `json:"profile"`
 	ProfileVersion int    `json:"profile_version"`
-	// by attribute: what the profile's common rules chose, such as the map
+	// Chosen is what the profile's common rules chose, such as the map, by attribute.
 	Chosen map[string]string `json:"chosen"`
 	Data   json.RawMessage   `json:"data"` // the profile's data for game servers; nil: none
 
@@ -37,12 +37,13 @@ type SessionRoster struct {
 
 // RosterPlayer is a player of a session. It says who is expected; [GameServer.Admit] says who may play.
 type RosterPlayer struct {
-	Sub        string         `json:"sub"`
-	State      SeatState      `json:"state"`
-	Team       string         `json:"team"` // empty outside of matches
-	Role       string         `json:"role"`
-	TicketID   string         `json:"ticket_id"`  // the same for the players of a party
-	Attributes map[string]any `json:"attributes"` // those that the profile's tell names: numbers, texts, lists of texts
+	Sub      string    `json:"sub"`
+	State    SeatState `json:"state"`
+	Team     string    `json:"team"` // empty outside of matches
+	Role     string    `json:"role"`
+	TicketID string    `json:"ticket_id"` // the same for the players of a party
+	// Attributes are those that `tell` of the profile lists: numbers, texts and lists of texts.
+	Attributes map[string]any `json:"attributes"`
 	// Sources say who vouches for attributes, "claim" or "backend", by name. An attribute that is missing here is the
 	// word of the player's client, which can be a lie.
 	Sources map[string]string `json:"sources"`

@@ -25,7 +25,7 @@ type deliverFunc func(ctx context.Context, sessionID string, batch []*entry) (se
 type seatReporter struct {
 	deliverBatch  deliverFunc
 	clientOptions Options
-	serverLife    context.Context //nolint:containedctx // the server's
+	serverLife    context.Context //nolint:containedctx // ends with the server
 	callSlots     chan struct{}
 
 	mu           sync.Mutex
@@ -36,68 +36,68 @@ type seatReporter struct {
 }
 
 func newSeatReporter(life context.Context, opts Options, deliver deliverFunc) *seatReporter {
-	b := &seatReporter{
+	r := &seatReporter{
 		deliverBatch: deliver, clientOptions: opts, serverLife: life,
 		callSlots: make(chan struct{}, maxConcurrentReports), sessionByID: map[string]*session{},
 	}
-	b.changedCond = sync.NewCond(&b.mu)
-	return b
+	r.changedCond = sync.NewCond(&r.mu)
+	return r
 }
 
 // reportJoin asks the director to connect the seat, and returns nil when the player may play. If ctx ends first, it
 // returns the cause of ctx, and the seat is freed again if the report was already sent.
-func (b *seatReporter) reportJoin(ctx context.Context, seat *Admission) error {
+func (r *seatReporter) reportJoin(ctx context.Context, seat *Admission) error {
 	e := &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)}
-	if err := b.enqueueReport(seat.SessionID, e); err != nil {
+	if err := r.enqueueEntry(seat.SessionID, e); err != nil {
 		return err
 	}
 	select {
 	case err := <-e.resultQueue:
 		return err
 	case <-ctx.Done():
-		return b.abandonReport(e, context.Cause(ctx))
+		return r.abandonJoin(e, context.Cause(ctx))
 	}
 }
 
 // reportLeave frees the seat, if this admission still holds it when its report is sent. Of two connections of one
 // player only the newer one holds the seat.
-func (b *seatReporter) reportLeave(seat *Admission) {
-	_ = b.enqueueReport(seat.SessionID, &entry{kind: left, seat: seat}) // A server that has ended reports nothing.
+func (r *seatReporter) reportLeave(seat *Admission) {
+	_ = r.enqueueEntry(seat.SessionID, &entry{kind: left, seat: seat}) // A server that has ended reports nothing.
 }
 
-// finishSession closes the session.
-func (b *seatReporter) finishSession(sessionID string) {
-	_ = b.enqueueReport(sessionID, &entry{kind: ended})
+// finishSession reports that the session has ended.
+func (r *seatReporter) finishSession(sessionID string) {
+	_ = r.enqueueEntry(sessionID, &entry{kind: ended})
 }
 
-func (b *seatReporter) enqueueReport(sessionID string, e *entry) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.serverLife.Err() != nil {
-		return context.Cause(b.serverLife)
+func (r *seatReporter) enqueueEntry(sessionID string, e *entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.serverLife.Err() != nil {
+		return context.Cause(r.serverLife)
 	}
-	if e.kind == joined && b.pendingJoins >= maxPendingJoins {
+	if e.kind == joined && r.pendingJoins >= maxPendingJoins {
 		return ErrBusy
 	}
-	s := b.sessionByID[sessionID]
+	s := r.sessionByID[sessionID]
 	if s == nil {
-		s = newSession(b.serverLife, sessionID)
-		b.sessionByID[sessionID] = s
+		s = newSession(r.serverLife, sessionID)
+		r.sessionByID[sessionID] = s
 	}
-	b.pendingJoins += countJoins(e)
-	s.queuedReports = append(s.queuedReports, e)
+	r.pendingJoins += countJoins(e)
+	s.queuedEntries = append(s.queuedEntries, e)
 	if !s.isWorking {
 		s.isWorking = true
-		b.workerCount++
-		go b.workSession(s)
+		r.workerCount++
+		go r.workSession(s)
 	}
 	return nil
 }
 
-// abandonReport returns cause to a join whose context has ended, unless the result arrived at the same moment.
-func (b *seatReporter) abandonReport(e *entry, cause error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// abandonJoin returns cause to a join whose context has ended, unless the result arrived at the same moment.
+func (r *seatReporter) abandonJoin(e *entry, cause error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	select {
 	case err := <-e.resultQueue:
 		return err
@@ -109,28 +109,28 @@ func (b *seatReporter) abandonReport(e *entry, cause error) error {
 
 // workSession sends reports until the session's queue is empty. A failed report's entries go back into the queue,
 // because the next attempt may have more entries, and some of these may be obsolete by then.
-func (b *seatReporter) workSession(s *session) {
-	pause := newPacer(b.clientOptions)
+func (r *seatReporter) workSession(s *session) {
+	pause := newPacer(r.clientOptions)
 	for {
-		batch := b.takeBatch(s)
+		batch := r.takeBatch(s)
 		if len(batch) == 0 {
 			return
 		}
-		answer, err := b.sendBatch(s, batch)
+		answer, err := r.sendBatch(s, batch)
 		if s.ctx.Err() == nil && (isRetryable(err) || operatorCanFix(err)) {
-			b.putBack(s, batch)
-			b.pauseRetry(s, pause, err)
+			r.putBack(s, batch)
+			r.pauseRetry(s, pause, err)
 			continue
 		}
 		pause.Reset()
-		b.settleBatch(s, batch, answer, err)
+		r.settleBatch(s, batch, answer, err)
 	}
 }
 
-func (b *seatReporter) pauseRetry(s *session, pause *pacer, err error) {
+func (r *seatReporter) pauseRetry(s *session, pause *pacer, err error) {
 	pause.noteResult(err)
 	d := pause.NextBackOff()
-	b.clientOptions.Logger.LogAttrs(s.ctx, slog.LevelWarn, "retrying seat report",
+	r.clientOptions.Logger.LogAttrs(s.ctx, slog.LevelWarn, "retrying seat report",
 		slog.String("session_id", s.id), slog.Duration("pause", d), slog.Any("error", err))
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -142,62 +142,62 @@ func (b *seatReporter) pauseRetry(s *session, pause *pacer, err error) {
 
 // takeBatch returns the entries of the next report. If there are none, it marks the session's worker as ended, and
 // deletes the session if it has no players.
-func (b *seatReporter) takeBatch(s *session) []*entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	// Joins that are sent, and those that nextBatch drops, leave the bound of waiting ones.
-	before := countJoins(s.queuedReports...)
-	batch := s.nextBatch()
-	b.pendingJoins -= before - countJoins(s.queuedReports...)
+func (r *seatReporter) takeBatch(s *session) []*entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// Joins that are sent, and those that beginBatch drops, no longer count as pending.
+	before := countJoins(s.queuedEntries...)
+	batch := s.beginBatch()
+	r.pendingJoins -= before - countJoins(s.queuedEntries...)
 	if len(batch) > 0 {
 		return batch
 	}
 	s.isWorking = false
-	b.workerCount--
-	if len(s.admissionBySub) == 0 && b.sessionByID[s.id] == s {
-		delete(b.sessionByID, s.id)
+	r.workerCount--
+	if len(s.admissionBySub) == 0 && r.sessionByID[s.id] == s {
+		delete(r.sessionByID, s.id)
 		s.end(ErrSessionLost)
 	}
-	b.changedCond.Broadcast()
+	r.changedCond.Broadcast()
 	return nil
 }
 
-func (b *seatReporter) sendBatch(s *session, batch []*entry) (seatsAnswer, error) {
+func (r *seatReporter) sendBatch(s *session, batch []*entry) (seatsAnswer, error) {
 	select {
-	case b.callSlots <- struct{}{}:
+	case r.callSlots <- struct{}{}:
 	case <-s.ctx.Done():
 		return seatsAnswer{}, context.Cause(s.ctx)
 	}
-	defer func() { <-b.callSlots }()
-	answer, err := b.deliverBatch(s.ctx, s.id, batch)
+	defer func() { <-r.callSlots }()
+	answer, err := r.deliverBatch(s.ctx, s.id, batch)
 	if err != nil && s.ctx.Err() != nil {
 		return answer, context.Cause(s.ctx)
 	}
 	return answer, err
 }
 
-func (b *seatReporter) putBack(s *session, batch []*entry) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sessionByID[s.id] == s {
-		b.pendingJoins += countJoins(batch...)
+func (r *seatReporter) putBack(s *session, batch []*entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessionByID[s.id] == s {
+		r.pendingJoins += countJoins(batch...)
 		s.putBack(batch)
 	}
 }
 
 // settleBatch applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores
 // a session that forgetAll has dropped meanwhile, whose joins have their results already.
-func (b *seatReporter) settleBatch(s *session, batch []*entry, answer seatsAnswer, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sessionByID[s.id] != s {
+func (r *seatReporter) settleBatch(s *session, batch []*entry, answer seatsAnswer, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessionByID[s.id] != s {
 		return
 	}
-	if err != nil && b.serverLife.Err() == nil {
-		b.clientOptions.Logger.LogAttrs(b.serverLife, slog.LevelInfo, "seat report failed",
+	if err != nil && r.serverLife.Err() == nil {
+		r.clientOptions.Logger.LogAttrs(r.serverLife, slog.LevelInfo, "seat report failed",
 			slog.String("session_id", s.id), slog.Int("entries", len(batch)), slog.Any("error", err))
 	}
-	s.settleReports(batch, answer, err)
+	s.settleEntries(batch, answer, err)
 	if answer.Closed || errors.Is(err, ErrNotFound) {
 		s.endAdmissions()
 	}
@@ -205,50 +205,50 @@ func (b *seatReporter) settleBatch(s *session, batch []*entry, answer seatsAnswe
 
 // forgetAll drops all sessions. It ends their admissions, fails their waiting joins, and returns how many sessions had
 // players.
-func (b *seatReporter) forgetAll() (lost int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.sessionByID {
+func (r *seatReporter) forgetAll() (lost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sessionByID {
 		if len(s.admissionBySub) > 0 {
 			lost++
 		}
-		b.pendingJoins -= countJoins(s.queuedReports...)
-		s.cancelReports()
+		r.pendingJoins -= countJoins(s.queuedEntries...)
+		s.cancelEntries()
 	}
-	clear(b.sessionByID)
-	b.changedCond.Broadcast()
+	clear(r.sessionByID)
+	r.changedCond.Broadcast()
 	return lost
 }
 
 // waitUntilEmpty waits until no session has players or entries to report. It returns early when ctx or the server's
 // life ends.
-func (b *seatReporter) waitUntilEmpty(ctx context.Context) error {
-	return b.waitUntil(ctx, func() bool { return len(b.sessionByID) == 0 || b.serverLife.Err() != nil })
+func (r *seatReporter) waitUntilEmpty(ctx context.Context) error {
+	return r.waitUntil(ctx, func() bool { return len(r.sessionByID) == 0 || r.serverLife.Err() != nil })
 }
 
 // flushReports waits until all entries are reported or, once the server's life has ended, until all workers have
 // returned.
-func (b *seatReporter) flushReports(ctx context.Context) error {
-	return b.waitUntil(ctx, func() bool { return b.workerCount == 0 })
+func (r *seatReporter) flushReports(ctx context.Context) error {
+	return r.waitUntil(ctx, func() bool { return r.workerCount == 0 })
 }
 
-func (b *seatReporter) waitUntil(ctx context.Context, ready func() bool) error {
+func (r *seatReporter) waitUntil(ctx context.Context, ready func() bool) error {
 	wake := func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.changedCond.Broadcast()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.changedCond.Broadcast()
 	}
 	stopCtx := context.AfterFunc(ctx, wake)
 	defer stopCtx()
-	stopLife := context.AfterFunc(b.serverLife, wake) //nolint:contextcheck // the other end of the wait
+	stopLife := context.AfterFunc(r.serverLife, wake) //nolint:contextcheck // the other end of the wait
 	defer stopLife()
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for !ready() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		b.changedCond.Wait()
+		r.changedCond.Wait()
 	}
 	return nil
 }

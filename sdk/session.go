@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -19,8 +20,8 @@ type session struct {
 	ctx            context.Context //nolint:containedctx // ends when the session is no longer reported
 	end            context.CancelCauseFunc
 	admissionBySub map[string]*Admission // by sub, the admission that holds the seat
-	queuedReports  []*entry
-	sendingReports []*entry
+	queuedEntries  []*entry
+	sendingEntries []*entry
 	isWorking      bool
 }
 
@@ -64,50 +65,49 @@ func newSession(life context.Context, id string) *session {
 	return s
 }
 
-// nextBatch moves the entries of the next report from queue to sending. The director applies a report's joins first,
-// then its leaves, then its end. A report must therefore not name a player twice, nor both join a player and end the
-// session: either would change the order of events.
-func (s *session) nextBatch() []*entry {
-	s.dropObsolete()
+// beginBatch moves the entries of the next report from queuedEntries to sendingEntries, and returns them. The director
+// applies a report's joins first, then its leaves, then its end. A report must therefore not name a player twice, nor
+// both join a player and end the session: either would change the order of events.
+func (s *session) beginBatch() []*entry {
+	s.sendingEntries = nil
+	s.queuedEntries = slices.DeleteFunc(s.queuedEntries, s.isObsolete)
+	s.postponeLeaves()
 	size, subs := 0, map[string]bool{}
-	for len(s.queuedReports) > 0 && len(s.sendingReports) < maxReportEntries {
-		e := s.queuedReports[0]
+	for len(s.queuedEntries) > 0 && len(s.sendingEntries) < maxReportEntries {
+		e := s.queuedEntries[0]
 		size += e.jsonSize()
 		if size > maxReportBytes || e.kind != ended && subs[e.seat.Sub] ||
-			e.kind == ended && countJoins(s.sendingReports...) > 0 {
+			e.kind == ended && countJoins(s.sendingEntries...) > 0 {
 			break
 		}
-		s.queuedReports = s.queuedReports[1:]
-		s.sendingReports = append(s.sendingReports, e)
+		s.queuedEntries = s.queuedEntries[1:]
+		s.sendingEntries = append(s.sendingEntries, e)
 		if e.kind == ended {
 			break
 		}
 		subs[e.seat.Sub] = true
 	}
-	return s.sendingReports
+	return s.sendingEntries
 }
 
-// dropObsolete deletes obsolete entries, and moves the leave of a player who is joining again behind all other entries.
-// The director does not know yet that this player left: the join takes over the seat, and then makes the leave
-// obsolete.
-func (s *session) dropObsolete() {
-	s.sendingReports = nil
-	s.queuedReports = slices.DeleteFunc(s.queuedReports, s.isObsolete)
+// postponeLeaves moves the leave of a player who is joining again behind all other entries. The director does not know
+// yet that this player left: the join takes over the seat, and then makes the leave obsolete.
+func (s *session) postponeLeaves() {
 	rejoining := map[string]bool{}
-	for _, e := range s.queuedReports {
+	for _, e := range s.queuedEntries {
 		if e.kind == joined {
 			rejoining[e.seat.Sub] = true
 		}
 	}
 	var now, later []*entry
-	for _, e := range s.queuedReports {
+	for _, e := range s.queuedEntries {
 		if e.kind == left && rejoining[e.seat.Sub] {
 			later = append(later, e)
 		} else {
 			now = append(now, e)
 		}
 	}
-	s.queuedReports = slices.Concat(now, later)
+	s.queuedEntries = slices.Concat(now, later)
 }
 
 // putBack moves the entries of an unanswered report to the front of the queue.
@@ -115,7 +115,7 @@ func (s *session) putBack(batch []*entry) {
 	for _, e := range batch {
 		e.sentBefore = true
 	}
-	s.sendingReports, s.queuedReports = nil, append(batch, s.queuedReports...)
+	s.sendingEntries, s.queuedEntries = nil, slices.Concat(batch, s.queuedEntries)
 }
 
 // isObsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or
@@ -126,23 +126,23 @@ func (s *session) isObsolete(e *entry) bool {
 		return e.isAbandoned && !e.sentBefore
 	case left:
 		return s.admissionBySub[e.seat.Sub] != e.seat
-	case ended:
+	default: // the end of a session is always reported
+		return false
 	}
-	return false
 }
 
-// settleReports applies the director's answer, or the error, to the entries of a report.
-func (s *session) settleReports(batch []*entry, answer seatsAnswer, err error) {
-	s.sendingReports = nil
+// settleEntries applies the director's answer, or the error, to the entries of a report.
+func (s *session) settleEntries(batch []*entry, answer seatsAnswer, err error) {
+	s.sendingEntries = nil
 	joins := 0
+	// An end needs nothing here: its answer has closed set, for which the caller ends the remaining admissions.
 	for _, e := range batch {
-		switch e.kind {
-		case joined:
+		if e.kind == joined {
 			s.settleJoin(e, joinResult(answer.Results, joins, e.seat.Sub, err))
 			joins++
-		case left:
+		}
+		if e.kind == left {
 			s.vacateSeat(e.seat, ErrLeft)
-		case ended: // The answer has closed set, for which the caller ends the remaining admissions.
 		}
 	}
 }
@@ -153,9 +153,10 @@ func (s *session) settleJoin(e *entry, err error) {
 			old.end(ErrReplaced)
 		}
 		s.admissionBySub[e.seat.Sub] = e.seat
-	}
-	if err == nil && e.isAbandoned {
-		s.queuedReports = append(s.queuedReports, &entry{kind: left, seat: e.seat})
+		// Its Admit call has ended, so that nobody plays on the seat.
+		if e.isAbandoned {
+			s.queuedEntries = append(s.queuedEntries, &entry{kind: left, seat: e.seat})
+		}
 	}
 	e.resultQueue <- err
 }
@@ -173,19 +174,22 @@ func (s *session) endAdmissions() {
 	}
 }
 
-// cancelReports ends all admissions, fails all waiting joins, and aborts the report in flight.
-func (s *session) cancelReports() {
+// cancelEntries ends all admissions, fails all joins without a result, and aborts the report in flight.
+func (s *session) cancelEntries() {
 	s.endAdmissions()
-	for _, e := range append(s.sendingReports, s.queuedReports...) {
+	for _, e := range slices.Concat(s.sendingEntries, s.queuedEntries) {
 		if e.kind == joined {
 			e.resultQueue <- ErrSessionLost
 		}
 	}
-	s.sendingReports, s.queuedReports = nil, nil
+	s.sendingEntries, s.queuedEntries = nil, nil
 	s.end(ErrSessionLost)
 }
 
-// joinResult returns the result of the nth join as an error. Results have the order of the request, joins first.
+var errShortAnswer = errors.New("sdk: seat report was answered without a result for every entry")
+
+// joinResult returns the result of the nth join, counted from 0, as an error. Results have the order of the request,
+// joins first.
 func joinResult(results []seatResult, n int, sub string, err error) error {
 	switch {
 	case err != nil:

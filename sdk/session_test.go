@@ -30,10 +30,10 @@ func TestBatchesKeepOrderAndBounds(t *testing.T) {
 			}
 			all = append(all, e)
 		}
-		s.queuedReports = append(s.queuedReports, all...)
+		s.queuedEntries = append(s.queuedEntries, all...)
 		var sent []*entry
-		for len(s.queuedReports) > 0 {
-			batch := s.nextBatch()
+		for len(s.queuedEntries) > 0 {
+			batch := s.beginBatch()
 			require.NotEmpty(t, batch)
 			size, subs := 0, map[string]bool{}
 			for i, e := range batch {
@@ -101,7 +101,7 @@ func TestPendingJoinsAreBounded(t *testing.T) {
 			})
 		join := func(i int) error {
 			seat := &Admission{Sub: fmt.Sprint(i)}
-			return b.enqueueReport("eu.1", &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)})
+			return b.enqueueEntry("eu.1", &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)})
 		}
 		for i := range maxPendingJoins {
 			require.NoError(t, join(i))

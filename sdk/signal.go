@@ -9,9 +9,9 @@ import (
 )
 
 // RunUntilSignal blocks until the process receives SIGTERM or SIGINT (Ctrl-C), ctx ends, the director wants a deployed
-// server to end, or the server is superseded. In all cases but the last it calls [GameServer.Shutdown] with grace as
-// the time limit for running sessions. A second signal ends the process at once. The platform that sends SIGTERM must
-// wait longer than grace plus 5 s before it sends SIGKILL.
+// server to end, or the server has ended, as when it is superseded. In all cases but the last it calls
+// [GameServer.Shutdown] with grace as the time limit for running sessions. A second signal ends the process at once.
+// The platform that sends SIGTERM must wait longer than grace plus 5 s before it sends SIGKILL.
 func (s *GameServer) RunUntilSignal(ctx context.Context, grace time.Duration) error {
 	signalled, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

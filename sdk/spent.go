@@ -9,9 +9,12 @@ import (
 // spentSkew is how long a token is remembered past its expiry, because verification allows for clock skew.
 const spentSkew = time.Minute
 
+// leastSwept is the number of tokens below which expired ones stay: they are too few to be worth a look at all of them.
+const leastSwept = 1024
+
 // spentTokens remembers the tokens that players have presented to this process, with a connection name for each. A
 // token whose redemption failed with an unknown outcome keeps its connection name: the director may have applied the
-// report, and recognises the next one by that name as a retry.
+// report, and recognises the next report by that name as a retry.
 type spentTokens struct {
 	mu        sync.Mutex
 	tokenByID map[string]spentToken // by jti
@@ -25,7 +28,7 @@ type spentToken struct {
 }
 
 func newSpentTokens() *spentTokens {
-	return &spentTokens{tokenByID: map[string]spentToken{}, sweepAt: 1024}
+	return &spentTokens{tokenByID: map[string]spentToken{}, sweepAt: leastSwept}
 }
 
 // spendToken marks the token as used and returns the name of the connection that redeems it. ok is false if the token
@@ -64,5 +67,5 @@ func (s *spentTokens) sweepExpired(now time.Time) {
 			delete(s.tokenByID, jti)
 		}
 	}
-	s.sweepAt = max(1024, 2*len(s.tokenByID))
+	s.sweepAt = max(leastSwept, 2*len(s.tokenByID))
 }
