@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 // Call makes a request, such as one that has no method here, and decodes its answer into answer, unless that is nil. It
@@ -18,16 +16,15 @@ func (c *Client) Call(ctx context.Context, kind, room string, body, answer any) 
 	return c.callServer(ctx, kind, frame{Version: protocolVersion, Type: kind, Room: room}, body, answer)
 }
 
-// Repeat makes a request that may be carried out twice, such as room.leave, until it has an answer: again after a lost
-// connection, and where the director is not available or the client sends too much. Errors: those of [Client.Call] but
-// [ErrUncertain].
+// Repeat makes a request that may be carried out twice, such as room.leave, until it has an answer. It repeats the
+// request after a lost connection, and where the director is not available or the client sends too much. Errors: those
+// of [Client.Call] but [ErrUncertain].
 func (c *Client) Repeat(ctx context.Context, kind, room string, body, answer any) error {
 	return c.repeatWhileDown(ctx, func() error { return c.Call(ctx, kind, room, body, answer) })
 }
 
 func (c *Client) repeatWhileDown(ctx context.Context, attempt func() error) error {
-	pauses := &backoff.ExponentialBackOff{InitialInterval: c.options.FirstBackoff, MaxInterval: c.options.MaxBackoff,
-		Multiplier: 2, RandomizationFactor: 0.5}
+	backOff := newPauses(c.options).backOff
 	for {
 		err := attempt()
 		if !isRepeatable(err) {
@@ -37,12 +34,13 @@ func (c *Client) repeatWhileDown(ctx context.Context, attempt func() error) erro
 		if refused, is := errors.AsType[*Error](err); is {
 			askedFor = min(refused.RetryAfter, time.Minute)
 		}
-		if !pauseFor(ctx, askedFor+pauses.NextBackOff()) {
+		if !pauseFor(ctx, askedFor+backOff.NextBackOff()) {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
 }
 
+// callServer makes the request f, which errors call name.
 func (c *Client) callServer(ctx context.Context, name string, f frame, body, answer any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -53,12 +51,12 @@ func (c *Client) callServer(ctx context.Context, name string, f frame, body, ans
 		if err := c.Await(ctx, func() bool { return c.Status().Connected }); err != nil {
 			return err
 		}
-		waiting, link, rid := c.registerCall(name)
-		if link == nil {
+		waiting, conn, rid := c.registerCall(name)
+		if conn == nil {
 			continue // the connection has ended in between, and nothing was sent
 		}
 		f.RID = rid
-		link.requestOnly(f)
+		conn.sendRequest(f)
 		select {
 		case r := <-waiting.answerQueue:
 			return r.decodeAnswer(name, answer)
@@ -73,14 +71,14 @@ func (c *Client) callServer(ctx context.Context, name string, f frame, body, ans
 func (c *Client) registerCall(name string) (*pendingCall, *connection, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.currentLink == nil {
+	if c.currentConnection == nil {
 		return nil, nil, ""
 	}
 	c.lastCall++
 	rid := strconv.Itoa(c.lastCall)
 	waiting := &pendingCall{name, make(chan reply, 1)}
 	c.pendingByID[rid] = waiting
-	return waiting, c.currentLink, rid
+	return waiting, c.currentConnection, rid
 }
 
 func (c *Client) forgetCall(rid string) {
@@ -107,15 +105,21 @@ func (r reply) decodeAnswer(name string, answer any) error {
 
 		OK bool `json:"ok"`
 	}
-	err := json.Unmarshal(r.rawBody, &status)
-	if err == nil && !status.OK {
+	if err := json.Unmarshal(r.rawBody, &status); err != nil {
+		return unreadableError(name, err)
+	}
+	if !status.OK {
 		return status.asError(name)
 	}
-	if err == nil && answer != nil {
-		err = json.Unmarshal(r.rawBody, answer)
+	if answer == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("lobby: %s: unreadable answer: %w", name, err)
+	if err := json.Unmarshal(r.rawBody, answer); err != nil {
+		return unreadableError(name, err)
 	}
 	return nil
+}
+
+func unreadableError(name string, err error) error {
+	return fmt.Errorf("lobby: %s: unreadable answer: %w", name, err)
 }

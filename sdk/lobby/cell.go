@@ -19,7 +19,7 @@ func (c *Client) openFollowing(ctx context.Context, replica, token string) error
 	if !slices.Contains(c.options.URLs, replica) {
 		return err
 	}
-	cell := cellAddress(err, replica)
+	cell := cellAddress(err, replica) // "" also where the replica itself has accepted the client
 	if cell != "" {
 		err = c.openConnection(ctx, cell, token)
 	}
@@ -37,15 +37,15 @@ func cellAddress(err error, asked string) string {
 		return ""
 	}
 	to, err := url.Parse(refused.Address)
-	if err != nil || to.Host == "" || !slices.Contains(schemes, to.Scheme) || isPlain(to) && !isPlainText(asked) {
+	if err != nil || to.Host == "" || !slices.Contains(schemes, to.Scheme) || isPlainScheme(to) && !isPlainURL(asked) {
 		return ""
 	}
 	return refused.Address
 }
 
-func isPlain(u *url.URL) bool { return u.Scheme == "ws" || u.Scheme == "http" }
+func isPlainScheme(u *url.URL) bool { return u.Scheme == "ws" || u.Scheme == "http" }
 
-func isPlainText(raw string) bool {
+func isPlainURL(raw string) bool {
 	u, err := url.Parse(raw)
-	return err == nil && isPlain(u)
+	return err == nil && isPlainScheme(u)
 }

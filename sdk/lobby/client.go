@@ -26,8 +26,8 @@ func StaticToken(token string) Token {
 // Options says how a [Client] reaches the lobby. URLs and Token are required.
 type Options struct {
 	// URLs are those of the replicas' listeners for the lobby, such as "wss://lobby.example:4000". The client connects
-	// to the first that accepts it, and after a lost connection to the next. Where another cell serves the project, one
-	// of them names its lobby, and the client connects to that.
+	// to the first that accepts it, and after a lost connection to the next. Where another cell serves the project, the
+	// replica names the lobby of that cell, and the client connects there.
 	URLs  []string
 	Token Token
 	// Project is the project of a client without a token, where the director allows that. A token names its own.
@@ -73,22 +73,22 @@ func (o Options) withDefaults() (Options, error) {
 // Client is a session of the lobby, over any number of connections. Safe for concurrent use.
 type Client struct {
 	options     Options
-	lifeContext context.Context //nolint:containedctx // of the connections; endLife cancels it
+	lifeContext context.Context //nolint:containedctx // of the connections; canceled by endLife
 	endLife     context.CancelFunc
 	goroutines  sync.WaitGroup
-	// The address of the cell that accepted the client; "": a configured replica did. Only runConnections and Connect
-	// use it.
+	// cell is the address of the cell that accepted the client; "": a configured replica did. Only the goroutine of
+	// runConnections uses it, and Connect before that.
 	cell string
 
-	mu            sync.Mutex
-	changedSignal chan struct{} // closed by the next change; nil: nobody waits for one
-	currentLink   *connection   // nil: not connected
-	status        Status
-	memberships   map[string]*membership
-	pendingByID   map[string]*pendingCall // by rid
-	lastCall      int                     // number of the last rid
-	watchByEvent  map[string]*watch       // by the event that keeps the list up to date
-	endedError    error                   // why the client has ended
+	mu                sync.Mutex
+	changedSignal     chan struct{} // closed by the next change; nil: nobody waits for one
+	currentConnection *connection   // nil: not connected
+	status            Status
+	memberships       map[string]*membership
+	pendingByID       map[string]*pendingCall // by rid
+	lastCall          int                     // number of the last rid
+	watchByEvent      map[string]*watch       // by the event that keeps the list up to date
+	endedError        error                   // why the client has ended
 }
 
 // Status says how a client is connected.
@@ -108,8 +108,8 @@ func (c *Client) Status() Status {
 	return c.status
 }
 
-// Await waits until a condition holds. It is judged after each event, each state and each change of the connection.
-// Errors: ctx ended; why the client has ended.
+// Await waits until a condition holds. The condition is judged after each event, each state and each change of the
+// connection. Errors: ctx ended; why the client has ended.
 func (c *Client) Await(ctx context.Context, holds func() bool) error {
 	for {
 		changed, err := c.nextChange()
@@ -137,7 +137,7 @@ func (c *Client) nextChange() (<-chan struct{}, error) {
 	return c.changedSignal, c.endedError
 }
 
-// signalChange wakes all [Client.Await]. The caller holds mu.
+// signalChange wakes all calls of [Client.Await]. The caller holds mu.
 func (c *Client) signalChange() {
 	if c.changedSignal != nil {
 		close(c.changedSignal)
@@ -149,7 +149,7 @@ func (c *Client) signalChange() {
 // last that was used.
 func (c *Client) urlsInTurn() []string {
 	urls := c.options.URLs
-	next := slices.Index(urls, c.Status().URL) + 1
+	next := slices.Index(urls, c.Status().URL) + 1 // 0 if the last one was none of them
 	turn := slices.Concat(urls[next:], urls[:next])
 	if c.cell != "" {
 		return slices.Insert(turn, 0, c.cell)
@@ -157,7 +157,7 @@ func (c *Client) urlsInTurn() []string {
 	return turn
 }
 
-// publishEvent calls OnEvent.
+// publishEvent calls OnEvent, if there is one.
 func (c *Client) publishEvent(e Event) {
 	if c.options.OnEvent != nil {
 		c.options.OnEvent(e)

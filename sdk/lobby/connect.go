@@ -28,13 +28,13 @@ func (c *Client) Close() {
 	c.goroutines.Wait()
 }
 
-// Reconnect ends the connection, and the client connects to the next replica: such as when the system says that the
+// Reconnect ends the connection, and the client connects to the next replica. Call it when the system says that the
 // network has changed, which the client would find out a minute later.
 func (c *Client) Reconnect() {
 	c.mu.Lock()
-	link := c.currentLink
+	conn := c.currentConnection
 	c.mu.Unlock()
-	if link != nil {
-		_ = link.ws.CloseNow()
+	if conn != nil {
+		_ = conn.ws.CloseNow()
 	}
 }

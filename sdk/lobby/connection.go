@@ -3,6 +3,7 @@ package lobby
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,66 +56,75 @@ type connection struct {
 func (c *Client) dialServer(ctx context.Context, url, token string) (*connection, welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
-	l := &connection{serverURL: url, openedAt: time.Now()}
-	l.silenceTimer = time.AfterFunc(maxSilence, func() { _ = l.ws.CloseNow() })
-	l.silenceTimer.Stop()
-	alive := func(context.Context, []byte) bool { l.silenceTimer.Reset(maxSilence); return true }
-	ws, _, err := websocket.Dial(ctx, url,
-		&websocket.DialOptions{OnPingReceived: alive})
+	conn := &connection{serverURL: url, openedAt: time.Now()}
+	conn.silenceTimer = time.AfterFunc(maxSilence, func() { _ = conn.ws.CloseNow() })
+	conn.silenceTimer.Stop()
+	onPing := func(context.Context, []byte) bool { conn.silenceTimer.Reset(maxSilence); return true }
+	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{OnPingReceived: onPing})
 	if err != nil {
 		return nil, welcome{}, unreachableError(url, err)
 	}
-	l.ws = ws
+	conn.ws = ws
 	ws.SetReadLimit(maxFrame)
-	w, err := l.shakeHands(ctx, hello{protocolVersion, []string{"json"}, token, c.options.Project, c.Status().Session})
+	w, err := conn.shakeHands(ctx,
+		hello{protocolVersion, []string{"json"}, token, c.options.Project, c.Status().Session})
 	if err != nil {
 		_ = ws.CloseNow()
 		return nil, welcome{}, err
 	}
-	l.silenceTimer.Reset(maxSilence)
-	return l, w, nil
+	conn.silenceTimer.Reset(maxSilence)
+	return conn, w, nil
 }
 
-func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err error) {
+func (conn *connection) shakeHands(ctx context.Context, h hello) (welcome, error) {
 	raw, err := json.Marshal(h)
-	if err == nil {
-		err = l.ws.Write(ctx, websocket.MessageText, raw)
-	}
-	if err == nil {
-		_, raw, err = l.ws.Read(ctx)
-	}
 	if err != nil {
-		return w, unreachableError(l.serverURL, err)
+		return welcome{}, unreachableError(conn.serverURL, err)
 	}
-	var first frame
-	err = json.Unmarshal(raw, &first)
-	if err == nil && first.Type != "handshake.ok" {
-		var refused refusal
-		if err = json.Unmarshal(first.Payload, &refused); err == nil {
-			return w, refused.asError("handshake")
-		}
+	if err := conn.ws.Write(ctx, websocket.MessageText, raw); err != nil {
+		return welcome{}, unreachableError(conn.serverURL, err)
 	}
-	if err == nil {
-		err = json.Unmarshal(first.Payload, &w)
-	}
-	// A proxy or another service: the next replica may be a director.
+	_, answer, err := conn.ws.Read(ctx)
 	if err != nil {
-		return w, unreachableError(l.serverURL,
+		return welcome{}, unreachableError(conn.serverURL, err)
+	}
+	w, err := decodeWelcome(answer)
+	if _, refused := errors.AsType[*Error](err); err != nil && !refused {
+		// A proxy or another service: the next replica may be a director.
+		return welcome{}, unreachableError(conn.serverURL,
 			fmt.Errorf("the answer to the handshake is no frame of a director: %w", err))
 	}
-	return w, nil
+	return w, err
 }
 
-// requestOnly sends a frame of a caller. An error shows with the next read, which ends the connection. No context of
-// the caller bounds it, because one that ends during a write would cut the connection.
-func (l *connection) requestOnly(f frame) {
+// decodeWelcome decodes the answer to a hello. Errors: [*Error] for a handshake that was refused; an answer that is
+// none.
+func decodeWelcome(raw []byte) (w welcome, err error) {
+	var answer frame
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return w, err
+	}
+	if answer.Type == "handshake.ok" {
+		err = json.Unmarshal(answer.Payload, &w)
+		return w, err
+	}
+	var refused refusal
+	if err := json.Unmarshal(answer.Payload, &refused); err != nil {
+		return w, err
+	}
+	return w, refused.asError("handshake")
+}
+
+// sendRequest sends a frame of a caller. A write that fails makes the next read fail, which ends the connection. No
+// context of the caller bounds the write, because one that ends meanwhile would cut the connection.
+func (conn *connection) sendRequest(f frame) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	l.writeFrame(ctx, f)
+	conn.writeFrame(ctx, f)
 }
 
-func (l *connection) writeFrame(ctx context.Context, f frame) {
+func (conn *connection) writeFrame(ctx context.Context, f frame) {
 	if raw, err := json.Marshal(f); err == nil {
-		_ = l.ws.Write(ctx, websocket.MessageText, raw)
+		_ = conn.ws.Write(ctx, websocket.MessageText, raw)
 	}
 }

@@ -16,6 +16,7 @@
 //
 // client.go has the options and what a client is, connect.go how it begins and ends, connection.go a connection,
 // reconnect.go and cell.go its replacement, pause.go how long the client waits for that, receive*.go what arrives,
-// call.go requests and answers, room.go and group.go what is done in rooms, membership.go what is known of a room,
-// watch.go the lists that are kept up to date, match.go the queue, state.go the states, event.go the events.
+// call.go requests and answers, room.go and group.go what is done in rooms, code.go their codes, membership.go what is
+// known of a room, list.go lists of rooms, watch.go the lists that are kept up to date, match.go the queue, player.go
+// messages between players, state.go the states, event.go the events.
 package lobby

@@ -18,13 +18,13 @@ var (
 	ErrSuperseded = errors.New("lobby: another client took the session over: give each client a session of its own")
 )
 
-// Error is a request, a message or a handshake that the director has refused. It has no token.
+// Error is a request, a message or a handshake that the director has refused. It never contains the token.
 type Error struct {
 	// Call is the type of the request, such as "room.join_or_create", with that of its message; "handshake".
 	Call string
 	// Code is the stable reason, such as "room_full": docs/nexis.md lists them. A newer director may send others.
 	Code string
-	// Text is the reason for people, and Hint what a program can do about it; it may be empty.
+	// Text is the reason for people, and Hint what a program can do about it. Hint may be empty.
 	Text, Hint string
 	// Field is the invalid field, with the code "invalid".
 	Field string
@@ -55,12 +55,12 @@ func CodeOf(err error) string {
 
 // refusal is the body of an answer or an event that says why something had no effect.
 type refusal struct {
-	Text   string `json:"error"`
-	Reason string `json:"reason"` // the text of an event
-	Code   string `json:"code"`
-	Hint   string `json:"hint"`
-	Field  string `json:"field"`
-	Millis int64  `json:"retry_after_ms"`
+	Text             string `json:"error"`
+	Reason           string `json:"reason"` // the text of an event
+	Code             string `json:"code"`
+	Hint             string `json:"hint"`
+	Field            string `json:"field"`
+	RetryAfterMillis int64  `json:"retry_after_ms"`
 
 	Address string `json:"address"`
 }
@@ -71,7 +71,7 @@ func (r refusal) asError(call string) *Error {
 		text = r.Reason
 	}
 	return &Error{Call: call, Code: r.Code, Text: text, Hint: r.Hint, Field: r.Field, Address: r.Address,
-		RetryAfter: time.Duration(r.Millis) * time.Millisecond}
+		RetryAfter: time.Duration(r.RetryAfterMillis) * time.Millisecond}
 }
 
 // isRepeatable reports whether a request that may be carried out twice is worth a repetition.
@@ -89,7 +89,7 @@ func isFinal(err error) bool {
 	return false
 }
 
-// isTokenRefused reports whether the handshake was refused for its token or the key of that.
+// isTokenRefused reports whether the handshake was refused for its token, or for the key that signed the token.
 func isTokenRefused(err error) bool {
 	code := CodeOf(err)
 	return code == "token_refused" || code == "key_refused"

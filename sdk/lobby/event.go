@@ -2,8 +2,8 @@ package lobby
 
 import "encoding/json"
 
-// Event is something that the client heard: one of the types of this file. A type that a newer director sends is an
-// [Unknown].
+// Event is something that the client has received or noticed: one of the types of this file, or a [PlayerMessage]. An
+// event of a newer director is an [Unknown].
 type Event interface{ isEvent() }
 
 // The events of the connection.
@@ -33,8 +33,8 @@ type (
 		Number     int64  `json:"number"`
 		At         int64  `json:"at"`
 		FromPlayer string `json:"from_player"`
-		// Repeated: it was sent while the client was away. What it has heard before is not published again. ID is two
-		// numbers with a dot, which grow.
+		// Repeated means that the message was sent while the client was away. A message that the client has received
+		// already is not published again. ID is two numbers with a dot between them; later messages have greater ones.
 		Repeated bool   `json:"repeated"`
 		ID       string `json:"id"`
 	}
@@ -56,7 +56,7 @@ type (
 		Reason  string `json:"reason"`
 		Self    bool   `json:"-"`
 	}
-	// MembersChanged means that others are in the room now: its state has them.
+	// MembersChanged means that the members of the room have changed: [Room.State] has them.
 	MembersChanged struct{ Room string }
 	// StateChanged means that the room has another state.
 	StateChanged struct{ Room string }
@@ -71,7 +71,8 @@ type (
 		From       string `json:"from"`        // a session
 		FromPlayer string `json:"from_player"` // the player's name in its token
 	}
-	// MatchFound names the room to join, with its type. It is sent again on each connection until the session has.
+	// MatchFound names the room to join, with its type. It is sent again on each connection until the session has
+	// joined the room.
 	MatchFound struct {
 		Room         string   `json:"room"`
 		RoomType     string   `json:"room_type"`

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Invite invites a player, by the "sub" of its token, for five minutes, and returns how many of its connections that
-// has reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but [ErrUncertain].
+// Invite invites a player, by the "sub" of its token, for five minutes, and returns how many connections of the player
+// the invitation has reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but
+// [ErrUncertain].
 func (r *Room) Invite(ctx context.Context, player string) (reached int, err error) {
 	var answer struct{ Reached int }
 	err = r.client.repeatWhileDown(ctx, func() error {
-		return r.sendMessage(ctx, "invite", fields{"player": player},
-			&answer)
+		return r.sendMessage(ctx, "invite", fields{"player": player}, &answer)
 	})
 	return answer.Reached, err
 }
 
-// SetData shows all members an object of this one's own, such as its character and colour; nil takes it back. Errors:
-// as Ready.
+// SetData shows all members the data of this one, such as its character and colour; nil removes the data. Errors: as
+// Ready.
 func (r *Room) SetData(ctx context.Context, data map[string]any) error {
 	return r.setValue(ctx, "member", fields{"data": data})
 }
@@ -77,3 +77,17 @@ func (r *Room) Start(ctx context.Context, q Queue) error { return r.Send(ctx, "s
 
 // CancelQueue takes the members out of the queue. Errors: those of [Room.Send] but [ErrUncertain].
 func (r *Room) CancelQueue(ctx context.Context) error { return r.setValue(ctx, "cancel", fields{}) }
+
+// RoomChange is what the owner changes of a room. What is nil or 0 stays.
+type RoomChange struct {
+	Private    *bool          `json:"private,omitempty"`
+	Locked     *bool          `json:"locked,omitempty"`
+	MaxMembers int            `json:"max_members,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"` // replaces all of it
+}
+
+// Update changes the room. For the owner of a party or a lobby. Errors: [*Error] with refused, invalid; those of
+// [Client.Repeat].
+func (r *Room) Update(ctx context.Context, change RoomChange) error {
+	return r.client.Repeat(ctx, "room.update", r.ID, change, nil)
+}

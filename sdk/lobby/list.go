@@ -27,63 +27,21 @@ type ListedRoom struct {
 // List returns rooms that are not private. next is the After of the next page, "" behind the last. Errors: [*Error]
 // with invalid; those of [Client.Repeat].
 func (c *Client) List(ctx context.Context, q RoomQuery) (rooms []ListedRoom, next string, err error) {
-	return c.listRooms(ctx, q, false)
+	return c.listRooms(ctx, listRequest{RoomQuery: q})
 }
 
-func (c *Client) listRooms(ctx context.Context, q RoomQuery, subscribe bool) ([]ListedRoom, string, error) {
-	body := struct {
-		RoomQuery
+// listRequest is the body of room.list.
+type listRequest struct {
+	RoomQuery
 
-		Subscribe bool `json:"subscribe,omitempty"`
-	}{q, subscribe}
+	Subscribe bool `json:"subscribe,omitempty"` // to the changes of the list
+}
+
+func (c *Client) listRooms(ctx context.Context, body listRequest) (rooms []ListedRoom, next string, err error) {
 	var answer struct {
 		Rooms []ListedRoom `json:"rooms"`
 		Next  string       `json:"next"`
 	}
-	err := c.Repeat(ctx, "room.list", "", body, &answer)
+	err = c.Repeat(ctx, "room.list", "", body, &answer)
 	return answer.Rooms, answer.Next, err
-}
-
-// JoinByCode joins the room that has a code, such as "KX7-4ZM", also a private one, and waits for its state. Errors:
-// [*Error] with code_unknown, room_full, room_locked, banned, rate_limited; those of [Client.Repeat].
-func (c *Client) JoinByCode(ctx context.Context, code string, options JoinOptions) (*Room, error) {
-	return c.joinRoom(ctx, "room.join", "", fields{"code": code, "options": options}, options)
-}
-
-// RoomCode is what opens a room to everybody who knows it.
-type RoomCode struct {
-	Code string `json:"code"`
-	Link string `json:"link"` // with the code in it; "" unless the type of the room has one
-}
-
-// Code returns the code of the room, and makes one if there is none: the owner, or in a room without one any member.
-// Errors: [*Error] with refused; those of [Client.Repeat].
-func (r *Room) Code(ctx context.Context) (code RoomCode, err error) {
-	err = r.client.Repeat(ctx, "room.code", r.ID, fields{}, &code)
-	return code, err
-}
-
-// RenewCode gives the room another code: the old one admits nobody any more. For the owner. Errors: as Code.
-func (r *Room) RenewCode(ctx context.Context) (code RoomCode, err error) {
-	err = r.client.Repeat(ctx, "room.code", r.ID, fields{"renew": true}, &code)
-	return code, err
-}
-
-// RemoveCode takes the code away. For the owner. Errors: as Code.
-func (r *Room) RemoveCode(ctx context.Context) error {
-	return r.client.Repeat(ctx, "room.code", r.ID, fields{"remove": true}, nil)
-}
-
-// RoomChange is what the owner changes of a room. What is nil or 0 stays.
-type RoomChange struct {
-	Private    *bool          `json:"private,omitempty"`
-	Locked     *bool          `json:"locked,omitempty"`
-	MaxMembers int            `json:"max_members,omitempty"`
-	Metadata   map[string]any `json:"metadata,omitempty"` // replaces all of it
-}
-
-// Update changes the room. For the owner of a party or a lobby. Errors: [*Error] with refused, invalid; those of
-// [Client.Repeat].
-func (r *Room) Update(ctx context.Context, change RoomChange) error {
-	return r.client.Repeat(ctx, "room.update", r.ID, change, nil)
 }

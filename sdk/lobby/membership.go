@@ -14,14 +14,15 @@ type membership struct {
 	lastState   State
 	hasState    bool         // a snapshot has arrived
 	isLent      bool         // a caller has the map of the state's values: the next patch changes a copy
-	lastMessage heardMessage // the last one
+	lastMessage heardMessage // the newest that the client has received
 }
 
-// heardMessage is where a message is in the order of its room: position counts from 1.
+// heardMessage is the ID of a [Message], its place in the order of the room: a position in the room's log, and the index
+// among the messages of that position, from 0.
 type heardMessage struct{ logPosition, entryIndex int64 }
 
 // applyPatch changes the values of a room in a map that no caller has.
-func (m *membership) applyPatch(next change) {
+func (m *membership) applyPatch(next stateChange) {
 	if m.isLent {
 		m.lastState.Values, m.isLent = maps.Clone(m.lastState.Values), false
 	}
@@ -41,8 +42,8 @@ func (m *membership) applyPatch(next change) {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// change is a snapshot or a patch of a state.
-type change struct {
+// stateChange is a snapshot or a patch of a state.
+type stateChange struct {
 	Seq    int64                      `json:"seq"`
 	Values map[string]json.RawMessage `json:"state"` // of a snapshot
 	Ops    []struct {
@@ -50,18 +51,4 @@ type change struct {
 		Path  string          `json:"path"` // "/" and the key
 		Value json.RawMessage `json:"value"`
 	} `json:"ops"`
-}
-
-// JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
-// everything to the type of the room.
-type JoinOptions struct {
-	Name string `json:"name,omitempty"` // how parties, lobbies and matches call the member
-	// Private and MaxMembers are of a new room. Private: only invited players join, and the list of rooms does not have
-	// it.
-	Private    *bool          `json:"private,omitempty"`
-	MaxMembers int            `json:"max_members,omitempty"`
-	Metadata   map[string]any `json:"metadata,omitempty"` // of a new room: what the list shows of it
-	Data       map[string]any `json:"data,omitempty"`     // what all members see of this one, such as its character
-	Topic      string         `json:"topic,omitempty"`    // of a new chat
-	Settings   map[string]any `json:"settings,omitempty"` // of a new lobby
 }

@@ -33,8 +33,8 @@ func newPauses(o Options) *pauses {
 }
 
 // noteEnd judges the life of a connection that has ended. Errors: [ErrSuperseded].
-func (p *pauses) noteEnd(l *connection, err error) error {
-	isSteady := time.Since(l.openedAt) >= steadyFor
+func (p *pauses) noteEnd(conn *connection, err error) error {
+	isSteady := time.Since(conn.openedAt) >= steadyFor
 	if isSteady {
 		p.backOff.Reset()
 	}

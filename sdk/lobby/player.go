@@ -11,7 +11,7 @@ type PlayerMessage struct {
 	Data       json.RawMessage `json:"data"`
 	From       string          `json:"from"`        // the session that sent it; "": the studio's backend
 	FromPlayer string          `json:"from_player"` // the name in its token
-	Number     int64           `json:"number"`      // counts the messages to the player: what arrives twice has the same
+	Number     int64           `json:"number"`      // of the messages to the player; the same if one arrives twice
 	At         int64           `json:"at"`          // milliseconds since 1970
 }
 

@@ -7,21 +7,21 @@ import (
 )
 
 // readFrames takes the frames of a connection until it ends, and returns why.
-func (c *Client) readFrames(l *connection) error {
-	defer l.silenceTimer.Stop()
-	defer context.AfterFunc(c.lifeContext, func() { _ = l.ws.CloseNow() })()
+func (c *Client) readFrames(conn *connection) error {
+	defer conn.silenceTimer.Stop()
+	defer context.AfterFunc(c.lifeContext, func() { _ = conn.ws.CloseNow() })()
 	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library
 	// a callback for each frame.
 	ctx := context.Background()
 	for {
-		_, raw, err := l.ws.Read(ctx)
+		_, raw, err := conn.ws.Read(ctx)
 		if err != nil {
-			_ = l.ws.CloseNow()
+			_ = conn.ws.CloseNow()
 			return err
 		}
-		l.silenceTimer.Reset(maxSilence)
+		conn.silenceTimer.Reset(maxSilence)
 		if !c.isForNobody(raw) {
-			c.takeFrame(l, raw)
+			c.takeFrame(conn, raw)
 		}
 		c.noteFrame()
 	}
@@ -36,8 +36,7 @@ func (c *Client) isForNobody(raw []byte) bool {
 	return c.options.OnEvent == nil && bytes.HasSuffix(raw, messageTail)
 }
 
-// takeFrame handles a frame.
-func (c *Client) takeFrame(l *connection, raw []byte) {
+func (c *Client) takeFrame(conn *connection, raw []byte) {
 	var f frame
 	if json.Unmarshal(raw, &f) != nil || f.Type == "" {
 		return
@@ -46,8 +45,9 @@ func (c *Client) takeFrame(l *connection, raw []byte) {
 	case "rpc.response":
 		c.takeAnswer(f)
 	case "state.snapshot", "state.patch":
-		if reply, ok := c.takeState(f); ok {
-			l.writeFrame(context.Background(), reply) // what blocks it blocks the next read: the timer of silence runs
+		// A write that blocks also delays the next read, so that the timer of silence ends it.
+		if answer, ok := c.takeState(f); ok {
+			conn.writeFrame(context.Background(), answer)
 		}
 	default:
 		c.takeEvent(f)

@@ -5,8 +5,11 @@ import (
 	"fmt"
 )
 
-// takeEvent keeps what an event says about rooms, and publishes it.
+// takeEvent keeps what a frame says about rooms and lists, and publishes its event.
 func (c *Client) takeEvent(f frame) {
+	if f.Type == "session.replaced" {
+		return // Connected says the same
+	}
 	switch f.Type {
 	case "room.members":
 		c.takeMembers(f)
@@ -16,7 +19,6 @@ func (c *Client) takeEvent(f frame) {
 		c.noteListChange(f)
 	case "room.message":
 		c.takeMessage(f)
-	case "session.replaced": // Connected says so
 	default:
 		if c.options.OnEvent != nil { // decoding it for nobody would be in vain
 			c.publishEvent(eventOf(f))
@@ -33,7 +35,7 @@ func (c *Client) takeMembers(f frame) {
 	}
 	c.mu.Lock()
 	m := c.memberships[f.Room]
-	if m == nil { // the state follows
+	if m == nil { // a new room, whose state follows
 		m = &membership{}
 		c.memberships[f.Room] = m
 	}
@@ -50,7 +52,7 @@ func (c *Client) takeMessage(f frame) {
 	event := decodeEvent(f, func(e *Message) { e.Room = f.Room })
 	if e, is := event.(Message); is {
 		wasHeard := c.noteHeard(e)
-		// Others that are not newer are published: only what is marked as repeated was sent before.
+		// Only a message that is marked as repeated may have been sent before: others are published in any case.
 		if wasHeard && e.Repeated {
 			return
 		}
@@ -58,10 +60,10 @@ func (c *Client) takeMessage(f frame) {
 	c.publishEvent(event)
 }
 
-// noteHeard notes a message, and reports whether it is not newer than those that the client has heard in its room.
+// noteHeard notes a message as the newest of its room, or reports that the client has received it or a newer one.
 func (c *Client) noteHeard(e Message) (wasHeard bool) {
 	var at heardMessage
-	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.logPosition, &at.entryIndex); n != 2 { //nolint:mnd // both
+	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.logPosition, &at.entryIndex); n != 2 { //nolint:mnd // both numbers
 		return false
 	}
 	c.mu.Lock()
@@ -113,7 +115,8 @@ func eventOf(f frame) Event {
 	return Unknown{f.Type, f.Room, f.Payload}
 }
 
-// decodeEvent returns a frame as an event of a type, or as an Unknown if it is none.
+// decodeEvent returns a frame as an event of type E, completed by complete unless that is nil. A frame that is none is
+// an Unknown.
 func decodeEvent[E Event](f frame, complete func(*E)) Event {
 	var e E
 	if json.Unmarshal(f.Payload, &e) != nil {

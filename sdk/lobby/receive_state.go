@@ -8,44 +8,52 @@ import (
 // takeState takes a snapshot or a patch, and returns what the director must get: the acknowledgement, or a request for
 // a snapshot where a patch is missing.
 func (c *Client) takeState(f frame) (answer frame, ok bool) {
-	var next change
+	var next stateChange
 	if json.Unmarshal(f.Payload, &next) != nil {
 		return frame{}, false
 	}
 	resync := frame{Version: protocolVersion, Type: "state.resync", Room: f.Room, Payload: json.RawMessage("{}")}
-	m, known := c.replaceState(f, next)
-	switch {
-	case !known:
+	outcome := c.replaceState(f, next)
+	if outcome == patchIsAhead {
 		return resync, true
-	case m == nil:
-		return frame{}, false // a snapshot had it
+	}
+	if outcome == patchIsOld {
+		return frame{}, false
 	}
 	c.publishEvent(StateChanged{f.Room})
 	seq := fmt.Appendf(nil, `{"seq":%d}`, next.Seq)
 	return frame{Version: protocolVersion, Type: "state.ack", Room: f.Room, Payload: seq}, true
 }
 
-// replaceState replaces the state of a room. known is false for a patch whose predecessor is missing; the membership is
-// nil for one that is old.
-func (c *Client) replaceState(f frame, next change) (m *membership, known bool) {
+// stateOutcome is what became of a snapshot or a patch.
+type stateOutcome int
+
+const (
+	stateReplaced stateOutcome = iota
+	patchIsAhead               // a patch before it is missing
+	patchIsOld                 // a snapshot had it already
+)
+
+// replaceState replaces the state of a room, if the change is a snapshot or the next patch.
+func (c *Client) replaceState(f frame, next stateChange) stateOutcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m = c.memberships[f.Room]
+	m := c.memberships[f.Room]
 	if f.Type == "state.snapshot" {
 		if m == nil {
 			m = &membership{}
 			c.memberships[f.Room] = m
 		}
 		m.lastState.Seq, m.lastState.Values, m.hasState, m.isLent = next.Seq, next.Values, true, false
-		return m, true
+		return stateReplaced
 	}
 	if m == nil || !m.hasState || next.Seq > m.lastState.Seq+1 {
 		c.status.Resyncs++
-		return nil, false
+		return patchIsAhead
 	}
 	if next.Seq <= m.lastState.Seq {
-		return nil, true
+		return patchIsOld
 	}
 	m.applyPatch(next)
-	return m, true
+	return stateReplaced
 }

@@ -7,21 +7,11 @@ import (
 	"log/slog"
 )
 
-// runConnections reads until the connection ends, and connects again, until the client is closed or a retry is useless.
+// runConnections keeps the client connected, and ends it when that is over.
 func (c *Client) runConnections(p *pauses) {
-	var err error
-	for err == nil {
-		l := c.currentLink // only this goroutine and Connect change it
-		cause := c.readFrames(l)
-		c.dropConnection(cause)
-		err = p.noteEnd(l, cause)
-		// After a random pause: all clients of that replica reconnect now.
-		if err == nil && pauseFor(c.lifeContext, p.backOff.NextBackOff()) {
-			err = c.openAny(c.lifeContext, p)
-		}
-		if c.lifeContext.Err() != nil {
-			err = ErrClosed
-		}
+	err := c.keepConnected(p)
+	if c.lifeContext.Err() != nil {
+		err = ErrClosed
 	}
 	c.mu.Lock()
 	c.endedError = err
@@ -30,10 +20,30 @@ func (c *Client) runConnections(p *pauses) {
 	c.publishEvent(Ended{err})
 }
 
-// dropConnection ends what waits for the answers of a connection.
+// keepConnected reads until the connection ends, and connects again. It returns why it does not connect any more: the
+// client is closed, or a retry is useless.
+func (c *Client) keepConnected(p *pauses) error {
+	for {
+		conn := c.currentConnection // only this goroutine and Connect change it
+		cause := c.readFrames(conn)
+		c.dropConnection(cause)
+		if err := p.noteEnd(conn, cause); err != nil {
+			return err
+		}
+		// After a random pause: all clients of that replica reconnect now.
+		if !pauseFor(c.lifeContext, p.backOff.NextBackOff()) {
+			return ErrClosed
+		}
+		if err := c.openAny(c.lifeContext, p); err != nil {
+			return err
+		}
+	}
+}
+
+// dropConnection notes that the connection has ended, and ends the requests that wait for its answers.
 func (c *Client) dropConnection(cause error) {
 	c.mu.Lock()
-	c.currentLink, c.status.Connected = nil, false
+	c.currentConnection, c.status.Connected = nil, false
 	for rid, waiting := range c.pendingByID {
 		waiting.answerQueue <- reply{err: ErrUncertain}
 		delete(c.pendingByID, rid)
@@ -46,7 +56,7 @@ func (c *Client) dropConnection(cause error) {
 	}
 }
 
-// openAny connects to the replicas by turns until one accepts the client. Errors: ctx ended, with the last failure; a
+// openAny tries the replicas in turn until one accepts the client. Errors: ctx ended, with the last failure; a
 // refusal that all replicas would repeat.
 func (c *Client) openAny(ctx context.Context, p *pauses) error {
 	refusedToken := ""
@@ -62,7 +72,7 @@ func (c *Client) openAny(ctx context.Context, p *pauses) error {
 				return err
 			}
 			if isTokenRefused(err) {
-				refusedToken = token // the source may have another one
+				refusedToken = token // Options.Token may return another one the next time
 			}
 			failed = errors.Join(failed, err)
 		}
@@ -76,11 +86,11 @@ func (c *Client) openAny(ctx context.Context, p *pauses) error {
 
 // openConnection connects to a replica, with the session that the client has.
 func (c *Client) openConnection(ctx context.Context, url, token string) error {
-	l, w, err := c.dialServer(ctx, url, token)
+	conn, w, err := c.dialServer(ctx, url, token)
 	if err != nil {
 		return err
 	}
-	lost := c.attachConnection(l, w)
+	lost := c.attachConnection(conn, w)
 	c.publishEvent(Connected{URL: url, Session: w.Session, Resumed: w.Resumed})
 	for id, m := range lost {
 		c.goroutines.Go(func() { c.rejoinRoom(id, m) })
@@ -90,7 +100,7 @@ func (c *Client) openConnection(ctx context.Context, url, token string) error {
 
 // attachConnection makes a connection that of the client. It returns the rooms in which the former session was, if the
 // session is another one.
-func (c *Client) attachConnection(l *connection, w welcome) (lost map[string]*membership) {
+func (c *Client) attachConnection(conn *connection, w welcome) (lost map[string]*membership) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.Resumed {
@@ -98,7 +108,7 @@ func (c *Client) attachConnection(l *connection, w welcome) (lost map[string]*me
 	} else {
 		lost, c.memberships = c.memberships, map[string]*membership{}
 	}
-	c.currentLink, c.status.Session, c.status.URL, c.status.Connected = l, w.Session, l.serverURL, true
+	c.currentConnection, c.status.Session, c.status.URL, c.status.Connected = conn, w.Session, conn.serverURL, true
 	c.signalChange()
 	return lost
 }

@@ -14,14 +14,15 @@ type Room struct {
 // Room returns the handle of a room.
 func (c *Client) Room(id string) *Room { return &Room{id, c} }
 
-// Join joins a room, or makes it, and waits for its state. With the id "" it is that of all members of the type that
-// ask for none. Joining again changes nothing. Errors: [*Error] with room_full, room_locked, not_invited,
+// Join joins a room, or makes it, and waits for its state. The id "" is the room that all share who join the type
+// without an id. Joining again changes nothing. Errors: [*Error] with room_full, room_locked, not_invited,
 // room_not_found, unsupported_room_type, invalid; those of [Client.Repeat].
 func (c *Client) Join(ctx context.Context, roomType, id string, options JoinOptions) (*Room, error) {
 	return c.joinRoom(ctx, "room.join_or_create", id, fields{"room_type": roomType, "options": options}, options)
 }
 
-// joinRoom makes a request that joins a room, which says its type or gets it, and waits for the state.
+// joinRoom makes a request that joins a room, and waits for the state. The type of the room is in body or in the
+// answer.
 func (c *Client) joinRoom(ctx context.Context, request, id string, body fields, options JoinOptions) (*Room, error) {
 	var answer struct {
 		Room     string `json:"room"`
@@ -129,4 +130,18 @@ type fields = map[string]any
 // Say sends a line of chat, which all members receive as a [Message] of the type "say". Errors: those of [Room.Send].
 func (r *Room) Say(ctx context.Context, text string) error {
 	return r.Send(ctx, "say", fields{"text": text})
+}
+
+// JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
+// everything to the type of the room.
+type JoinOptions struct {
+	Name string `json:"name,omitempty"` // how parties, lobbies and matches call the member
+	// Private and MaxMembers are of a new room. Private: only invited players join, and the list of rooms does not have
+	// it.
+	Private    *bool          `json:"private,omitempty"`
+	MaxMembers int            `json:"max_members,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"` // of a new room: what the list shows of it
+	Data       map[string]any `json:"data,omitempty"`     // what all members see of this one, such as its character
+	Topic      string         `json:"topic,omitempty"`    // of a new chat
+	Settings   map[string]any `json:"settings,omitempty"` // of a new lobby
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// State is what a client knows of a room: a JSON object whose values change as a whole, and its members. It never
-// changes: take it again from [Room.State].
+// State is what a client knows of a room: a JSON object whose values change as a whole, and its members. A State
+// never changes: [Room.State] returns the present one.
 type State struct {
 	Seq      int64 // counts the changes; 0: the client is no member
 	Values   map[string]json.RawMessage
@@ -51,7 +51,8 @@ func (s State) Members() map[string]Member {
 	return members
 }
 
-// Equal returns whether two states are the same after the same changes. Values are compared as they were sent.
+// Equal reports whether two states have the same Seq and the same values, compared byte by byte. Members are not
+// compared.
 func (s State) Equal(other State) bool {
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 	return s.Seq == other.Seq && maps.EqualFunc(s.Values, other.Values, same)

@@ -20,9 +20,10 @@ const (
 var errOtherList = errors.New("lobby: another call watches: " +
 	"a client watches one search and one list of friends at a time")
 
-// watch is a list that is kept up to date. What the caller has not taken yet is bounded by the length of the list.
+// watch is a list that is kept up to date. It holds one change for each item, so that changes which the caller has not
+// taken yet are no more than the items.
 type watch struct {
-	startedOn    *connection                // on which it began
+	startedOn    *connection                // on which the subscription began; nil: it has not begun
 	changedItems map[string]json.RawMessage // by the id of the item; nil: it is not in the list any more
 }
 
@@ -41,7 +42,7 @@ func (c *Client) WatchRooms(ctx context.Context, q RoomQuery, show func([]Listed
 	return followList(ctx, c, list[ListedRoom]{
 		eventName: eventRooms,
 		begin: func(ctx context.Context) (rooms []ListedRoom, err error) {
-			rooms, _, err = c.listRooms(ctx, q, true)
+			rooms, _, err = c.listRooms(ctx, listRequest{RoomQuery: q, Subscribe: true})
 			return rooms, err
 		},
 		end:    func(ctx context.Context) { _ = c.Call(ctx, "room.unlist", "", fields{}, nil) },
@@ -81,7 +82,7 @@ func followList[Item any](ctx context.Context, c *Client, l list[Item], show fun
 	defer c.endWatch(ctx, l.eventName, w, l.end)
 	items := map[string]Item{}
 	for {
-		isNew := c.adoptLink(w)
+		isNew := c.adoptConnection(w)
 		if isNew {
 			all, err := l.begin(ctx)
 			if err != nil {
@@ -141,15 +142,15 @@ func (c *Client) endWatch(ctx context.Context, event string, w *watch, end func(
 	}
 }
 
-// adoptLink makes the present connection that of the list, and forgets what came on another one. It reports whether the
-// list has to begin anew.
-func (c *Client) adoptLink(w *watch) (isNew bool) {
+// adoptConnection makes the present connection that of the list, and forgets what came on another one. It reports
+// whether the list has to begin anew.
+func (c *Client) adoptConnection(w *watch) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.startedOn != nil && w.startedOn == c.currentLink {
+	if w.startedOn != nil && w.startedOn == c.currentConnection {
 		return false
 	}
-	w.startedOn, w.changedItems = c.currentLink, map[string]json.RawMessage{}
+	w.startedOn, w.changedItems = c.currentConnection, map[string]json.RawMessage{}
 	return true
 }
 
@@ -157,7 +158,8 @@ func (c *Client) adoptLink(w *watch) (isNew bool) {
 func (c *Client) hasNews(event string, w *watch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(w.changedItems) > 0 || c.watchByEvent[event] != w || c.currentLink != nil && c.currentLink != w.startedOn
+	return len(w.changedItems) > 0 || c.watchByEvent[event] != w ||
+		c.currentConnection != nil && c.currentConnection != w.startedOn
 }
 
 func (c *Client) takeChanges(w *watch) map[string]json.RawMessage {
