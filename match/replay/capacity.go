@@ -9,7 +9,7 @@ import (
 // Capacity are the times when no server had room. The zero value is unlimited.
 type Capacity struct {
 	Recorded bool
-	// Shortages are the recorded ones, in any order. A game region without a shortage has room.
+	// Shortages are the recorded shortages, in any order. A game region without a shortage has room.
 	Shortages []Shortage
 }
 
@@ -22,13 +22,13 @@ type Shortage struct {
 
 // servers tracks the shortages of game regions in virtual time.
 type servers struct {
-	pendingBegins, pendingEnds []Shortage     // not begun or not ended yet, by the time of that
-	openByRegion               map[string]int // shortages that are under way, by game region
-	waitingMatches             []decided      // matches without a server, oldest decision first
+	pendingBegins, pendingEnds []Shortage     // that have not begun, by their begin; that have not ended, by their end
+	openByRegion               map[string]int // how many shortages of a game region are under way
+	waitingMatches             []decidedMatch // matches without a server, oldest decision first
 }
 
-// decided is a match that waits for a server.
-type decided struct {
+// decidedMatch is a match that waits for a server.
+type decidedMatch struct {
 	proposal *proposal
 
 	regions []string
@@ -41,12 +41,10 @@ func newServers(c Capacity) *servers {
 		s.pendingBegins, s.pendingEnds = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
 	}
 	slices.SortFunc(s.pendingBegins, func(a, b Shortage) int {
-		return cmp.Or(a.Begin.Compare(b.Begin),
-			cmp.Compare(a.Region, b.Region))
+		return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.Region, b.Region))
 	})
 	slices.SortFunc(s.pendingEnds, func(a, b Shortage) int {
-		return cmp.Or(a.End.Compare(b.End),
-			cmp.Compare(a.Region, b.Region))
+		return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.Region, b.Region))
 	})
 	return s
 }
@@ -68,9 +66,9 @@ func (s *servers) nextChange() (at time.Time) {
 }
 
 // advanceTo begins and ends shortages, and returns the matches that find a server by now.
-func (s *servers) advanceTo(now time.Time) (seated []decided) {
+func (s *servers) advanceTo(now time.Time) (seated []decidedMatch) {
+	// Begins come before ends: a shortage that begins and ends at the same moment must not bring the count below zero.
 	for len(s.pendingBegins) > 0 && !s.pendingBegins[0].Begin.After(now) {
-		// Before those that end: one that begins and ends at the same moment must not bring the count below zero.
 		s.openByRegion[s.pendingBegins[0].Region]++
 		s.pendingBegins = s.pendingBegins[1:]
 	}
@@ -85,9 +83,9 @@ func (s *servers) advanceTo(now time.Time) (seated []decided) {
 
 // seatWaiting returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of
 // the region.
-func (s *servers) seatWaiting(region string) (seated []decided) {
-	s.waitingMatches = slices.DeleteFunc(s.waitingMatches, func(d decided) bool {
-		// The end of a shortage is one server; while others last, the next match waits for the next one.
+func (s *servers) seatWaiting(region string) (seated []decidedMatch) {
+	s.waitingMatches = slices.DeleteFunc(s.waitingMatches, func(d decidedMatch) bool {
+		// The end of a shortage is one server: while others last, the next match waits for the next end.
 		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {
 			return false
 		}

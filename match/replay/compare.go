@@ -18,7 +18,7 @@ func (r *run) rememberOutcome(a *Arrival) {
 		r.expectMatch(a)
 	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.input.End):
 		r.recordedSums.countLeft(a, a.Why, a.LeftAt)
-	// Not matched and not left before the end of the replay: a later outcome does not count.
+	// The ticket was not matched and did not leave before the end of the replay: a later outcome does not count.
 	default:
 		r.recordedSums.countLeft(a, Stayed, r.input.End)
 	}
@@ -37,7 +37,7 @@ func (r *run) expectMatch(a *Arrival) {
 	}
 }
 
-// compareMatch counts a match that was also recorded, and notes a recorded one that it differs from.
+// compareMatch counts a match that was recorded alike, or notes that its tickets were matched otherwise.
 func (r *run) compareMatch(p *proposal) {
 	if !r.recordedAlike(p) {
 		for _, w := range p.tickets {
@@ -62,8 +62,7 @@ func (r *run) recordedAlike(p *proposal) bool {
 		if w.queuedArrival.Recorded == nil || w.queuedArrival.Recorded.Match != first.Match {
 			return false
 		}
-		// Interchangeable teams are drawn by the seed: with another one, the same match may have them the other way
-		// round.
+		// Interchangeable teams are drawn by the seed: with another seed, the same match may have them exchanged.
 		if first.Seed == r.input.Seed && w.queuedArrival.Recorded.Team != "" &&
 			w.queuedArrival.Recorded.Team != teamOf(&p.decision, w.queuedArrival.Ticket.ID) {
 			return false

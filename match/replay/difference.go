@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// noteDifference notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket
-// with others at a moment or, with nil, not at all.
-func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
+// noteDifference notes a ticket that the replay did not match as recorded: it matched the ticket in p at a moment or,
+// with nil, with nobody until then. The earliest difference is kept.
+func (r *run) noteDifference(w *waitingTicket, p *proposal, at time.Time) {
 	was := w.queuedArrival.Recorded
 	// Other rules make other matches: only those of the same rules are expected again.
 	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.input.End) {
@@ -20,7 +20,7 @@ func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
 		since = at
 	}
 	first := r.reproducedCounts.First
-	// Matches are compared in the order of the replay, in which a later one may part from the history earlier.
+	// Matches are compared in the order of the replay: a later one may part from the history earlier.
 	if first != nil && !since.Before(first.since) {
 		return
 	}
@@ -28,8 +28,8 @@ func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
 		Why: r.whyDifferent(w, p, at), since: since}
 }
 
-// whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
-func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
+// whyDifferent returns what the replay did with a ticket instead, and what is known of the cause, in words.
+func (r *run) whyDifferent(w *waitingTicket, p *proposal, at time.Time) string {
 	was := w.queuedArrival.Recorded
 	cause := ""
 	if was.Seed != r.input.Seed {
@@ -55,7 +55,7 @@ const maxNamed = 8
 
 // othersOf names the tickets that the replay matched w with and that its recorded match does not have; gone says that
 // one of these left at about that time.
-func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
+func (r *run) othersOf(w *waitingTicket, p *proposal) (others, gone string) {
 	var named []string
 	for _, o := range p.tickets {
 		if o.queuedArrival.Recorded != nil && o.queuedArrival.Recorded.Match == w.queuedArrival.Recorded.Match {
@@ -70,7 +70,7 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 			}
 		}
 	}
-	// All of them are of the recorded match, which had more.
+	// All tickets are of the recorded match, which had more.
 	if len(named) == 0 && len(p.tickets) < w.queuedArrival.Recorded.Tickets {
 		return "fewer tickets", ""
 	}
@@ -80,6 +80,7 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 	return strings.Join(named, ", "), gone
 }
 
+// apartText returns how far two decisions are apart, in words.
 func apartText(at, recorded time.Time) string {
 	switch d := at.Sub(recorded).Round(time.Microsecond); {
 	case d < 0:

@@ -38,7 +38,7 @@ type Arrival struct {
 	// matched.
 	LeftAt time.Time
 	Why    Leaving
-	// LeftSeen is when the worker learned that it had left: until then it had a part in searches, and a match with it
+	// LeftSeen is when the worker learned that the ticket had left: until then searches found it, and matches with it
 	// could not be committed. Zero: at once, or not known.
 	LeftSeen time.Time
 	Recorded *RecordedMatch // its match in the history; nil: none of this profile

@@ -7,13 +7,14 @@ import (
 	"github.com/lattice-director/director/match/decide"
 )
 
-// lacking counts what tickets lack that name the profile and are no candidates.
-type lacking struct {
+// lackCounts counts what tickets lack that name the profile and are no candidates.
+type lackCounts struct {
 	ticketCount   int
-	countByReason map[LackingCount]int // of a count without its number
+	countByReason map[LackingCount]int // by what is lacking, with Tickets 0
 }
 
-func (l *lacking) addLacks(lacks []decide.Lack) {
+// addLacks counts a ticket by what it lacks.
+func (l *lackCounts) addLacks(lacks []decide.Lack) {
 	l.ticketCount++
 	if l.countByReason == nil {
 		l.countByReason = map[LackingCount]int{}
@@ -29,9 +30,9 @@ func (l *lacking) addLacks(lacks []decide.Lack) {
 	}
 }
 
-func (l *lacking) reasonSummary() NoCandidates {
-	// Not nil, which JSON would write as null.
-	all := []LackingCount{}
+// reasonSummary returns the counts for a report.
+func (l *lackCounts) reasonSummary() NoCandidates {
+	all := []LackingCount{} // not nil, which JSON would write as null
 	for why, n := range l.countByReason {
 		why.Tickets = n
 		all = append(all, why)

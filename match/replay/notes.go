@@ -6,9 +6,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// reportNotes say what the replay does not reproduce.
+// reportNotes returns what the replay does not reproduce, in words.
 func (r *run) reportNotes() []string {
-	// Simulated tickets: the notes below are about a history.
+	// The notes below are about a history, which simulated tickets do not have.
 	if r.input.Matches == nil {
 		return []string{
 			"Tickets are made, not recorded: compare reports of several rules with each other, not with a real queue.",

@@ -11,8 +11,8 @@ import (
 // The bounds of the comparison with the optimum: some seconds of one core, some tens of MiB.
 const (
 	optimumTickets = optimum.MaxTickets // of a block, which is matched exactly
-	optimumBlocks  = 3                  // at most, evenly over all tickets
-	optimumKept    = 200_000            // tickets that are kept for it, the first
+	optimumBlocks  = 3                  // the most blocks, which are spread evenly over the tickets
+	optimumKept    = 200_000            // the most tickets that are kept, the first of the replay
 )
 
 // single is a ticket of one player, as the optimum sees it. Times are seconds since the beginning of the replay.
@@ -23,13 +23,13 @@ type single struct {
 	costSeconds       float64 // what it paid, in seconds: its waiting, and half of what its pair costs
 }
 
-// singles are the tickets of a replay that pairs them; nil: its matches are of another kind.
+// singles are the tickets of a replay that pairs tickets of one player; nil: its matches are of another kind.
 type singles struct {
 	profile      *profile.Profile
 	beginsAt     time.Time
 	keptArrivals []*single
 	byID         map[string]*single // those that wait
-	hasMore      bool               // there are more than are kept
+	hasMore      bool               // there were more tickets than are kept
 }
 
 // newSingles returns nil unless matches are pairs of tickets whose cost is known beforehand.
@@ -44,7 +44,7 @@ func newSingles(p *profile.Profile, from time.Time) *singles {
 			return nil
 		}
 	}
-	// Anything that makes larger matches, smaller ones, or takes them back, is no matching of pairs.
+	// Larger or smaller matches, and such as a ready check takes back, are no pairs.
 	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.LeastSteps()) > 0 || p.Accept > 0 {
 		return nil
 	}
@@ -69,15 +69,14 @@ func (s *singles) addArrival(a *Arrival) {
 	for _, t := range s.profile.Trade {
 		x, ok := numberOf(s.profile, &a.Ticket.Players[0], t.Attribute)
 		if !ok {
-			// A player without the number pays nothing: see pairCost.
-			x = math.NaN()
+			x = math.NaN() // for which pairCost counts nothing
 		}
 		one.numbers = append(one.numbers, x)
 	}
 	s.keptArrivals, s.byID[a.Ticket.ID] = append(s.keptArrivals, one), one
 }
 
-// recordPaid notes what a ticket paid that was matched or left at a moment.
+// recordPaid sets what a ticket paid that was matched or left at a moment: its waiting, and paid for its match.
 func (s *singles) recordPaid(ticket string, at time.Time, paid float64) {
 	if s == nil {
 		return
@@ -88,11 +87,11 @@ func (s *singles) recordPaid(ticket string, at time.Time, paid float64) {
 	}
 }
 
-// pairCost is what a pair of tickets costs, in seconds of waiting.
+// pairCost returns what a pair of tickets costs, in seconds of waiting.
 func (s *singles) pairCost(a, b *single) (seconds float64) {
 	for i, t := range s.profile.Trade {
 		if d := math.Abs(a.numbers[i] - b.numbers[i]); !math.IsNaN(d) {
-			// Both are half of the difference away from their mean: together they pay the whole.
+			// Each is half of the difference away from their mean: together they pay all of it.
 			seconds = float64(seconds + d/t.PerSecond)
 		}
 	}
@@ -125,7 +124,8 @@ func (s *singles) compareOptimum(end time.Time) *Optimum {
 			paid = float64(paid + one.costSeconds)
 		}
 	}
-	if least <= 0 { // a ratio to nothing says nothing
+	// There is no ratio to 0.
+	if least <= 0 {
 		return nil
 	}
 	return &Optimum{
@@ -134,9 +134,9 @@ func (s *singles) compareOptimum(end time.Time) *Optimum {
 	}
 }
 
-// block is a part of the tickets, by arrival. What is outside is left out so that the result is at most what the
-// optimum of all tickets pays for the part: a ticket may be paired with one outside for no more than the time between
-// it and the end of the part.
+// block is a part of the tickets, by arrival. So that its least cost is at most what the optimum of all tickets pays for
+// the part, a ticket may be paired with one outside the block, for no more than the time until the nearer end of the
+// part.
 type block struct {
 	singles *singles
 
@@ -144,11 +144,13 @@ type block struct {
 	beginSecond, endSecond float64
 }
 
+// leastCost returns the least that the tickets of the block can pay, in seconds.
 func (b *block) leastCost() float64 {
 	return optimum.Pairs(len(b.tickets), func(i, j int) float64 {
 		x, y := b.tickets[i], b.tickets[j]
 		at := max(x.seenAt, y.seenAt)
-		if at >= min(x.leftAt, y.leftAt) { // one had left before the other came
+		// One had left before the other came.
+		if at >= min(x.leftAt, y.leftAt) {
 			return math.Inf(1)
 		}
 		// Both wait until the later one is seen.

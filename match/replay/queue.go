@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/match/decide"
 )
 
-// waiting is a ticket in the virtual queue.
-type waiting struct {
+// waitingTicket is a ticket in the virtual queue.
+type waitingTicket struct {
 	queuedArrival Arrival
 
 	readyChecks int // how many ready checks it had
@@ -66,8 +66,7 @@ func (h *eventHeap) Push(v any) {
 
 func (h *eventHeap) Pop() any {
 	last := h.queue[len(h.queue)-1]
-	// Else the array would keep the ids of tickets in memory.
-	h.queue[len(h.queue)-1] = event{}
+	h.queue[len(h.queue)-1] = event{} // else the array would keep the ids of tickets in memory
 	h.queue = h.queue[:len(h.queue)-1]
 	return last
 }
@@ -77,5 +76,5 @@ type proposal struct {
 	decision decide.Proposal
 
 	proposedAt time.Time
-	tickets    []*waiting
+	tickets    []*waitingTicket
 }

@@ -22,10 +22,10 @@ type Report struct {
 	// Optimum compares what tickets paid by the profile's trade with the least that they could have; nil unless the
 	// profile trades attributes and pairs tickets of one player.
 	Optimum *Optimum `json:"optimum,omitempty"`
-	// NoCandidates says which tickets the rules leave out: nobody who waits longer would be matched either. Only
-	// tickets that name the profile count. A ticket may lack several things.
+	// NoCandidates counts the tickets that the rules leave out, however long they wait. Only tickets that name the
+	// profile count. A ticket may lack several things.
 	NoCandidates NoCandidates `json:"no_candidates"`
-	// Censored counts the tickets that waited longer than they did in the history: whether their players would have
+	// Censored counts the tickets that waited longer in the replay than in the history: whether their players would have
 	// stayed is unknown.
 	Censored int `json:"censored"`
 	// NotReproduced lists in words how the replay differs from a real queue.
@@ -42,7 +42,7 @@ type TradeCost struct {
 
 // TradePart is what players pay by one trade, on average.
 type TradePart struct {
-	Of        string  `json:"of"` // its key
+	Of        string  `json:"of"` // the key of the trade
 	PerSecond float64 `json:"per_second"`
 	Value     float64 `json:"mean"` // points, or milliseconds
 	Seconds   float64 `json:"cost_s"`
@@ -77,7 +77,7 @@ type LackingCount struct {
 type Reproduced struct {
 	Matches int `json:"matches"`
 	Of      int `json:"of"`
-	// SameRules counts those of Of that were made by the rules that are replayed. Only these are expected to be
+	// SameRules counts the recorded matches that were made by the rules that are replayed. Only these are expected to be
 	// reproduced.
 	SameRules int `json:"same_rules"`
 	FromSame  int `json:"reproduced_of_same_rules"`
@@ -97,7 +97,7 @@ type Side struct {
 	// capacity is limited. Bins has the same tickets.
 	Waiting Quantiles `json:"waiting_s"`
 	Bins    []Bin     `json:"waiting_bins"`
-	// nil: the profile has no trade or, of the history, one of latency or balance
+	// Trade is nil if the profile has no trade or, of the history, one of latency or balance.
 	Trade *TradeCost `json:"trade,omitempty"`
 	// Bands are the matches by the mean waiting of their tickets, with how far apart their players are by the first
 	// near or balance rule. Only of the replayed side, and of bands that have matches.
@@ -118,7 +118,7 @@ type Unmatched struct {
 	Waiting  int `json:"waiting"`  // still in the queue at the end
 }
 
-// Sum returns how many there are.
+// Sum returns the number of all that were not matched.
 func (l Unmatched) Sum() int { return l.Quit + l.Declined + l.Taken + l.Waiting }
 
 // Quantiles describe N numbers. All but Mean and Max are within 2 %.
@@ -160,7 +160,7 @@ type Satisfied struct {
 	Matches int     `json:"matches"`
 }
 
-// Point is a part of the time.
+// Point has the tickets of a part of the time.
 type Point struct {
 	At          time.Time `json:"at"` // when it begins
 	Arrived     int       `json:"arrived"`

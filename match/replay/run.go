@@ -20,7 +20,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 		return nil, err
 	}
 	r := &run{
-		input: &in, engine: decide.New(in.Version, in.Seed), waitingByID: map[string]*waiting{},
+		input: &in, engine: decide.New(in.Version, in.Seed), waitingByID: map[string]*waitingTicket{},
 		servers:      newServers(in.Capacity),
 		replayedSums: newSums(&in), recordedSums: newSums(&in), recordedSeeds: map[uint64]bool{},
 		pastCosts: newPastTrades(in.Version.Profile), singleTickets: newSingles(in.Version.Profile, in.Begin),
@@ -32,8 +32,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	r.engine.SetRegions(regions)
 	arrivals, stop := iter.Pull2(in.Arrivals)
-	// Ends the reading of arrivals, also where the replay ends before they do.
-	defer stop()
+	defer stop() // the replay may end before the arrivals
 	r.nextArrival = arrivals
 	if err := r.passTime(ctx); err != nil {
 		return nil, err
@@ -62,20 +61,19 @@ func (r *run) passTime(ctx context.Context) error {
 
 // nextMoment returns the time of the next event; ok is false if none follows before the end.
 func (r *run) nextMoment() (at time.Time, ok bool) {
-	// What happens at the end or after it does not count.
-	at = r.input.End
-	earlier := func(t time.Time) {
+	at = r.input.End // events at the end or after it do not count
+	consider := func(t time.Time) {
 		if !t.IsZero() && t.Before(at) {
 			at = t
 		}
 	}
 	if r.pendingArrival != nil {
-		earlier(r.pendingArrival.SeenAt)
+		consider(r.pendingArrival.SeenAt)
 	}
-	earlier(r.eventHeap.nextAt())
-	earlier(r.servers.nextChange())
-	if t, waits := r.engine.Next(); waits {
-		earlier(t)
+	consider(r.eventHeap.nextAt())
+	consider(r.servers.nextChange())
+	if t, ok := r.engine.Next(); ok {
+		consider(t)
 	}
 	return at, at.Before(r.input.End)
 }
@@ -83,25 +81,25 @@ func (r *run) nextMoment() (at time.Time, ok bool) {
 // handleMoment handles all events of a moment. The engine first does the work that is due by then, as in the director
 // loop.
 func (r *run) handleMoment(at time.Time) error {
-	// Before the changes of this moment are known to it, as a worker that wakes up by its timer.
+	// The engine does not know the changes of this moment yet, like a worker that is woken by its timer.
 	if due, ok := r.engine.Next(); ok && !due.After(at) {
 		r.runEngine(at)
 	}
-	changed := false
+	mayMatch := false // a change may have made a match possible
 	for len(r.eventHeap.queue) > 0 && !r.eventHeap.nextAt().After(at) {
-		changed = r.handleEvent(r.eventHeap.popEvent()) || changed
+		mayMatch = r.handleEvent(r.eventHeap.popEvent()) || mayMatch
 	}
 	for _, d := range r.servers.advanceTo(at) {
 		r.countSeated(d.proposal, at)
 	}
 	for r.pendingArrival != nil && !r.pendingArrival.SeenAt.After(at) {
-		changed = true
+		mayMatch = true
 		r.addArrival(*r.pendingArrival)
 		if err := r.readArrival(); err != nil {
 			return err
 		}
 	}
-	if changed {
+	if mayMatch {
 		r.runEngine(at)
 	}
 	return nil
@@ -122,18 +120,20 @@ func (r *run) readArrival() error {
 	return nil
 }
 
+// addArrival adds a ticket to the queue and to the report, unless it is none of the profile's.
 func (r *run) addArrival(a Arrival) {
 	if ok, why := r.engine.Candidate(a.Ticket); !ok {
+		// The profile's pool does not admit the ticket.
 		if a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
-			return // the profile's pool does not admit it
+			return
 		}
-		// It is counted all the same: it waits in vain until it leaves. The engine leaves it out.
-		r.lackingCounts.addLacks(why)
+		// The ticket is counted all the same, and waits in vain until it leaves: engine.Add leaves it out.
+		r.lackCounts.addLacks(why)
 	}
 	r.rememberOutcome(&a)
 	r.replayedSums.countArrival(&a)
 	r.singleTickets.addArrival(&a)
-	w := &waiting{queuedArrival: a}
+	w := &waitingTicket{queuedArrival: a}
 	r.waitingByID[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
 	// A ticket that declined in the history leaves in a ready check of the replay, unless the answers are drawn.
@@ -142,21 +142,21 @@ func (r *run) addArrival(a Arrival) {
 	}
 }
 
-// handleEvent handles one event, and reports whether the engine has something to decide.
-func (r *run) handleEvent(e event) bool {
+// handleEvent handles one event, and reports whether it may have made a match possible: tickets that return may match at
+// once, and a ticket that leaves makes no match possible.
+func (r *run) handleEvent(e event) (mayMatch bool) {
 	if !e.isLeaving {
 		r.engine.Return(e.returnedIDs...)
-		// Tickets that return may match at once.
 		return true
 	}
 	if w := r.waitingByID[e.ticket]; w != nil {
-		// Nothing to decide afterwards: a ticket that leaves makes no match possible.
 		r.removeTicket(w, w.queuedArrival.Why, e.happensAt)
 	}
 	return false
 }
 
-func (r *run) removeTicket(w *waiting, why Leaving, at time.Time) {
+// removeTicket removes a ticket that leaves without a match.
+func (r *run) removeTicket(w *waitingTicket, why Leaving, at time.Time) {
 	delete(r.waitingByID, w.queuedArrival.Ticket.ID)
 	r.engine.Remove(w.queuedArrival.Ticket.ID)
 	r.replayedSums.countLeft(&w.queuedArrival, why, at)
@@ -175,13 +175,13 @@ func (r *run) runEngine(at time.Time) {
 	}
 }
 
-// proposeMatch asks the players of a match, and finds it a server.
+// proposeMatch asks the players of a match, and seats it or lets it wait for a server.
 func (r *run) proposeMatch(found decide.Proposal, at time.Time) {
 	p := &proposal{decision: found, proposedAt: at}
 	for _, id := range found.Tickets {
 		p.tickets = append(p.tickets, r.waitingByID[id])
 	}
-	if r.hasLostTickets(p) || r.input.Version.Profile.Accept > 0 && !r.askPlayers(p) {
+	if r.dropIfTicketsLeft(p) || r.input.Version.Profile.Accept > 0 && !r.askPlayers(p) {
 		return
 	}
 	var regions []string
@@ -192,17 +192,17 @@ func (r *run) proposeMatch(found decide.Proposal, at time.Time) {
 		delete(r.waitingByID, w.queuedArrival.Ticket.ID)
 		r.engine.Remove(w.queuedArrival.Ticket.ID)
 	}
-	// Else it waits for the end of a shortage, out of the queue.
+	// Otherwise the match waits for the end of a shortage, and its tickets are out of the queue.
 	if r.servers.hasRoom(regions) {
 		r.countSeated(p, at)
 		return
 	}
-	r.servers.waitingMatches = append(r.servers.waitingMatches, decided{p, regions})
+	r.servers.waitingMatches = append(r.servers.waitingMatches, decidedMatch{p, regions})
 }
 
-// hasLostTickets drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and
-// the other tickets are candidates again.
-func (r *run) hasLostTickets(p *proposal) bool {
+// dropIfTicketsLeft drops a match of which a ticket had left already, and reports whether it did. The commit of such a
+// match failed, so that the other tickets are candidates again when the worker learns of the leaving.
+func (r *run) dropIfTicketsLeft(p *proposal) bool {
 	var at time.Time
 	var stay []string
 	for _, w := range p.tickets {
@@ -213,18 +213,19 @@ func (r *run) hasLostTickets(p *proposal) bool {
 			stay = append(stay, w.queuedArrival.Ticket.ID)
 		}
 	}
-	if at.IsZero() { // all are still there
+	// All tickets are still there.
+	if at.IsZero() {
 		return false
 	}
 	r.eventHeap.putEvent(event{happensAt: at, returnedIDs: stay})
 	return true
 }
 
-// askPlayers asks the players. A party that declines leaves when the ready check ends, and the others are candidates
-// again.
-func (r *run) askPlayers(p *proposal) bool {
+// askPlayers asks the players of a match, and reports whether all accept. Otherwise the parties that decline leave at
+// once, and the other tickets are candidates again when the ready check ends.
+func (r *run) askPlayers(p *proposal) (areAllAccepting bool) {
 	var stay []string
-	var decline []*waiting
+	var decline []*waitingTicket
 	for _, w := range p.tickets {
 		if r.input.Accept.acceptsMatch(w, r.input.Seed) {
 			stay = append(stay, w.queuedArrival.Ticket.ID)
@@ -233,7 +234,6 @@ func (r *run) askPlayers(p *proposal) bool {
 		}
 		w.readyChecks++
 	}
-	// Everybody accepted: the match is made.
 	if len(decline) == 0 {
 		return true
 	}
@@ -259,7 +259,7 @@ func (r *run) countSeated(p *proposal, at time.Time) {
 	r.compareMatch(p)
 }
 
-// countWaiting counts those that wait at the end.
+// countWaiting counts the tickets that wait at the end, and the recorded matches.
 func (r *run) countWaiting() error {
 	for _, d := range r.servers.waitingMatches {
 		for _, w := range d.proposal.tickets {
@@ -287,6 +287,7 @@ func (r *run) countWaiting() error {
 	return nil
 }
 
+// reportProgress calls Progress, if a hundredth of the time has passed since the last call.
 func (r *run) reportProgress(at time.Time) {
 	if r.input.Progress != nil && at.Sub(r.progressAt) >= r.input.End.Sub(r.input.Begin)/100 {
 		r.progressAt = at
@@ -298,15 +299,14 @@ func (r *run) reportProgress(at time.Time) {
 func (r *run) buildReport() (*Report, error) {
 	out := &Report{
 		Schema: 1, Profile: r.input.Version.Profile.Name, Version: r.input.Version.Number, From: r.input.Begin.UTC(),
-		To:       r.input.End.UTC(),
-		Seed:     r.input.Seed,
+		To: r.input.End.UTC(), Seed: r.input.Seed,
 		Replayed: r.replayedSums.finishSide(), Censored: r.censoredCount,
-		Optimum: r.singleTickets.compareOptimum(r.input.End), NoCandidates: r.lackingCounts.reasonSummary(),
+		Optimum: r.singleTickets.compareOptimum(r.input.End), NoCandidates: r.lackCounts.reasonSummary(),
 		NotReproduced: slices.Clip(r.reportNotes()),
 	}
 	if r.input.Matches != nil {
 		recorded := r.recordedSums.finishSide()
-		// The sums would hold waiting alone, and look cheaper than the replayed side.
+		// The sums have waiting alone, which would look cheaper than the replayed side.
 		if r.pastCosts == nil {
 			recorded.Trade = nil
 		}

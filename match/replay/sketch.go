@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// sketch counts numbers so that quantiles are known within 2 % of their value, in memory that does not grow with their
-// number: some thousand buckets at most, each 2 % wider than the one before it. The quantile is the mean of its bucket.
+// sketch counts numbers so that quantiles are known within 2 % of their value, in bounded memory: some thousand buckets
+// at most, each 2 % wider than the one before it. A quantile is the mean of its bucket.
 type sketch struct {
 	numberCount  int
 	numberSum    float64
@@ -67,7 +67,8 @@ func bucketOf(x float64) int {
 func (s *sketch) quantileOf(q float64) float64 {
 	rank, seen := int(math.Ceil(q*float64(s.numberCount))), 0
 	for _, b := range slices.Sorted(maps.Keys(s.bucketCounts)) {
-		if seen += s.bucketCounts[b].n; seen >= rank {
+		seen += s.bucketCounts[b].n
+		if seen >= rank {
 			return s.bucketCounts[b].sum / float64(s.bucketCounts[b].n)
 		}
 	}
@@ -81,8 +82,7 @@ func (s *sketch) quantileSummary() Quantiles {
 	}
 	return Quantiles{
 		N: s.numberCount, Mean: roundNumber(s.numberSum / float64(s.numberCount)), P50: roundNumber(s.quantileOf(0.5)),
-		P90: roundNumber(s.quantileOf(0.9)),
-		P95: roundNumber(s.quantileOf(0.95)), P99: roundNumber(s.quantileOf(0.99)), Max: roundNumber(s.greatest),
+		P90: roundNumber(s.quantileOf(0.9)), P95: roundNumber(s.quantileOf(0.95)), P99: roundNumber(s.quantileOf(0.99)), Max: roundNumber(s.greatest),
 	}
 }
 

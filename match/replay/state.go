@@ -11,7 +11,7 @@ type run struct {
 	input *Input
 
 	engine         *decide.Engine
-	waitingByID    map[string]*waiting
+	waitingByID    map[string]*waitingTicket
 	eventHeap      events
 	servers        *servers
 	nextArrival    func() (Arrival, error, bool)
@@ -19,9 +19,9 @@ type run struct {
 
 	replayedSums, recordedSums *sums
 	reproducedCounts           Reproduced
-	recordedSeeds              map[uint64]bool
-	censoredCount              int
-	lackingCounts              lacking
+	recordedSeeds              map[uint64]bool // of the recorded matches of the same rules
+	censoredCount              int             // see Report.Censored
+	lackCounts                 lackCounts
 	pastCosts                  *pastTrades // nil: costs of the history are not known
 	singleTickets              *singles    // nil: matches are no pairs of tickets
 	progressAt                 time.Time   // the virtual time of the last call of Progress
@@ -40,6 +40,7 @@ func (r *run) recordedInstant(was *RecordedMatch) time.Time {
 	return was.DecidedAt
 }
 
+// laterTime returns the later of two times.
 func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

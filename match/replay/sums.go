@@ -67,10 +67,10 @@ func newSums(in *Input) *sums {
 	return s
 }
 
-// pointAt returns the part of the time that a moment is in. One before the beginning, of a ticket that waited already,
-// is in the first.
+// pointAt returns the part of the time that a moment is in. A moment before the beginning, at which a ticket waited
+// already, is in the first.
 func (s *sums) pointAt(at time.Time) *pointSums {
-	// A moment at the very end would be in a part after the last, where the length was rounded down.
+	// Because the length of a part is rounded down, a moment at the very end would be in a part after the last.
 	return &s.linePoints[max(0, min(points-1, int(at.Sub(s.beginsAt)/s.partLength)))]
 }
 
@@ -80,11 +80,12 @@ func (s *sums) countArrival(a *Arrival) {
 	s.pointAt(a.SeenAt).arrivedCount++
 }
 
+// binOf returns the index of the bin of a waiting time.
 func binOf(seconds float64) int {
 	return sort.Search(len(edges), func(i int) bool { return seconds < edges[i] })
 }
 
-// countBand counts a match by the mean waiting of its tickets.
+// countBand counts a match, with its spread, in the band of its tickets' mean waiting.
 func (s *sums) countBand(p *proposal, at time.Time) {
 	waited := time.Duration(0)
 	for _, w := range p.tickets {
@@ -127,6 +128,7 @@ func (s *sums) countLeft(a *Arrival, why Leaving, at time.Time) {
 	}
 }
 
+// countMatch counts a match.
 func (s *sums) countMatch(m Match) {
 	s.side.Matches++
 	s.fillSketch.addNumber(float64(m.Players) / float64(max(1, s.seatCount)))
@@ -168,22 +170,21 @@ func matchOf(version int, found *decide.Proposal) Match {
 	return m
 }
 
-// finishSide returns the side.
+// finishSide returns the side of the report.
 func (s *sums) finishSide() Side {
 	side := s.side
 	side.Waiting, side.Latency = s.waitingTimes.quantileSummary(), s.latencySketch.quantileSummary()
 	side.Fill = s.fillSketch.quantileSummary()
 	for i, n := range s.waitBins {
 		bin := Bin{Tickets: n}
-		// The last one has no end: UpTo stays 0.
+		// The last bin has no end: UpTo stays 0.
 		if i < len(edges) {
 			bin.UpTo = edges[i]
 		}
 		side.Bins = append(side.Bins, bin)
 	}
 	side.Bands, side.Trade = s.finishBands(), s.tradeCosts.costSummary()
-	// Not nil, which JSON would write as null.
-	side.Quality = []Quality{}
+	side.Quality = []Quality{} // not nil, which JSON would write as null
 	for _, id := range s.ruleIDs() {
 		side.Quality = append(side.Quality,
 			Quality{Rule: id, Values: s.ruleSums[id].values.quantileSummary(), Ended: s.ruleSums[id].ended})

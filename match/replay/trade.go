@@ -12,7 +12,7 @@ import (
 type tradeSums struct {
 	trades         []profile.Trade
 	playerCount    int
-	waitingSeconds float64   // seconds, summed over players
+	waitingSeconds float64   // summed over players
 	paidByTrade    []float64 // by trade, summed over players
 }
 
@@ -39,8 +39,8 @@ func (s *tradeSums) countMatch(p *proposal) (seconds float64) {
 	return seconds
 }
 
+// costSummary returns the averages for a report; nil: nothing is traded, or nobody came.
 func (s *tradeSums) costSummary() *TradeCost {
-	// Nothing is traded, or nobody came: there is no average.
 	if len(s.trades) == 0 || s.playerCount == 0 {
 		return nil
 	}
@@ -67,9 +67,10 @@ type pastMatch struct {
 // latencies to their game region, so it needs trades of attributes alone.
 type pastTrades struct {
 	profile     *profile.Profile
-	openMatches map[string]*pastMatch
+	openMatches map[string]*pastMatch // matches of which not all tickets have arrived
 }
 
+// newPastTrades returns nil if the profile trades latency or balance.
 func newPastTrades(p *profile.Profile) *pastTrades {
 	for _, t := range p.Trade {
 		if t.Quality != profile.OfAttribute {
@@ -98,7 +99,7 @@ func (p *pastTrades) addTicket(a *Arrival, sums *tradeSums) {
 	if m.ticketsSeen < a.Recorded.Tickets {
 		return
 	}
-	// Its numbers are needed no more: memory must not grow with the number of matches.
+	// Memory must not grow with the number of matches.
 	delete(p.openMatches, a.Recorded.Match)
 	for i, numbers := range m.numbersByTrade {
 		sums.paidByTrade[i] = float64(sums.paidByTrade[i] + meanDistances(numbers))
