@@ -86,7 +86,7 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 // outcomeAction returns the action by which a room learns of an outcome.
 func outcomeAction(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 	if o.MatchID != nil {
-		return types.MatchedTo(o.MatchID.String(), o.Room)
+		return types.MarkMatched(o.MatchID.String(), o.Room)
 	}
 	return types.MarkUnqueued(o.Reason, o.Detail)
 }

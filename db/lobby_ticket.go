@@ -106,8 +106,8 @@ func (s *Store) queueMembers(ctx context.Context, q *query.Queries, region strin
 	if err != nil {
 		return nil, err
 	}
-	act := s.cfg.RoomTypes.AskedFor(r.Ticket.Caller, r.Ticket.Party,
-		lobby.Queue{RoomType: s.cfg.RoomTypes.TypeOf(profileName),
+	act := s.cfg.RoomTypes.EnqueueFromOutside(r.Ticket.Caller, r.Ticket.Party,
+		lobby.Queue{RoomType: s.cfg.RoomTypes.TypeOfProfile(profileName),
 			MatchSize: lobby.ClampSize(float64(max(size, len(r.Ticket.Party))))})
 	step := lobbyStep{ticketRequest: request,
 		action: LobbyAction{Region: region, ProjectID: r.ProjectID, RoomID: r.RoomID, Act: act}}

@@ -88,7 +88,8 @@ func (c *canonicalJSON) writeObject(object map[string]any) {
 }
 
 // orderKeys returns the keys as JavaScript's objects order them: array indexes by number, then the others as they were
-// inserted, which is by localeCompare. Inserting __proto__ sets the prototype of the copy instead of a key.
+// inserted, which is by localeCompare. It leaves out __proto__: inserting that sets the prototype of the copy. Where
+// clients differ in the order, it worsens the kind.
 func (c *canonicalJSON) orderKeys(object map[string]any) []string {
 	var indexes []uint32
 	var names []string
@@ -98,12 +99,12 @@ func (c *canonicalJSON) orderKeys(object map[string]any) []string {
 			continue
 		}
 		if key == "__proto__" {
-			c.worstKind = max(c.worstKind, ChecksumLocal) // its msgpack decoder renames the key
+			c.worstKind = max(c.worstKind, ChecksumLocal) // the clients' msgpack decoder renames the key
 			continue
 		}
 		names = append(names, key)
 	}
-	c.lowerKind(names)
+	c.worsenKind(names)
 	slices.Sort(indexes)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(compareKeys(a, b), cmp.Compare(a, b)) })
 	keys := make([]string, 0, len(object))
@@ -113,8 +114,8 @@ func (c *canonicalJSON) orderKeys(object map[string]any) []string {
 	return append(keys, names...)
 }
 
-// lowerKind lowers the kind to that of an object with these keys: up to one key has the same place in each locale.
-func (c *canonicalJSON) lowerKind(names []string) {
+// worsenKind worsens the kind to that of an object with these keys. A single key has the same place in each locale.
+func (c *canonicalJSON) worsenKind(names []string) {
 	if len(names) <= 1 {
 		return
 	}

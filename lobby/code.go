@@ -26,8 +26,8 @@ func CodeOf(random uint64) string {
 	return string(code)
 }
 
-// ParseCode returns the code that a player has typed, in any case, with or without its dash. ok is false for a text
-// that is no code.
+// ParseCode returns the code that a player has typed, in any case, with or without the dash. ok is false if the text is
+// no code.
 func ParseCode(typed string) (code string, ok bool) {
 	// Before the text is copied: it may be as long as a frame.
 	if len(typed) > 4*codeLength {
@@ -40,47 +40,48 @@ func ParseCode(typed string) (code string, ok bool) {
 	return letters[:codeLength/2] + "-" + letters[codeLength/2:], true
 }
 
-// CodeWish is what a member wants of the code of its room.
-type CodeWish int
+// CodeRequest is what a member asks for concerning the code of its room.
+type CodeRequest int
 
-// The wishes.
+// The requests.
 const (
-	CodeRead   CodeWish = iota // the code that the room has, or a new one
-	CodeRenew                  // a new one; the old one admits nobody any more
-	CodeRemove                 // none
+	CodeRead   CodeRequest = iota // the code that the room has, or a new one
+	CodeRenew                     // a new one; the old one admits nobody any more
+	CodeRemove                    // none
 )
 
-// ShareCode returns the action by which a member reads the code of its room, or gives it the code next. Where a room
-// has an owner, only the owner changes the code; elsewhere members make one and keep it. The CallerAnswer has the code,
-// and the link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
-func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
+// ShareCode returns the action by which a member reads the code of its room, or replaces it by newCode. Where a room
+// has an owner, only the owner changes the code; elsewhere the first member that asks makes one, which stays. The
+// CallerAnswer has the code, and the link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
+func (t *Types) ShareCode(session, newCode string, request CodeRequest) Action {
 	return boundedAction(func(r *Room) error {
-		if err := t.mayShare(r, session, wish); err != nil {
+		if err := t.checkShare(r, session, request); err != nil {
 			return err
 		}
 		switch {
-		case wish == CodeRemove:
+		case request == CodeRemove:
 			t.setCode(r, "")
-		// Read gives a code to a room without one, so that a client needs one request for its button.
-		case wish == CodeRenew || r.JoinCode == "":
-			t.setCode(r, next)
+		// CodeRead makes the code of a room without one, so that a client needs one request for its button.
+		case request == CodeRenew || r.JoinCode == "":
+			t.setCode(r, newCode)
 		}
 		r.CallerAnswer = t.sharedAnswer(r)
 		return nil
 	})
 }
 
-// mayShare decides whether a member may read or change the code.
-func (t *Types) mayShare(r *Room, session string, wish CodeWish) error {
+// checkShare decides whether a member may read or change the code.
+func (t *Types) checkShare(r *Room, session string, request CodeRequest) error {
 	owner, err := t.ownerFor(r, session)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case owner == session:
+	}
+	if owner == session {
 		return nil
+	}
 	// The first member that asks makes the code of a room that nobody owns. No other changes it, because friends may
 	// have it already.
-	case wish == CodeRead && (owner == "" || r.JoinCode != ""):
+	if request == CodeRead && (owner == "" || r.JoinCode != "") {
 		return nil
 	}
 	return ErrNotOwner
@@ -89,15 +90,14 @@ func (t *Types) mayShare(r *Room, session string, wish CodeWish) error {
 // setCode changes the code. The members of a room with an owner see it in the state.
 func (t *Types) setCode(r *Room, code string) {
 	r.JoinCode = code
-	switch {
-	case !t.hasOwner(r):
-	case code == "":
-		r.DeleteKey("code")
-	default:
-		r.SetKey("code", code)
+	if code == "" {
+		t.hideDetail(r, "code")
+	} else {
+		t.showDetail(r, "code", code)
 	}
 }
 
+// sharedAnswer returns the code of a room, and the link of its type with the code; empty for a room without a code.
 func (t *Types) sharedAnswer(r *Room) map[string]any {
 	answer := map[string]any{}
 	if r.JoinCode == "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// MaxMembers is how many members a room of any type may have at most.
+// MaxMembers is the largest number of members that the configuration of any type may allow.
 const MaxMembers = maxChat
 
 // Bounds of a configuration.
@@ -28,8 +28,8 @@ const (
 )
 
 var (
-	// readers read one key of a type each.
-	readers = map[string]func(*Type, json.RawMessage) error{
+	// keyReaders has the function that reads a key of a type, by key.
+	keyReaders = map[string]func(*Type, json.RawMessage) error{
 		"max_members": readMaxMembers,
 		"grace":       readGrace,
 		"private":     readPrivate,
@@ -38,8 +38,8 @@ var (
 		"queue":       readQueue,
 		"link":        readLink,
 	}
-	// keysOf are the keys that a type may have, by its logic.
-	keysOf = map[string][]string{
+	// keysByLogic has the keys that a type may have, by its logic.
+	keysByLogic = map[string][]string{
 		"chat":  {"max_members", "grace", "private", "state", "link"},
 		"lobby": {"max_members", "grace", "private", "queue", "link"},
 		"party": {"max_members", "grace", "private", "link"},
@@ -88,36 +88,36 @@ func (t *Types) readType(name string, config json.RawMessage) (Type, error) {
 	if logicAt < 0 {
 		return t.readTemplate(name, entries, config)
 	}
-	// Before the other keys: which of them there may be depends on it.
-	var logic string
-	if err := json.Unmarshal(entries[logicAt].rawValue, &logic); err != nil || keysOf[logic] == nil {
+	// Before the other keys: the logic decides which of them are allowed.
+	logic := unquotedString(entries[logicAt].rawValue)
+	if keysByLogic[logic] == nil {
 		return Type{}, errors.New(`key "logic" must be chat, lobby, party or match`)
 	}
 	typ := t.builtInType(logic)
 	typ.Name = name
 	for _, e := range slices.Delete(entries, logicAt, logicAt+1) {
-		if !slices.Contains(keysOf[logic], e.key) {
+		if !slices.Contains(keysByLogic[logic], e.key) {
 			return Type{}, fmt.Errorf("key %q is unknown; logic %s has %s", e.key, logic,
-				strings.Join(keysOf[logic], ", "))
+				strings.Join(keysByLogic[logic], ", "))
 		}
-		if err := readers[e.key](&typ, e.rawValue); err != nil {
+		if err := keyReaders[e.key](&typ, e.rawValue); err != nil {
 			return Type{}, fmt.Errorf("key %q %w", e.key, err)
 		}
 	}
 	return typ, nil
 }
 
-// builtInType is the type that is built in with a logic.
+// builtInType returns the built-in type of a logic, which has the name of the logic.
 func (t *Types) builtInType(logic string) Type {
-	known := builtIn(t)
+	known := builtInTypes(t)
 	return known[slices.IndexFunc(known, func(typ Type) bool { return typ.Name == logic })]
 }
 
 // readTemplate reads Nexis' form: the state of new rooms of a type.
 func (t *Types) readTemplate(name string, entries []entry, config json.RawMessage) (Type, error) {
 	for _, e := range entries {
-		// States of earlier releases may have these keys.
-		if readers[e.key] != nil && e.key != "state" && e.key != "link" {
+		// state and link are allowed: states that earlier releases accepted may have these keys.
+		if keyReaders[e.key] != nil && e.key != "state" && e.key != "link" {
 			return Type{}, fmt.Errorf(`key %q is one of a type with the key "logic", which is absent`, e.key)
 		}
 	}

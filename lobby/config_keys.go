@@ -19,12 +19,13 @@ func readMaxMembers(typ *Type, raw json.RawMessage) error {
 	return nil
 }
 
-// membersLimit returns how many members the rooms of a logic may have. Types with the logic match have no such key.
+// membersLimit returns how many members the rooms of a logic may have. Types with the logic match have no key
+// max_members.
 func membersLimit(l Logic) int {
 	switch l.(type) {
-	case lobby:
+	case lobbyLogic:
 		return maxGroup
-	case party:
+	case partyLogic:
 		return maxParty
 	}
 	return maxChat
@@ -58,7 +59,7 @@ func readProfile(typ *Type, raw json.RawMessage) error {
 
 func readLink(typ *Type, raw json.RawMessage) error {
 	link := unquotedString(raw)
-	// With a code in its place: braces are not allowed in every part of a URL.
+	// Parsed with a code in place of linkCode: braces are not allowed in every part of a URL.
 	u, err := url.Parse(strings.ReplaceAll(link, linkCode, "code"))
 	if err != nil || u.Scheme == "" || len(link) > maxLink || !strings.Contains(link, linkCode) {
 		return fmt.Errorf("must be a URL of at most %d bytes with %s, such as \"https://game.example/join/%s\"",
@@ -75,23 +76,20 @@ func readState(typ *Type, raw json.RawMessage) error {
 	}
 	state := State{}
 	for _, e := range entries {
-		value, err := cleanJSON("a value", e.rawValue)
-		if err != nil {
-			return fmt.Errorf("has the key %q, whose value is not JSON", e.key)
-		}
 		if e.key == "" {
 			return errors.New("has an empty key, which clients cannot read")
 		}
-		state[e.key] = value
+		state[e.key] = encodeJSON(e.rawValue) // valid JSON: readObject has decoded it
 	}
-	if len(state) > maxStateKeys-1 || state.JSONBytes() > maxStateBytes/2 { // room for a topic, and what comes later
+	// One key less, and half of the bytes: a new room may add a topic.
+	if len(state) > maxStateKeys-1 || state.JSONBytes() > maxStateBytes/2 {
 		return fmt.Errorf("must have at most %d keys and %d bytes", maxStateKeys-1, maxStateBytes/2)
 	}
-	typ.roomLogic = chat{initialState: state}
+	typ.roomLogic = chatLogic{initialState: state}
 	return nil
 }
 
-// readQueue reads what the lobbies of a type queue for if their owners say nothing.
+// readQueue reads what the lobbies of a type queue for if their owners name nothing else.
 func readQueue(typ *Type, raw json.RawMessage) error {
 	entries, err := readObject(raw)
 	if err != nil {
@@ -118,8 +116,7 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	if q.RoomType == "" {
 		return errors.New(`has no "room_type"`)
 	}
-	// A copy: the value of the built-in type is shared by all types of this logic.
-	if l, ok := typ.roomLogic.(lobby); ok {
+	if l, ok := typ.roomLogic.(lobbyLogic); ok { // always: keysByLogic allows the key for lobbies only
 		l.defaultQueue = q
 		typ.roomLogic = l
 	}

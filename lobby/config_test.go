@@ -101,7 +101,7 @@ func FuzzConfig(f *testing.F) {
 			require.Positive(t, typ.MaxMembers)
 			require.GreaterOrEqual(t, typ.GracePeriod, time.Duration(0))
 			h := &house{Types: types, t: t, typ: name, room: &Room{IsNew: true, ID: "r"}}
-			if typ.roomLogic == Logic(match{}) {
+			if typ.roomLogic == Logic(matchLogic{}) {
 				h.room = h.MatchRoom(threePlayers(name))()
 			}
 			require.NoError(t, h.join("s1"))

@@ -7,8 +7,8 @@ import (
 
 // echoRoom and counterRoom are the rooms without logic of Nexis' tests. They refuse messages.
 type (
-	echoRoom    struct{ plain }
-	counterRoom struct{ plain }
+	echoRoom    struct{ memberless }
+	counterRoom struct{ memberless }
 )
 
 func (echoRoom) OpenState(Opening) (State, error)          { return State{}, nil }
@@ -16,17 +16,9 @@ func (echoRoom) OnMessage(*Room, Member, Message) error    { return ErrNoLogic }
 func (counterRoom) OpenState(Opening) (State, error)       { return State{"counter": encodeJSON(0)}, nil }
 func (counterRoom) OnMessage(*Room, Member, Message) error { return ErrNoLogic }
 
-// plain is the part of a logic to which it does not matter who is a member.
-type plain struct{}
-
-func (plain) OnJoin(*Room, Member, Options) error { return nil }
-func (plain) OnLeave(*Room, Member) error         { return nil }
-func (plain) OnAway(*Room, Member) error          { return nil }
-func (plain) OnBack(*Room, Member) error          { return nil }
-
-// counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and each message is
-// answered to all.
-type counterPluginRoom struct{ plain }
+// counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and all
+// members receive the counter after each message.
+type counterPluginRoom struct{ memberless }
 
 func (counterPluginRoom) OpenState(Opening) (State, error) {
 	return State{"counter": encodeJSON(0)}, nil
@@ -46,10 +38,7 @@ func (counterPluginRoom) OnMessage(r *Room, _ Member, m Message) error {
 	return nil
 }
 
-// maxSafe is the largest whole number up to which JavaScript knows all.
-const maxSafe = 1<<53 - 1
-
-// incrementBy returns data.by, 1 if it is no whole number.
+// incrementBy returns data.by within ±maxSafe, or 1 if data.by is no whole number.
 func incrementBy(data json.RawMessage) int64 {
 	var d struct {
 		By any `json:"by"`
@@ -62,5 +51,5 @@ func incrementBy(data json.RawMessage) int64 {
 	return int64(min(max(n, -maxSafe), maxSafe))
 }
 
-// addSaturated stays within the whole numbers that JavaScript knows: the counter is in the state that clients read.
+// addSaturated returns a+b, bounded to the whole numbers that JavaScript represents: clients read the counter.
 func addSaturated(a, b int64) int64 { return min(max(a+b, -maxSafe), maxSafe) }

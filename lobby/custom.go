@@ -2,9 +2,9 @@ package lobby
 
 import "encoding/json"
 
-// customMessage begins the types of the messages that lobbies and parties relay without a meaning of their own. Types
+// customPrefix begins the types of the messages that lobbies and parties relay without a meaning of their own. Types
 // without it are free for later releases.
-const customMessage = "x."
+const customPrefix = "x."
 
 const (
 	maxCustom     = 4 << 10 // bytes of the data of a custom message

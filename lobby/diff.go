@@ -10,18 +10,18 @@ var pathEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // Diff returns the changes by top-level key that turn one state into another, sorted by key; nil if there are none.
 // Values are compared by their bytes. A path has exactly one segment, since clients of Nexis end their process on any
-// other; so it leaves out an empty key, which no valid state has.
+// other; so Diff leaves out an empty key, which no valid state has.
 func Diff(before, after State) []Op {
 	var ops []Op
 	for _, key := range changedKeys(before, after) {
-		value, kept := after[key]
-		switch {
-		case key == "":
-		case kept:
-			ops = append(ops, Op{Op: "set", Path: pointerPath(key), Value: value})
-		default:
-			ops = append(ops, Op{Op: "del", Path: pointerPath(key)})
+		if key == "" {
+			continue
 		}
+		op := Op{Op: "del", Path: pointerPath(key)}
+		if value, isKept := after[key]; isKept {
+			op.Op, op.Value = "set", value
+		}
+		ops = append(ops, op)
 	}
 	return ops
 }

@@ -12,7 +12,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Text }
 
-// The errors of rooms that are the same everywhere.
+// The errors whose text names no value of the request.
 var (
 	ErrNotFound     = &Error{Code: "room_not_found", Text: "room not found"}
 	ErrNotMember    = &Error{Code: "not_a_member", Text: "client not found"}

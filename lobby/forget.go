@@ -7,7 +7,7 @@ import (
 )
 
 // ForgetPlayer returns the action by which a room forgets a player whose sessions have left it: sanctions and
-// invitations end, and in the state and the metadata the key stands where a text or a name is the player's id. What
+// invitations end, and key replaces the player's id where it is a text or a name in the state or the metadata. What
 // members have written about the player in other words stays.
 func (t *Types) ForgetPlayer(player, key string) Action {
 	return atomicAction(func(r *Room) error {
@@ -27,16 +27,16 @@ func (t *Types) ForgetPlayer(player, key string) Action {
 	})
 }
 
-// withKey returns JSON in which texts that are the player's id are the key. It does not decode the value, whose numbers
-// and order of names clients have checksums of.
+// withKey returns JSON in which key replaces texts that are the player's id. It does not decode the value, because
+// clients have checksums of its numbers and the order of its names.
 func withKey(value json.RawMessage, player, key string) json.RawMessage {
 	escaped, _ := json.Marshal(player) // a text always encodes
 	var plain bytes.Buffer
 	out := json.NewEncoder(&plain)
 	out.SetEscapeHTML(false)
 	_ = out.Encode(player)
-	now, _ := json.Marshal(key)
+	replacement, _ := json.Marshal(key)
 	// Both ways in which JSON may write the id: with < > & escaped, as encoding/json does, and without.
-	value = bytes.ReplaceAll(value, escaped, now)
-	return bytes.ReplaceAll(value, bytes.TrimSuffix(plain.Bytes(), []byte{'\n'}), now)
+	value = bytes.ReplaceAll(value, escaped, replacement)
+	return bytes.ReplaceAll(value, bytes.TrimSuffix(plain.Bytes(), []byte{'\n'}), replacement)
 }

@@ -7,11 +7,16 @@ import (
 	"time"
 )
 
-// group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows,
-// invitations, and a place in the queue for all members together.
+const (
+	maxSaid        = 4 << 10 // bytes of a line of chat
+	maxInvitations = 64      // open at once in a room
+)
+
+// group is what lobbies and parties have in common: an owner, whom the member that joined first succeeds, invitations,
+// and a place in the queue for all members together.
 type group struct {
-	roomTypes    *Types   // whose profiles have their own sizes
-	messageKinds []string // of messages that it knows
+	roomTypes    *Types   // to find out which types have a profile, which has sizes of its own
+	messageKinds []string // types of messages that it accepts, for the error of any other
 }
 
 // card is a member in the state of a group. A party has no teams and no readiness.
@@ -30,10 +35,10 @@ func (r *Room) cardOf(session string) (c card) {
 
 func (r *Room) setCard(session string, c card) { r.SetKey(memberKey(session), c) }
 
-func (group) oncePerPlayer() {}
+func (group) admitsPlayerOnce() {}
 
 // succeedMember gives a session the card of its player's other session, with the team and the readiness, and the
-// ownership if that had it. The members keep their place in the queue.
+// ownership if the other session was the owner. The members keep their place in the queue.
 func (group) succeedMember(r *Room, old, m Member, o Options) error {
 	name, err := o.fieldsOf().displayName()
 	if err != nil {
@@ -81,13 +86,13 @@ func (group) addCard(r *Room, m Member, o Options, c card) error {
 	r.setCard(m.Session, c)
 	ensureOwner(r)
 	// The ticket is for the members of before: without the newcomer it must not be matched.
-	takeBack(r)
+	dequeueAndReopen(r)
 	return nil
 }
 
 func (group) OnLeave(r *Room, _ Member) error {
 	ensureOwner(r)
-	takeBack(r)
+	dequeueAndReopen(r)
 	return nil
 }
 
@@ -96,9 +101,9 @@ func (group) OnAway(r *Room, m Member) error {
 	c := r.cardOf(m.Session)
 	c.Away = true
 	r.setCard(m.Session, c)
-	// The start that it announces would be refused: all members must be connected.
+	// The start that the countdown announces would be refused: all members must be connected.
 	if r.textOf("phase") == phaseCountdown {
-		takeBack(r)
+		dequeueAndReopen(r)
 	}
 	return nil
 }
@@ -110,7 +115,7 @@ func (group) OnBack(r *Room, m Member) error {
 	return nil
 }
 
-// ensureOwner makes the member with the longest stay the owner if the owner is none of the members.
+// ensureOwner makes the member that joined first the owner if the owner is none of the members.
 func ensureOwner(r *Room) {
 	if _, ok := r.Member(r.textOf("owner")); ok || len(r.Members) == 0 {
 		return
@@ -125,7 +130,7 @@ func (g group) handleCommon(r *Room, m Member, msg Message, f fields) error {
 	case MessageSay:
 		return relaySaying(r, msg, f)
 	case "invite":
-		return inviteMember(r, m, f)
+		return invitePlayer(r, m, f)
 	case "lock":
 		return byOwner(r, m, f, lockRoom)
 	case "kick":
@@ -137,26 +142,26 @@ func (g group) handleCommon(r *Room, m Member, msg Message, f fields) error {
 	case "cancel":
 		return cancelQueue(r)
 	}
-	if strings.HasPrefix(msg.Type, customMessage) {
+	if strings.HasPrefix(msg.Type, customPrefix) {
 		return relayCustom(r, msg)
 	}
-	return unknownMessage(g.messageKinds)
+	return unknownMessageError(g.messageKinds)
 }
 
-// unknownMessage is the error of a message that a type of room does not know.
-func unknownMessage(kinds []string) *Error {
+// unknownMessageError is the error of a message that a type of room does not know.
+func unknownMessageError(kinds []string) *Error {
 	return Invalid("type", "must be one of %s", strings.Join(kinds, ", "))
 }
 
 // fieldsOfMessage reads the data of a message, which lobbies and parties want to be an object.
 func (g group) fieldsOfMessage(m Message) (fields, error) {
 	if m.IsBytes {
-		return fields{}, unknownMessage(g.messageKinds)
+		return fields{}, unknownMessageError(g.messageKinds)
 	}
-	return fieldsOf("data", m.Data)
+	return readFields("data", m.Data)
 }
 
-// byOwner is a message that only the owner may send.
+// byOwner handles a message with act if the owner has sent it. Errors: [ErrNotOwner]; those of act.
 func byOwner(r *Room, m Member, f fields, act func(*Room, Member, fields) error) error {
 	if r.textOf("owner") != m.Session {
 		return ErrNotOwner
@@ -164,9 +169,9 @@ func byOwner(r *Room, m Member, f fields, act func(*Room, Member, fields) error)
 	return act(r, m, f)
 }
 
-// cancelQueue takes the members out of the queue, and says if that comes too late.
+// cancelQueue takes the members out of the queue at the request of one of them. Errors: [ErrMatched].
 func cancelQueue(r *Room) error {
-	// The match has the members by now. Leaving the queue would look like success, and the game would begin.
+	// Success would mislead the client: the members are in a match, whose game begins.
 	if r.textOf("phase") == phaseMatched {
 		return ErrMatched
 	}
@@ -189,30 +194,30 @@ func relaySaying(r *Room, msg Message, f fields) error {
 	return nil
 }
 
-// inviteMember invites a player. It changes nothing for one that is in the room.
-func inviteMember(r *Room, m Member, f fields) error {
-	name, err := f.requiredText("player", maxPlayer)
+// invitePlayer invites a player. It changes nothing for one that is in the room.
+func invitePlayer(r *Room, m Member, f fields) error {
+	invited, err := f.requiredText("player", maxPlayer)
 	if err != nil {
 		return err
 	}
 	switch {
-	// Its session has joined already, perhaps by the code.
-	case slices.ContainsFunc(r.Members, func(o Member) bool { return o.Player == name }):
+	// A session of the player has joined already, perhaps by the code.
+	case slices.ContainsFunc(r.Members, func(o Member) bool { return o.Player == invited }):
 		return nil
 	case r.IsLocked && r.textOf("owner") != m.Session: // an invitation opens the lock, which is the owner's
 		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull
-	case openInvitations(r, name) >= maxInvitations:
+	case countInvitations(r, invited) >= maxInvitations:
 		return Invalid("player", "cannot be invited while %d invitations are open", maxInvitations)
 	}
-	r.InvitePlayer(name, m)
+	r.InvitePlayer(invited, m)
 	return nil
 }
 
-// openInvitations counts the other players that are invited. Those of this transaction are among the effects and not
-// yet in InvitedMembers.
-func openInvitations(r *Room, but string) int {
+// countInvitations returns how many players other than except are invited. Invitations of this transaction are among
+// the effects and not yet in InvitedMembers.
+func countInvitations(r *Room, except string) int {
 	players := map[string]bool{}
 	for _, m := range r.InvitedMembers {
 		players[m.Player] = true
@@ -222,7 +227,7 @@ func openInvitations(r *Room, but string) int {
 			players[e.Player] = true
 		}
 	}
-	delete(players, but)
+	delete(players, except)
 	return len(players)
 }
 
@@ -247,7 +252,7 @@ func (g group) kickMember(r *Room, m Member, f fields) error {
 	if err != nil {
 		return err
 	}
-	// It is there: otherMember has found it.
+	// otherMember has found the member, so RemoveMember does, too.
 	kicked, _ := r.RemoveMember(session, "kicked")
 	// Without an end: the owner bans from its own room, so the ban ends with the room.
 	if ban {
@@ -258,6 +263,7 @@ func (g group) kickMember(r *Room, m Member, f fields) error {
 	return g.OnLeave(r, kicked)
 }
 
+// handOver makes another member the owner.
 func handOver(r *Room, m Member, f fields) error {
 	session, err := otherMember(r, m, f)
 	if err != nil {
@@ -267,7 +273,7 @@ func handOver(r *Room, m Member, f fields) error {
 	return nil
 }
 
-// otherMember reads which member a message of the owner is about.
+// otherMember reads the session of another member, to which a message of the owner m refers.
 func otherMember(r *Room, m Member, f fields) (string, error) {
 	session, err := f.requiredText("session", maxIDBytes)
 	if err != nil {

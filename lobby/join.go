@@ -9,15 +9,18 @@ import (
 type Join struct {
 	RoomType, Session, Player string
 	Options                   Options
-	RoomCode                  string    // of the room, which admits to a private one; "": none was shown
+	RoomCode                  string    // the code that the client sent, which admits to a private room; "": none
 	AskedAt                   time.Time // for sanctions that end; zero: none has ended
 }
 
-// oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
-type oncePerPlayer interface{ oncePerPlayer() }
+// reasonReplaced is why a session leaves whose place another session of its player has taken.
+const reasonReplaced = "replaced"
 
-// heir is a logic that keeps something of a member: succeedMember gives to m, a session that is in the room in the
-// place of old, what the state says of old.
+// oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
+type oncePerPlayer interface{ admitsPlayerOnce() }
+
+// heir is a logic whose state says something of each member. succeedMember transfers that from the session old to m,
+// the session of the same player that has taken its place in the room.
 type heir interface {
 	succeedMember(r *Room, old, m Member, o Options) error
 }
@@ -25,7 +28,7 @@ type heir interface {
 // JoinRoom returns the action by which a session becomes a member. For a member it changes nothing.
 func (t *Types) JoinRoom(j Join) Action {
 	return boundedAction(func(r *Room) error {
-		// IsNew does not say so: an action before this one, in the same transaction, may have made it.
+		// Not r.IsNew: an earlier action of the same transaction may have made the room.
 		made := r.Type == ""
 		if made {
 			if err := t.openRoom(r, j); err != nil {
@@ -41,14 +44,14 @@ func (t *Types) JoinRoom(j Join) Action {
 		if _, ok := r.Member(j.Session); ok {
 			return nil
 		}
-		before := predecessorSession(r, typ.roomLogic, j)
-		if old, ok := r.Member(before); ok {
+		predecessor := takePredecessor(r, typ.roomLogic, j)
+		if old, ok := r.Member(predecessor); ok {
 			return replaceMember(r, typ.roomLogic, old, j)
 		}
 		// An empty room has no member who could invite or unlock: the next session is admitted as if it had made the
 		// room.
 		deserted := len(r.Members) == 0 && r.Participants == nil
-		if err := checkAdmission(r, j, made || deserted || before != ""); err != nil {
+		if err := checkAdmission(r, j, made || deserted || predecessor != ""); err != nil {
 			return err
 		}
 		return typ.roomLogic.OnJoin(r, r.addMember(j.Session, j.Player), j.Options)
@@ -61,7 +64,7 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	if !ok {
 		return ErrWrongType
 	}
-	if _, ok := typ.roomLogic.(match); ok {
+	if _, ok := typ.roomLogic.(matchLogic); ok {
 		return ErrNotFound // the director makes rooms of matches; this one has ended
 	}
 	options := j.Options.fieldsOf()
@@ -75,20 +78,23 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	}
 	r.Type, r.StateSeq, r.GracePeriod, r.IsPrivate, r.MaxMembers = typ.Name, 1, typ.GracePeriod, private, members
 	r.State, err = typ.roomLogic.OpenState(Opening{Type: typ, Session: j.Session, Player: j.Player, Options: j.Options})
+	if err != nil {
+		return err
+	}
 	// After the state was made: the metadata of rooms with an owner is one of its keys.
-	if raw := options.rawField("metadata"); err == nil && raw != nil {
+	if raw := options.rawField("metadata"); raw != nil {
 		metadata, err := ParseMetadata("options.metadata", raw)
 		if err != nil {
 			return err
 		}
 		t.setMetadata(r, metadata)
 	}
-	return err
+	return nil
 }
 
-// predecessorSession returns the session of the same player whose place in the room the session takes, "" if there is
-// none. The place in a match is the session's from then on.
-func predecessorSession(r *Room, logic Logic, j Join) string {
+// takePredecessor returns the session of the same player whose place in the room the joining session takes, "" if there
+// is none. In the room of a match it gives the place to the joining session at once; elsewhere replaceMember does.
+func takePredecessor(r *Room, logic Logic, j Join) string {
 	if old := r.takePlace(j.Session, j.Player); old != "" {
 		return old
 	}
@@ -121,20 +127,17 @@ func replaceMember(r *Room, logic Logic, old Member, j Join) error {
 	return nil
 }
 
-// reasonReplaced is why a session leaves whose place another one of its player has taken.
-const reasonReplaced = "replaced"
-
-// checkAdmission decides whether a session may become a member. The place is its own if it made the room, or takes the
-// place of its player's other session.
-func checkAdmission(r *Room, j Join, own bool) error {
-	invited := own || slices.ContainsFunc(r.InvitedMembers,
+// checkAdmission decides whether a session may become a member. A session hasPlace if it made the room, or takes the
+// place of its player's other session; it needs no invitation.
+func checkAdmission(r *Room, j Join, hasPlace bool) error {
+	invited := hasPlace || slices.ContainsFunc(r.InvitedMembers,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	// The most specific reason first: a banned player is refused as banned, and not because the room is full.
 	switch {
 	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
 		return ErrBanned
 	case j.RoomCode != "" && j.RoomCode != r.JoinCode:
-		return ErrCodeUnknown // it had another one when the client's request arrived
+		return ErrCodeUnknown // the room had this code when the client's request arrived, and has another one now
 	case !r.isOpenTo(j, invited):
 		return ErrNotInvited
 	case r.IsLocked && !invited:

@@ -10,16 +10,18 @@ const (
 	maxSettingKey = 64 // bytes
 	maxTeam       = 64 // bytes
 	maxCountdown  = 60 // seconds
+	// defaultCountdown is the length of a countdown whose message names none, in seconds.
+	defaultCountdown = 5
 )
 
-// lobby is a group whose members choose teams and become ready for a match.
-type lobby struct {
+// lobbyLogic is a group whose members choose teams and become ready for a match.
+type lobbyLogic struct {
 	group
 
-	defaultQueue Queue // for which it starts, if the owner names nothing
+	defaultQueue Queue // what the members queue for if the owner names nothing else
 }
 
-func (l lobby) OpenState(o Opening) (State, error) {
+func (l lobbyLogic) OpenState(o Opening) (State, error) {
 	state, err := l.group.OpenState(o)
 	if err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func (l lobby) OpenState(o Opening) (State, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A number beyond a double, as 1e400, is cleaned to null.
+		// nil: a number beyond a double, such as 1e400, is cleaned to null.
 		if json.Unmarshal(cleaned, &settings) != nil || settings == nil || len(settings) > maxSettings {
 			return nil, Invalid("options.settings", "must be an object of at most %d settings", maxSettings)
 		}
@@ -39,12 +41,12 @@ func (l lobby) OpenState(o Opening) (State, error) {
 	return state, nil
 }
 
-func (l lobby) OnJoin(r *Room, m Member, o Options) error {
-	// Not ready. Without a value, as in a party, the member would have no readiness.
+func (l lobbyLogic) OnJoin(r *Room, m Member, o Options) error {
+	// A pointer to false: the member is not ready. With nil, as in a party, it would have no readiness at all.
 	return l.addCard(r, m, o, card{Ready: new(bool)})
 }
 
-func (l lobby) OnMessage(r *Room, m Member, msg Message) error {
+func (l lobbyLogic) OnMessage(r *Room, m Member, msg Message) error {
 	f, err := l.fieldsOfMessage(msg)
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (l lobby) OnMessage(r *Room, m Member, msg Message) error {
 	return l.handleCommon(r, m, msg, f)
 }
 
-// setReady notes whether a member is ready. A change takes the members out of the queue.
+// setReady sets whether a member is ready. A change takes the members out of the queue.
 func setReady(r *Room, m Member, f fields) error {
 	ready, err := f.flagField("ready", true)
 	if err != nil {
@@ -77,11 +79,11 @@ func setReady(r *Room, m Member, f fields) error {
 	}
 	c.Ready = &ready
 	r.setCard(m.Session, c)
-	takeBack(r)
+	dequeueAndReopen(r)
 	return nil
 }
 
-// setTeam notes a member's team, a string or a whole number; null leaves it.
+// setTeam sets a member's team, a string or a whole number; null removes the member from its team.
 func setTeam(r *Room, m Member, f fields) error {
 	c, raw := r.cardOf(m.Session), f.rawField("team")
 	if raw != nil && !validTeam(raw) {
@@ -92,7 +94,8 @@ func setTeam(r *Room, m Member, f fields) error {
 	return nil
 }
 
-// validTeam accepts whole numbers that every client reads alike: JavaScript rounds those beyond maxSafe.
+// validTeam reports whether a team is a short string, or a whole number of at most maxSafe, which every client reads
+// alike.
 func validTeam(raw json.RawMessage) bool {
 	var value any
 	_ = json.Unmarshal(raw, &value)
@@ -131,16 +134,16 @@ func changeSetting(r *Room, _ Member, f fields) error {
 }
 
 // beginCountdown shows the members that the owner is about to start. A change of readiness or of membership ends it.
-func (l lobby) beginCountdown(r *Room, _ Member, f fields) error {
-	seconds, err := f.wholeNumber("seconds", maxCountdown, 5)
+func (l lobbyLogic) beginCountdown(r *Room, _ Member, f fields) error {
+	seconds, err := f.wholeNumber("seconds", maxCountdown, defaultCountdown)
 	if err != nil {
 		return err
 	}
-	// The phase would no longer say that they are queued, and nothing would take them out any more.
+	// The phase countdown would hide that they are queued, and nothing would take them out of the queue any more.
 	if r.textOf("phase") == phaseQueued {
 		return Invalid("type", "must not be countdown while the members are queued")
 	}
-	if err := allReady(r); err != nil {
+	if err := checkAllReady(r); err != nil {
 		return err
 	}
 	r.SetKey("phase", phaseCountdown)
@@ -149,26 +152,26 @@ func (l lobby) beginCountdown(r *Room, _ Member, f fields) error {
 }
 
 // startMatch queues the members. It does not look at a countdown, which clients only show.
-func (l lobby) startMatch(r *Room, _ Member, f fields) error {
+func (l lobbyLogic) startMatch(r *Room, _ Member, f fields) error {
 	q, err := queueOf(r, f, l.defaultQueue)
 	if err != nil {
 		return err
 	}
-	if err := allReady(r); err != nil {
+	if err := checkAllReady(r); err != nil {
 		return err
 	}
 	return l.enqueueMembers(r, q)
 }
 
-func (l lobby) checkEnqueue(r *Room, q Queue) error {
-	if err := allReady(r); err != nil {
+func (l lobbyLogic) checkEnqueue(r *Room, q Queue) error {
+	if err := checkAllReady(r); err != nil {
 		return err
 	}
-	return l.checkQueueing(r, q)
+	return l.checkEnqueue(r, q)
 }
 
-// allReady refuses to begin while a member would not come along.
-func allReady(r *Room) error {
+// checkAllReady returns an error while a member is not ready or not connected.
+func checkAllReady(r *Room) error {
 	for _, m := range r.Members {
 		if c := r.cardOf(m.Session); m.IsAway || c.Ready == nil || !*c.Ready {
 			return Invalid("members", "must all be ready and connected")
@@ -177,8 +180,8 @@ func allReady(r *Room) error {
 	return nil
 }
 
-// resetAfterMatch makes all members not ready, so that the next match begins with their readiness.
-func (lobby) resetAfterMatch(r *Room) {
+// resetAfterMatch makes all members not ready: each one decides anew about the next match.
+func (lobbyLogic) resetAfterMatch(r *Room) {
 	for _, m := range r.Members {
 		c := r.cardOf(m.Session)
 		c.Ready = new(bool)

@@ -17,14 +17,14 @@ type Server struct {
 	Mode          string `json:"mode,omitempty"`
 }
 
-// Matched is a match that was made, for its room.
+// Matched is a match for which a room is to be made.
 type Matched struct {
 	Project, ID, Type string
 	MatchID           string
 	Profile           string
-	AskedSize         int      // as it was asked for
+	AskedSize         int      // players that its tickets asked for
 	Participants      []Member // in the order of the queue
-	Seats             []string // of Participants, see [Place]; nil: the seats are for their players
+	Seats             []string // SeatPlayer of each of Participants, see [Place]; nil: the player of each
 	GameServer        *Server  // nil: the match has none
 }
 
@@ -32,7 +32,7 @@ type Matched struct {
 // equal room.
 func (t *Types) MatchRoom(m Matched) func() *Room {
 	return func() *Room {
-		typ := t.ofMatch(m.Type)
+		typ := t.matchType(m.Type)
 		r := &Room{
 			Project: m.Project, ID: m.ID, Type: m.Type, IsNew: true, StateSeq: 1,
 			// Participants are not nil even if there are none: nil means that no match made the room.
@@ -48,7 +48,7 @@ func (t *Types) MatchRoom(m Matched) func() *Room {
 			r.Participants, r.Places = append(r.Participants, p.Session), append(r.Places, place)
 		}
 		r.State, _ = typ.roomLogic.OpenState(Opening{Type: typ}) // without options, no logic refuses
-		if logic, ok := typ.roomLogic.(match); ok {
+		if logic, ok := typ.roomLogic.(matchLogic); ok {
 			logic.setMatchState(r, m)
 		}
 		return r
@@ -59,23 +59,23 @@ func (t *Types) MatchRoom(m Matched) func() *Room {
 func (t *Types) EndMatch() Action {
 	return atomicAction(func(r *Room) error {
 		// Another logic, such as chat, owns the state of its rooms: the director sets no key there.
-		if _, ok := t.logicOf(r).(match); ok && r.textOf("phase") != phaseEnded {
+		if _, ok := t.logicOf(r).(matchLogic); ok && r.textOf("phase") != phaseEnded {
 			r.SetKey("phase", phaseEnded)
 		}
 		return nil
 	})
 }
 
-// ServerOf returns the action by which a member asks for the session handle of the match's server, and for the
+// ResolveServer returns the action by which a member asks for the session handle of the match's server, and for the
 // player for whom the seat is, "" if an earlier release made the room. Both are in the CallerAnswer; the room stays as
 // it is. Errors: [ErrNotMember], [ErrNoServer].
-func (t *Types) ServerOf(session string) Action {
+func (t *Types) ResolveServer(session string) Action {
 	return atomicAction(func(r *Room) error {
 		if _, ok := r.Member(session); !ok {
 			return ErrNotMember
 		}
 		var server Server
-		if _, ok := t.logicOf(r).(match); ok {
+		if _, ok := t.logicOf(r).(matchLogic); ok {
 			_ = json.Unmarshal(r.State["server"], &server)
 		}
 		if server.SessionHandle == "" {
@@ -86,19 +86,21 @@ func (t *Types) ServerOf(session string) Action {
 	})
 }
 
-// match is the room of a match. The director makes it and invites the participants; it relays what they send.
-type match struct{}
+// matchLogic is the room of a match. The director makes it and invites the participants; it relays what they send.
+type matchLogic struct{}
 
-// player is a member in the state of a match.
-type player struct {
-	Player string `json:"player,omitempty"` // if its token names one
+// matchCard is a member in the state of the room of a match.
+type matchCard struct {
+	Player string `json:"player,omitempty"` // see nameOf
 	Name   string `json:"name,omitempty"`
 	Away   bool   `json:"away"`
 }
 
-func (match) OpenState(Opening) (State, error) { return State{"phase": encodeJSON(phaseReady)}, nil }
+func (matchLogic) OpenState(Opening) (State, error) {
+	return State{"phase": encodeJSON(phaseReady)}, nil
+}
 
-func (match) setMatchState(r *Room, m Matched) {
+func (matchLogic) setMatchState(r *Room, m Matched) {
 	r.SetKey("match", struct {
 		ID       string `json:"id"`
 		Profile  string `json:"profile,omitempty"`
@@ -110,22 +112,22 @@ func (match) setMatchState(r *Room, m Matched) {
 	}
 }
 
-func (match) OnJoin(r *Room, m Member, o Options) error {
+func (matchLogic) OnJoin(r *Room, m Member, o Options) error {
 	name, err := o.fieldsOf().displayName()
 	if err != nil {
 		return err
 	}
-	r.SetKey(memberKey(m.Session), player{Player: nameOf(m), Name: name})
+	r.SetKey(memberKey(m.Session), matchCard{Player: nameOf(m), Name: name})
 	return nil
 }
 
-// succeedMember lets a session be shown in the place of its player's other session.
-func (match) succeedMember(r *Room, old, m Member, o Options) error {
+// succeedMember gives a session the card of its player's other session.
+func (matchLogic) succeedMember(r *Room, old, m Member, o Options) error {
 	name, err := o.fieldsOf().displayName()
 	if err != nil {
 		return err
 	}
-	var p player
+	var p matchCard
 	_ = json.Unmarshal(r.State[memberKey(old.Session)], &p)
 	p.Away = false
 	// A game that was restarted may join without the name that its player chose before.
@@ -137,28 +139,33 @@ func (match) succeedMember(r *Room, old, m Member, o Options) error {
 	return nil
 }
 
-// OnLeave changes nothing: takeMember has deleted the member's key, and the match goes on without it.
-func (match) OnLeave(*Room, Member) error { return nil }
+// OnLeave changes nothing: takeMember has deleted the member's key, and the match continues without the member.
+func (matchLogic) OnLeave(*Room, Member) error { return nil }
 
-func (match) OnAway(r *Room, m Member) error { return notePresence(r, m) }
-
-func (match) OnBack(r *Room, m Member) error { return notePresence(r, m) }
-
-// notePresence shows whether a member has a socket.
-func notePresence(r *Room, m Member) error {
-	var p player
-	_ = json.Unmarshal(r.State[memberKey(m.Session)], &p)
-	p.Away = m.IsAway
-	r.SetKey(memberKey(m.Session), p)
+func (matchLogic) OnAway(r *Room, m Member) error {
+	notePresence(r, m)
 	return nil
 }
 
-func (match) OnMessage(r *Room, _ Member, m Message) error {
+func (matchLogic) OnBack(r *Room, m Member) error {
+	notePresence(r, m)
+	return nil
+}
+
+// notePresence shows in the state whether a member has a socket.
+func notePresence(r *Room, m Member) {
+	var p matchCard
+	_ = json.Unmarshal(r.State[memberKey(m.Session)], &p)
+	p.Away = m.IsAway
+	r.SetKey(memberKey(m.Session), p)
+}
+
+func (matchLogic) OnMessage(r *Room, _ Member, m Message) error {
 	r.RelayMessage(m)
 	return nil
 }
 
-// nameOf returns the player's name if a token names it.
+// nameOf returns the id of the player, or "" for a client without one, whose Player is the id of its session.
 func nameOf(m Member) string {
 	if m.Player == m.Session {
 		return ""

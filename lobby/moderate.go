@@ -8,15 +8,7 @@ import (
 	"unicode"
 )
 
-// isSpeech reports whether a message is what members say to each other, which a muted member may not.
-func isSpeech(logic Logic, m Message) bool {
-	if _, grouped := logic.(queuing); grouped {
-		return m.Type == MessageSay || strings.HasPrefix(m.Type, customMessage)
-	}
-	return true
-}
-
-// moderatingAction makes an action of a backend or an operator, for whom a room that a client may make has to exist.
+// moderatingAction makes an action of a backend or an operator, which fails with [ErrNotFound] if there is no room.
 func moderatingAction(act func(*Room) error) Action {
 	return atomicAction(func(r *Room) error {
 		if r.Type == "" {
@@ -27,18 +19,22 @@ func moderatingAction(act func(*Room) error) Action {
 }
 
 // ExpelPlayer returns the action by which the sessions of a player leave a room, and its invitations end. reason is
-// what all members receive, such as kicked. Errors: [ErrNotMember] if it has neither.
+// what all members receive, such as kicked. Errors: [ErrNotMember] if the player has neither.
 func (t *Types) ExpelPlayer(player, reason string) Action {
 	return moderatingAction(func(r *Room) error {
 		found, err := t.expelPlayer(r, player, reason)
-		if err == nil && !found {
-			err = ErrNotMember
+		if err != nil {
+			return err
 		}
-		return err
+		if !found {
+			return ErrNotMember
+		}
+		return nil
 	})
 }
 
-// expelPlayer removes all sessions and invitations of a player: one that is left would be a way back in.
+// expelPlayer removes all sessions and invitations of a player, since an invitation would be a way back into the room.
+// It reports whether it found any.
 func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err error) {
 	invited := len(r.InvitedMembers)
 	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers),
@@ -49,7 +45,7 @@ func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err err
 		return false, ErrWrongType // this process has no logic for the type, so OnLeave could not run
 	}
 	for {
-		// A logic may change the members when one leaves: each is looked for anew.
+		// Searched anew each time, because OnLeave may change the members.
 		at := slices.IndexFunc(r.Members, func(m Member) bool { return m.Player == player })
 		if at < 0 {
 			return found, nil
@@ -62,15 +58,18 @@ func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err err
 	}
 }
 
-// PunishPlayer returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the
-// time from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
+// PunishPlayer returns the action that bans a player from a room, which expels it, or mutes it in the room. At now,
+// sanctions that are over make room for the new one. Errors: code invalid if the room has too many sanctions.
 func (t *Types) PunishPlayer(s Sanction, now time.Time) Action {
 	return moderatingAction(func(r *Room) error {
 		if s.Player == "" || len(s.Player) > maxPlayer || strings.ContainsFunc(s.Player, unicode.IsControl) {
 			return Invalid("player", "must have 1 to %d bytes without control characters", maxPlayer)
 		}
-		if err := r.addSanction(s, now); err != nil || !s.IsBan {
+		if err := r.addSanction(s, now); err != nil {
 			return err
+		}
+		if !s.IsBan {
+			return nil
 		}
 		_, err := t.expelPlayer(r, s.Player, "banned")
 		return err
@@ -88,9 +87,9 @@ func (t *Types) PardonPlayer(player string) Action {
 // CloseRoom returns the action that ends a room: its members leave it, and the queue.
 func (t *Types) CloseRoom() Action {
 	return moderatingAction(func(r *Room) error {
-		// Only the members of these rooms can be in the queue.
+		// Only the members of rooms with an owner can be in the queue.
 		if t.hasOwner(r) {
-			takeBack(r)
+			dequeueAndReopen(r)
 		}
 		r.IsClosed = true
 		return nil
@@ -103,15 +102,16 @@ const MaxAnnouncement = 8 << 10
 // AnnounceMessage returns the action by which a backend sends the members of a room a message, which comes from the
 // room itself. Errors: code invalid.
 func (t *Types) AnnounceMessage(kind string, data json.RawMessage) Action {
-	checked, invalid := Message{Type: kind, Data: data}.checkForm()
-	if len(data) > MaxAnnouncement {
-		invalid = Invalid("data", "must have at most %d bytes", MaxAnnouncement)
-	}
 	return moderatingAction(func(r *Room) error {
-		if invalid == nil {
-			r.TellMembers(checked.Type, checked.Data)
+		if len(data) > MaxAnnouncement {
+			return Invalid("data", "must have at most %d bytes", MaxAnnouncement)
 		}
-		return invalid
+		checked, err := Message{Type: kind, Data: data}.cleanMessage()
+		if err != nil {
+			return err
+		}
+		r.TellMembers(checked.Type, checked.Data)
+		return nil
 	})
 }
 
@@ -124,31 +124,4 @@ func (t *Types) ReconfigureRoom(c Change) Action {
 		}
 		return t.changeRoom(r, c)
 	}))
-}
-
-// HandleMessage returns the action of a message from a member.
-func (t *Types) HandleMessage(m Message) Action {
-	// Once, and outside of the action, which may run again after a conflict.
-	checked, invalid := m.checkForm()
-	return boundedAction(func(r *Room) error {
-		if r.Type == "" {
-			return ErrNotFound
-		}
-		member, ok := r.Member(m.Session)
-		if !ok {
-			return ErrNotMember
-		}
-		logic := t.logicOf(r)
-		if logic == nil {
-			return ErrWrongType
-		}
-		// After the checks above: a client that is in no room gets that error first.
-		if invalid != nil {
-			return invalid
-		}
-		if isSpeech(logic, checked) && r.isSanctioned(m.Player, m.SentAt, func(s Sanction) bool { return s.IsMute }) {
-			return ErrMuted
-		}
-		return logic.OnMessage(r, member, checked)
-	})
 }

@@ -2,24 +2,23 @@ package lobby
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"unicode"
 )
 
-// Options are the options with which a client joins or makes a room. What a type does not know, it ignores.
+// Options are the options with which a client joins or makes a room. A type ignores options that it does not know.
 type Options map[string]json.RawMessage
 
-// fields are the fields of a client's object. Names have a form with underscores; clients may use camelCase instead.
+// fields are the fields of a client's object, by names with underscores; clients may write camelCase instead.
 type fields struct {
 	values map[string]json.RawMessage
-	prefix string // of the field that an error names
+	prefix string // put before the name of a field in an error, such as options.
 }
 
 func (o Options) fieldsOf() fields { return fields{values: o, prefix: "options."} }
 
-// fieldsOf reads an object; null, and nothing, is an empty one.
-func fieldsOf(field string, raw json.RawMessage) (fields, error) {
+// readFields reads an object; null and empty text are an empty object.
+func readFields(field string, raw json.RawMessage) (fields, error) {
 	f := fields{}
 	if len(raw) > 0 && json.Unmarshal(raw, &f.values) != nil {
 		return f, Invalid(field, "must be an object")
@@ -47,7 +46,7 @@ func camelCase(name string) string {
 	return strings.Join(words, "")
 }
 
-// textField returns a string of at most so many bytes, "" if it is absent.
+// textField returns a string of at most maxBytes, "" if it is absent.
 func (f fields) textField(name string, maxBytes int) (string, error) {
 	raw := f.rawField(name)
 	var s string
@@ -58,8 +57,8 @@ func (f fields) textField(name string, maxBytes int) (string, error) {
 	return s, nil
 }
 
-// displayName returns a text by which others know a member: "" if it is absent. What nobody sees in it could make it
-// look like another one.
+// displayName returns the field name, by which others know a member; "" if it is absent. It refuses invisible
+// characters, with which two different names could look the same.
 func (f fields) displayName() (string, error) {
 	s, err := f.textField("name", maxName)
 	if err == nil && hasHidden(s) {
@@ -69,8 +68,8 @@ func (f fields) displayName() (string, error) {
 	return s, err
 }
 
-// hasHidden reports whether a text has characters without a shape. Those that join or part the letters of some
-// languages, and emojis, may be between two of these.
+// hasHidden reports whether a text has invisible characters. The joiner and the non-joiner are allowed between two
+// characters beyond Latin-1: some scripts and emojis need them.
 func hasHidden(s string) bool {
 	runes := []rune(s)
 	for i, r := range runes {
@@ -92,7 +91,7 @@ func (f fields) requiredText(name string, maxBytes int) (string, error) {
 	return s, err
 }
 
-// flagField returns true or false; absent has its own value.
+// flagField returns true or false; the value of absent if there is no such field.
 func (f fields) flagField(name string, absent bool) (bool, error) {
 	raw, value := f.rawField(name), absent
 	if raw != nil && json.Unmarshal(raw, &value) != nil {
@@ -101,7 +100,7 @@ func (f fields) flagField(name string, absent bool) (bool, error) {
 	return value, nil
 }
 
-// wholeNumber returns a whole number from 1 to another; absent has its own value.
+// wholeNumber returns a whole number from 1 to the bound to; absent if there is no such field.
 func (f fields) wholeNumber(name string, to, absent int) (int, error) {
 	raw := f.rawField(name)
 	if raw == nil {
@@ -115,24 +114,6 @@ func (f fields) wholeNumber(name string, to, absent int) (int, error) {
 }
 
 const (
-	minMatch = 2 // players of a match
-	maxMatch = 16
-)
-
-// ClampSize is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything
-// else is 2.
-func ClampSize(asked any) int {
-	n, ok := asked.(float64)
-	// min and max return NaN as it is, and no int is like it.
-	if !ok || math.IsNaN(n) {
-		return minMatch
-	}
-	return int(min(max(n, minMatch), maxMatch))
-}
-
-const (
-	maxName        = 64 // bytes
-	maxPlayer      = 255
-	maxSaid        = 4 << 10
-	maxInvitations = 64 // that are open in one room
+	maxName   = 64  // bytes of a display name
+	maxPlayer = 255 // bytes of a player's id
 )

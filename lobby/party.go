@@ -1,22 +1,22 @@
 package lobby
 
-// party is a group of friends that plays together. Its members queue for any room type.
-type party struct{ group }
+// partyLogic is a group of friends that play together. The owner names the room type for which they queue.
+type partyLogic struct{ group }
 
-func (p party) OnJoin(r *Room, m Member, o Options) error { return p.addCard(r, m, o, card{}) }
+func (p partyLogic) OnJoin(r *Room, m Member, o Options) error { return p.addCard(r, m, o, card{}) }
 
-func (p party) OnMessage(r *Room, m Member, msg Message) error {
+func (p partyLogic) OnMessage(r *Room, m Member, msg Message) error {
 	f, err := p.fieldsOfMessage(msg)
 	if err != nil {
 		return err
 	}
 	if msg.Type == "queue" {
-		return byOwner(r, m, f, p.queue)
+		return byOwner(r, m, f, p.queueMembers)
 	}
 	return p.handleCommon(r, m, msg, f)
 }
 
-func (p party) queue(r *Room, _ Member, f fields) error {
+func (p partyLogic) queueMembers(r *Room, _ Member, f fields) error {
 	q, err := queueOf(r, f, Queue{})
 	if err != nil {
 		return err
@@ -25,4 +25,4 @@ func (p party) queue(r *Room, _ Member, f fields) error {
 }
 
 // resetAfterMatch changes nothing: the cards of a party have no readiness.
-func (party) resetAfterMatch(*Room) {}
+func (partyLogic) resetAfterMatch(*Room) {}

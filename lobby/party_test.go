@@ -62,7 +62,7 @@ func TestAPartyLeavesTheQueueWithItsMembers(t *testing.T) {
 	require.Equal(t, []string{EffectDequeue}, h.effects())
 	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
 	h.effects()
-	h.must(h.MatchedTo("m1", "duel:match:1"))
+	h.must(h.MarkMatched("m1", "duel:match:1"))
 	h.must(h.LeaveRoom("s1", playerOf("s1")))
 	require.Empty(t, h.effects(), "the match was made")
 }

@@ -1,7 +1,7 @@
 package lobby
 
-// LeaveRoom returns the action by which a session stops being a member, or declines the invitation of its player, also
-// that to other sessions.
+// LeaveRoom returns the action by which a session stops being a member, or declines the invitation of its player, which
+// then ends for the player's other sessions, too.
 func (t *Types) LeaveRoom(session, player string) Action {
 	return atomicAction(func(r *Room) error {
 		// Only a player with a name can come back with another session, which is then not sent the match.
@@ -9,7 +9,7 @@ func (t *Types) LeaveRoom(session, player string) Action {
 			r.Effects = append(r.Effects, Effect{Kind: EffectWithdraw, Player: player})
 		}
 		if _, ok := r.Member(session); ok {
-			return t.leaveRoom(r, session)
+			return t.removeSession(r, session)
 		}
 		if !r.endInvitations(session, player) {
 			return ErrNotMember
@@ -22,20 +22,20 @@ func (t *Types) LeaveRoom(session, player string) Action {
 // player, who may come back with another session.
 func (t *Types) EndSession(session string) Action {
 	return atomicAction(func(r *Room) error {
-		// Only this session's: endInvitations would also end those of the player's other sessions.
+		// Not endInvitations, which would also end the invitations of the player's other sessions.
 		r.InvitedMembers = withoutMember(r.InvitedMembers, session)
-		return t.leaveRoom(r, session)
+		return t.removeSession(r, session)
 	})
 }
 
-// leaveRoom takes a session out of a room in which it may be.
-func (t *Types) leaveRoom(r *Room, session string) error {
+// removeSession removes a session that has left or ended. It changes nothing if the session is no member.
+func (t *Types) removeSession(r *Room, session string) error {
 	m, ok := r.takeMember(session)
 	if !ok {
 		return nil
 	}
 	r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session})
-	// Without a logic, of a type that another process is configured for, the member leaves all the same.
+	// Without a logic, because only another process is configured for the type, the member leaves all the same.
 	if logic := t.logicOf(r); logic != nil {
 		return logic.OnLeave(r, m)
 	}
@@ -47,7 +47,7 @@ func (t *Types) leaveRoom(r *Room, session string) error {
 func (t *Types) MarkAway(session string) Action {
 	return atomicAction(func(r *Room) error {
 		m, changed, ok := r.setAway(session, true)
-		// Both the replica and a worker may report it, and members must see one "dropped" only.
+		// Both the replica and a worker may report a lost socket, and members must see one "dropped" only.
 		if !ok || !changed {
 			return nil
 		}
@@ -59,8 +59,8 @@ func (t *Types) MarkAway(session string) Action {
 	})
 }
 
-// MarkBack returns the action of a session that has a socket again. The members receive it even if they have not
-// received that it was away: another socket took the session over.
+// MarkBack returns the action of a session that has a socket again. The members receive an entry even if
+// none said that the session was away: another socket may have taken the session over.
 func (t *Types) MarkBack(session string) Action {
 	return atomicAction(func(r *Room) error {
 		m, _, ok := r.setAway(session, false)

@@ -109,7 +109,7 @@ func (w *walk) hold() {
 	require.Empty(w.t, Diff(r.State, parsed), "values are as a transaction reads them again")
 	typ, _ := w.typeOf(r)
 	_, once := typ.roomLogic.(oncePerPlayer)
-	_, isMatch := typ.roomLogic.(match)
+	_, isMatch := typ.roomLogic.(matchLogic)
 	for i := 1; i <= 8; i++ {
 		_, hasCard := r.State[memberKey(session(i))]
 		require.Equal(w.t, (once || isMatch) && w.seen[session(i)], hasCard)
@@ -162,8 +162,8 @@ func (w *walk) draw(rt *rapid.T) Action {
 		return w.HandleMessage(Message{Session: s, Player: playerOf(s), Type: kind, Data: drawData(rt, w)})
 	case "details":
 		if rapid.Bool().Draw(rt, "code") {
-			return w.ShareCode(s, CodeOf(rapid.Uint64().Draw(rt, "random")), CodeWish(rapid.IntRange(0, 2).Draw(rt,
-				"wish")))
+			return w.ShareCode(s, CodeOf(rapid.Uint64().Draw(rt, "random")), CodeRequest(rapid.IntRange(0, 2).Draw(rt,
+				"request")))
 		}
 		return w.UpdateRoom(s, drawChange(rt))
 	case "backend":
@@ -199,7 +199,7 @@ func (w *walk) drawDirector(rt *rapid.T) Action {
 		return w.EndMatch()
 	}
 	id := rapid.StringMatching(`m[0-9]{6}`).Draw(rt, "match")
-	act := rapid.SampledFrom([]Action{w.MatchedTo(id, "duel:"+id), w.MarkUnqueued("declined", "")}).Draw(rt, "outcome")
+	act := rapid.SampledFrom([]Action{w.MarkMatched(id, "duel:"+id), w.MarkUnqueued("declined", "")}).Draw(rt, "outcome")
 	return func(r *Room) error {
 		before := len(r.Effects)
 		err := act(r)

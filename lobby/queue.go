@@ -28,8 +28,8 @@ type queuing interface {
 	checkEnqueue(r *Room, q Queue) error
 }
 
-// queued is a place in the queue, in the state of a room.
-type queued struct {
+// queuePlace is what the members of a room are queued for, in its state.
+type queuePlace struct {
 	RoomType string `json:"room_type"`
 	Size     int    `json:"size"`
 }
@@ -40,15 +40,15 @@ type lastMatch struct {
 	Room string `json:"room"`
 }
 
-// takeBack returns a room to the phase open, and takes its members out of the queue.
-func takeBack(r *Room) {
+// dequeueAndReopen takes the members of a room out of the queue and sets the phase open.
+func dequeueAndReopen(r *Room) {
 	if r.textOf("phase") == phaseQueued {
 		r.DequeueMembers()
 	}
 	reopenRoom(r)
 }
 
-// reopenRoom returns a room whose members are in no queue to the phase open.
+// reopenRoom sets the phase open. It leaves the queue alone.
 func reopenRoom(r *Room) {
 	if r.textOf("phase") != phaseOpen {
 		r.SetKey("phase", phaseOpen)
@@ -57,14 +57,14 @@ func reopenRoom(r *Room) {
 	r.DeleteKey("countdown")
 }
 
-// enqueueMembers puts the members of a room into a queue. The queue in which they are already keeps their place.
+// enqueueMembers puts the members of a room into a queue. Members that are queued for the same keep their place.
 func (g group) enqueueMembers(r *Room, q Queue) error {
-	if err := g.checkQueueing(r, q); err != nil {
+	if err := g.checkEnqueue(r, q); err != nil {
 		return err
 	}
-	now := encodeJSON(queued{RoomType: q.RoomType, Size: q.MatchSize})
-	if r.textOf("phase") != phaseQueued || string(r.State["queue"]) != string(now) {
-		takeBack(r)
+	wanted := encodeJSON(queuePlace{RoomType: q.RoomType, Size: q.MatchSize})
+	if r.textOf("phase") != phaseQueued || string(r.State["queue"]) != string(wanted) {
+		dequeueAndReopen(r)
 		r.EnqueueMembers(q)
 		setQueued(r, q)
 	}
@@ -72,19 +72,18 @@ func (g group) enqueueMembers(r *Room, q Queue) error {
 	return nil
 }
 
+// setQueued shows in the state what the members are queued for.
 func setQueued(r *Room, q Queue) {
 	r.SetKey("phase", phaseQueued)
-	r.SetKey("queue", queued{RoomType: q.RoomType, Size: q.MatchSize})
+	r.SetKey("queue", queuePlace{RoomType: q.RoomType, Size: q.MatchSize})
 	r.DeleteKey("countdown")
 }
 
-func (g group) checkEnqueue(r *Room, q Queue) error { return g.checkQueueing(r, q) }
-
-// checkQueueing decides whether the members of a room may queue together.
-func (g group) checkQueueing(r *Room, q Queue) error {
+// checkEnqueue decides whether the members of a room may queue together.
+func (g group) checkEnqueue(r *Room, q Queue) error {
 	typ, _ := g.roomTypes.LookupType(q.RoomType)
 	switch {
-	// Their ticket would be paused at once, and the others would wait without a match in sight.
+	// The ticket of an absent member is paused, and the others would wait in vain.
 	case slices.ContainsFunc(r.Members, func(m Member) bool { return m.IsAway }):
 		return Invalid("members", "must all be connected")
 	case len(r.Members) > maxMatch:
@@ -96,9 +95,9 @@ func (g group) checkQueueing(r *Room, q Queue) error {
 	return nil
 }
 
-// queueOf reads for what the members want to queue; otherwise is what they queue for if they say nothing.
-func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
-	q := otherwise
+// queueOf reads what the members are to queue for; what the fields leave out is that of byDefault.
+func queueOf(r *Room, f fields, byDefault Queue) (Queue, error) {
+	q := byDefault
 	name, err := f.textField("room_type", maxTypeBytes)
 	if err != nil {
 		return q, err
@@ -117,23 +116,23 @@ func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
 	return q, err
 }
 
-// sizeOf reads the size of a match: without one, the members are a whole match.
-func sizeOf(r *Room, f fields, otherwise int) int {
+// sizeOf reads the size of a match. Without a field it is byDefault, and the number of members if that is 0, too.
+func sizeOf(r *Room, f fields, byDefault int) int {
 	if raw := f.rawField("size"); raw != nil {
 		var asked any
 		_ = json.Unmarshal(raw, &asked)
 		// Clamped and not refused, as Nexis does it.
 		return ClampSize(asked)
 	}
-	if otherwise > 0 {
-		return otherwise
+	if byDefault > 0 {
+		return byDefault
 	}
 	return ClampSize(float64(len(r.Members)))
 }
 
 func attributesOf(f fields) (json.RawMessage, error) {
 	raw := f.rawField("attributes")
-	if _, err := fieldsOf("attributes", raw); err != nil {
+	if _, err := readFields("attributes", raw); err != nil {
 		return nil, err
 	}
 	if len(raw) > maxAttributes {
@@ -154,7 +153,7 @@ func latenciesOf(f fields) (map[string]float64, error) {
 		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d",
 			maxLatencies, maxLatency)
 	}
-	by := make(map[string]float64, len(measured))
+	byRegion := make(map[string]float64, len(measured))
 	for _, region := range slices.Sorted(maps.Keys(measured)) {
 		ms := measured[region]
 		// null: the client could not measure it, and the region is left out, as in a request for a ticket.
@@ -164,32 +163,32 @@ func latenciesOf(f fields) (map[string]float64, error) {
 		if *ms < 0 || *ms > maxLatency || *ms != math.Trunc(*ms) {
 			return nil, Invalid("latencies."+region, "must be a whole number of milliseconds from 0 to %d", maxLatency)
 		}
-		by[region] = *ms
+		byRegion[region] = *ms
 	}
-	return by, nil
+	return byRegion, nil
 }
 
-// MarkUnqueued returns the action of a room whose members the director took out of the queue, for a reason that may be
-// explained in words. It changes nothing in another phase.
+// MarkUnqueued returns the action of a room whose members the director took out of the queue, for a reason that detail
+// explains in words if it is not empty. The action changes nothing unless the members are queued.
 func (t *Types) MarkUnqueued(reason, detail string) Action {
 	return t.queuingAction(func(r *Room, _ queuing) {
-		// The members have queued again or started since: what became of the former ticket is no news to them.
+		// The members have left the queue or were matched since: what became of that ticket is no news to them.
 		if r.textOf("phase") != phaseQueued {
 			return
 		}
 		reopenRoom(r)
-		r.TellMembers("unqueued", unqueued{reason, detail})
+		r.TellMembers("unqueued", unqueuedNotice{reason, detail})
 	})
 }
 
-// unqueued is why members left the queue.
-type unqueued struct {
+// unqueuedNotice is why members left the queue.
+type unqueuedNotice struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// MatchedTo returns the action of a room whose members were matched. The second one of a match changes nothing.
-func (t *Types) MatchedTo(matchID, room string) Action {
+// MarkMatched returns the action of a room whose members were matched. A second action for the match changes nothing.
+func (t *Types) MarkMatched(matchID, room string) Action {
 	return t.queuingAction(func(r *Room, logic queuing) {
 		var last lastMatch
 		_ = json.Unmarshal(r.State["match"], &last)
@@ -206,7 +205,8 @@ func (t *Types) MatchedTo(matchID, room string) Action {
 	})
 }
 
-// queuingAction makes an action of a room whose members can queue; for others it is [ErrWrongType].
+// queuingAction makes an action of a room whose members can queue; for other rooms it fails with
+// [ErrWrongType].
 func (t *Types) queuingAction(act func(*Room, queuing)) Action {
 	return atomicAction(func(r *Room) error {
 		logic, ok := t.logicOf(r).(queuing)
@@ -216,4 +216,20 @@ func (t *Types) queuingAction(act func(*Room, queuing)) Action {
 		act(r, logic)
 		return nil
 	})
+}
+
+const (
+	minMatch = 2  // players of a match
+	maxMatch = 16 // players of a match
+)
+
+// ClampSize returns the number of players of a match for what a client asked for: a number is clamped to 2 to 16, and
+// anything else is 2.
+func ClampSize(asked any) int {
+	n, ok := asked.(float64)
+	// min and max would return NaN, which converts to no particular int.
+	if !ok || math.IsNaN(n) {
+		return minMatch
+	}
+	return int(min(max(n, minMatch), maxMatch))
 }

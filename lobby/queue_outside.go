@@ -2,11 +2,11 @@ package lobby
 
 import "slices"
 
-// AskedFor returns the action by which the owner of a room, a player, queues its members from outside of the room, with
-// a ticket that was made for these players, in sorted order. A room whose members are queued stays so; whoever runs the
-// action compares the tickets. Errors: [ErrWrongType]; [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are
-// other players by now; code invalid if they may not queue.
-func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
+// EnqueueFromOutside returns the action by which the owner of a room, a player, queues its members from outside of the
+// room: by a request for a ticket of players, which are sorted. Members that are queued already stay queued; the
+// caller, which knows their ticket, compares it with the new one. Errors: [ErrWrongType]; [ErrNotMember];
+// [ErrNotOwner]; [ErrChanged] if the members are other players by now; code invalid if they may not queue.
+func (t *Types) EnqueueFromOutside(owner string, players []string, q Queue) Action {
 	return atomicAction(func(r *Room) error {
 		logic, ok := t.logicOf(r).(queuing)
 		if !ok {
@@ -16,7 +16,7 @@ func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
 		switch {
 		case at < 0:
 			return ErrNotMember
-		// As inside of the room, where the owner starts.
+		// As inside of the room, where only the owner starts.
 		case r.Members[at].Session != r.textOf("owner"):
 			return ErrNotOwner
 		case !slices.Equal(playersOf(r), players):
@@ -45,26 +45,7 @@ func playersOf(r *Room) (players []string) {
 func (t *Types) CancelQueued() Action {
 	return t.queuingAction(func(r *Room, _ queuing) {
 		if r.textOf("phase") == phaseQueued {
-			takeBack(r)
+			dequeueAndReopen(r)
 		}
 	})
-}
-
-// TypeOf returns the room type of matches of a profile: the first by name that has it, else match.
-func (t *Types) TypeOf(profile string) string {
-	found := "match"
-	if t == nil || profile == "" {
-		return found
-	}
-	var named []string
-	for name, typ := range t.byName {
-		if typ.ProfileName == profile {
-			named = append(named, name)
-		}
-	}
-	// Maps have no order: every replica must choose the same type for the room of a match.
-	if len(named) > 0 {
-		found = slices.Min(named)
-	}
-	return found
 }

@@ -6,10 +6,11 @@ const MessageSay = "say"
 const (
 	// MaxSayings is how many messages a room remembers.
 	MaxSayings = 50
-	maxSaying  = 8 << 10 // bytes of the data of a message that is remembered
+	// maxSaying is how many bytes of data a remembered message has at most.
+	maxSaying = 8 << 10
 )
 
-// rememberMessage numbers a message of a member, if it is one that the room remembers. Without the time, it is none.
+// rememberMessage numbers the entry of a message if the room remembers it: lines of chat with a time.
 func (r *Room) rememberMessage(e *Entry, m Message) {
 	// A longer one is relayed, but not remembered: one answer of the store has up to MaxSayings of them.
 	if e.Kind != EntryMessage || e.Type != MessageSay || len(e.Data) > maxSaying || m.SentAt.IsZero() {

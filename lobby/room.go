@@ -10,10 +10,10 @@ type State map[string]json.RawMessage
 
 // Member is a session that joined a room, or is invited to it.
 type Member struct {
-	Session   string // "" of an invitation of a player, whichever session accepts it
+	Session   string // "" in an invitation of a player, which any session of the player may accept
 	Player    string // the session's id for a client without a name
-	JoinOrder int64  // of joining, from 1; 0 while invited
-	IsAway    bool   // its socket is gone
+	JoinOrder int64  // the number of its join in the room, from 1; 0 while invited
+	IsAway    bool   // the session has no socket
 }
 
 // Place says whose a place in a match is. It passes from one session of the player to the next.
@@ -32,7 +32,7 @@ type Room struct {
 	Members           []Member // that joined, by JoinOrder
 	InvitedMembers    []Member
 	MaxMembers        int
-	// that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
+	// How long the room stays without members and invitations; 0: it ends with the transaction that leaves it empty.
 	GracePeriod         time.Duration
 	IsPrivate, IsLocked bool
 	Participants        []string // sessions that have the places of the match that made it; nil: no match did
@@ -42,7 +42,7 @@ type Room struct {
 	Metadata  json.RawMessage // see [ParseMetadata]; nil: none
 	JoinCode  string          // with which a session joins without an invitation; "": none
 	Sanctions []Sanction      // replaced, never changed in place
-	SaidCount int64           // the Number of the last message that the room remembers
+	SaidCount int64           // the Number of the last message that the room remembers; 0: none yet
 
 	JoinCount    int64    // the JoinOrder of the last member that joined
 	Entries      []Entry  // what members are sent after the patch, in order
@@ -50,16 +50,12 @@ type Room struct {
 	CallerAnswer any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
 }
 
-// An Action changes a room. It returns an [*Error] if it is not allowed; then the room stays as it was before it. It
-// must not keep the room, and must give the same result for the same room.
-type Action func(*Room) error
-
 // Kinds of an [Entry].
 const (
 	EntryJoined      = "joined"
 	EntryLeft        = "left"
 	EntryDropped     = "dropped"     // the member's socket is gone
-	EntryReconnected = "reconnected" // and is back
+	EntryReconnected = "reconnected" // the member has a socket again
 	EntryMessage     = "message"
 	EntryBytes       = "bytes"
 )
@@ -67,13 +63,13 @@ const (
 // Entry is one event that the members of a room receive.
 type Entry struct {
 	Kind    string          `json:"k"`
-	Session string          `json:"s,omitempty"` // it is about, or from; a message without one is from the room itself
-	Reason  string          `json:"r,omitempty"` // why a member left that did not leave by itself
+	Session string          `json:"s,omitempty"` // the subject or sender; empty: the room itself sent a message
+	Reason  string          `json:"r,omitempty"` // why the room removed a member; empty: the member left
 	Type    string          `json:"t,omitempty"` // of a message
 	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64
 
-	// Of a message that the room remembers.
-	Number int64  `json:"n,omitempty"` // from 1; 0: it does not
+	// The remaining fields are set for messages that the room remembers.
+	Number int64  `json:"n,omitempty"` // from 1; 0: the room does not remember the entry
 	SaidAt int64  `json:"a,omitempty"` // milliseconds since 1970
 	Player string `json:"u,omitempty"`
 }
@@ -87,17 +83,17 @@ type Op struct {
 
 // Kinds of an [Effect].
 const (
-	// EffectInvite lets Player join for five minutes, with any session; Session, of Inviter, invites it.
+	// EffectInvite lets Player join for five minutes, with any session. Session, of the player Inviter, invites.
 	EffectInvite  = "invite"
-	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
+	EffectRemove  = "remove"  // Session was removed from the members for Reason
 	EffectEnqueue = "enqueue" // the members queue together for Queue
-	EffectDequeue = "dequeue" // they leave the queue; a member wants it if the Reason is ReasonCancel
-	EffectSucceed = "succeed" // Session waits in the queue where FromSession, of the same Player, has waited
-	// EffectWithdraw means that Player has left the match for good: no other session of it is sent the match.
+	EffectDequeue = "dequeue" // the members leave the queue; with ReasonCancel because one of them asked for it
+	EffectSucceed = "succeed" // Session takes the place of FromSession, of the same Player, in the queue
+	// EffectWithdraw means that Player has left the match for good: no other session of the player is sent the match.
 	EffectWithdraw = "withdraw"
 )
 
-// ReasonCancel is the reason of members who leave the queue since one of them wants it.
+// ReasonCancel is the Reason of an [EffectDequeue] for which a member asked.
 const ReasonCancel = "cancel"
 
 // Effect is a change beside the room's own rows, in the same transaction.
@@ -111,7 +107,7 @@ type Effect struct {
 	Queue       Queue
 }
 
-// Queue says for what the members of a room wait.
+// Queue is what the members of a room queue for.
 type Queue struct {
 	RoomType   string
 	MatchSize  int // 2 to 16

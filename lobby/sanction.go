@@ -27,7 +27,7 @@ func (r *Room) isSanctioned(player string, now time.Time, kind func(Sanction) bo
 		func(s Sanction) bool { return s.Player == player && kind(s) && !s.IsOver(now) })
 }
 
-// addSanction adds a sanction. It replaces one of the same kind for the player; those that are over go.
+// addSanction adds a sanction. It replaces one of the same kind for the player, and removes those that are over.
 func (r *Room) addSanction(added Sanction, now time.Time) error {
 	r.Sanctions = r.sanctionsWithout(added.Player, added.IsBan, now)
 	if len(r.Sanctions) >= maxSanctions {
@@ -41,7 +41,8 @@ func (r *Room) addSanction(added Sanction, now time.Time) error {
 	return nil
 }
 
-// sanctionsWithout returns a copy without those that are over, and without the player's of one kind.
+// sanctionsWithout returns a copy of the sanctions without those that are over, and without the ban (isBan) or the mute
+// of the player.
 func (r *Room) sanctionsWithout(player string, isBan bool, now time.Time) []Sanction {
 	kept := make([]Sanction, 0, len(r.Sanctions)+1)
 	for _, s := range r.Sanctions {

@@ -45,8 +45,9 @@ const (
 
 // Bounds of a search.
 const (
-	maxSearchPage    = 200
-	maxSearchOptions = 16 // values of a key
+	maxSearchPage    = 200 // rooms
+	maxSearchOptions = 16  // values of a key of the filter
+	maxOrderName     = 16  // bytes: longer than any order
 )
 
 // Search selects rooms of a list. Two searches with the same Key select the same rooms.
@@ -78,14 +79,14 @@ func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	if s.maxRooms, err = f.wholeNumber("limit", maxSearchPage, maxSearchPage); err != nil {
 		return s, err
 	}
-	if s.orderName, err = f.textField("order", 16); err != nil {
+	if s.orderName, err = f.textField("order", maxOrderName); err != nil {
 		return s, err
 	}
 	s.orderName = cmp.Or(s.orderName, OrderNewest)
-	if orders[s.orderName] == nil {
+	if roomOrders[s.orderName] == nil {
 		return s, Invalid("order", "must be newest, members, free or id")
 	}
-	// Encoded anew, so that the order in which clients write the keys of a filter makes no other search.
+	// Encoded anew, so that two filters with the same keys in another order are the same search.
 	s.Key = string(esjson.Encode(map[string]any{"filter": encodeJSON(f.rawOrEmpty("filter")), "joinable": s.isJoinable,
 		"order": s.orderName, "limit": s.maxRooms}))
 	return s, nil
@@ -121,6 +122,7 @@ func parseFilter(raw json.RawMessage) (map[string]condition, error) {
 	return filter, nil
 }
 
+// conditionOf reads a condition: one value, a list of values, or a range.
 func conditionOf(value any) (c condition, ok bool) {
 	switch v := value.(type) {
 	case []any:
@@ -161,8 +163,8 @@ func (c condition) holdsFor(value any) bool {
 	return slices.Contains(c.oneOf, value)
 }
 
-// orders compare two rooms; equal ones are then sorted by id.
-var orders = map[string]func(a, b Listed) int{
+// roomOrders has the comparison of two rooms by the name of the order; SelectRooms sorts equal rooms by id.
+var roomOrders = map[string]func(a, b Listed) int{
 	OrderNewest:  func(a, b Listed) int { return b.CreatedAt.Compare(a.CreatedAt) },
 	OrderMembers: func(a, b Listed) int { return cmp.Compare(b.MemberCount, a.MemberCount) },
 	OrderFree:    func(a, b Listed) int { return cmp.Compare(b.MaxMembers-b.MemberCount, a.MaxMembers-a.MemberCount) },
@@ -178,9 +180,9 @@ func (s Search) SelectRooms(rooms []Listed) []Listed {
 			found = append(found, r)
 		}
 	}
-	// By id in the end, so that a page that is full has the same rooms the next time.
+	// Equal rooms by id, so that two searches cut a full page at the same room.
 	slices.SortFunc(found, func(a, b Listed) int {
-		return cmp.Or(orders[s.orderName](a, b), strings.Compare(a.ID, b.ID))
+		return cmp.Or(roomOrders[s.orderName](a, b), strings.Compare(a.ID, b.ID))
 	})
 	return found[:min(len(found), s.maxRooms)]
 }
@@ -197,20 +199,20 @@ func (s Search) matchesRoom(r Listed) bool {
 	return true
 }
 
-// ListChanges returns the rooms of a list that are new or look otherwise than before, in their order, and the ids of
-// those that it no longer has, sorted.
+// ListChanges returns the rooms of after that are new or shown differently than in before, in their order, and the
+// sorted ids of the rooms that only before has.
 func ListChanges(before, after []Listed) (changed []Listed, removed []string) {
-	old := make(map[string]Listed, len(before))
+	onlyBefore := make(map[string]Listed, len(before))
 	for _, r := range before {
-		old[r.ID] = r
+		onlyBefore[r.ID] = r
 	}
 	for _, r := range after {
-		if was, known := old[r.ID]; !known || !was.isEqual(r) {
+		if was, known := onlyBefore[r.ID]; !known || !was.isEqual(r) {
 			changed = append(changed, r)
 		}
-		delete(old, r.ID)
+		delete(onlyBefore, r.ID)
 	}
-	for id := range old {
+	for id := range onlyBefore {
 		removed = append(removed, id)
 	}
 	slices.Sort(removed)

@@ -37,7 +37,7 @@ type house struct {
 // setup returns the room of a type before its first member: a new one, or that of a match of s1, s2 and s3.
 func setup(t require.TestingT, typ string) *house {
 	h := &house{Types: newTypes(t), t: t, typ: typ, room: &Room{Project: "p", ID: typ + ":1", IsNew: true}}
-	if kind, _ := h.LookupType(typ); kind.roomLogic == (match{}) {
+	if kind, _ := h.LookupType(typ); kind.roomLogic == (matchLogic{}) {
 		h.room = h.MatchRoom(threePlayers(typ))()
 		h.room.IsNew = false
 	}

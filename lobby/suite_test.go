@@ -108,7 +108,7 @@ func TestMembersLeaveARoomOfATypeThatIsNotKnownHere(t *testing.T) {
 		h.room.Type = "elsewhere"
 		require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: "elsewhere", Session: "s3"})), ErrWrongType)
 		require.ErrorIs(t, h.send("s1", "x", "1"), ErrWrongType)
-		require.ErrorIs(t, h.do(h.MatchedTo("m", "r")), ErrWrongType)
+		require.ErrorIs(t, h.do(h.MarkMatched("m", "r")), ErrWrongType)
 		h.must(h.MarkAway("s1"))
 		h.must(h.MarkBack("s1"))
 		h.must(h.EndMatch())
@@ -185,7 +185,7 @@ func TestAStateOfMoreThan64KiBLeavesTheRoomUnchanged(t *testing.T) {
 			h.must(act)
 		}
 		if h.room.Participants == nil {
-			h.must(h.MatchedTo("m1", strings.Repeat("r", maxIDBytes)))
+			h.must(h.MarkMatched("m1", strings.Repeat("r", maxIDBytes)))
 		}
 		require.LessOrEqual(t, h.room.State.JSONBytes(), maxStateBytes)
 	}

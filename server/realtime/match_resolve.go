@@ -21,7 +21,7 @@ func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer,
 	}
 	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
 		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, RoomID: room,
-		Act: c.server.options.RoomTypes.ServerOf(c.sessionEpoch.ID),
+		Act: c.server.options.RoomTypes.ResolveServer(c.sessionEpoch.ID),
 	})
 	if err != nil {
 		return rpcAnswer{}, err

@@ -51,17 +51,17 @@ func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (rpcAnswer
 	if failed != nil {
 		return nil, failed
 	}
-	wish := lobby.CodeRead
+	request := lobby.CodeRead
 	if renew, _ := e.PayloadFields()["renew"].(bool); renew {
-		wish = lobby.CodeRenew
+		request = lobby.CodeRenew
 	}
 	if remove, _ := e.PayloadFields()["remove"].(bool); remove {
-		wish = lobby.CodeRemove
+		request = lobby.CodeRemove
 	}
 	return func() (a rpcAnswer, err error) {
 		for range maxCodeTries {
 			// A code is drawn for each try, even if the action only reads: a room without a code gets it.
-			act := c.server.options.RoomTypes.ShareCode(c.sessionEpoch.ID, lobby.CodeOf(randomNumber()), wish)
+			act := c.server.options.RoomTypes.ShareCode(c.sessionEpoch.ID, lobby.CodeOf(randomNumber()), request)
 			a, err = c.beginInRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.DeliverAnswer)()
 			if !errors.Is(err, lobby.ErrCodeTaken) {
 				break
