@@ -114,8 +114,8 @@ func (s *Store) inviteAssigned(q *query.Queries, assigned []query.LostWaitingRow
 	rooms.write(q)
 }
 
-// reasonOf returns why a ticket left the queue, for the room that queued with it: the reason of its last event, else its
-// final state. A ticket without either was deleted.
+// reasonOf returns why a ticket left the queue, for the room that queued with it: the reason of its last event, else
+// its final state. A ticket without either was deleted.
 func reasonOf(r query.LostWaitingRow) string {
 	switch {
 	case r.Reason != "":

@@ -29,8 +29,8 @@ func (m *RegionMove) prepare(ctx context.Context) error {
 	if err := m.announce(ctx); err != nil {
 		return err
 	}
-	// The other cell comes first, since it must refuse writes of the region from the start. Its triggers do not fire for
-	// rows that Postgres replicates.
+	// The other cell comes first, since it must refuse writes of the region from the start. Its triggers do not fire
+	// for rows that Postgres replicates.
 	for _, cell := range []*Store{m.target, m.source} {
 		if err := m.eachFencedTable(ctx, cell, (*query.Queries).AddMoveFence); err != nil {
 			return err

@@ -119,9 +119,7 @@ func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
 // source is closed second: a command that is started again finds the move there.
 func (m *RegionMove) close(ctx context.Context, last, from string) error {
 	for _, cell := range []*Store{m.target, m.source} {
-		err := m.eachFencedTable(ctx, cell, func(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
-			return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
-		})
+		err := m.eachFencedTable(ctx, cell, dropMoveFence)
 		if err != nil {
 			return err
 		}
@@ -133,6 +131,10 @@ func (m *RegionMove) close(ctx context.Context, last, from string) error {
 		}
 	}
 	return nil
+}
+
+func dropMoveFence(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
+	return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
 }
 
 // endIn ends the move in one cell. An undone move is logged where the region stays, by the command that ends it there:

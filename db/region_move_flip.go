@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	fenceTries    = 20                    // to lock a region that a transaction writes; a frozen one ends within two seconds
+	fenceTries    = 20                    // to lock a region; a frozen transaction ends within two seconds
 	markWithin    = 2 * time.Second       // after that, the fence is lifted: callers do not wait for a slow cell
 	markEvery     = 10 * time.Millisecond // between two looks whether the mark has arrived
 	liftWithin    = 2 * time.Second       // bounds the statements that lift a fence
@@ -23,8 +23,8 @@ const (
 	// heardWithin is the time that a notification of the new cell takes to all replicas. Callers are sent there only
 	// afterwards: see notifyOthers.
 	heardWithin = 150 * time.Millisecond
-	// answersAgain is by how much a copy of answers overlaps with the one before: such an answer may be of a transaction
-	// that was not committed then.
+	// answersAgain is by how much a copy of answers overlaps with the one before: an answer in it may be of a
+	// transaction that was not committed then.
 	answersAgain = 5 * time.Second
 )
 

@@ -97,9 +97,11 @@ func (m *RegionMove) completeTerms(ctx context.Context) error {
 	}
 	switch {
 	case t.Cell == "" || t.Address == "":
-		return invalidMove("cell", "name the cell to which the region moves, and its address: this cell lists none of that name")
+		return invalidMove("cell", "name the cell to which the region moves, and its address: "+
+			"this cell lists none of that name")
 	case t.Here == "" || t.HereAddress == "":
-		return invalidMove("here", "name this cell and its address, as the other one is to list it: that one lists no cell for the region")
+		return invalidMove("here", "name this cell and its address, as the other one is to list it: "+
+			"that one lists no cell for the region")
 	}
 	return nil
 }

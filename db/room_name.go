@@ -18,8 +18,8 @@ type namedRoom struct {
 	publicID   string    // empty if the raw id is empty
 }
 
-// choosePublicIDs returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes those
-// that have an id which could be chosen: the base, or one that begins with the process of a given room.
+// choosePublicIDs returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes
+// those that have an id which could be chosen: the base, or one that begins with the process of a given room.
 //
 // A room keeps its id while it exists, even if the base becomes free. Of the new rooms one gets the base if no room has
 // it: one that the fleet made before a local one, then that of the agent that joined first. A new room of the fleet

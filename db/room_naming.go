@@ -94,7 +94,8 @@ func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 
 // addOwnNameHolders adds to held the rooms that have one of the own names of new rooms whose base is taken, or of rooms
 // that lose their base.
-func (t *agentTx) addOwnNameHolders(ctx context.Context, byBase map[string][]*roomRow, held map[string][]heldRoom) error {
+func (t *agentTx) addOwnNameHolders(ctx context.Context, byBase map[string][]*roomRow,
+	held map[string][]heldRoom) error {
 	var ids []string
 	for base, fresh := range byBase {
 		// A single new room whose base no other room has gets the base.

@@ -29,7 +29,8 @@ type RosterAgent struct {
 type RosterReplica struct {
 	ID     uuid.UUID
 	IsLive bool // its agents are listed; false: its lease has expired
-	// HeardSince is a time since which each of its agents without a miss has replied. It is recorded about every second.
+	// HeardSince is a time since which each of its agents without a miss has replied. It is recorded about every
+	// second.
 	HeardSince time.Time
 }
 

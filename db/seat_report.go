@@ -160,8 +160,8 @@ func (rt reportTx) write(ctx context.Context, reports []*report) (newReporters [
 	return newReporters, nil
 }
 
-// queueInstanceChanges queues statements that close sessions which ended or are empty, and that mark the instances which
-// report for the first time.
+// queueInstanceChanges queues statements that close sessions which ended or are empty, and that mark the instances
+// which report for the first time.
 func (rt reportTx) queueInstanceChanges(out *tx.Pipeline, reports []*report, newReporters *[]string) {
 	var ended, emptied []uuid.UUID
 	silent := slices.Clone(rt.newReporters)

@@ -38,7 +38,8 @@ func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 
 const handleBytes = 18 // 144 random bits
 
-// newHandle makes a session handle, region.secret. A player who knows the handle and holds a seat may enter the session.
+// newHandle makes a session handle, region.secret. A player who knows the handle and holds a seat may enter the
+// session.
 func newHandle(region string) string {
 	secret := make([]byte, handleBytes)
 	_, _ = rand.Read(secret) // never fails, by its contract

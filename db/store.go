@@ -59,8 +59,8 @@ func (s *Store) Timing() Timing { return s.cfg.Timing }
 // Ping checks that the database answers. Errors: Unavailable.
 func (s *Store) Ping(ctx context.Context) error { return frame.Classify(s.pool.Ping(ctx)) }
 
-// PoolerTrouble says which setting to change, if a pooler has broken a statement or a connection in the last 10 seconds;
-// "" if none has. It does not query the database.
+// PoolerTrouble says which setting to change, if a pooler has broken a statement or a connection in the last 10
+// seconds; "" if none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
 	if e := s.poolerErrors.lastError.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
 		return e.hint

@@ -40,8 +40,8 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	if trip > 2*time.Second {
 		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
 	}
-	// The database has read its clock at some time of the trip. The middle is assumed, so that the error is at most half
-	// of the trip.
+	// The database has read its clock at some time of the trip. The middle is assumed, so that the error is at most
+	// half of the trip.
 	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, OffsetMeasuredAt: after,
 		MeasuredAt: after}
 	if last := s.clock.latestReading.Load(); last != nil {

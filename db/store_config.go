@@ -33,7 +33,8 @@ type Timing struct {
 	AssignedFor time.Duration // for how long an assigned ticket is kept, with its assignment
 	// NetcodeExpire is from the resolve until a netcode connect token is no longer accepted; 0 means 45 s.
 	NetcodeExpire time.Duration
-	// NetcodeTimeout is the time without a packet after which netcode servers and clients end a connection; 0 means 15 s.
+	// NetcodeTimeout is the time without a packet after which netcode servers and clients end a connection; 0 means 15
+	// s.
 	NetcodeTimeout time.Duration
 }
 
@@ -83,8 +84,8 @@ type Config struct {
 	// MaxSessionsOfKey bounds the sessions of the realtime lobby that one key of a project opens in its region,
 	// suspended ones included; 0 means 100,000.
 	MaxSessionsOfKey int
-	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Further calls are refused at once as
-	// Unavailable.
+	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Further calls are refused at once
+	// as Unavailable.
 	MaxWaiting int
 	// MaxWaitingBytes bounds the memory that the requests of the calls of one kind take; 0 means 32 MiB. Further calls
 	// are refused at once as Unavailable.
@@ -96,19 +97,19 @@ type Config struct {
 	// ends the transaction. A batch that takes longer fails as Unavailable. 0 means 2 s.
 	HoldTimeout time.Duration
 	// LockWait is how long a placement waits for a lock that another transaction holds, such as that of a session that
-	// is being filled, before it looks for a seat elsewhere; 0 means 200 ms. Healthy transactions take some milliseconds.
-	// LockWait must be less than half of HoldTimeout.
+	// is being filled, before it looks for a seat elsewhere; 0 means 200 ms. Healthy transactions take some
+	// milliseconds. LockWait must be less than half of HoldTimeout.
 	LockWait time.Duration
 	// DescribeTicket returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that
 	// leave the queue without a match have no history.
 	DescribeTicket func(body []byte, party []string) TicketFacts
-	// PlayersOf returns the players that the body of a ticket names, whatever client made it; nil: an erasure takes each
-	// ticket of Open Match clients for one of the player that has the player's id as a text.
+	// PlayersOf returns the players that the body of a ticket names, whatever client made it; nil: an erasure takes
+	// each ticket of Open Match clients for one of the player that has the player's id as a text.
 	PlayersOf func(body []byte) []string
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
-	// RequireFrom refuses profiles that use an attribute without saying who vouches for it (the key from): the client, a
-	// claim or a backend.
+	// RequireFrom refuses profiles that use an attribute without saying who vouches for it (the key from): the client,
+	// a claim or a backend.
 	RequireFrom bool
 	// RoomTypes are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
 	// have the same.

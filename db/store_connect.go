@@ -66,7 +66,7 @@ const (
 	// compiled. Where a pooler does not keep these settings, statements are only slower.
 	hotPlans = "SET enable_seqscan = off; SET enable_bitmapscan = off; " + readerPlans
 
-	// readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an index
-	// of terms or by a scan of the table.
+	// readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an
+	// index of terms or by a scan of the table.
 	readerPlans = "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off"
 )

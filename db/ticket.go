@@ -21,8 +21,8 @@ type Ticket struct {
 	Body              []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
 	EncodedAssignment []byte    // an openmatch.Assignment; nil while the ticket is queued
 	SettledAt         time.Time // when it was assigned; zero while it is queued
-	// KeptAlive is by how much [Store.KeepAlive] extends the ticket's life; 0 when it does not, and after the ticket was
-	// assigned.
+	// KeptAlive is by how much [Store.KeepAlive] extends the ticket's life; 0 when it does not, and after the ticket
+	// was assigned.
 	KeptAlive time.Duration
 }
 

@@ -40,8 +40,8 @@ func (s *Store) deleteTicketBatch(ctx context.Context, region string, calls []*b
 // deletedAtOnce bounds the tickets that one transaction of [Store.DeleteTickets] deletes.
 const deletedAtOnce = 1000
 
-// DeleteTickets is [Store.DeleteTicket] for several tickets, in transactions of up to 1,000. After an error some of them
-// may be deleted; a repeated call deletes the others. Errors: Unavailable.
+// DeleteTickets is [Store.DeleteTicket] for several tickets, in transactions of up to 1,000. After an error some of
+// them may be deleted; a repeated call deletes the others. Errors: Unavailable.
 func (s *Store) DeleteTickets(ctx context.Context, region string, ids []string) error {
 	for part := range slices.Chunk(issuedTickets(region, ids), deletedAtOnce) {
 		if err := s.deleteTogether(ctx, region, part); err != nil {

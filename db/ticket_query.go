@@ -59,8 +59,8 @@ func (r *ticketReader) readPage(ctx context.Context, q *query.Queries) (page []Q
 		if err != nil {
 			return nil, false, err
 		}
-		// With fewer bytes, this was the whole pool, or the limit was reached. Otherwise the rows are a part of the pool in
-		// no order, and are read again in the order of ids.
+		// With fewer bytes, this was the whole pool, or the limit was reached. Otherwise the rows are a part of the
+		// pool in no order, and are read again in the order of ids.
 		if all, bytes := queriedTickets(rows); bytes < QueryBytes {
 			return all, true, nil
 		}

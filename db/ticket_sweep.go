@@ -14,8 +14,8 @@ func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	return regions, frame.Classify(err)
 }
 
-// SweepTickets deletes expired tickets, at most batch. Queries leave out expired tickets before that. Tickets of players
-// get the final state "expired". Errors: Unavailable.
+// SweepTickets deletes expired tickets, at most batch. Queries leave out expired tickets before that. Tickets of
+// players get the final state "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		n = 0 // set anew for each attempt of the transaction

@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// CreateWebhook subscribes a URL to kinds of events from now on. Errors: Invalid; Conflict, when a webhook has the name,
-// or there are [MaxWebhooks]; Unavailable, also when the tables of seats or tickets could not be locked to begin the
-// recording of their events.
+// CreateWebhook subscribes a URL to kinds of events from now on. Errors: Invalid; Conflict, when a webhook has the
+// name, or there are [MaxWebhooks]; Unavailable, also when the tables of seats or tickets could not be locked to begin
+// the recording of their events.
 func (a Act) CreateWebhook(ctx context.Context, name, url string, kinds []string) (id uuid.UUID, err error) {
 	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateWebhookParams) (bool, error) {
 		var err error

@@ -76,8 +76,8 @@ func (v *AppVersion) ForProvider(provider string) AppVersion {
 const (
 	// CompatArbitrium is for servers that read the environment that Edgegap gives, at any provider.
 	CompatArbitrium = "arbitrium"
-	// CompatBevygap is for servers with bevygap's plugin, which reads the same environment, and needs NATS. Players come
-	// with connect tokens, and a server is ready once it has reported the digest of its certificate.
+	// CompatBevygap is for servers with bevygap's plugin, which reads the same environment, and needs NATS. Players
+	// come with connect tokens, and a server is ready once it has reported the digest of its certificate.
 	CompatBevygap = "bevygap"
 )
 

@@ -35,8 +35,8 @@ type Deployment struct {
 	ClaimedRef     provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
 	PollCount      int          // calls of the provider without progress
 	FindAt         *time.Time   // when to look for a second server under the tag; nil: no need
-	// MissingSince is since when its provider has neither listed nor known the server; nil: the provider knows it, or was
-	// not asked since the last call of Deploy.
+	// MissingSince is since when its provider has neither listed nor known the server; nil: the provider knows it, or
+	// was not asked since the last call of Deploy.
 	MissingSince *time.Time
 	Address      netip.Addr // of a player near whom the server should run; the zero Addr if unknown
 	Location     string
@@ -47,7 +47,7 @@ type Deployment struct {
 	ProviderReadyAt *time.Time
 	RegisteredAt    *time.Time
 	ReadyAt         *time.Time
-	LostAt          *time.Time // when the lease of its instance expired; nil: it has not, or the server has registered again
+	LostAt          *time.Time // when the lease of its instance expired; nil: the lease runs, or there is none yet
 	DrainAt         *time.Time
 	EndsAt          *time.Time
 	StopAt          *time.Time

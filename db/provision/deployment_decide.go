@@ -14,14 +14,14 @@ import (
 )
 
 // PutIntent commits the intent to call Deploy, and updates d with it: Phase, PollCount, Generation, DeployAttempts,
-// IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false, and ends the claim, if another decision was made
-// since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
+// IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false, and ends the claim, if another decision was
+// made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
 	r, err := s.frame.Queries.PutIntent(ctx, query.PutIntentParams{
 		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID,
 		Generation: d.Generation,
 	})
-	// Another decision has the generation that d had.
+	// Another decision has raised the generation since d was claimed.
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
 	}

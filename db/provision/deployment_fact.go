@@ -80,8 +80,8 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 }
 
 // MoveToFallback gives a deployment, of which nothing is at its provider, to another provider, and ends the claim. It
-// returns false, and changes nothing, if another decision was made since d was claimed or its intent was stored. Errors:
-// Unavailable.
+// returns false, and changes nothing, if another decision was made since d was claimed or its intent was stored.
+// Errors: Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
 	n, err := s.frame.Queries.MoveToFallback(ctx,
 		query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to,

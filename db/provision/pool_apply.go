@@ -16,9 +16,9 @@ func (d Declaration) Check() error {
 	return nil
 }
 
-// Apply makes app versions and pools as they are declared, in a transaction of the caller, after Check; with isDryRun it
-// only decides. Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards.
-// Once a server of an app version was started, only the fields in changeableFields change. The caller calls
+// Apply makes app versions and pools as they are declared, in a transaction of the caller, after Check; with isDryRun
+// it only decides. Fields with a documented default may be zero; a pool's Modes are exactly those that it has
+// afterwards. Once a server of an app version was started, only the fields in changeableFields change. The caller calls
 // [Store.NotifyApplied] after the commit. Errors: Conflict and Invalid with the path of the value in Field, TooMany,
 // those of the database.
 func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, isDryRun bool) (PoolChanges, error) {
@@ -30,7 +30,7 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 	if err := now.readStored(ctx, q); err != nil {
 		return PoolChanges{}, err
 	}
-	// Copied before prune and planChanges, which change it.
+	// Copied before prune and planChanges, which change the state.
 	former := now.byName()
 	pruned, err := d.prune(ctx, q, &now)
 	if err != nil {
@@ -71,7 +71,8 @@ func mapped[T any](list []T, f func(T) T) []T {
 func (d *declared) lockRows(ctx context.Context, q *query.Queries, allPools bool) error {
 	keys := d.poolKeys()
 	if allPools {
-		// Taken before the pools are listed, so that none is added afterwards. lockDeclarations takes the same lock again.
+		// Taken before the pools are listed, so that none is added afterwards. lockDeclarations takes the same lock
+		// again.
 		if err := q.LockDeclarations(ctx); err != nil {
 			return err
 		}

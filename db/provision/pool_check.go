@@ -14,8 +14,8 @@ import (
 func withPoolDefaults(p Pool) Pool {
 	p.MaxStarting = cmp.Or(p.MaxStarting, 50)
 	p.EmptyTTL = cmp.Or(p.EmptyTTL, 5*time.Minute)
-	// Sorted, so that comparedFields finds equal lists equal; a copy, since the list is the caller's. Empty stays empty,
-	// and nil means all modes.
+	// Sorted, so that comparedFields finds equal lists equal; a copy, since the list is the caller's. Empty stays
+	// empty, and nil means all modes.
 	if p.Modes != nil {
 		p.Modes = append([]string{}, p.Modes...)
 		slices.Sort(p.Modes)

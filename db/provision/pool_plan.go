@@ -92,8 +92,8 @@ func changedFields(was, now map[string]any) []string {
 
 // changeableFields are the fields of an app version that may change once a server of it was started: the durations,
 // which the director reads, and what only further starts read.
-var changeableFields = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
-	"drain_ahead": true, "fallback": true}
+var changeableFields = map[string]bool{"start_within": true, "register_within": true, "grace": true,
+	"max_lifetime": true, "drain_ahead": true, "fallback": true}
 
 // refuseChange refuses a change of fields of an app version on which servers depend that were started. index is that of
 // the app version in the document.
@@ -131,8 +131,8 @@ func (d *declared) resolveModes() error {
 	return nil
 }
 
-// refusePool refuses a pool whose modes its app version does not offer, other pools have, or running servers still have.
-// index is that of the pool in the document, and was the stored pool; zero: it is new.
+// refusePool refuses a pool whose modes its app version does not offer, other pools have, or running servers still
+// have. index is that of the pool in the document, and was the stored pool; zero: it is new.
 func (d *declared) refusePool(index int, p, was Pool) error {
 	var wrong []PoolProblem
 	at := problems{&wrong, "pools[" + strconv.Itoa(index) + "]."}

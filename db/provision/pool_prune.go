@@ -102,8 +102,8 @@ func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 	return changes
 }
 
-// deletePruned deletes the rows of what is pruned: first the pools, since DeleteUnusedAppVersion keeps app versions that
-// a pool uses.
+// deletePruned deletes the rows of what is pruned: first the pools, since DeleteUnusedAppVersion keeps app versions
+// that a pool uses.
 func (p pruning) deletePruned(ctx context.Context, q *query.Queries, edit PoolEdit) error {
 	for _, c := range p.prunedPools {
 		if c.Change != "deleted" {

@@ -31,7 +31,7 @@ type CallBudget struct {
 // GrantedCalls are calls of a class that a worker may make.
 type GrantedCalls struct {
 	GrantedCount int
-	FreeAt       time.Time // when further calls may be made: the end of a pause for which the provider has asked, or now
+	FreeAt       time.Time // when further calls may be made: the end of a pause that the provider has asked for, or now
 }
 
 // TakeBudgets takes calls out of the budgets that all workers share: as many as wanted, or fewer. Errors: Unavailable.

@@ -102,8 +102,8 @@ func planPool(s poolState) poolPlan {
 	return p
 }
 
-// freePlaces returns how many more servers the pool may have. All servers that may run at the provider count, since they
-// cost money.
+// freePlaces returns how many more servers the pool may have. All servers that may run at the provider count, since
+// they cost money.
 func (s *poolState) freePlaces() int {
 	return s.max - s.readyServers - s.coming - s.draining - s.ending
 }

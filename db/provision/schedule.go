@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Schedule raises the least number of servers of a pool between two times of the local clocks of a zone: on weekdays, or
-// once. Where summer time begins, a time that the clocks skip stands for the moment at which they skip it. Where it
+// Schedule raises the least number of servers of a pool between two times of the local clocks of a zone: on weekdays,
+// or once. Where summer time begins, a time that the clocks skip stands for the moment at which they skip it. Where it
 // ends, of a time that the clocks show twice, the first one is a start, and the second one an end. The database's clock
 // decides whether a schedule holds.
 type Schedule struct {
@@ -83,8 +83,8 @@ func ParseDays(text string) ([]int, error) {
 		}
 		from, to := dayIndex(first), dayIndex(last)
 		if from < 0 || to < 0 {
-			return nil, fmt.Errorf("%.40q must be weekdays such as fri-sun, mon,wed or daily: mon, tue, wed, thu, fri, sat, sun",
-				text)
+			return nil, fmt.Errorf("%.40q must be weekdays such as fri-sun, mon,wed or daily: "+
+				"mon, tue, wed, thu, fri, sat, sun", text)
 		}
 		// Modulo, so that a range may go over Sunday. It ends at the day to, also if that is the first one.
 		for day := from; ; day = (day + 1) % len(dayNames) {
