@@ -12,32 +12,32 @@ import (
 
 // limitsOf returns the limits that a rule of the kind has.
 func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
-	of := Limits{Rule: id}
+	shown := Limits{Rule: id}
 	if l.Ended {
-		of.Any = true
-		return of
+		shown.Any = true
+		return shown
 	}
 	switch kind {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
-		of.Within = finiteNumber(l.Within)
+		shown.Within = finiteNumber(l.Within)
 	case profile.Comparison:
-		of.To = finiteNumber(l.Number)
+		shown.To = finiteNumber(l.Number)
 	case profile.Common:
-		of.AtLeast = &l.AtLeast
+		shown.AtLeast = &l.AtLeast
 	case profile.Count:
-		of.Min = &l.Min
+		shown.Min = &l.Min
 		// NoMax and NoSpread are no limits to show.
 		if l.Max != profile.NoMax {
-			of.Max = &l.Max
+			shown.Max = &l.Max
 		}
 	case profile.Latency:
-		of.LatencyMS = inMilliseconds(l.Latency)
+		shown.LatencyMS = inMilliseconds(l.Latency)
 		if l.Spread != profile.NoSpread {
-			of.SpreadMS = inMilliseconds(l.Spread)
+			shown.SpreadMS = inMilliseconds(l.Spread)
 		}
-	case profile.Same, profile.Different, profile.Avoid, profile.Or, profile.And, profile.Not:
+	default: // the other kinds have no limits
 	}
-	return of
+	return shown
 }
 
 // finiteNumber replaces infinities, which JSON does not have, by the largest numbers.
@@ -57,8 +57,7 @@ const (
 	stepAutofill = "autofill" // with Any, the ticket's players take any role
 )
 
-// stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it
-// shrinks.
+// stepsOf returns how far the rules that widen have widened for a ticket, and the steps that belong to no rule.
 func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	var steps []Step
 	for _, r := range p.Rules {
@@ -66,7 +65,7 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 			continue
 		}
 		limits, next := r.Limits, (*time.Time)(nil)
-		// Up to the first step that has not come yet, since steps ascend.
+		// Steps ascend: the last that has come counts, and next is when the first comes that has not.
 		for _, s := range r.Widen {
 			if next = effectiveAt(t, s.AfterWait, now); next != nil {
 				break
@@ -88,19 +87,20 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	return steps
 }
 
+// fewerOf returns how few players are enough by the steps of fewer.
 func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 	players, next := leastPlayers(p, p.Fewer, t, now)
 	return Step{Limits{Rule: stepFewer, Players: &players}, next}
 }
 
-// botsOf says how few players are enough once bots fill the teams, and when that is.
+// botsOf returns how few players are enough with bots, and when bots fill the teams. Until then, Players is the number
+// by fewer.
 func botsOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
-	// Before bots fill the teams this is the size by fewer: the step of the bots has not come yet.
 	players, _ := leastPlayers(p, p.LeastSteps(), t, now)
 	return Step{Limits{Rule: stepFill, Players: &players}, effectiveAt(t, p.BotsAfter, now)}
 }
 
-// leastPlayers is how many players a match needs by the steps that hold for a ticket, and when the next one does.
+// leastPlayers returns how many players a match needs by the steps that hold for a ticket, and when the next one does.
 func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
 	now time.Time) (players int, next *time.Time) {
 	least := map[string]int{}
@@ -116,8 +116,7 @@ func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
 	for _, n := range least {
 		players += n
 	}
-	// Bots may fill every place but that of the ticket.
-	return max(players, 1), next
+	return max(players, 1), next // bots may fill every place but that of the ticket
 }
 
 // effectiveAt returns when a step takes effect; nil: it already has.

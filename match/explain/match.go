@@ -12,13 +12,13 @@ type Match struct {
 	Schema  int       `json:"schema"`
 	MatchID string    `json:"match_id"`
 	AsOf    time.Time `json:"as_of"`
-	// State is "proposed" or "accepted" before it is committed, "playing" while it has a session, and "ended".
+	// State is "proposed" or "accepted" before the match is committed, "playing" while it has a session, or "ended".
 	State   string `json:"state"`
 	Profile string `json:"profile"`
 	Version int    `json:"version"`
 	Seed    string `json:"seed,omitempty"` // 64 bits do not fit into a JSON number
-	// DecidedAt is when a worker decided it, and CommittedAt when its players had their seats; nil: not yet, or no
-	// longer known.
+	// DecidedAt is when a worker decided the match, and CommittedAt when its players had their seats; nil: not yet, or
+	// no longer known.
 	DecidedAt   time.Time  `json:"decided_at"`
 	CommittedAt *time.Time `json:"committed_at,omitempty"`
 	Deadline    *time.Time `json:"deadline,omitempty"` // of a ready check
@@ -93,7 +93,7 @@ type MatchTeam struct {
 // MatchRegion is a region that suited the match.
 type MatchRegion struct {
 	Region string `json:"region"`
-	// the latency of the player who is farthest from it; nil unless every player measured it
+	// Worst is the latency of the player who is farthest from the region; nil unless every player measured it.
 	Worst *int `json:"ms,omitempty"`
 }
 
@@ -104,12 +104,12 @@ type PassedOver struct {
 	Because string `json:"because"`
 }
 
-// EncodeWhy encodes the reasons of a decision for storage, with the bots that each team needs (nil: none). Where they are
-// too long, it leaves out what says least. Errors: a number that JSON does not have.
+// EncodeWhy encodes the reasons of a decision for storage, with the bots that each team needs (nil: none). Reasons that
+// are too long are left out, those that say least first. Errors: a number that JSON does not have.
 func EncodeWhy(found decide.Proposal, bots map[string]int) (json.RawMessage, error) {
 	w := whyOf(found)
 	w.Bots = bots
-	// In the order of what operators miss least; a trade and preferences are short.
+	// Reasons that operators miss least are left out first. Trades and preferences, which are short, stay.
 	for _, shorten := range []func(){
 		func() {}, func() { w.PassedOver = nil }, func() { w.Regions = nil }, func() { w.Teams = nil },
 		func() { w.Rules = nil },
@@ -124,14 +124,16 @@ func EncodeWhy(found decide.Proposal, bots map[string]int) (json.RawMessage, err
 	return json.Marshal(Why{Schema: Schema, Anchor: found.Anchor, Bots: bots, Truncated: true})
 }
 
+// matchRegion converts a region of a decision.
 func matchRegion(r decide.RegionChoice) MatchRegion {
-	// Its worst latency would be that of some players only.
+	// The worst latency would be that of some players only.
 	if !r.Measured {
 		return MatchRegion{Region: r.Name}
 	}
 	return MatchRegion{r.Name, &r.Worst}
 }
 
+// whyOf returns the reasons of a decision.
 func whyOf(found decide.Proposal) Why {
 	w := Why{Schema: Schema, Anchor: found.Anchor}
 	for _, r := range found.Rules {

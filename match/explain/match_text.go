@@ -16,7 +16,7 @@ func (m Match) Text() string {
 		b.WriteString(", who joined the match in this session")
 	}
 	fmt.Fprintf(&b, "\n  decided at %s%s\n", m.DecidedAt.Format(time.RFC3339Nano), m.sinceText())
-	// Without a session it has no place yet, or its place is not known any more.
+	// Without a session, the match has no place yet, or its place is not known any more.
 	if m.Session != "" {
 		fmt.Fprintf(&b, "  session %s, mode %s, region %s%s\n", m.Session, m.Mode, m.Region, m.hostText())
 	}
@@ -28,8 +28,11 @@ func (m Match) Text() string {
 			t.Value/t.PerSecond)
 	}
 	for _, p := range m.Preferences {
-		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, formatNumber(p.Weight),
-			map[bool]string{true: "holds", false: "does not hold"}[p.Holds])
+		verdict := "does not hold"
+		if p.Holds {
+			verdict = "holds"
+		}
+		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, formatNumber(p.Weight), verdict)
 	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
@@ -58,6 +61,7 @@ func (r MatchRegion) latencyText() string {
 	return fmt.Sprintf("at most %d ms", *r.Worst)
 }
 
+// sinceText returns what the line about the decision says after its time.
 func (m Match) sinceText() string {
 	text := ""
 	if m.Anchor != "" {
@@ -83,12 +87,12 @@ func (m Match) hostText() string {
 }
 
 func (r MatchRule) limitText() string {
-	text := fmt.Sprintf("%s, limit %s", formatNumber(r.Value), formatNumber(r.Limit))
-	switch {
-	// Its value and limit are 0: it measured nothing.
-	case r.Text == "ended":
+	// The rule measured nothing.
+	if r.Text == "ended" {
 		return "ended by its last step"
-	case r.Text != "":
+	}
+	text := fmt.Sprintf("%s, limit %s", formatNumber(r.Value), formatNumber(r.Limit))
+	if r.Text != "" {
 		return r.Text + " (" + text + ")"
 	}
 	return text

@@ -25,7 +25,7 @@ type Asked struct {
 	Name    string
 	Version int
 	Profile *profile.Profile // nil: Unusable says why
-	// Unusable is why the profile has no candidates at all; the zero value: it has.
+	// Unusable is why the profile has no candidates at all; the zero value: it may have some.
 	Unusable Reason
 	Rosters  []decide.Roster // open matches that newcomers may join
 }
@@ -41,7 +41,7 @@ type Explanation struct {
 	question Question
 
 	ticketAnswer Ticket
-	inquiries    []*decide.Inquiry // by profile; nil: it is no candidate
+	inquiries    []*decide.Inquiry // by profile; nil: the ticket is no candidate of it
 }
 
 // Begin begins to answer a question.
@@ -49,7 +49,7 @@ func Begin(q Question) *Explanation {
 	e := &Explanation{question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
 	e.ticketAnswer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State,
 		CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
-	// In the order of the ticket, which is that of the subs.
+	// A ticket's players are in the order of their subs.
 	for _, p := range q.Ticket.Players {
 		e.ticketAnswer.Party = append(e.ticketAnswer.Party, p.Sub)
 	}
@@ -122,8 +122,7 @@ func (e *Explanation) NeedsOthers() bool {
 
 // Compare adds another ticket of the queue, in any order.
 func (e *Explanation) Compare(other *match.Ticket) {
-	// Also of tickets that are no candidates of any profile: it says how much of the queue was read.
-	e.ticketAnswer.Read++
+	e.ticketAnswer.Read++ // tickets that are no candidates count, too: Read says how much of the queue was read
 	for _, q := range e.inquiries {
 		if q != nil {
 			q.Compare(other)
@@ -137,13 +136,14 @@ func (e *Explanation) Answer(partial bool) Ticket {
 	e.ticketAnswer.Partial = partial
 	for i, q := range e.inquiries {
 		if q != nil {
-			// Shared, so that the answer takes no longer for a ticket of many profiles.
+			// The profiles share the effort, so that the answer for many takes no longer than for one.
 			e.ticketAnswer.Profiles[i].takeFindings(q.Findings(effort / len(e.inquiries)))
 		}
 	}
 	return e.ticketAnswer
 }
 
+// takeFindings adds what an inquiry found to the explanation.
 func (p *Profile) takeFindings(f decide.Findings) {
 	p.Others, p.Match, p.Joins, p.HeadStart = f.OtherCandidates, f.Match, f.Joins, f.HeadStart.Seconds()
 	if !f.MatchDueAt.IsZero() {
@@ -170,11 +170,10 @@ func (p *Profile) takeFindings(f decide.Findings) {
 // funnelOf returns the stages in the order of the profile's rules, and then what excludes tickets besides them.
 func funnelOf(f decide.Findings) []FunnelStage {
 	var all []FunnelStage
-	left := f.OtherCandidates
+	left := f.OtherCandidates // that no rule of pairs so far excludes
 	for _, r := range f.Rules {
 		stage := FunnelStage{Rule: r.ID}
 		if r.OfPairs {
-			// left goes on from here: what is excluded below comes off those that every rule admits.
 			stage.Holds, stage.Left, left = &r.Holds, &r.HoldsAllBefore, r.HoldsAllBefore
 		} else if r.Judged {
 			stage.Value, stage.Limit = finiteNumber(r.Value), finiteNumber(r.Limit)
@@ -184,8 +183,7 @@ func funnelOf(f decide.Findings) []FunnelStage {
 	for _, because := range []string{"size", "mode", "player"} {
 		if n := f.Excluded[because]; n > 0 {
 			left -= n
-			// A variable of its own: the stages keep pointers.
-			remain := left
+			remain := left // the stages keep pointers
 			all = append(all, FunnelStage{Rule: because, Left: &remain})
 		}
 	}

@@ -26,7 +26,7 @@ const (
 func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reason {
 	var all []Reason
 	for _, l := range lacks {
-		// One lack for all filters: each that does not hold is named.
+		// The one lack stands for all filters that do not hold.
 		if l.Why == decide.LacksPool {
 			all = append(all, poolReasons(p, t)...)
 			continue
@@ -46,13 +46,14 @@ func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 		if reasons := poolReasons(p, t); len(reasons) > 0 {
 			return reasons[0].Text
 		}
+		return textOf(l, p, t)
 	case decide.LacksAttribute:
 		return fmt.Sprintf("a player has no value of attribute %s that rule %s can compare", l.Attribute, l.Rule)
 	case decide.LacksSource:
 		return "a player has attribute " + l.Attribute + sourceText(l.Attribute, p)
-	case decide.LacksPlayer, decide.LacksLatency, decide.LacksRoom, decide.LacksMode, decide.LacksRule, decide.LacksPlaces:
+	default: // the others name no player
+		return textOf(l, p, t)
 	}
-	return textOf(l, p, t)
 }
 
 // textOf says in words what a ticket lacks, with the names of its players.
@@ -76,12 +77,12 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksPlaces:
 		return fmt.Sprintf("no team has places for its players with their roles: the roles are %s",
 			joinWords(roleNames(p), "and"))
-	case decide.LacksPool:
+	default: // LacksPool, for which callers name the filters
+		return string(l.Why)
 	}
-	return string(l.Why)
 }
 
-// sourceText says that nobody vouches for an attribute as the profile asks.
+// sourceText returns the words that nobody vouches for an attribute as the profile asks.
 func sourceText(attribute string, p *profile.Profile) string {
 	declared := p.Attributes[attribute]
 	if declared.From == match.FromClaim {
@@ -91,9 +92,8 @@ func sourceText(attribute string, p *profile.Profile) string {
 	return " on a weaker word than that of a backend"
 }
 
-// ruleText says that a rule refuses the ticket alone.
+// ruleText returns the words that a rule refuses the ticket alone, for a rule on latency with its limit.
 func ruleText(p *profile.Profile, id string) string {
-	// Of a rule on latency, the limit tells the reader more than the name of the rule.
 	i := slices.IndexFunc(p.Rules, func(r profile.Rule) bool { return r.ID == id })
 	if i < 0 || p.Rules[i].Kind != profile.Latency {
 		return "its own party breaks rule " + id
@@ -106,6 +106,7 @@ func ruleText(p *profile.Profile, id string) string {
 	return fmt.Sprintf("no region that it measured, and that may host the match, is within %s, the widest limit of rule %s", widest, id)
 }
 
+// roleNames returns the roles of a profile's teams, each once, sorted.
 func roleNames(p *profile.Profile) (names []string) {
 	for _, t := range p.Teams {
 		for _, r := range t.Roles {
@@ -141,7 +142,7 @@ func Refusal(p *profile.Profile, t *match.Ticket) string {
 // poolReasons names each filter that does not hold.
 func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
 	var all []Reason
-	// The filters are still named below: a ticket must be in the pool as well.
+	// The filters are named below as well: a ticket that asks for the profile must also be in the pool.
 	if len(t.Profiles) > 0 && !slices.Contains(t.Profiles, p.Name) {
 		all = append(all, Reason{Reason: NotAsked, Text: "the ticket asks for other profiles"})
 	}
@@ -151,7 +152,7 @@ func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
 		}
 		return all
 	}
-	// A pool of one filter, so that filters are judged as the pool judges them.
+	// add names a filter unless it holds, which a pool of this filter alone judges.
 	add := func(filter string, pool match.Pool) {
 		if !pool.Holds(t.Fields) {
 			all = append(all, Reason{Reason: string(decide.LacksPool),

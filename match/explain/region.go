@@ -21,8 +21,7 @@ func regionsOf(p *profile.Profile, t *match.Ticket, hosts Hosts, now time.Time) 
 	if len(p.Modes) == 0 {
 		return nil
 	}
-	// Once each: a region may be measured and have hosts.
-	names := map[string]bool{}
+	names := map[string]bool{} // a region may be measured and have hosts
 	for name := range t.Latencies {
 		names[name] = true
 	}
@@ -39,26 +38,25 @@ func regionsOf(p *profile.Profile, t *match.Ticket, hosts Hosts, now time.Time) 
 	return all
 }
 
-// orFar puts regions that were not measured last.
+// orFar returns a latency, or for a region that was not measured more than any latency, which has 16 bits.
 func orFar(ms *int) int {
 	if ms == nil {
-		// More than any latency, which has 16 bits.
 		return 1 << 16
 	}
 	return *ms
 }
 
-// regionOf says what a region has for the ticket, and what speaks against it.
+// regionOf returns what a region has for the ticket, and why no match can be there.
 func regionOf(name string, p *profile.Profile, t *match.Ticket, modes map[string]int, now time.Time) Region {
 	r := Region{Region: name}
 	if ms, ok := t.Latencies[name]; ok {
 		n := int(ms)
 		r.MS = &n
 	}
-	offered := false
+	isOffered := false // a host has a mode of the profile
 	for _, m := range p.Modes {
 		free, ok := modes[m]
-		offered = offered || ok
+		isOffered = isOffered || ok
 		r.Room = max(r.Room, free)
 	}
 	var why []string
@@ -69,7 +67,7 @@ func regionOf(name string, p *profile.Profile, t *match.Ticket, modes map[string
 	}
 	size := sizeOf(p)
 	switch {
-	case !offered:
+	case !isOffered:
 		why = append(why, "no host of mode "+joinWords(p.Modes, "or"))
 	case r.Room < size:
 		why = append(why, fmt.Sprintf("no host of mode %s has %d free seats", joinWords(p.Modes, "or"), size))
@@ -90,19 +88,21 @@ func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
 			limits = s.Limits
 		}
 	}
-	switch {
-	case limits.Ended:
-	// Also where the rule takes the mean, which a missing latency cannot be part of.
-	case ms == nil:
+	if limits.Ended {
+		return ""
+	}
+	// A rule that takes the mean needs every latency, too.
+	if ms == nil {
 		return "not measured, which rule " + r.ID + " needs"
-	// A mean depends on the others in the match: one ticket alone does not break it.
-	case !r.TakeMean && float64(*ms) > *inMilliseconds(limits.Latency):
-		return fmt.Sprintf("rule %s allows %s ms", r.ID, formatNumber(*inMilliseconds(limits.Latency)))
+	}
+	// A mean depends on the others in the match: one ticket alone does not break such a rule.
+	if most := *inMilliseconds(limits.Latency); !r.TakeMean && float64(*ms) > most {
+		return fmt.Sprintf("rule %s allows %s ms", r.ID, formatNumber(most))
 	}
 	return ""
 }
 
-// sizeOf returns the seats of the profile's sessions.
+// sizeOf returns the number of seats of the profile's sessions.
 func sizeOf(p *profile.Profile) int {
 	n := 0
 	for _, t := range p.Teams {

@@ -21,7 +21,7 @@ func sourcesOf(t *match.Ticket) map[string]map[string]string {
 			all[p.Sub][name] = p.SourceOf(name).String()
 		}
 	}
-	// Nil, so that the document has no empty object.
+	// The document has no empty object.
 	if len(all) == 0 {
 		return nil
 	}

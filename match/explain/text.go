@@ -16,7 +16,7 @@ func (t Ticket) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ticket %s: %s%s", t.TicketID, strings.ReplaceAll(t.State, "_", " "), t.ageText())
 	if t.Reason != "" {
-		// A reason of a later release has no words here: then it stands alone.
+		// A reason of a later release has no words here, and stands alone.
 		fmt.Fprintf(&b, " (%s)", strings.TrimSuffix(t.Reason+": "+match.EndingInWords(t.Reason), ": "))
 	}
 	if t.MatchID != "" {
@@ -44,6 +44,7 @@ func (t Ticket) ageText() string {
 	return ", " + t.AsOf.Sub(t.CreatedAt).Round(100*time.Millisecond).String() + " old"
 }
 
+// writeTo writes the explanation of the ticket in the profile.
 func (p *Profile) writeTo(b *strings.Builder, t Ticket) {
 	fmt.Fprintf(b, "\n%s", p.Name)
 	if p.Version > 0 {
@@ -87,11 +88,10 @@ func (p *Profile) summaryLine(now time.Time) string {
 				p.MatchAt.Sub(now).Round(100*time.Millisecond))
 		}
 		says = append(says, fmt.Sprintf("it %s with %s", when, otherTickets(len(p.Match)-1)))
-		// It can be matched by the rules, and its match would wait for a host.
+		// By the rules the ticket can be matched, but its match would wait for a host.
 		if p.NoHost != "" || p.lacksRegion() {
 			says = append(says, "no game region has a server for the match")
 		}
-	// Alone: no search has anything to say.
 	case p.Others == 0 && len(p.WouldMatch) == 0:
 		return "no other ticket is a candidate"
 	case p.Best != nil:
@@ -119,7 +119,7 @@ func (p *Profile) lacksRegion() bool {
 
 // lastLeft returns in words how many of the others pass all rules over pairs.
 func (p *Profile) lastLeft() string {
-	// The last stage with a count is what is left of all before it.
+	// The last stage with a count has what all stages leave.
 	for _, f := range slices.Backward(p.Funnel) {
 		if f.Left != nil {
 			return fmt.Sprintf("%d of %d others pass the rules in a pair", *f.Left, p.Others)
@@ -191,7 +191,7 @@ func (l Limits) text() string {
 func (p *Profile) writeSteps(b *strings.Builder, now time.Time) {
 	for _, s := range p.Steps {
 		text := s.text()
-		// Any is set once it has taken effect; before, it has no limit to show.
+		// Autofill has no limit to show before it has taken effect.
 		if s.Rule == stepAutofill && !s.Any {
 			text = "not yet: its own roles"
 		}
@@ -204,7 +204,7 @@ func (p *Profile) writeSteps(b *strings.Builder, now time.Time) {
 }
 
 func (p *Profile) writeFunnel(b *strings.Builder) {
-	// Of no other candidates, every stage would be 0.
+	// Without other candidates, every stage would be 0.
 	if len(p.Funnel) == 0 || p.Others == 0 {
 		return
 	}

@@ -34,12 +34,12 @@ type Profile struct {
 	Name      string   `json:"name"`
 	Version   int      `json:"version,omitempty"`
 	Candidate bool     `json:"candidate"`
-	Why       []Reason `json:"why,omitempty"` // why it is no candidate
+	Why       []Reason `json:"why,omitempty"` // why the ticket is no candidate
 
 	Steps []Step `json:"steps,omitempty"`
 	// HeadStart is by how many seconds the ticket takes its turn earlier, by the profile's priority.
 	HeadStart float64       `json:"head_start_s,omitempty"`
-	Others    int           `json:"others"` // candidates of the profile
+	Others    int           `json:"others"` // the other candidates of the profile
 	Funnel    []FunnelStage `json:"funnel,omitempty"`
 	Best      *Best         `json:"best,omitempty"`
 	// Nearest is, of the tickets that cannot be in a match with this one, the one that breaks the fewest rules by the
@@ -93,10 +93,10 @@ type Limits struct {
 	Any       bool     `json:"any,omitempty"`
 }
 
-// FunnelStage is what a rule leaves of the other candidates. Holds and Left are set of a rule that two tickets can
-// break, Value and Limit of another one.
+// FunnelStage is what a rule leaves of the other candidates. Holds and Left are set for a rule that two tickets can
+// break, Value and Limit for another one.
 type FunnelStage struct {
-	Rule string `json:"rule"` // its id, or "size", "mode" or "player", which have Left alone
+	Rule string `json:"rule"` // the id of the rule, or "size", "mode" or "player", which have Left alone
 	// Holds counts the candidates that satisfy the rule in a pair with this ticket, and Left those of them that also
 	// satisfy every earlier rule.
 	Holds *int `json:"holds,omitempty"`
