@@ -49,10 +49,13 @@ func run(ctx context.Context, file string, check bool) error {
 		return os.WriteFile(file, []byte(schema), 0o600)
 	}
 	current, err := os.ReadFile(file)
-	if err == nil && string(current) != schema {
-		err = fmt.Errorf("%s is not current: make generate", file)
+	if err != nil {
+		return err
 	}
-	return err
+	if string(current) != schema {
+		return fmt.Errorf("%s is not current: make generate", file)
+	}
+	return nil
 }
 
 func dump(ctx context.Context) (schema string, err error) {

@@ -47,8 +47,8 @@ func accountOf(found *user.User) (account, error) {
 	return account{isOtherUser: true, uid: uint32(uid), gid: uint32(gid), userName: "user " + found.Username}, nil
 }
 
-// chownTree makes the account the owner of path.
-func (a account) chownTree(path string) error {
+// chown makes the account the owner of path.
+func (a account) chown(path string) error {
 	if !a.isOtherUser {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (a account) privateDir(path string) error {
 	if !info.IsDir() || (uid != uint32(os.Geteuid()) && uid != a.uid) {
 		return fmt.Errorf("%s belongs to another user", path)
 	}
-	if err := a.chownTree(path); err != nil {
+	if err := a.chown(path); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o700)

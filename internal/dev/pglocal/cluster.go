@@ -59,9 +59,11 @@ func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 	case 0:
 		c.port = 5432 // without TCP it is only part of the socket's name
 	case AnyPort:
-		c.port, err = freePort(ctx)
+		if c.port, err = freePort(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return c, err
+	return c, nil
 }
 
 // URL returns the URL of a database of the cluster, such as "postgres", over the Unix socket, as the superuser. It does

@@ -65,6 +65,16 @@ func TestOtherMajorIsRefusedByName(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("are version %d", found.Major))
 }
 
+// Pins an unusable installation whose error blamed its version, 0, instead of the reason.
+func TestAnUnusableInstallationIsNamedForExistingData(t *testing.T) {
+	dir := scratch(t)
+	oddData(t, dir, "data", "17")
+	t.Setenv(pglocal.EnvBinDir, t.TempDir())
+	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
+	require.ErrorContains(t, err, pglocal.EnvBinDir)
+	require.ErrorContains(t, err, "no initdb")
+}
+
 // After an upgrade of the system two versions are installed, and the newer one cannot read the data.
 func TestTheVersionThatMadeTheDataIsPreferred(t *testing.T) {
 	dir := scratch(t)

@@ -35,19 +35,25 @@ func majorOf(data string) (int, error) {
 
 // binariesFor returns an installation that can run the data directory. made is the version that made it, or 0.
 func binariesFor(o Options, data string, made int) (Binaries, error) {
-	b, err := o.Binaries, error(nil)
-	// The newest would refuse the data of another major version.
-	if b.Dir == "" && made != 0 {
-		b, _ = findBinaries(func(b Binaries) bool { return b.Major == made })
-	}
-	if b.Dir == "" {
-		b, err = Find()
-	}
+	b, err := chooseBinaries(o, made)
 	if err != nil || made == 0 || made == b.Major {
 		return b, err
 	}
 	return b, fmt.Errorf("%s was made by Postgres %d, but the binaries in %s are version %d: set %s to a "+
 		"directory with version %d, or use another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
+}
+
+func chooseBinaries(o Options, made int) (Binaries, error) {
+	if o.Binaries.Dir != "" {
+		return o.Binaries, nil
+	}
+	// The newest would refuse the data of another major version.
+	if made != 0 {
+		if b, err := findBinaries(func(b Binaries) bool { return b.Major == made }); err == nil && b.Dir != "" {
+			return b, nil
+		}
+	}
+	return Find()
 }
 
 // initCluster makes the data directory. It gets its final name only when it is complete, so that a run that was killed
@@ -79,7 +85,7 @@ func writePassword(path string, as account) error {
 	if err := os.WriteFile(path, []byte(rand.Text()+"\n"), 0o600); err != nil {
 		return err
 	}
-	return as.chownTree(path) // initdb reads it
+	return as.chown(path) // initdb reads it
 }
 
 func readPassword(path string) (string, error) {
@@ -91,7 +97,7 @@ func readPassword(path string) (string, error) {
 func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	p, err := launchServer(cmd, as, syscall.SIGKILL, nil)
+	p, err := launchProcess(cmd, as, syscall.SIGKILL, nil)
 	if err != nil {
 		return err
 	}

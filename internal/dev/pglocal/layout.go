@@ -48,7 +48,7 @@ func (l layout) socketURL(database string, port int) string {
 	query := url.Values{"host": {l.socketDir}, "port": {itoa(port)}, "user": {superuser}, "sslmode": {"disable"}}
 	// pgx does not decode "+" as a space, and the default directory on macOS contains a space.
 	spaces := strings.ReplaceAll(query.Encode(), "+", "%20")
-	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: spaces, OmitHost: false}
+	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: spaces}
 	return u.String()
 }
 

@@ -16,14 +16,14 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // of Wait; valid once done is closed
-	// lockFile is a reference that keeps the lock file open: the garbage collector closes a file without references, and
-	// a server may outlive the last reference to its Cluster.
+	// lockFile is a reference that keeps the lock file open: the garbage collector closes a file without references,
+	// and a server may outlive the last reference to its Cluster.
 	lockFile *os.File
 }
 
-// launchServer starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's
-// lock, which is kept until then; it may be nil.
-func launchServer(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
+// launchProcess starts cmd, a server or initdb, as the account. The process gets deathSignal when this process ends.
+// lock is the directory's lock, which is kept until then; it may be nil.
+func launchProcess(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
 	cmd.SysProcAttr = attributes(as, deathSignal)
 	cmd.Dir = "/" // the account may not enter the current one
 	cmd.Env = childEnvironment(os.Environ())

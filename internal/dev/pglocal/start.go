@@ -40,6 +40,10 @@ func (c *Cluster) startServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// A server that an earlier process left running holds the port and the data.
+	if err := endOrphan(ctx, c.files.dataDir); err != nil {
+		return err
+	}
 	server, err := c.spawnRetrying(ctx, as, binaries)
 	if err != nil {
 		return err
@@ -78,7 +82,7 @@ func (c *Cluster) spawnServer(ctx context.Context, as account, b Binaries) (*pro
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command(b.programPath("postgres"), c.options.serverArguments(c.files, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
-	server, err := launchServer(cmd, as, c.deathSignal(), c.lockFile)
+	server, err := launchProcess(cmd, as, c.deathSignal(), c.lockFile)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (c *Cluster) deathSignal() syscall.Signal {
 	return syscall.SIGQUIT
 }
 
-// prepareFiles checks, and makes if necessary, all files that the server needs.
+// prepareFiles checks, and makes if necessary, all files that the server needs. It reads the password.
 func (c *Cluster) prepareFiles(ctx context.Context) (as account, b Binaries, err error) {
 	made, err := majorOf(c.files.dataDir)
 	if err != nil {
@@ -129,8 +133,7 @@ func (c *Cluster) prepareFiles(ctx context.Context) (as account, b Binaries, err
 			return as, b, err
 		}
 	}
-	// A server that an earlier process left running holds the port and the data.
-	return as, b, endOrphan(ctx, c.files.dataDir)
+	return as, b, nil
 }
 
 func openLog(path string) (*os.File, error) {
