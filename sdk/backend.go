@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Backend makes the calls of one of the studio's own services: what it knows of players, and queueing for them. It is
-// safe for concurrent use.
+// Backend makes the calls of one of the studio's own services, which says what it knows of players, and queues for
+// them. Safe for concurrent use.
 type Backend struct {
 	apiClient *Client
 	token     string
@@ -101,7 +101,7 @@ func (b *Backend) callAPI(ctx context.Context, k call, out any) error {
 	return err
 }
 
-// doAt is callAPI, and returns the address of the cell that answered.
+// doAt is callAPI that also returns the address of the cell that answered.
 func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	return b.apiClient.doAt(ctx, k.withToken(b.token), out)
 }

@@ -8,7 +8,7 @@ import (
 // The credential that a server gets by an enrolment. It speaks for this instance alone, and the director renews it in
 // the answers to heartbeats.
 
-// ownCredential returns the credential, "" before the server has one.
+// ownCredential returns the credential; "" before the server has got one.
 func (s *GameServer) ownCredential() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

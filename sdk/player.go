@@ -26,7 +26,7 @@ func (p *Player) callAPI(ctx context.Context, k call, out any) error {
 	return err
 }
 
-// doAt is callAPI, and returns the address of the cell that answered.
+// doAt is callAPI that also returns the address of the cell that answered.
 func (p *Player) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	token, err := p.accessToken(ctx)
 	if err != nil {

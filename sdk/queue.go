@@ -91,7 +91,7 @@ type QueueStatus struct {
 	Detail string `json:"detail"` // the reason in words, for people
 }
 
-// QueueEstimate is how long a ticket like this one that is queued now waits in all. Half of the waits end before P50,
+// QueueEstimate is how long a ticket like this one waits in all if it is queued now. Half of the waits end before P50,
 // and nine of ten before P90: show both, such as "one to four minutes".
 type QueueEstimate struct {
 	P50     float64 `json:"p50"` // seconds, as P90

@@ -10,8 +10,8 @@ import (
 // codeElsewhere is the code of a handshake that another cell would accept.
 const codeElsewhere = "region_elsewhere"
 
-// openFollowing is openConnection, and connects to the cell that the replica names if another one serves the project.
-// It follows configured replicas alone, and one answer for each attempt: nobody else can name an address to which the
+// openFollowing is openConnection that connects to the cell which the replica names, if another one serves the project.
+// It follows only configured replicas, and one answer for each attempt: nobody else can name an address to which the
 // token is sent, and two cells that name each other make no loop. The cell is remembered until a configured replica
 // accepts the client, so that the client needs no other cell while it plays.
 func (c *Client) openFollowing(ctx context.Context, replica, token string) error {

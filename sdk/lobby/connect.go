@@ -22,7 +22,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 }
 
 // Close ends the connection and waits until no callback runs. The session ends when its time to live is over, 30
-// seconds by default: until then another client can resume it, so leave rooms that the player shall be out of at once.
+// seconds by default: until then another client can resume it. Leave rooms first that the player is to leave at once.
 func (c *Client) Close() {
 	c.endLife()
 	c.goroutines.Wait()

@@ -80,7 +80,7 @@ func isRepeatable(err error) bool {
 	return errors.Is(err, ErrUncertain) || code == "unavailable" || code == "rate_limited"
 }
 
-// isFinal reports whether a refused handshake is refused by all replicas, also later.
+// isFinal reports whether all replicas would refuse the handshake, also later.
 func isFinal(err error) bool {
 	switch CodeOf(err) {
 	case "bad_frame", "unsupported_version", "unsupported_codec":

@@ -8,9 +8,9 @@ type RoomQuery struct {
 	RoomType string `json:"room_type,omitempty"`
 	// Filter says what each key of the metadata must be: a value, a list of values, or bounds such as {"min": 5}.
 	Filter   map[string]any `json:"filter,omitempty"`
-	Joinable bool           `json:"joinable,omitempty"` // neither locked nor full
+	Joinable bool           `json:"joinable,omitempty"` // only rooms that are neither locked nor full
 	Order    string         `json:"order,omitempty"`    // of a search: newest (the default), members, free, id
-	Limit    int            `json:"limit,omitempty"`    // at most 1,000, of a search 200; 0: as many
+	Limit    int            `json:"limit,omitempty"`    // at most 1,000, or 200 of a search; 0: the most
 	After    string         `json:"after,omitempty"`    // what List returned for the page before. Not with a search
 }
 

@@ -16,7 +16,7 @@ type Queue struct {
 type Place struct {
 	RoomType string `json:"room_type"`
 	Size     int    `json:"size"`
-	Position int    `json:"position"` // 1 is the next; it counts to 1,000
+	Position int    `json:"position"` // 1 is the next; 1000 also for places behind it
 }
 
 // Enqueue puts the session into the queue, alone: see [Room.Queue] for a party. [MatchFound] follows, also after a lost

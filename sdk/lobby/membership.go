@@ -17,8 +17,8 @@ type membership struct {
 	lastMessage heardMessage // the newest that the client has received
 }
 
-// heardMessage is the ID of a [Message], its place in the order of the room: a position in the room's log, and the index
-// among the messages of that position, from 0.
+// heardMessage is the ID of a [Message], its place in the order of the room: a position in the room's log, and the
+// index among the messages of that position, from 0.
 type heardMessage struct{ logPosition, entryIndex int64 }
 
 // applyPatch changes the values of a room in a map that no caller has.

@@ -8,7 +8,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// pauseFor returns false if ctx ended first.
+// pauseFor waits for d. It returns false if ctx ended first.
 func pauseFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -23,7 +23,7 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 // pauses says how long to wait before the next attempt.
 type pauses struct {
 	backOff        *backoff.ExponentialBackOff
-	quickTakeovers int // connections in a row that another client has taken over soon
+	quickTakeovers int // connections in a row that another client took over before they were steady
 }
 
 func newPauses(o Options) *pauses {
@@ -32,7 +32,8 @@ func newPauses(o Options) *pauses {
 	}}
 }
 
-// noteEnd judges the life of a connection that has ended. Errors: [ErrSuperseded].
+// noteEnd judges how long a connection has lasted and why it ended. Errors: [ErrSuperseded], once another client took
+// over maxTakeovers connections in a row.
 func (p *pauses) noteEnd(conn *connection, err error) error {
 	isSteady := time.Since(conn.openedAt) >= steadyFor
 	if isSteady {

@@ -30,8 +30,8 @@ func (c *Client) readFrames(conn *connection) error {
 // messageTail ends each message of a room, as the director writes it: with its keys in order.
 var messageTail = []byte(`,"t":"room.message","v":1}`)
 
-// isForNobody reports whether a frame is a message of a room that no caller would hear. Decoding the messages of a busy
-// room costs more than everything else that a client does.
+// isForNobody reports whether a frame is a message of a room, and nobody receives messages since OnEvent is nil.
+// Decoding the messages of a busy room costs more than everything else that a client does.
 func (c *Client) isForNobody(raw []byte) bool {
 	return c.options.OnEvent == nil && bytes.HasSuffix(raw, messageTail)
 }

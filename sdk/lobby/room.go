@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Room is a room of a client. It is a handle: the client may be a member or not. Safe for concurrent use.
+// Room is a handle of a room, of which the client may be a member or not. Safe for concurrent use.
 type Room struct {
 	ID     string
 	client *Client
@@ -75,7 +75,7 @@ func (r *Room) State() State {
 func (r *Room) Leave(ctx context.Context) error {
 	err := r.client.Repeat(ctx, "room.leave", r.ID, struct{}{}, nil)
 	if code := CodeOf(err); code == "not_a_member" || code == "room_not_found" {
-		err = nil // it has left, perhaps by an attempt whose answer was lost
+		err = nil // the session has left, perhaps by an attempt whose answer was lost
 	}
 	if err == nil {
 		r.client.forgetRoom(r.ID)

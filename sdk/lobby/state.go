@@ -15,7 +15,7 @@ type State struct {
 	Sessions []string // of the members, sorted
 }
 
-// Decode decodes a value. It returns false if the state has none of this key and type.
+// Decode decodes the value of a key into into. It returns false if there is none, or it has another type.
 func (s State) Decode(key string, into any) bool {
 	return json.Unmarshal(s.Values[key], into) == nil
 }
