@@ -29,7 +29,8 @@ func (s *Store) placeAsLastResort(ctx context.Context, region string,
 	return alone, err
 }
 
-// placeInFreeSessions runs the transaction of placeWithoutWaiting. p has how it differs from the default.
+// placeInFreeSessions runs the transaction of placeWithoutWaiting or, where p has lastResort, of placeAsLastResort. It
+// sets the other fields of p.
 func (s *Store) placeInFreeSessions(ctx context.Context, region string, calls []*placeCall,
 	p placing) (left, alone []*placeCall, err error) {
 	var decided, open []*request

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -93,12 +94,15 @@ func (s *Store) storeReadings(ctx context.Context, region string, calls []*batch
 // clockSkew allows for the clock of the replica that made an id.
 const clockSkew = time.Minute
 
-// issuedAfter returns a moment before the ticket of an id was created. The id must have passed [IssuedHere].
-func issuedAfter(id string) time.Time {
+// issuedAt returns when an id was made, to the second, by the clock of the replica that made it. The id must have
+// passed [IssuedHere].
+func issuedAt(id string) time.Time {
 	raw, _ := idText.DecodeString(id)
-	seconds := int64(raw[0])<<24 | int64(raw[1])<<16 | int64(raw[2])<<8 | int64(raw[3])
-	return time.Unix(seconds, 0).Add(-clockSkew)
+	return time.Unix(int64(binary.BigEndian.Uint32(raw)), 0)
 }
+
+// issuedAfter returns a moment before the ticket of an id was created, by the database's clock.
+func issuedAfter(id string) time.Time { return issuedAt(id).Add(-clockSkew) }
 
 // playerTicketOf returns the ticket of the row to the player that reads it, until assignedFor after it has left the
 // queue. Errors: NotFound, Gone.
@@ -158,9 +162,9 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 	return toPlayerTicket(rows[0], id)
 }
 
-// namesOf returns the names without the empty one, which stands for every profile. It changes the slice.
+// namesOf returns the names without the empty one, which stands for every profile.
 func namesOf(profiles []string) []string {
-	return slices.DeleteFunc(profiles, func(name string) bool { return name == "" })
+	return slices.DeleteFunc(slices.Clone(profiles), func(name string) bool { return name == "" })
 }
 
 func describeWaitingTicket(r query.PlayerTicketsRow, t *PlayerTicket) {

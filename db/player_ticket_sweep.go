@@ -49,7 +49,7 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 		left := make([]query.LeaveQueueRow, 0, len(rows))
 		for _, r := range rows {
 			// The only thing left that says when the ticket was created is its id, to the second.
-			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(),
+			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAt(r.ID).UnixNano(),
 				Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
 		}
 		s.recordHistory(q, region, left)

@@ -155,9 +155,10 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 // replaces reports whether a ticket leaves the queue for a party: it is of a member or of the room, or another session
 // of a player made it alone, for the same profile.
 func (t *queueTurn) replaces(p *party, r query.WaitingSessionsRow) bool {
+	hasSameProfile := t.store.profileOf(r.RoomType) == t.store.profileOf(p.lobbyQueue.RoomType)
 	for i, m := range p.members {
-		if m.Session == r.Session || r.Lobby == nil && r.Sub == p.playerSubs[i] &&
-			t.store.profileOf(r.RoomType) == t.store.profileOf(p.lobbyQueue.RoomType) {
+		isOfSamePlayer := r.Lobby == nil && r.Sub == p.playerSubs[i]
+		if m.Session == r.Session || isOfSamePlayer && hasSameProfile {
 			return true
 		}
 	}

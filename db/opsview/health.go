@@ -113,7 +113,7 @@ type Partition struct {
 	Days      int64      `db:"days" json:"days"`
 	FirstDay  *time.Time `db:"first_day" json:"first_day"` // in UTC; nil: none
 	LastDay   *time.Time `db:"last_day" json:"last_day"`
-	DaysAhead int32      `db:"days_ahead" sql:"coalesce(days_ahead, -1)" json:"days_ahead"` // alarm below 2; -1: no partitions
+	DaysAhead int32      `db:"days_ahead" sql:"coalesce(days_ahead, -1)" json:"days_ahead"` // alarm below 2; -1: none
 	// DefaultBytes is the size of the default partition: above 0, no worker made partitions for days.
 	DefaultBytes int64 `db:"default_bytes" json:"default_bytes"`
 }
