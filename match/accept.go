@@ -55,17 +55,19 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 type keeper struct {
 	isFree        func(ticket string) bool
 	generations   map[string]int64
-	usedTickets   map[string]bool // used by a kept match
-	usedBackfills map[string]bool // backfills used by a kept match
+	usedTickets   map[string]bool // tickets of kept matches
+	usedBackfills map[string]bool // backfills of kept matches
 }
 
+// judgeClaim returns whether the match of a claim is kept, beside those kept before.
 func (k *keeper) judgeClaim(c Claim) Verdict {
 	if c.Backfill != "" {
-		switch generation, exists := k.generations[c.Backfill]; {
-		case !exists:
+		generation, exists := k.generations[c.Backfill]
+		if !exists {
 			return BackfillGone
-		// Another kept match changes the backfill as well: the proposal was made from what it was before.
-		case generation != c.Generation || k.usedBackfills[c.Backfill]:
+		}
+		// A kept match that uses the backfill changes it: this match was proposed for the backfill before the change.
+		if generation != c.Generation || k.usedBackfills[c.Backfill] {
 			return BackfillChanged
 		}
 	}
@@ -77,6 +79,7 @@ func (k *keeper) judgeClaim(c Claim) Verdict {
 	return Kept
 }
 
+// takeClaim notes that a kept match uses its tickets and its backfill.
 func (k *keeper) takeClaim(c Claim) {
 	for _, id := range c.Tickets {
 		k.usedTickets[id] = true

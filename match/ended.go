@@ -1,6 +1,6 @@
 package match
 
-// endings says in words why tickets left the queue without a match.
+// endings are the sentences for the reasons why tickets left the queue without a match.
 var endings = map[string]string{
 	"ttl": "no match was found in the longest time that the ticket may wait, the ttl of its profile",
 	"client_gone": "no client read or followed the ticket for as long as its lease " +
@@ -13,6 +13,6 @@ var endings = map[string]string{
 	"deleted":                 "a client of Open Match deleted it",
 }
 
-// EndingInWords returns the sentence for the reason of a ticket's final state, without a full stop; "" for a reason
-// that it does not know, such as one of a later release.
+// EndingInWords returns the sentence for the reason of a ticket's final state, without a full stop; "" for an unknown
+// reason, such as one of a later release.
 func EndingInWords(reason string) string { return endings[reason] }

@@ -31,13 +31,14 @@ func Evaluate(proposals []Proposal) []string {
 		for _, id := range p.Tickets {
 			tickets[id] = true
 		}
-		// "" is no backfill, of which many proposals may have none.
+		// Many proposals may have no backfill.
 		backfills[p.Backfill] = p.Backfill != ""
 		accepted = append(accepted, p.ID)
 	}
 	return accepted
 }
 
+// scoreOrLowest returns the score, or -Inf without one.
 func (p Proposal) scoreOrLowest() float64 {
 	if p.Score == nil {
 		return math.Inf(-1)

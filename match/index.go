@@ -76,13 +76,13 @@ func (p Pool) Query() (q Query, possible bool) {
 	}
 	for _, r := range p.Doubles {
 		key := hashTerm(doubleTerm, r.Arg, "")
+		// The range is ignored, and the double must be there: see Exclude.
 		if r.Exclude < ExcludeNone || r.Exclude > ExcludeBoth {
-			// The range is ignored, and the double must be there: see Exclude.
 			q.Present = append(q.Present, key)
 			continue
 		}
 		low, high := r.closedBounds()
-		// Written so that NaN, which compares with nothing, makes the range empty.
+		// Not written as low > high, so that NaN, which compares with nothing, makes the range empty.
 		if !(low <= high) {
 			return q, false
 		}

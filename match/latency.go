@@ -5,9 +5,9 @@ import "maps"
 // MaxRegions bounds the game regions of a ticket's latencies.
 const MaxRegions = 64
 
-// SteadyLatencies bounds what a client says of its players' latencies by those that counted for them before: each is
-// moved into the range of these, give or take jump. A region of which nothing is known counts as it is said. claimed
-// has what is said of the regions for which another value counts; nil: all count as they are said.
+// SteadyLatencies bounds the latencies that a client says of its players by those that counted for them before: each is
+// moved into the range of the known ones, give or take jump. The latency of a region of which nothing is known counts as
+// it is said. claimed has the latencies that were said where another one counts; nil: all count as they are said.
 func SteadyLatencies(said map[string]uint16, known []map[string]uint16,
 	jump uint16) (counted, claimed map[string]uint16) {
 	counted = maps.Clone(said)
@@ -16,8 +16,8 @@ func SteadyLatencies(said map[string]uint16, known []map[string]uint16,
 		if !isKnown {
 			continue
 		}
-		// least-min(least, jump) is least-jump, but not below 0: the type has no sign.
-		// A sum of two latencies does not overflow: each is at most MaxLatency.
+		// least-min(least, jump) is least-jump, but not below 0, which the type cannot hold. The sum does not overflow:
+		// each latency is at most MaxLatency.
 		bounded := min(max(ms, least-min(least, jump)), min(greatest+jump, MaxLatency))
 		if bounded == ms {
 			continue
@@ -30,8 +30,7 @@ func SteadyLatencies(said map[string]uint16, known []map[string]uint16,
 	return counted, claimed
 }
 
-// knownRange returns the least and the greatest latency of a region. The players of a party measure different ones, and
-// its ticket has that of the player who is farthest away.
+// knownRange returns the least and the greatest known latency of a region. Each player of a party may have another one.
 func knownRange(region string, known []map[string]uint16) (least, greatest uint16, isKnown bool) {
 	for _, latencies := range known {
 		ms, has := latencies[region]

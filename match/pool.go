@@ -26,8 +26,8 @@ type DoubleRange struct {
 	Exclude  Exclude
 }
 
-// Exclude selects the ends that a range excludes. Clients may send any number: with one that is not listed here the
-// range is ignored, and any value of the double matches.
+// Exclude selects the ends that a range excludes. Clients may send any number: one that is not listed below makes the
+// range be ignored, so that any value of the double matches.
 type Exclude int32
 
 // The values of Open Match's protocol.
@@ -78,6 +78,7 @@ func (p Pool) Holds(f Fields) bool {
 	return true
 }
 
+// holdsNumber reports whether a number is in the range.
 func (r DoubleRange) holdsNumber(x float64) bool {
 	switch r.Exclude {
 	case ExcludeNone:
@@ -88,7 +89,7 @@ func (r DoubleRange) holdsNumber(x float64) bool {
 		return r.Min <= x && x < r.Max
 	case ExcludeBoth:
 		return r.Min < x && x < r.Max
+	default:
+		return true // see Exclude
 	}
-	// Another value ignores the range: see Exclude.
-	return true
 }

@@ -18,7 +18,7 @@ func (s Source) String() string {
 		return "claim"
 	case FromBackend:
 		return "backend"
-	case FromClient:
+	default: // FromClient
+		return "client"
 	}
-	return "client"
 }

@@ -7,14 +7,14 @@ import "time"
 type Ticket struct {
 	ID      string
 	Created time.Time // by the database's clock, with nanosecond precision; it orders the queue
-	Fields  Fields    // that pools filter by
+	Fields  Fields    // the fields that pools filter by
 	// Profiles are the names of the profiles that the ticket requests. Empty: every profile whose pool holds it.
 	Profiles []string
 	// Players are the members of the party, sorted by Sub. A ticket without players is never a candidate.
 	Players []Player
 	// Latencies are in milliseconds, 0 to 10,000, by game region. A missing region was not measured.
 	Latencies map[string]uint16
-	// ClaimedLatencies are what the client says of the regions of which another latency counts; nil: none.
+	// ClaimedLatencies are those that the client says, of regions where another latency counts; nil: none.
 	ClaimedLatencies map[string]uint16
 }
 
@@ -52,10 +52,10 @@ func (p *Player) SourceOf(attribute string) Source {
 // Attributes are the values that rules compare, by name.
 type Attributes map[string]Value
 
-// What a player, or a ticket with its players, may have of attributes. Every face refuses more.
+// Bounds of attributes. Every protocol's server refuses more.
 const (
-	MaxAttributes     = 64      // of a player
-	MaxAttributeBytes = 8 << 10 // as Bytes counts them; of a ticket, with those of its players
+	MaxAttributes     = 64      // attributes of a player
+	MaxAttributeBytes = 8 << 10 // Bytes of a ticket's attributes and those of its players
 )
 
 // Bytes counts the bytes of names and values.
@@ -69,9 +69,9 @@ func (a Attributes) Bytes() (n int) {
 // Value is the value of an attribute. The zero value is invalid.
 type Value struct {
 	Kind   Kind
-	Number float64 // if Kind is Number; finite
-	Text   string  // if Kind is Text
-	List   []string
+	Number float64  // if Kind is Number; finite
+	Text   string   // if Kind is Text
+	List   []string // if Kind is List
 }
 
 // Kind is the type of an attribute's value.

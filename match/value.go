@@ -16,10 +16,11 @@ const (
 
 // ParseValue reads the value of an attribute from JSON: a number that float64 holds exactly enough, a text of at most
 // 1,024 bytes without control characters, or a list of at most 64 such texts. null is the zero Value. problem completes
-// a sentence that begins with what is wrong, "must be …"; "": nothing is.
+// a sentence that begins with the name of the value, "must be …"; "": the value is allowed.
 func ParseValue(raw []byte) (v Value, problem string) {
 	raw = bytes.TrimSpace(raw)
-	if isNumber(raw) { // most values: a decoder would cost as much as all else that is done with one
+	// Most values are numbers, for which a decoder would cost as much as all else that is done with one.
+	if isNumber(raw) {
 		number, problem := ParseNumber(string(raw))
 		return Value{Kind: Number, Number: number}, problem
 	}
@@ -49,6 +50,7 @@ func ParseAttribute(name string, raw []byte) (v Value, problem string) {
 // profileTag begins the tags of a ticket that name its profiles.
 const profileTag = "profile"
 
+// valueOf converts a value that a decoder has read.
 func valueOf(value any) (v Value, problem string) {
 	switch value := value.(type) {
 	case nil:
@@ -83,10 +85,11 @@ func listOf(entries []any) (v Value, problem string) {
 	return v, ""
 }
 
+// textProblem returns why a text is not allowed; "": it is.
 func textProblem(text string) string {
 	// The decoder has put the replacement character in place of bytes that are not UTF-8.
-	odd := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
-	if len(text) > maxText || strings.ContainsFunc(text, odd) {
+	isRefused := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
+	if len(text) > maxText || strings.ContainsFunc(text, isRefused) {
 		return fmt.Sprintf("must be at most %d bytes of UTF-8 without control characters", maxText)
 	}
 	return ""

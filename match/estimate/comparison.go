@@ -7,22 +7,23 @@ import (
 
 // Bounds of what a comparison holds.
 const (
-	keptWaits   = 2000 // of the latest
+	keptWaits   = 2000 // the most waits, of the latest
 	keptFor     = 15 * time.Minute
-	ratiosEvery = 3 * time.Second // sorting thousands of waits each second costs more than it tells
-	newShare    = 100             // ratios are made again when one wait in so many is new
-	LeastWaits  = 20              // of a group, and of an estimate
+	ratiosEvery = 3 * time.Second // between two computations of the ratios, which sort thousands of waits
+	newShare    = 100             // the ratios are computed again when one wait in so many is new
+	LeastWaits  = 20              // the fewest waits of a group, and so of an estimate
 	maxGroups   = 10
 )
 
 const (
-	// lesson is how much a wait changes the logarithm of a factor: a thousand waits on one side change it sevenfold.
+	// lesson is how much a wait changes the logarithm of a factor: a thousand waits on one side change the factor
+	// sevenfold.
 	lesson = 0.002
-	// outstandingLesson is how much all waits that have begun and not ended change it together, at most: what was said
-	// about them is known to be wrong only when they end, so that a factor would swing if each of a long line changed it
-	// as much as one of a short line does.
+	// outstandingLesson is how much all waits that have begun and not ended change that logarithm together, at most.
+	// Their estimates are known to be wrong only when they end, so that a factor would swing if each wait of a long line
+	// changed it as much as one of a short line does.
 	outstandingLesson = 6.0
-	// maxShift bounds the logarithm of a factor: at 400 the queue is another one.
+	// maxShift bounds the logarithm of a factor, which is then 400: the queue has become another one.
 	maxShift = 6
 )
 
@@ -39,7 +40,7 @@ func (c CalibrationCounts) Plus(o CalibrationCounts) CalibrationCounts {
 	return CalibrationCounts{c.WaitCount + o.WaitCount, c.BeforeP50 + o.BeforeP50, c.BeforeP90 + o.BeforeP90}
 }
 
-// wait is one that has ended.
+// wait is a wait that has ended.
 type wait struct {
 	endedAt    time.Time
 	plainRatio float64 // of its length to the plain estimate of its beginning
@@ -49,13 +50,13 @@ type wait struct {
 // promise is what was published for a wait when it began.
 type promise struct{ p50, p90 time.Duration }
 
-// comparison compares waits with what was said when they began: with the plain estimate, which gives the ratios, and with
-// what was published, which corrects the ratios.
+// comparison compares waits with the estimates of when they began: with the plain estimate, which gives the ratios, and
+// with the published one, which corrects the ratios.
 type comparison struct {
 	endedWaits      []wait // oldest first
 	ratios          []ratioGroup
-	ratiosAt        time.Time         // when they were made
-	newCount        int               // waits that were added or dropped since then
+	ratiosAt        time.Time         // when ratios were computed
+	newCount        int               // waits that were added or dropped since ratiosAt
 	lesson          float64           // how much a wait changes the shift now
 	shift           [2]float64        // of p50 and p90: logarithms of their factors, in spreads of the ratios
 	openCalibration CalibrationCounts // since takeCalibration was last called
@@ -66,7 +67,7 @@ func (c *comparison) addWait(now time.Time, waited time.Duration, plainSeconds, 
 	c.endedWaits = append(c.endedWaits, wait{now, waited.Seconds() / plainSeconds, number})
 	c.newCount++
 	if len(c.endedWaits) >= 2*keptWaits {
-		// Copied once in a while, so that neither the array grows nor each wait moves all others.
+		// Copied only at twice as many, so that neither the array grows nor each wait moves all others.
 		c.endedWaits = append([]wait(nil), c.endedWaits[keptWaits:]...)
 	}
 }
@@ -76,9 +77,9 @@ func lessonAmong(outstanding int) float64 {
 	return min(lesson, outstandingLesson/float64(max(1, outstanding)))
 }
 
-// setLesson sets how much a wait changes the shift from now on, and gives the waits before the same weight: the shift stays
-// proportional to the sum of the misses, so the sum is as bounded as the shift is. It is for a number of outstanding
-// waits that changes slowly.
+// setLesson sets how much a wait changes the shift from now on, and gives the waits before the same weight: the shift
+// stays proportional to the sum of the misses, so the sum is as bounded as the shift is. The number of outstanding waits
+// must change slowly.
 func (c *comparison) setLesson(outstanding int) {
 	now := lessonAmong(outstanding)
 	if c.lesson > 0 {
@@ -87,7 +88,7 @@ func (c *comparison) setLesson(outstanding int) {
 	c.lesson = now
 }
 
-// learn compares waits of one length, so many that one stands for, with what was published when they began.
+// learn compares count waits of one length with what was published when they began.
 func (c *comparison) learn(waited time.Duration, said promise, count int) {
 	c.openCalibration.WaitCount += count
 	step := float64(count) * c.lesson
@@ -101,13 +102,13 @@ func (c *comparison) learn(waited time.Duration, said promise, count int) {
 			miss = 0
 			*q.hits += count
 		}
-		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, one within lowers it by
-		// the rest: both are in balance when exactly that share of the waits is within.
+		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, and one within it lowers the
+		// factor by the rest: both are in balance when exactly that share of the waits is within.
 		c.shift[i] = min(max(c.shift[i]+float64(step*(miss-(1-q.share))), -maxShift), maxShift)
 	}
 }
 
-// factorGroup is by what the plain estimate of a number is multiplied.
+// factorGroup has the factors by which the plain estimates of numbers up to upTo are multiplied.
 type factorGroup struct {
 	upTo, p50, p90 float64
 	waitCount      int
@@ -142,12 +143,12 @@ func (c *comparison) forgetOld(now time.Time) {
 
 // takeCalibration returns the counts since it was last called, and begins at zero.
 func (c *comparison) takeCalibration() CalibrationCounts {
-	r := c.openCalibration
+	taken := c.openCalibration
 	c.openCalibration = CalibrationCounts{}
-	return r
+	return taken
 }
 
-// secondsDuration rounds to a tenth of a second, which is all that people read.
+// secondsDuration converts seconds, rounded to a tenth, which is all that people read.
 func secondsDuration(s float64) time.Duration {
 	return time.Duration(math.Round(min(s, 1e9)*10)) * (time.Second / 10)
 }

@@ -4,16 +4,16 @@ import "time"
 
 const (
 	rateWindow = time.Minute // over which the rate of matches is measured
-	// prior are tickets that the law of Little counts besides those that wait, and besides those that were matched, so that
-	// a queue in which little happens has no rate of zero.
+	// prior is the number of tickets that Little's law counts besides those that wait, and besides those that were
+	// matched, so that a queue in which little happens has no rate of zero.
 	prior = 8
 )
 
 // Group is the estimate for tickets whose number is at most UpTo, and above that of the group before.
 type Group struct {
 	UpTo      float64
-	P50, P90  time.Duration // in all, of a ticket that begins to wait now
-	WaitCount int           // that it was made from
+	P50, P90  time.Duration // of the whole wait of a ticket that begins to wait now
+	WaitCount int           // how many waits it was made from
 }
 
 // Estimator estimates for the tickets of a profile. The zero value knows nothing. It is for one goroutine.
@@ -24,7 +24,7 @@ type Estimator struct {
 }
 
 // End notes that a ticket was matched. Waits that began before the first Publish are left out, since nothing was
-// said about them.
+// published for them.
 func (e *Estimator) End(now, created time.Time, number float64) {
 	said, known := e.history.pointAt(created)
 	if !known {
@@ -54,7 +54,7 @@ func (e *Estimator) Publish(now time.Time, waiting int) []Group {
 	return groups
 }
 
-// littleSeconds is how long a ticket waits by Little's law, in seconds: the length of the queue divided by its rate.
+// littleSeconds returns how long a ticket waits by Little's law: the length of the queue divided by its rate.
 func (e *Estimator) littleSeconds(now time.Time, waiting int) float64 {
 	matched, ended := 0, e.compared.endedWaits
 	for i := len(ended) - 1; i >= 0 && now.Sub(ended[i].endedAt) < rateWindow; i-- {

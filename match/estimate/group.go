@@ -41,8 +41,7 @@ func groupRatios(waits []wait) (groups []ratioGroup) {
 // Bounds of the spread of a group.
 const minSpread, maxSpread = 0.01, 1
 
-// spread is how far the ratios are from each other, as a logarithm: where all waits were as long as was said, a correction
-// is as small.
+// spread returns how far the ratios are from each other, as a logarithm, to which corrections are proportional.
 func (g ratioGroup) spread() float64 {
 	if g.halfRatio <= 0 {
 		return maxSpread
@@ -58,8 +57,7 @@ func ratiosOf(waits []wait) ratioGroup {
 	}
 	slices.Sort(ratios)
 	return ratioGroup{upTo: waits[len(waits)-1].number, halfRatio: ratios[len(ratios)/2],
-		mostRatio: ratios[len(ratios)*9/10],
-		waitCount: len(waits)}
+		mostRatio: ratios[len(ratios)*9/10], waitCount: len(waits)}
 }
 
 // groupOf returns the group of a number: the last one for a number above all.

@@ -9,16 +9,17 @@ import (
 // history is what was published, oldest first: each second of the last minutes, then each minute of the last hours.
 type history struct{ points []point }
 
+// point is what was published at a time.
 type point struct {
 	saidAt        time.Time
-	littleSeconds float64 // seconds
+	littleSeconds float64
 	groups        []Group
 }
 
 const (
-	fineFor     = 5 * time.Minute
-	coarseEvery = time.Minute
-	coarseFor   = 3 * time.Hour
+	fineFor     = 5 * time.Minute // the age up to which all points are kept
+	coarseEvery = time.Minute     // between two points that are older
+	coarseFor   = 3 * time.Hour   // the age beyond which no point is kept
 )
 
 // addPoint appends a point, unless it says the same as the last one, and drops what is too old or too fine for its age.
@@ -28,14 +29,14 @@ func (h *history) addPoint(p point) {
 		return
 	}
 	h.points = append(h.points, p)
-	// Thinning looks at all points, which is too much for each.
+	// Thinning looks at all points, so it is not done for each.
 	if len(h.points)%64 == 0 {
 		h.thinPoints(p.saidAt)
 	}
 }
 
-// thinPoints keeps a point a minute of those that are old, and none of those that are older than coarseFor. Waits that began
-// before the oldest point are compared with that, so that the longest ones count, too.
+// thinPoints drops the points that are too old, and those that are too many for their age. Waits that began before the
+// oldest point are compared with that one, so that the longest waits count, too.
 func (h *history) thinPoints(now time.Time) {
 	kept := h.points[:0]
 	var last time.Time

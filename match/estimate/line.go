@@ -11,7 +11,7 @@ const (
 	maxOutstanding = 4096 // places of the sample whose players wait
 	samplesALook   = 64
 	looksKept      = 16
-	// samplesASecond are so many that the waits that are kept are those of all the time for which they are.
+	// samplesASecond is the rate at which keptWaits waits are those of the whole time keptFor.
 	samplesASecond = keptWaits / float64(keptFor/time.Second)
 	// copyAge bounds how old a replica's copy of a line is when a player joins by it.
 	copyAge = 500 * time.Millisecond
@@ -19,12 +19,12 @@ const (
 
 // Look is what a line shows at a moment.
 type Look struct {
-	SeenAt    time.Time // of one clock for all looks and players
+	SeenAt    time.Time // by one clock for all looks and players
 	Rate      float64   // admissions a second at most; 0: nobody is admitted
 	Head      int64     // the highest place that was admitted
 	NextPlace int64     // of the player who joins next
-	Admitted  int64     // players, ever
-	Waiting   int
+	Admitted  int64     // players admitted since the line exists
+	Waiting   int       // players who wait
 	// Position returns how many players are admitted before a place and with it, as a copy of the line of this moment
 	// shows it.
 	Position func(place int64) int
@@ -45,7 +45,7 @@ func (p Positions) WaitAt(position int) (p50, p90 time.Duration, known bool) {
 	}
 	i := sort.Search(len(p.UpTo)-1, func(i int) bool { return position <= int(p.UpTo[i]) })
 	p50, p90 = twoDigits(float64(position)*p.P50[i]), twoDigits(float64(position)*p.P90[i])
-	// Both ratios are corrected each by its own misses, so that for a moment they may have changed places.
+	// Each of the two ratios is corrected by its own misses, so that the p90 may be below the p50 for a while.
 	return p50, max(p50, p90), true
 }
 
@@ -63,10 +63,10 @@ type Line struct {
 	pace        pace
 	looks       []shownLook // oldest first
 	outstanding []outstanding
-	passedCount int     // of the outstanding ones, that the head has passed
-	standFor    int     // players that the outstanding ones stand for
-	mostStood   float64 // the most of these of late: it falls slowly
-	stride      int64   // every so many places are in the sample
+	passedCount int     // how many of outstanding the head has passed
+	standFor    int     // how many players outstanding stands for
+	mostStood   float64 // the greatest standFor of late: it falls slowly
+	stride      int64   // one place in so many is in the sample
 }
 
 // shownLook is a look, and how long a position waited by the pace of that moment.
@@ -81,10 +81,10 @@ type outstanding struct {
 	player   string
 	joinedAt time.Time
 	position int
-	plain    float64 // seconds, rounded as estimates are, so that ratios show what that costs
+	plain    float64 // the plain estimate in seconds, rounded as published ones are, so that ratios include the rounding
 	promise  promise
-	promised bool
-	count    int // players that it stands for
+	promised bool // promise was published
+	count    int  // how many players it stands for
 }
 
 // Observe notes what the line shows now, and returns the places of new players that belong to the sample: call Join for
@@ -150,7 +150,7 @@ func (l *Line) Join(place int64, player string, joined time.Time) {
 	l.mostStood = max(l.mostStood, float64(l.standFor))
 }
 
-// copyAt returns the look that a replica has, by whose copy of the line a player joins.
+// copyAt returns the look of the copy by which a replica lets a player join.
 func (l *Line) copyAt(place int64, joined time.Time) (shownLook, bool) {
 	// Copies are between new and copyAge old: spread evenly by the place.
 	age := time.Duration(uint64(place)*0x9e3779b97f4a7c15>>44) * copyAge >> 20
@@ -159,7 +159,7 @@ func (l *Line) copyAt(place int64, joined time.Time) (shownLook, bool) {
 	if n == 0 {
 		return shownLook{}, false
 	}
-	// The nearer one, so that copies are as old as that on average.
+	// The nearer look, so that copies have the right age on average.
 	if n < len(l.looks) && l.looks[n].look.SeenAt.Sub(copied) < copied.Sub(l.looks[n-1].look.SeenAt) {
 		n++
 	}
@@ -201,7 +201,8 @@ func (l *Line) Publish(now time.Time) (p Positions) {
 	if len(l.looks) == 0 {
 		return p
 	}
-	// Waits on one side of the truth and those on the other must teach as much, though the line is longer at one time.
+	// mostStood falls slowly, so that waits beyond their estimates and waits within them change the shift as much,
+	// although the line is longer when the ones begin than when the others do.
 	l.mostStood = max(float64(l.standFor), l.mostStood*0.999)
 	each := l.looks[len(l.looks)-1].secondsEach
 	for _, f := range l.compared.factors(now) {
@@ -215,15 +216,15 @@ func (l *Line) Publish(now time.Time) (p Positions) {
 // each player of the sample counts as all that it stands for.
 func (l *Line) TakeCalibration() CalibrationCounts { return l.compared.takeCalibration() }
 
-// pace is which part of what the rate permits a line makes use of, of late: so a change of the rate counts at once. Time in
-// which nobody waits, or nobody may be admitted, does not count.
+// pace is the part of the admissions that the rate permits of which a line made use of late, so that a change of the
+// rate counts at once. Time in which nobody waits, or nobody may be admitted, does not count.
 type pace struct {
 	points   []paceSums // one a second, oldest first
 	sums     paceSums
 	lastRate float64
 }
 
-// paceSums are sums since the beginning.
+// paceSums are the sums over the time that counts, since the beginning.
 type paceSums struct {
 	counted             time.Duration
 	permitted, admitted float64

@@ -2,7 +2,8 @@ package optimum
 
 import "slices"
 
-// marryNode makes the vertex of a node that has the edge to mate the one with the mate outside.
+// marryNode matches a node with mate, by the edge between them: of a blossom, the vertex of that edge gets the mate
+// outside.
 func (g *graph) marryNode(node, mate int) {
 	e := g.tightEdges[node][mate]
 	g.mateOf[node] = e.target
@@ -34,8 +35,7 @@ func (g *graph) evenPath(blossom, member int) int {
 
 // shrinkCycle makes one outer node of the cycle that an edge between two outer nodes of a tree closes.
 func (g *graph) shrinkCycle(from, root, to int) {
-	b := g.vertexCount
-	// The first unused blossom.
+	b := g.vertexCount // becomes the first unused blossom
 	for g.topNode[b] != none {
 		b++
 	}
@@ -45,7 +45,7 @@ func (g *graph) shrinkCycle(from, root, to int) {
 	g.blossomMembers[b] = append(cycle, g.pathUp(to, root)...)
 	g.setTop(b, b)
 	for node := range g.tightEdges {
-		// What is left here is of a blossom that had this number before.
+		// Edges of a blossom that had this number before may be left.
 		g.tightEdges[b][node], g.tightEdges[node][b] = edge{}, edge{}
 	}
 	for vertex := range g.vertexCount {
@@ -63,13 +63,13 @@ func (g *graph) pathUp(from, to int) (nodes []int) {
 		between := g.topNode[g.mateOf[node]]
 		above := g.outerAbove(node)
 		nodes = append(nodes, node, between)
-		// It was inner: its edges have not been looked at.
-		g.addPending(between)
+		g.addPending(between) // it was inner: its edges have not been looked at
 		node = above
 	}
 	return nodes
 }
 
+// setTop makes top the outermost node that contains a node, and all nodes within.
 func (g *graph) setTop(node, top int) {
 	g.topNode[node] = top
 	if node < g.vertexCount {

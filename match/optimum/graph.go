@@ -21,11 +21,11 @@ const (
 // graph is a graph and its matching. Nodes are vertices, those below vertexCount, and blossoms, which contain nodes.
 type graph struct {
 	vertexCount     int
-	tightEdges      [][]edge // by two nodes: the one with the least slack of those that join them
+	tightEdges      [][]edge // by two nodes: the edge with the least slack of those that join them
 	dualValues      []int64
 	mateOf          []int // by node: the vertex at the other end of its matched edge
 	topNode         []int // by node: the outermost node that contains it; none: an unused blossom
-	parentOf        []int // by inner node: the outer vertex that it was reached from
+	parentOf        []int // by inner node: the outer vertex from which it was reached
 	nearestOuter    []int // by node: the outer vertex whose edge to it has the least slack
 	nodeLabels      []label
 	blossomMembers  [][]int // by blossom: its nodes, in the order of the cycle, that with the mate outside first
@@ -65,7 +65,7 @@ func (g *graph) addEdge(i, j int, weight int64) {
 	g.tightEdges[i][j], g.tightEdges[j][i] = edge{i, j, weight}, edge{j, i, weight}
 }
 
-// slackOf is how far an edge is from being allowed in the matching; 0: it is.
+// slackOf returns how far an edge is from being allowed in the matching; 0: it is allowed.
 func (g *graph) slackOf(e edge) int64 {
 	// The weight counts twice: dual variables are twice those of the textbook, so that all stay whole numbers.
 	return g.dualValues[e.source] + g.dualValues[e.target] - 2*e.weight
@@ -77,6 +77,7 @@ func (g *graph) becomeOuter(node int) {
 	g.addPending(node)
 }
 
+// addPending adds the vertices of a node to pendingVertices.
 func (g *graph) addPending(node int) {
 	if node < g.vertexCount {
 		g.pendingVertices = append(g.pendingVertices, node)
@@ -87,7 +88,7 @@ func (g *graph) addPending(node int) {
 	}
 }
 
-// comeNear remembers an outer vertex if none is nearer to a node.
+// comeNear makes an outer vertex the nearest one of a node if none is nearer.
 func (g *graph) comeNear(from, node int) {
 	if old := g.nearestOuter[node]; old == none ||
 		g.slackOf(g.tightEdges[from][node]) < g.slackOf(g.tightEdges[old][node]) {
@@ -95,6 +96,7 @@ func (g *graph) comeNear(from, node int) {
 	}
 }
 
+// findNearest sets the nearest outer vertex of a node.
 func (g *graph) findNearest(node int) {
 	g.nearestOuter[node] = none
 	for from := range g.vertexCount {

@@ -11,8 +11,7 @@ func (g *graph) matchVertices() []int {
 		}
 	}
 	for i := range g.vertexCount {
-		// No edge has a negative slack at the beginning, as the algorithm wants it.
-		g.dualValues[i] = highest
+		g.dualValues[i] = highest // so that no edge has a negative slack
 	}
 	for g.augmentOnce() {
 	}
@@ -100,6 +99,7 @@ func (g *graph) adjustDuals() bool {
 	return true
 }
 
+// dualStep returns by how much the dual variables may change until an edge is tight or a blossom is used up.
 func (g *graph) dualStep() int64 {
 	by := int64(math.MaxInt64)
 	for node, top := range g.topNode {

@@ -6,12 +6,13 @@ import "math"
 // with their square.
 const MaxTickets = 700
 
-// scale converts costs to the integers of the algorithm, whose sums are exact: a millionth of the greatest cost counts.
+// scale converts costs to the integers of the algorithm, whose sums are exact, in units of a billionth of the greatest
+// cost.
 const scale = 1 << 30
 
-// Pairs returns the least sum of costs when each of n tickets is in one pair or alone. Pair is the cost of a pair, for
-// i < j; +Inf: the two cannot meet. Alone is the cost of a ticket that is in no pair. Costs are at least 0, and n is at
-// most [MaxTickets].
+// Pairs returns the least sum of costs when each of n tickets is in one pair or alone. pair returns the cost of a pair,
+// for i < j; +Inf: the two cannot meet. alone returns the cost of a ticket that is in no pair. Costs are at least 0, and
+// n is at most [MaxTickets].
 func Pairs(n int, pair func(i, j int) float64, alone func(i int) float64) float64 {
 	total, highest := 0.0, 0.0
 	for i := range n {
