@@ -13,9 +13,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CallAs calls a function of schema ops in a transaction, in which the actor stays the same; "" is the login of the
-// database. The events of the call get the reason, if it is not "" and they have none. Errors: those of call, which
-// Refusal translates.
+// CallAs calls a function of schema ops in a transaction, and makes the actor the actor of the whole transaction; "" is
+// the login of the database. Events of the call that have no reason get this one, unless it is "". Errors: those of
+// call, which Refusal translates.
 func CallAs(
 	ctx context.Context, q *query.Queries, actor, reason string, call func(*query.Queries) (bool, error),
 ) (changed bool, err error) {
@@ -23,10 +23,10 @@ func CallAs(
 		return false, err
 	}
 	changed, err = call(q)
-	if err == nil && changed && reason != "" {
-		err = q.GiveReason(ctx, reason)
+	if err != nil || !changed || reason == "" {
+		return changed, err
 	}
-	return changed, err
+	return true, q.GiveReason(ctx, reason)
 }
 
 // Refusal turns the refusal of a function of schema ops into a [fault.Error], and classifies other errors.

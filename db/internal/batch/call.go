@@ -41,8 +41,8 @@ func (c *Call[Req, Res]) Answer(res Res, err error) {
 	close(c.outcome.done)
 }
 
-// IsAnswered reports whether the call was answered, or moved to another group. Only the goroutine that decides the batch
-// may ask.
+// IsAnswered reports whether the call was answered, or moved to another group. Only the goroutine that decides the
+// batch may ask.
 func (c *Call[Req, Res]) IsAnswered() bool { return c.isAnswered }
 
 // Done returns a channel that is closed when the call is answered, by whichever group.

@@ -32,11 +32,11 @@ type Errors struct {
 type Config struct {
 	MaxWaiting      int           // calls that may wait in one group
 	MaxWaitingBytes int           // memory that the requests of these calls may take
-	BatchTimeout    time.Duration // of a batch
+	BatchTimeout    time.Duration // how long a batch may take
 	Errors          Errors
 	// Reconsider is called with the error of a call after its batch, in the goroutine of the caller, and may wait. If
-	// it returns nil, the call goes into another batch; otherwise the caller gets the error that it returns. May be
-	// nil.
+	// Reconsider returns nil, the call goes into another batch; otherwise the caller gets the error that Reconsider
+	// returns. May be nil.
 	Reconsider func(ctx context.Context, err error) error
 	Observer   Observer // may be nil
 	Log        *slog.Logger
@@ -44,10 +44,10 @@ type Config struct {
 
 // Limits bounds the batches of one kind of call.
 type Limits[Req any] struct {
-	MaxWeight  int           // of a batch
-	CallWeight func(Req) int // of a call
-	CallBytes  func(Req) int // of memory that a waiting call takes, about
+	MaxWeight  int           // the most that the calls of a batch weigh together
+	CallWeight func(Req) int // the weight of a call
+	CallBytes  func(Req) int // about how much memory a waiting call takes
 }
 
-// One is the Weight of calls that all weigh the same.
+// One is the CallWeight of calls that all weigh the same.
 func One[Req any](Req) int { return 1 }

@@ -83,7 +83,7 @@ func (g *Group[Req, Res]) enqueue(key string, c *Call[Req, Res]) error {
 	g.waitingCalls, g.waitingBytes = g.waitingCalls+1, g.waitingBytes+c.requestBytes
 	queue, running := g.queuesByKey[key]
 	g.queuesByKey[key] = append(queue, c)
-	// The goroutine lives as long as its queue: a key that nobody uses costs nothing.
+	// The goroutine ends with its queue, so that an unused key costs nothing.
 	if !running {
 		g.runners.Add(1)
 		go g.runQueue(key)
@@ -145,7 +145,7 @@ func (g *Group[Req, Res]) dropCanceled(calls []*Call[Req, Res]) []*Call[Req, Res
 func (g *Group[Req, Res]) requeue(key string, calls []*Call[Req, Res]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Before those that came meanwhile. The bounds of waiting calls do not apply: these were let in before.
+	// Before calls that came meanwhile. The bounds of waiting calls do not apply to calls that were accepted before.
 	g.queuesByKey[key] = append(calls, g.queuesByKey[key]...)
 	g.waitingCalls += len(calls)
 	for _, c := range calls {
@@ -172,7 +172,7 @@ func (g *Group[Req, Res]) Drain(ctx context.Context) error {
 	}
 }
 
-// busyPause is about the length of one transaction.
+// busyPause is the pause before a batch in which nothing was decided runs again: about the length of a transaction.
 const busyPause = 2 * time.Millisecond
 
 // runBatch decides calls and puts those that stay undecided back into the queue.
@@ -183,7 +183,8 @@ func (g *Group[Req, Res]) runBatch(key string, calls []*Call[Req, Res]) {
 	ctx, endSpan := startSpan(ctx, g.name, calls)
 	defer endSpan()
 	start := time.Now()
-	undecided := g.try(ctx, key, calls, 0)
+	const noRetries = 0
+	undecided := g.decideWithRetries(ctx, key, calls, noRetries)
 	if g.cfg.Observer != nil {
 		g.cfg.Observer.Batch(g.name, len(calls), start.Sub(calls[0].QueuedAt), time.Since(start))
 	}
@@ -191,7 +192,7 @@ func (g *Group[Req, Res]) runBatch(key string, calls []*Call[Req, Res]) {
 		return
 	}
 	if len(undecided) == len(calls) {
-		// Another replica is deciding about the same players: its transaction needs a moment to end.
+		// Another replica is deciding about the same players, and its transaction must end first.
 		select {
 		case <-time.After(busyPause):
 		case <-ctx.Done():

@@ -11,7 +11,7 @@ import (
 // other callers are linked to it. Without a traced caller there is no span.
 func startSpan[Req, Res any](ctx context.Context, group string,
 	calls []*Call[Req, Res]) (_ context.Context, end func()) {
-	first, links := traceCalls(calls)
+	first, links := spansOf(calls)
 	if first == nil {
 		return ctx, func() {}
 	}
@@ -21,16 +21,19 @@ func startSpan[Req, Res any](ctx context.Context, group string,
 	return ctx, func() { span.End() }
 }
 
-func traceCalls[Req, Res any](calls []*Call[Req, Res]) (first trace.Span, others []trace.Link) {
+// spansOf returns the span of the first caller that is traced, and links to those of the others. first is nil if no
+// caller is traced.
+func spansOf[Req, Res any](calls []*Call[Req, Res]) (first trace.Span, others []trace.Link) {
 	for _, c := range calls {
 		span := trace.SpanFromContext(c.ctx)
-		switch {
-		case !span.IsRecording():
-		case first == nil:
-			first = span
-		default:
-			others = append(others, trace.Link{SpanContext: span.SpanContext()})
+		if !span.IsRecording() {
+			continue
 		}
+		if first == nil {
+			first = span
+			continue
+		}
+		others = append(others, trace.Link{SpanContext: span.SpanContext()})
 	}
 	return first, others
 }

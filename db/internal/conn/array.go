@@ -46,6 +46,7 @@ func registerArray[T any](types *pgtype.Map, array uint32, appendElement func([]
 	}
 }
 
+// sliceCodec encodes a []T as an array; it is an ArrayCodec for everything else.
 type sliceCodec[T any] struct {
 	*pgtype.ArrayCodec
 
@@ -64,23 +65,27 @@ func (c sliceCodec[T]) PlanEncode(m *pgtype.Map, oid uint32, format int16, value
 // dimensions, whether there are nulls, the type of the elements; their number and the index of the first; each element
 // after its length.
 func (c sliceCodec[T]) Encode(value any, b []byte) ([]byte, error) {
-	const null = math.MaxUint32
-	put := binary.BigEndian.AppendUint32
-	values := value.([]T) //nolint:forcetypeassert // PlanEncode checked the type.
+	const nullLength = math.MaxUint32 // stands for the length of a null, which has no bytes
+	values := value.([]T)             //nolint:forcetypeassert // PlanEncode checked the type.
 	if values == nil {
 		return nil, nil
 	}
-	nulls := len(b) + 4
-	b = put(put(put(put(put(b, 1), 0), c.ElementType.OID), uint32(len(values))), 1)
+	const dimensions, withoutNulls, firstIndex = 1, 0, 1
+	hasNullsAt := len(b) + 4 // behind the number of dimensions
+	for _, n := range []uint32{dimensions, withoutNulls, c.ElementType.OID, uint32(len(values)), firstIndex} {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
 	for _, v := range values {
-		at := len(b) + 4
-		b = put(b, null)
-		if whole := c.appendElement(b, v); whole != nil {
-			b = whole
-			binary.BigEndian.PutUint32(b[at-4:], uint32(len(b)-at))
+		lengthAt := len(b)
+		b = binary.BigEndian.AppendUint32(b, nullLength)
+		elementAt := len(b)
+		withElement := c.appendElement(b, v)
+		if withElement == nil {
+			binary.BigEndian.PutUint32(b[hasNullsAt:], 1)
 			continue
 		}
-		binary.BigEndian.PutUint32(b[nulls:], 1)
+		b = withElement
+		binary.BigEndian.PutUint32(b[lengthAt:], uint32(len(b)-elementAt))
 	}
 	return b, nil
 }

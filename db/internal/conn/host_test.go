@@ -27,12 +27,12 @@ func TestNewConnectionsBeginWithTheHostOfTheLastOne(t *testing.T) {
 	}
 	given := []string{"db-1", "db-1", "db-2", "db-2", "db-2", "db-2"}
 	require.Equal(t, given, hosts(), "nothing was accepted yet")
-	o.resolved["db-1"], o.resolved["db-2"] = []string{"10.0.0.1"}, []string{"fd00::2", "10.0.0.2"}
-	o.accepted = "10.0.0.2:5432"
+	o.addrsByHost["db-1"], o.addrsByHost["db-2"] = []string{"10.0.0.1"}, []string{"fd00::2", "10.0.0.2"}
+	o.acceptedAddr = "10.0.0.2:5432"
 	require.Equal(t, []string{"db-2", "db-2", "db-1", "db-1", "db-2", "db-2"}, hosts(), "the other port is another server")
-	o.accepted = "[fd00::2]:5432"
+	o.acceptedAddr = "[fd00::2]:5432"
 	require.Equal(t, "db-2", hosts()[0])
-	o.accepted = "10.0.0.9:5432"
+	o.acceptedAddr = "10.0.0.9:5432"
 	require.Equal(t, given, hosts(), "the name leads elsewhere now")
 }
 

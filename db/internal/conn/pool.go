@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// idleUnchecked is how long a connection may have been idle and is used without a check.
-	idleUnchecked = time.Second
+	// uncheckedIdle is how long a connection may be idle and still be used without a check.
+	uncheckedIdle = time.Second
 	// answerTimeout bounds the answer to a check: as long as a new connection may take.
 	answerTimeout = 2 * time.Second
 )
@@ -37,7 +37,8 @@ func OpenPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error
 		if isAlive(ctx, c) {
 			return true, nil
 		}
-		if time.Since(began) < 2*answerTimeout { // longer: this process stood still, which says nothing of the server
+		// A check that took longer than its timeout means that this process was stopped, not that the server is lost.
+		if time.Since(began) < 2*answerTimeout {
 			opened.endBefore(began)
 		}
 		return false, nil
@@ -45,9 +46,9 @@ func OpenPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// isAlive checks a connection that was idle. The deadline of the caller does not count: it says nothing of the server.
+// isAlive checks a connection that was idle. It ignores the caller's deadline, whose end says nothing about the server.
 func isAlive(ctx context.Context, c *pgx.Conn) bool {
-	if idle, _ := c.PgConn().CustomData()[idleKey].(time.Duration); idle < idleUnchecked {
+	if idle, _ := c.PgConn().CustomData()[idleKey].(time.Duration); idle < uncheckedIdle {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)

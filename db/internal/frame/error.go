@@ -25,15 +25,15 @@ var retryableStates = map[string]bool{
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
-// unstorableText are the SQLSTATEs of text that Postgres cannot store. Faces refuse it; some protocols have it in
-// places where no face looks.
+// unstorableText are the SQLSTATEs of text that Postgres cannot store. The servers of the protocols refuse such text,
+// but do not look at each field of each message.
 var unstorableText = map[string]bool{
 	"22021": true, // character_not_in_repertoire
 	"22P05": true, // untranslatable_character: U+0000 in JSON
 }
 
-// movingRegion is the SQLSTATE of a write of a region that is between two cells (refuse_moving_region in schema.sql). It
-// counts as an error of the data: only the calls of a batch that are about that region are refused.
+// movingRegion is the SQLSTATE of a write of a region that is between two cells (refuse_moving_region in schema.sql).
+// It counts as an error of the data: only the calls of a batch that are about that region are refused.
 const movingRegion = "DR421"
 
 // MovingRegion returns the region between two cells for which a write was refused; "": err is another error.
@@ -71,8 +71,8 @@ func IsDataError(err error) bool {
 }
 
 // Classify turns an error of pgx into the error that callers get; every method of a store returns its errors through
-// it. A lost connection or a server that refuses is Unavailable; an *Error stays as it is; anything else stays as it is
-// and is internal.
+// it. A lost connection or a server that refuses is Unavailable. A *fault.Error stays as it is. Any other error stays
+// as it is, too, and is internal.
 func Classify(err error) error {
 	var e *fault.Error
 	var pg *pgconn.PgError

@@ -23,7 +23,7 @@ func PoolerHint(err error) string {
 	return HintFor(pg)
 }
 
-// HintFor is [PoolerHint] for an error of Postgres.
+// HintFor returns the [PoolerHint] of an error of Postgres.
 func HintFor(pg *pgconn.PgError) string {
 	switch {
 	case pg.Code == "26000", pg.Code == "42P05": // invalid_sql_statement_name, duplicate_prepared_statement

@@ -42,8 +42,8 @@ func (h Hold) SessionTimeouts() tx.Timeouts {
 	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: longestStatement, Unacked: h.duration()}
 }
 
-// ReaderTimeouts returns timeouts for a client that takes its rows slowly: the server sees its closed window as unacknowledged
-// data.
+// ReaderTimeouts returns timeouts for a client that takes its rows slowly: the server sees its closed window as
+// unacknowledged data.
 func (h Hold) ReaderTimeouts() tx.Timeouts {
 	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: readerStatement, Unacked: readerStatement}
 }

@@ -9,8 +9,8 @@ import (
 
 // Config says how a [Bus] reaches Postgres.
 type Config struct {
-	// SendPayload runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one
-	// after the other.
+	// SendPayload runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit
+	// one after the other.
 	SendPayload func(ctx context.Context, payload string) error
 	// Listen is the connection that listens. It must not lead through a transaction pooler, which passes no notices on.
 	Listen *pgx.ConnConfig

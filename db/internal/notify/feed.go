@@ -14,8 +14,8 @@ type Feed struct {
 
 	mu          sync.Mutex
 	watchedKeys map[string][]string // keys by their shortened form
-	wokenKeys   map[string]struct{} // shortened keys
-	isForAll    bool
+	wokenKeys   map[string]struct{} // shortened keys that had notices since the last TakeKeys
+	isForAll    bool                // there was a notice about all keys since then
 }
 
 // Watch adds a key. Notices that came before are not repeated: read what is new about the key after this call.
@@ -45,8 +45,8 @@ func (f *Feed) Unwatch(key string) {
 // Wake returns a wake-up channel that holds one signal: there may be something to take.
 func (f *Feed) Wake() <-chan struct{} { return f.wake }
 
-// TakeKeys returns the keys that had notices since the last call. Keys with the same shortened form are returned together.
-// all: there may be something new about each key, and keys is empty.
+// TakeKeys returns the keys that had notices since the last call. Keys with the same shortened form are returned
+// together. all: there may be something new about each key, and keys is empty.
 func (f *Feed) TakeKeys() (keys []string, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,18 +64,21 @@ func (f *Feed) TakeKeys() (keys []string, all bool) {
 // Stop ends the subscription.
 func (f *Feed) Stop() { f.listener.removeFeed(f) }
 
-// addWoken notes a notice about shortened keys; none means all.
-func (f *Feed) addWoken(keys []string) {
+// addNotice adds a notice about shortened keys, and wakes the subscriber if the feed watches one of them; no keys mean
+// all.
+func (f *Feed) addNotice(keys []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	news := len(keys) == 0
-	f.isForAll = f.isForAll || news
+	isAboutAll := len(keys) == 0
+	hasNews := isAboutAll
+	f.isForAll = f.isForAll || isAboutAll
 	for _, k := range keys {
 		if _, watched := f.watchedKeys[k]; watched {
-			f.wokenKeys[k], news = struct{}{}, true
+			f.wokenKeys[k] = struct{}{}
+			hasNews = true
 		}
 	}
-	if !news {
+	if !hasNews {
 		return
 	}
 	select {

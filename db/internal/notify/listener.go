@@ -14,10 +14,10 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
+// subscription is a wake-up channel for the notices of a topic and a region, or for those about one key.
 type subscription struct {
-	notice notice
-
-	shortKey string // shortened, or wholeTopic
+	notice   notice
+	shortKey string // the shortened key, or wholeTopic
 	wake     chan struct{}
 }
 
@@ -31,10 +31,9 @@ func (s *subscription) signal() {
 	}
 }
 
-// listener holds one connection that receives the notices of other replicas, and wakes subscribers. A connection can be
-// dead, or lead through a pooler that lends it a session per transaction, and never return an error. So the listener
-// sends itself an echo through the pool when the connection has been quiet, and makes a new connection when the echo
-// does not arrive.
+// listener holds one connection that receives the notices of other replicas, and wakes subscribers. A dead connection,
+// and one that leads through a pooler in transaction mode, may never return an error. So the listener sends itself an
+// echo through the pool when the connection has been quiet, and makes a new connection when the echo does not arrive.
 type listener struct {
 	cfg         Config
 	self        string // the sender of this replica's notices, which woke its subscribers already
@@ -47,7 +46,7 @@ type listener struct {
 	running sync.WaitGroup
 
 	mu            sync.Mutex
-	subsByNotice  map[notice]map[string]map[*subscription]struct{} // by key
+	subsByNotice  map[notice]map[string]map[*subscription]struct{} // by notice and shortened key
 	feedsByNotice map[notice]map[*Feed]struct{}
 	hasStarted    bool
 }
@@ -105,7 +104,7 @@ func (l *listener) removeSubscription(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	byKey := l.subsByNotice[sub.notice]
-	// Empty maps are deleted with their last subscriber: keys are as many as players.
+	// Empty maps are deleted with their last subscriber: there may be a key for each player.
 	delete(byKey[sub.shortKey], sub)
 	if len(byKey[sub.shortKey]) == 0 {
 		delete(byKey, sub.shortKey)
@@ -129,10 +128,10 @@ func (l *listener) wakeSubscribers(what notice, keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for f := range l.feedsByNotice[what] {
-		f.addWoken(keys)
+		f.addNotice(keys)
 	}
 	byKey := l.subsByNotice[what]
-	// Keys were lost or never given: any key may have news.
+	// Without keys, there may be something new about any key.
 	if len(keys) == 0 {
 		signalAll(byKey)
 		return
@@ -143,6 +142,7 @@ func (l *listener) wakeSubscribers(what notice, keys []string) {
 	}
 }
 
+// wakeAll wakes all subscribers.
 func (l *listener) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +151,7 @@ func (l *listener) wakeAll() {
 	}
 	for _, feeds := range l.feedsByNotice {
 		for f := range feeds {
-			f.addWoken(nil)
+			f.addNotice(nil)
 		}
 	}
 }
@@ -177,20 +177,23 @@ func (l *listener) close() {
 
 // run listens until the listener is closed. It logs once when notices stop arriving and once when they arrive again.
 func (l *listener) run() {
-	// A pooler in transaction mode lends the session to others: LISTEN would hold in nobody's name.
+	// A pooler in transaction mode gives the session to other clients after the LISTEN, which would then get the
+	// notices.
 	if l.cfg.OnlyPooler {
 		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
 			"other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
 		return
 	}
-	retry, failing := newRetry(), false
+	retry := newRetry()
+	hasFailed := false
 	for l.ctx.Err() == nil {
 		received, err := l.listenSafely(l.ctx)
 		if received {
 			retry.Reset()
 		}
-		if (received || !failing) && l.ctx.Err() == nil {
-			failing = true
+		// Only the first of several failures in a row is logged.
+		if (received || !hasFailed) && l.ctx.Err() == nil {
+			hasFailed = true
 			l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
 				"other replicas' changes are found by polling: notifications do not arrive", slog.Any("error", err))
 		}
@@ -206,7 +209,7 @@ func newRetry() *backoff.ExponentialBackOff {
 	return retry
 }
 
-// listenSafely is listen, with a panic as an error of the connection.
+// listenSafely is listen, but returns a panic as an error, so that the listener makes a new connection.
 func (l *listener) listenSafely(ctx context.Context) (received bool, err error) {
 	err = panics.Catch(func() (err error) { received, err = l.listen(ctx); return err })
 	if p, ok := errors.AsType[*panics.Error](err); ok {
@@ -216,7 +219,7 @@ func (l *listener) listenSafely(ctx context.Context) (received bool, err error) 
 }
 
 // listen listens on one connection until it fails, and reports whether any notice arrived. It wakes all subscribers
-// first, because nothing listened until now.
+// first, because notices were lost while no connection listened.
 func (l *listener) listen(ctx context.Context) (received bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, l.cfg.Listen)
 	if err != nil {

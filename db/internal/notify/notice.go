@@ -12,8 +12,8 @@ const Channel = "director"
 // notice says that there is something new to read about a topic in a region.
 type notice struct{ topic, region string }
 
-// payload is a notice as it is sent, with the keys that it is about; none means all. sender lets a replica ignore its
-// own notices.
+// payload returns the notice as it is sent, with the keys that it is about; no keys mean all. sender lets a replica
+// ignore its own notices.
 func (n notice) payload(sender string, keys []string) string {
 	text := n.topic + ":" + n.region + ":" + sender
 	if len(keys) > 0 {
@@ -33,7 +33,7 @@ func parseNotice(payload string) (n notice, sender string, keys []string) {
 	return notice{topic, region}, sender, keys
 }
 
-// shorten returns a hash of a key, which is sent in its place: its length is bounded, and it has none of the separators
+// shorten returns a hash of a key, which is sent in place of the key: the hash is short, and has none of the separators
 // of a payload. Two keys may have the same hash, which only wakes a subscriber needlessly.
 func shorten(key string) string {
 	h := fnv.New32a()

@@ -38,11 +38,11 @@ const sendTimeout = 2 * time.Second
 // send it. Safe for concurrent use.
 type notifier struct {
 	sendNotice   func(ctx context.Context, what notice, keys []string)
-	urgentTopics []string // topics
+	urgentTopics []string
 	log          *slog.Logger
 
 	mu             sync.Mutex
-	marksByNotice  map[notice]*mark // notices being sent, and how each was marked again since
+	marksByNotice  map[notice]*mark // by notice that is being sent: the mark that it got since
 	closed         chan struct{}
 	runningSenders sync.WaitGroup
 }
@@ -81,8 +81,8 @@ func (n *notifier) markNotice(what notice, keys []string) {
 	if n.isClosed() {
 		return
 	}
-	if again, sending := n.marksByNotice[what]; sending {
-		again.addKeys(keys)
+	if nextMark, isBeingSent := n.marksByNotice[what]; isBeingSent {
+		nextMark.addKeys(keys)
 		return
 	}
 	first := mark{}
@@ -91,21 +91,23 @@ func (n *notifier) markNotice(what notice, keys []string) {
 	n.runningSenders.Go(func() { n.sendMarked(what, first) })
 }
 
+// sendMarked sends a notice, and again as long as it is marked, in intervals.
 func (n *notifier) sendMarked(what notice, m mark) {
 	for ; m.isSet; m = n.takeMark(what) {
 		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 		n.sendOnce(ctx, what, slices.Collect(maps.Keys(m.markedKeys)))
 		cancel()
-		waitUntilDone(n.sendInterval(what, m), n.closed)
+		waitUntilDone(n.intervalAfter(what, m), n.closed)
 	}
 }
 
-func (n *notifier) sendInterval(what notice, m mark) time.Duration {
-	urgent := slices.Contains(n.urgentTopics, what.topic)
+// intervalAfter returns the least time until an equal notice is sent.
+func (n *notifier) intervalAfter(what notice, m mark) time.Duration {
+	isUrgent := slices.Contains(n.urgentTopics, what.topic)
 	switch {
-	case urgent && m.markedKeys != nil:
+	case isUrgent && m.markedKeys != nil:
 		return urgentKeyedInterval
-	case urgent:
+	case isUrgent:
 		return urgentInterval
 	case m.markedKeys != nil:
 		return keyedInterval
@@ -113,7 +115,7 @@ func (n *notifier) sendInterval(what notice, m mark) time.Duration {
 	return sendInterval
 }
 
-// sendOnce logs a panic and goes on: the notices that follow must still be sent, and subscribers poll.
+// sendOnce sends a notice. It logs a panic and returns: later notices must still be sent, and subscribers poll.
 func (n *notifier) sendOnce(ctx context.Context, what notice, keys []string) {
 	err := panics.Catch(func() error { n.sendNotice(ctx, what, keys); return nil })
 	if p, ok := errors.AsType[*panics.Error](err); ok {
@@ -122,7 +124,7 @@ func (n *notifier) sendOnce(ctx context.Context, what notice, keys []string) {
 	}
 }
 
-// takeMark returns the mark that the notice got meanwhile, and clears it.
+// takeMark takes the mark that the notice got meanwhile. Without one, the notice is no longer being sent.
 func (n *notifier) takeMark(what notice) mark {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,7 +146,7 @@ func (n *notifier) isClosed() bool {
 	}
 }
 
-// close waits until all marked notices have been sent.
+// close refuses further notices, and waits until all marked ones have been sent.
 func (n *notifier) close() {
 	n.mu.Lock()
 	if !n.isClosed() {

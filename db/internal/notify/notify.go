@@ -34,7 +34,7 @@ func New(cfg Config) *Bus {
 }
 
 // Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. With keys it
-// wakes those to one of the keys, and those to the whole topic. It does not block.
+// wakes only the subscribers to one of the keys and those to the whole topic. It does not block.
 func (b *Bus) Notify(topic, region string, keys ...string) {
 	n, short := notice{topic, region}, shortenAll(keys)
 	b.listener.wakeSubscribers(n, short)

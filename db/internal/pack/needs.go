@@ -26,8 +26,8 @@ func (k *Needs) AddParties(s Shape, size, n int) {
 func (k *Needs) SessionCounts() []int32 {
 	n := make([]int32, len(k.Modes))
 	for i := range n {
-		together := max(1, k.MaxPlayers[i]/k.PartySizes[i])
-		n[i] = (k.PartyCounts[i] + together - 1) / together
+		partiesPerSession := max(1, k.MaxPlayers[i]/k.PartySizes[i])
+		n[i] = (k.PartyCounts[i] + partiesPerSession - 1) / partiesPerSession
 	}
 	return n
 }

@@ -17,12 +17,12 @@ type Shape struct {
 	MaxPlayers int
 }
 
-// Party is a request as Seat sees it.
+// Party is a request as [SeatParties] sees it.
 type Party struct {
 	Shape    Shape
 	Size     int
-	PlayedIn []uuid.UUID // sessions that a member is connected to: not for this party
-	FillOnly bool        // no session is opened for it
+	PlayedIn []uuid.UUID // sessions that a member is connected to, in which the party gets no seats
+	FillOnly bool        // no session is opened for the party
 }
 
 // Session is an open session, or one that is to be opened.
@@ -30,10 +30,10 @@ type Session struct {
 	Shape       Shape
 	ID          uuid.UUID
 	PlayerCount int
-	HostIndex   int // index of the host it is to be opened on, or AlreadyOpen
+	HostIndex   int // index of the host on which the session is to be opened, or AlreadyOpen
 }
 
-// AlreadyOpen is the host of a session that was open before.
+// AlreadyOpen is the HostIndex of a session that was open before.
 const AlreadyOpen = -1
 
 // Host is an instance that sessions may be opened on.
@@ -42,14 +42,14 @@ type Host struct {
 	Modes         []string
 	Capacity      int
 	ReservedSeats int
-	FreeSlots     int // sessions it may still open
-	Load          float64
+	FreeSlots     int     // how many more sessions may be opened on it
+	Load          float64 // as the instance reports it: any measure that grows with the load
 }
 
-// SeatParties seats parties in their order, so that the oldest request is served first: each in the fullest session that it
-// fits in, else in a new session on the least loaded host with max_players free seats. It returns for each party the
-// index of its session, or -1, and the sessions with their players counted, the new ones behind the given ones. It is
-// pure and changes no argument.
+// SeatParties seats parties in their order, so that the oldest request is served first: each in the fullest session
+// that it fits in, else in a new session on the least loaded host with max_players free seats. It returns for each
+// party the index of its session, or -1, and the sessions with their players counted, the new ones behind the given
+// ones. It changes no argument.
 func SeatParties(parties []Party, sessions []Session, hosts []Host) (seated []int, _ []Session) {
 	sessions, hosts = slices.Clone(sessions), slices.Clone(hosts)
 	byShape := map[Shape][]int{}
@@ -58,30 +58,32 @@ func SeatParties(parties []Party, sessions []Session, hosts []Host) (seated []in
 	}
 	seated = make([]int, len(parties))
 	for i, p := range parties {
-		at := fullestFitting(p, sessions, byShape[p.Shape])
-		if at < 0 && !p.FillOnly {
+		session := fullestFitting(p, sessions, byShape[p.Shape])
+		if session < 0 && !p.FillOnly {
 			if h := LeastLoaded(p.Shape, hosts); h >= 0 {
 				sessions = append(sessions, Session{Shape: p.Shape, ID: value.NewID(), HostIndex: h})
 				hosts[h].ReservedSeats += p.Shape.MaxPlayers
 				hosts[h].FreeSlots--
-				at = len(sessions) - 1
-				byShape[p.Shape] = append(byShape[p.Shape], at)
+				session = len(sessions) - 1
+				byShape[p.Shape] = append(byShape[p.Shape], session)
 			}
 		}
-		if at >= 0 {
-			sessions[at].PlayerCount += p.Size
+		if session >= 0 {
+			sessions[session].PlayerCount += p.Size
 		}
-		seated[i] = at
+		seated[i] = session
 	}
 	return seated, sessions
 }
 
-func fullestFitting(p Party, sessions []Session, among []int) int {
+// fullestFitting returns the index of the fullest session in which the party fits, or -1. indexes are those of the
+// sessions of the party's shape.
+func fullestFitting(p Party, sessions []Session, indexes []int) int {
 	best := -1
-	for _, i := range among {
-		r := sessions[i]
-		fits := r.PlayerCount+p.Size <= r.Shape.MaxPlayers && (best < 0 || r.PlayerCount > sessions[best].PlayerCount)
-		if fits && !slices.Contains(p.PlayedIn, r.ID) {
+	for _, i := range indexes {
+		s := sessions[i]
+		fits := s.PlayerCount+p.Size <= s.Shape.MaxPlayers && !slices.Contains(p.PlayedIn, s.ID)
+		if fits && (best < 0 || s.PlayerCount > sessions[best].PlayerCount) {
 			best = i
 		}
 	}
@@ -102,7 +104,8 @@ func LeastLoaded(s Shape, hosts []Host) int {
 	return best
 }
 
-// isLighter orders hosts as LockHosts does: by the worse of reported load and reserved share, then by share, then by id.
+// isLighter orders hosts as LockHosts does: by the worse of reported load and reserved share, then by share, then by
+// id.
 func isLighter(a, b Host) bool {
 	shareA, shareB := a.share(), b.share()
 	scoreA, scoreB := math.Max(a.Load, shareA), math.Max(b.Load, shareB)
@@ -115,4 +118,5 @@ func isLighter(a, b Host) bool {
 	return a.ID < b.ID
 }
 
+// share returns which part of the host's seats is reserved.
 func (h Host) share() float64 { return float64(h.ReservedSeats) / float64(h.Capacity) }

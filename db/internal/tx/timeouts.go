@@ -33,16 +33,17 @@ const timeoutsKey = "director timeouts"
 // clients, and it rejects start-up parameters. Postgres sends its process id when a connection starts; a pooler invents
 // one. So InitSession sets timeouts only where the process id is right. Elsewhere each transaction sets its own.
 func InitSession(ctx context.Context, conn *pgx.Conn, t Timeouts, others ...string) error {
-	own := fmt.Sprintf("SELECT %s WHERE pg_backend_pid() = %d", t.setConfig(conn, sessionWide), conn.PgConn().PID())
-	tag, err := conn.Exec(ctx, strings.Join(append(others, own), "; "), pgx.QueryExecModeSimpleProtocol)
+	setTimeouts := fmt.Sprintf("SELECT %s WHERE pg_backend_pid() = %d", t.setConfig(conn, sessionWide),
+		conn.PgConn().PID())
+	tag, err := conn.Exec(ctx, strings.Join(append(others, setTimeouts), "; "), pgx.QueryExecModeSimpleProtocol)
 	if err == nil && tag.RowsAffected() == 1 {
 		conn.PgConn().CustomData()[timeoutsKey] = t
 	}
 	return err
 }
 
-// beginStatements returns the statements that begin a transaction with these timeouts: BEGIN, and one that sets what differs from
-// the session.
+// beginStatements returns the statements that begin a transaction with these timeouts: BEGIN, and one that sets what
+// differs from the session.
 func (t Timeouts) beginStatements(conn *pgx.Conn) []string {
 	session, _ := conn.PgConn().CustomData()[timeoutsKey].(Timeouts)
 	if t.Idle == session.Idle {
@@ -81,15 +82,15 @@ func (t Timeouts) setConfig(conn *pgx.Conn, lasts scope) string {
 	if lasts == sessionWide {
 		set("tcp_user_timeout", t.Unacked)
 		set("client_connection_check_interval", disconnectionCheck)
-		// A host that loses power closes no connection: its idle ones would count against max_connections for two
-		// hours.
+		// A host that loses power closes no connection: its idle connections would count against max_connections for
+		// two hours, by the default of Linux.
 		calls = append(calls, "set_config('tcp_keepalives_idle', '10', false)",
 			"set_config('tcp_keepalives_interval', '5', false)")
 	}
 	return strings.Join(calls, ", ")
 }
 
-// majorVersion is the version of the server, 0 when it is not known.
+// majorVersion returns the major version of the server, 0 if it is not known.
 func majorVersion(conn *pgx.Conn) int {
 	text := conn.PgConn().ParameterStatus("server_version") // such as "17.2 (Debian 17.2-1)" or "18beta1"
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })

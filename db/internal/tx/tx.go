@@ -23,8 +23,9 @@ type Tx struct {
 	deferred Pipeline
 }
 
-// Run runs fn in a transaction on a connection of the pool. An error of fn rolls back. Errors: fn's; why the
-// transaction could not be committed; or that its outcome is unknown.
+// Run runs fn in a transaction on a connection of the pool. An error of fn rolls the transaction back. Errors: fn's;
+// the reason why the transaction could not be committed; or an error of the connection, after which the outcome is
+// unknown.
 func Run(ctx context.Context, pool *pgxpool.Pool, limits Timeouts, fn func(*Tx) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -32,13 +33,18 @@ func Run(ctx context.Context, pool *pgxpool.Pool, limits Timeouts, fn func(*Tx) 
 	}
 	defer conn.Release() // closes a connection that is still inside a transaction
 	t := &Tx{conn: conn.Conn(), timeouts: limits}
-	if err = fn(t); err == nil {
-		err = t.commit(ctx)
-	}
-	if err != nil {
+	if err := t.runAndCommit(ctx, fn); err != nil {
 		t.rollback(ctx)
+		return err
 	}
-	return err
+	return nil
+}
+
+func (t *Tx) runAndCommit(ctx context.Context, fn func(*Tx) error) error {
+	if err := fn(t); err != nil {
+		return err
+	}
+	return t.commit(ctx)
 }
 
 // Deferred returns the pipeline of statements whose results the transaction does not need: they are sent with COMMIT,
@@ -51,6 +57,7 @@ func (t *Tx) Flush(ctx context.Context) error {
 	return t.deferred.Send(ctx, t)
 }
 
+// commit sends the deferred statements with COMMIT. A transaction that has run no statement sends nothing.
 func (t *Tx) commit(ctx context.Context) error {
 	if !t.hasBegun && t.deferred.Empty() {
 		return nil
@@ -69,8 +76,10 @@ func (t *Tx) commit(ctx context.Context) error {
 // rollbackTimeout bounds a rollback, which must work after ctx has ended.
 const rollbackTimeout = time.Second
 
+// rollback ends a transaction that has failed, unless the connection is closed or in no transaction.
 func (t *Tx) rollback(ctx context.Context) {
-	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+	const inNoTransaction = 'I' // as the protocol of Postgres says it
+	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == inNoTransaction {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
@@ -78,6 +87,7 @@ func (t *Tx) rollback(ctx context.Context) {
 	_, _ = t.conn.Exec(ctx, "rollback") // when it fails, Release closes the connection
 }
 
+// begin begins the transaction with its first statement, so that one without statements takes no round trip.
 func (t *Tx) begin(ctx context.Context) error {
 	if t.hasBegun {
 		return nil

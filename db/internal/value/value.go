@@ -14,9 +14,12 @@ const MaxReason = 500
 // ValidReason reports whether a reason has at most [MaxReason] characters.
 func ValidReason(reason string) bool { return utf8.RuneCountInString(reason) <= MaxReason }
 
-// ValidRegion reports whether s may be the name of a region.
+// maxRegion bounds the name of a region, in bytes, as the constraints of the tables do.
+const maxRegion = 32
+
+// ValidRegion reports whether s may be the name of a region: letters from a to z, digits and hyphens.
 func ValidRegion(s string) bool {
-	if s == "" || len(s) > 32 {
+	if s == "" || len(s) > maxRegion {
 		return false
 	}
 	return strings.IndexFunc(s, func(r rune) bool {
