@@ -25,7 +25,7 @@ func serveDocument(contentType string, content []byte) gin.HandlerFunc {
 	}
 }
 
-// servePage serves a page with what it may load and call.
+// servePage serves a page with policy, the Content-Security-Policy that says what the page may load and call.
 func servePage(policy string, content []byte) gin.HandlerFunc {
 	serve := serveDocument("text/html; charset=utf-8", content)
 	return func(c *gin.Context) {
@@ -35,13 +35,14 @@ func servePage(policy string, content []byte) gin.HandlerFunc {
 	}
 }
 
-var inline = regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`)
+// inlineElement matches an inline script or style: its name, and its content.
+var inlineElement = regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`)
 
 // manualPolicy allows the manual its own script and style, which are inline so that the page loads nothing, and nothing
 // else.
 func manualPolicy(content []byte) string {
 	sources := map[string]string{}
-	for _, m := range inline.FindAllSubmatch(content, -1) {
+	for _, m := range inlineElement.FindAllSubmatch(content, -1) {
 		sum := sha256.Sum256(m[2])
 		sources[string(m[1])] += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}

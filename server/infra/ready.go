@@ -96,12 +96,12 @@ func (p *probe) checkReady(ctx context.Context) error {
 }
 
 func (p *probe) checkAll(ctx context.Context) ([]check, error) {
-	// Before all checks, which need the database: a replica that stops is not ready whatever they say.
+	// A replica that stops is not ready whatever the checks say; they would query the database for nothing.
 	if p.readiness.IsDraining() {
 		return nil, errDraining
 	}
 	checks := slices.Concat(p.sharedChecks(ctx),
-		[]check{p.readiness.checkPooler(), p.readiness.signingKey(), p.readiness.checkClock()})
+		[]check{p.readiness.checkPooler(), p.readiness.checkSigningKey(), p.readiness.checkClock()})
 	if p.readiness.IsWarm != nil && !p.readiness.IsWarm() {
 		checks = append(checks, check{"warm_up", "connections to the database are being opened", true})
 	}
@@ -120,12 +120,12 @@ func (p *probe) sharedChecks(ctx context.Context) []check {
 	return p.latestChecks
 }
 
-// examineAll checks the database within [Readiness.CallTimeout], at last whether it takes writes.
+// examineAll checks the database within [Readiness.CallTimeout]: what a read shows, and then whether it takes writes.
 func (p *probe) examineAll(ctx context.Context) []check {
 	ctx, cancel := context.WithTimeout(ctx, p.readiness.CallTimeout)
 	defer cancel()
 	checks := p.readiness.checkDatabase(ctx)
-	// A write would fail for the same reason, or hang.
+	// After a failed check no write is tried: it would fail for the same reason, or hang.
 	if slices.ContainsFunc(checks, func(c check) bool { return c.hasFailed }) {
 		return checks
 	}
@@ -200,7 +200,7 @@ func (r Readiness) checkWritable(ctx context.Context) check {
 	return check{"write", "the database takes writes", false}
 }
 
-// failureWords are why the database failed. Anybody may call /readyz, so that they hold no address, no secret, and no
+// failureWords say why the database failed. Anybody may call /readyz, so that they hold no address, no secret, and no
 // name of a role, database or table. Postgres's own words are in the log, where the loops of this replica report the
 // same failure, and in doctor.
 func failureWords(err error) string {
@@ -218,7 +218,8 @@ func (r Readiness) checkPooler() check {
 	return check{"pooler", "no connection pooler breaks prepared statements", false}
 }
 
-func (r Readiness) signingKey() check {
+// checkSigningKey fails while no key can sign.
+func (r Readiness) checkSigningKey() check {
 	if err := r.Keys.Usable(); err != nil {
 		return check{"signing_key", err.Error(), true}
 	}

@@ -37,10 +37,11 @@ type access struct {
 	failureLimiter      *rest.Limiter
 }
 
-// splitScope splits "service=rest". A text without a known service is all rest: a secret may contain "=".
-func splitScope(text string) (service, rest string) {
-	if service, rest, found := strings.Cut(text, "="); found && slices.Contains(services, service) {
-		return service, rest
+// splitScope splits "service=value", where the value is a secret or a name. A text that does not begin with a known
+// service is all value: a secret may contain "=".
+func splitScope(text string) (service, value string) {
+	if service, value, found := strings.Cut(text, "="); found && slices.Contains(services, service) {
+		return service, value
 	}
 	return "", text
 }
@@ -69,19 +70,21 @@ func (a *access) authenticateCaller(service string, c caller) error {
 		byName, knownName := a.byCertificate(service, c.tlsState)
 		opens, known = byName, known || knownName
 	}
-	switch {
-	case opens:
+	if opens {
 		return nil
+	}
 	// Only callers that are refused are counted: valid credentials work from any address.
-	case a.failureLimiter.Take(rest.AddressKey(c.peerAddr.Unmap())) > 0:
+	if a.failureLimiter.Take(rest.AddressKey(c.peerAddr.Unmap())) > 0 {
 		return errTooMany
-	case known:
+	}
+	if known {
 		return status.Error(codes.PermissionDenied, "these credentials do not open the "+service+" service")
 	}
 	return errNoCredentials
 }
 
-// byToken takes the same time for each token.
+// byToken returns whether the token of an Authorization header opens a service, and whether it is a token of this
+// server at all. It takes the same time for each token.
 func (a *access) byToken(service, authorization string) (opens, known bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.Trim(token, " ")
@@ -102,7 +105,8 @@ func (k credential) opensService(service string) bool {
 	return k.serviceName == "" || service == "" || k.serviceName == service
 }
 
-// byCertificate judges a certificate that TLS has verified. Without configured names, any opens every service.
+// byCertificate returns whether the certificate of a connection, which TLS has verified, opens a service, and whether
+// there is such a certificate. Without configured names, any certificate opens every service.
 func (a *access) byCertificate(service string, state *tls.ConnectionState) (opens, known bool) {
 	if !a.acceptsCertificates || state == nil || len(state.VerifiedChains) == 0 {
 		return false, false

@@ -109,7 +109,7 @@ func (s *Server) admitCall(ctx context.Context, method string) error {
 		}
 		c.peerAddr = addrOf(p.Addr)
 	}
-	// The first one, as HTTP servers read the header: what a caller adds after it has no effect.
+	// Of several values the first counts, as HTTP servers read the header: what a caller adds after it has no effect.
 	if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) > 0 {
 		c.authorization = all[0]
 	}
@@ -158,7 +158,7 @@ type handshaker struct {
 func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	queueing := e.queues.wrapConn(conn)
 	if queueing.isGateway {
-		// In memory: nobody reads or changes what passes it.
+		// The connection is in memory, so nobody else reads or changes what passes through it.
 		private := credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 		return queueing, knownConn{gatewayAuth{private}, queueing}, nil
 	}

@@ -40,7 +40,7 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 		answer.Failures = append(answer.Failures,
 			&pb.AssignmentFailure{TicketId: id, Cause: pb.AssignmentFailure_TICKET_NOT_FOUND})
 	}
-	// An error and not an answer: a client that does not read the failures must not take the tickets for assigned.
+	// The failures go into an error: a client that does not read those of an answer would take the tickets for assigned.
 	if allOrNone && len(missing) > 0 {
 		return nil, noneAssigned(answer)
 	}
@@ -52,7 +52,7 @@ const maxDetails = 4 << 10
 
 func noneAssigned(failures *pb.AssignTicketsResponse) error {
 	n := len(failures.GetFailures())
-	// Halved until they fit: the number of all of them is in the text.
+	// Leaving failures out loses no count: the number of all of them is in the text.
 	for proto.Size(failures) > maxDetails {
 		failures.Failures = failures.GetFailures()[:len(failures.GetFailures())/2]
 	}
@@ -76,8 +76,9 @@ func (o Options) checkAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment,
 		if err != nil {
 			return nil, err
 		}
-		// Counted here, since a small call with one large assignment for many tickets writes it that often.
-		if written += len(encoded) * len(g.GetTicketIds()); written > maxAssigned {
+		// A small call may have one large assignment for many tickets, which is written once for each of them.
+		written += len(encoded) * len(g.GetTicketIds())
+		if written > maxAssigned {
 			return nil, invalidError(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: "+
 				"assign fewer at a time", maxAssigned))
 		}

@@ -26,11 +26,7 @@ const maxProbes = 64
 // receiving the request, and of sending to a client that does not read. It must not block: all calls of a connection
 // wait for it.
 func (s *Server) tapCall(ctx context.Context, info *tap.Info) (context.Context, error) {
-	err := s.admitCall(ctx, info.FullMethodName)
-	if err == nil && info.FullMethodName == healthpb.Health_Watch_FullMethodName {
-		err = s.takeProbe(ctx)
-	}
-	if err != nil {
+	if err := s.admitOrProbe(ctx, info.FullMethodName); err != nil {
 		method := "unknown" // not the given name: callers may invent any number
 		if _, ours := s.methodsByName[info.FullMethodName]; ours {
 			method = info.FullMethodName
@@ -48,9 +44,21 @@ func (s *Server) tapCall(ctx context.Context, info *tap.Info) (context.Context, 
 	return context.WithValue(ctx, cutKey{}, cut), nil
 }
 
-// takeProbe counts a health stream until it ends.
-func (s *Server) takeProbe(ctx context.Context) error {
-	// Added first and compared then: two streams that begin at once cannot both take the last place.
+// admitOrProbe authenticates a call, and counts a stream that watches the health.
+func (s *Server) admitOrProbe(ctx context.Context, method string) error {
+	if err := s.admitCall(ctx, method); err != nil {
+		return err
+	}
+	if method == healthpb.Health_Watch_FullMethodName {
+		return s.countProbe(ctx)
+	}
+	return nil
+}
+
+// countProbe counts a health stream until it ends.
+func (s *Server) countProbe(ctx context.Context) error {
+	// The counter is raised before it is compared, so that two streams that begin at once cannot both take the last
+	// place.
 	if s.healthStreams.Add(1) > maxProbes {
 		s.healthStreams.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d clients already watch the health of this replica", maxProbes)
@@ -94,7 +102,7 @@ func (s *Server) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServ
 func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	next grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
-	// Only lasting calls have one: a stopping replica waits for queries.
+	// Only lasting calls have the key, and end when the replica stops; it waits for queries.
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer context.AfterFunc(s.streamsContext, cut)()
 	}
@@ -104,15 +112,15 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	}
 	conn := connOf(ctx)
 	// A stream without its request is no call of the connection yet: a server that stops does not wait for one.
-	begun := false
-	receiving := newReceivingStream(stream, func() { begun = true; conn.beginCall() })
+	hasBegun := false
+	receiving := newReceivingStream(stream, func() { hasBegun = true; conn.beginCall() })
 	defer func() {
-		if begun {
+		if hasBegun {
 			conn.endCall()
 		}
 	}()
 	err = next(srv, queueingStream{receiving, s.sendQueues})
-	// The caller has not left: this replica cut the stream, and the code has the client try another one.
+	// This replica has cut the stream, and not its caller: Unavailable has the client try another replica.
 	if err != nil && ctx.Err() != nil && s.streamsContext.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}

@@ -42,13 +42,13 @@ const (
 	watchAssignment            protowire.Number = 1
 )
 
-// newTicket is what the store keeps of a ticket, whatever id and time it had, if that is no more than so many bytes.
-// The message must not change afterwards.
-func newTicket(t *pb.Ticket, most int) (db.NewTicket, error) {
+// newTicket returns what the store keeps of a ticket, which gets an id and a time of its own: it clears those of the
+// message, which must not change afterwards. Errors: the rest has more than maxBytes.
+func newTicket(t *pb.Ticket, maxBytes int) (db.NewTicket, error) {
 	t.Id, t.CreateTime = "", nil
-	rest, err := ticketbody.EncodeWithin(most, "the ticket", t)
+	body, err := ticketbody.EncodeWithin(maxBytes, "the ticket", t)
 	return db.NewTicket{SearchFields: ticketbody.FieldsOf(t.GetSearchFields()),
-		EncodeBody: ticketbody.Stamper(rest, ticketID, ticketCreateTime)}, err
+		EncodeBody: ticketbody.Stamper(body, ticketID, ticketCreateTime)}, err
 }
 
 // encodedBackfill encodes an openmatch.Backfill with its generation, which the store keeps in a column.

@@ -45,7 +45,7 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 		return nil, err
 	case result.IsCancelled:
 		return &pb.CancelTicketResponse{Cancelled: true}, nil
-	// Too late: the answer has the assignment, so that the player can still be sent to its server.
+	// The ticket is assigned. The answer has the assignment, so that the player can still be sent to its server.
 	case result.AssignedTicket != nil:
 		const assignment = 3
 		return ticketbody.Raw(&pb.CancelTicketResponse{},

@@ -95,7 +95,7 @@ func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest,
 		}
 		return nil
 	})
-	// Before the error of the hub, which would say no more than that.
+	// The error of the hub would say no more than that the context has ended.
 	if ended := stream.Context().Err(); ended != nil {
 		return watchEnded(ended)
 	}

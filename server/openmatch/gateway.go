@@ -32,7 +32,7 @@ type gateway struct {
 	mux        *runtime.ServeMux
 }
 
-// gatewayListener is the gRPC server's end of that connection.
+// gatewayListener accepts the gateway's connection for the gRPC server.
 type gatewayListener struct{ *bufconn.Listener }
 
 // gatewayConn marks connections of the gateway, which has authenticated its callers.
@@ -74,7 +74,7 @@ func (s *Server) makeGateway() (err error) {
 		return err
 	}
 	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON),
-		runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(optionHeader))
+		runtime.WithMetadata(spanOfRequest), runtime.WithIncomingHeaderMatcher(optionHeader))
 	for _, register := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler,
 		pb.RegisterTicketsHandler,
@@ -97,20 +97,24 @@ func (s *Server) Mount(r gin.IRouter) {
 
 func (s *Server) overHTTP(service string) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		fail := func(err error) {
+			runtime.HTTPError(c.Request.Context(), s.gateway.mux, restJSON, c.Writer, c.Request, err)
+		}
 		addr, _ := netip.ParseAddr(c.ClientIP())
-		err := s.access.authenticateCaller(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
-		if err == nil && s.options.CheckHere != nil {
-			if elsewhere := s.options.CheckHere(s.options.Universe); elsewhere != nil {
-				rest.Fail(c, elsewhere) // which no error of Open Match can say
+		caller := caller{c.GetHeader("Authorization"), c.Request.TLS, addr}
+		if err := s.access.authenticateCaller(service, caller); err != nil {
+			fail(err)
+			return
+		}
+		if s.options.CheckHere != nil {
+			if err := s.options.CheckHere(s.options.Universe); err != nil {
+				rest.Fail(c, err) // no error of Open Match can name another cell
 				return
 			}
 		}
-		if err == nil {
-			// After the credentials: strangers have no bodies read.
-			err = takeBody(c)
-		}
-		if err != nil {
-			runtime.HTTPError(c.Request.Context(), s.gateway.mux, restJSON, c.Writer, c.Request, err)
+		// The body is read after the credentials are checked: strangers have no bodies read.
+		if err := takeBody(c); err != nil {
+			fail(err)
 			return
 		}
 		c.Request.Header.Del("Authorization") // not for user code
@@ -122,7 +126,7 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 	}
 }
 
-// takeBody reads the whole request.
+// takeBody reads the whole body of a request into memory.
 func takeBody(c *gin.Context) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

@@ -36,7 +36,7 @@ func (s *Server) makeGRPC() error {
 	// Open Match's own clients ping every 20 s, also without a stream, and its servers allow that every 10 s. gRPC's
 	// default policy would disconnect such clients.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.minPing, PermitWithoutStream: true}
-	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
+	s.grpc = grpc.NewServer(append(traceCalls(s.options.Tracer),
 		grpc.Creds(handshaker{transport, s.sendQueues}), grpc.ForceServerCodecV2(newQueueingCodec()),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.InTapHandle(s.tapCall), grpc.UnaryInterceptor(s.interceptUnary), grpc.StreamInterceptor(s.interceptStream),
@@ -48,7 +48,7 @@ func (s *Server) makeGRPC() error {
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))),
 	)...)
 	s.Register(s.grpc)
-	// Before the services below are registered: clients ask for the health of Open Match's, and of no others.
+	// Clients ask for the health of Open Match's services only; those of health and reflection are registered below.
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
@@ -72,7 +72,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	for _, addr := range s.options.Addrs {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 		if err != nil {
-			for _, l := range open { // Nobody would close them: the caller does not serve after an error.
+			for _, l := range open { // the caller neither serves nor stops after an error
 				_ = l.Close()
 			}
 			return err
@@ -94,7 +94,7 @@ func (s *Server) Addrs() []net.Addr {
 
 // Serve answers calls until [Server.Stop], or until a listener fails. Errors: the listener's.
 func (s *Server) Serve() error {
-	// With room for each of them, so that no goroutine stays behind when the first error is returned.
+	// The channel has room for each of them, so that no goroutine stays behind when the first error is returned.
 	failed := make(chan error, len(s.grpcListeners)+1)
 	for _, l := range append([]net.Listener{s.gateway.listener}, s.grpcListeners...) {
 		go func() { failed <- s.grpc.Serve(l) }()

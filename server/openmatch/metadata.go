@@ -25,7 +25,7 @@ const (
 // optionValue returns an option's value; "" where the caller sends none.
 func optionValue(ctx context.Context, name string) string {
 	if all := metadata.ValueFromIncomingContext(ctx, name); len(all) > 0 {
-		return all[len(all)-1] // a proxy that adds its own comes last
+		return all[len(all)-1] // a value that a proxy adds comes last, and counts
 	}
 	return ""
 }

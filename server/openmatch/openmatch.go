@@ -71,7 +71,7 @@ type Options struct {
 	// no limit.
 	PlayerArg string
 
-	// Addrs are where gRPC listens; Listeners that are given are used besides. Each serves all services.
+	// Addrs are where gRPC listens, and Listeners further open listeners. Each serves all services.
 	Addrs     []string
 	Listeners []net.Listener
 	// HTTPAddr is the address of the HTTP server that the REST mapping is mounted in; "" where callers cannot reach it.

@@ -94,7 +94,7 @@ func (q query) answerPool(stream grpc.ServerStream, message *pb.Pool, open func(
 
 // readPart reads a part into pages. They hold their share of QueryMemory until the client has taken them.
 func (q query) readPart(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
-	// Before reading, by the most that a part may need: how large it is shows only when it is there.
+	// How large a part is shows only when it has been read, so the most that it may need is taken before.
 	if err := q.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) takeMemory(ctx context.Context) error {
 	if s.queryMemory.Acquire(waiting, readingBytes) == nil {
 		return nil
 	}
-	// The caller has left. Where the call's own deadline is over, the memory was the reason.
+	// Canceled means that the caller has left. Where the call's own deadline is over, the memory was the reason.
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
@@ -136,7 +136,7 @@ func (s *Server) takeMemory(ctx context.Context) error {
 
 func sendPages(stream grpc.ServerStream, pages []*queuedAnswer) error {
 	for i, page := range pages {
-		// From here on the connection counts as slow if the client does not take it in time.
+		// A connection whose client does not take a pushed page in time counts as slow.
 		page.queues.pushAnswer(page)
 		if err := stream.SendMsg(page); err != nil {
 			// The page itself was released, or gRPC releases it.

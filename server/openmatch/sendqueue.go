@@ -38,10 +38,10 @@ type sendQueues struct {
 	unreadTimeout time.Duration
 	freeBytes     *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
 
-	mu             sync.Mutex
-	queuedAnswers  list.List                  // of *queuedAnswer on clients' connections, the oldest first
-	clientConns    map[*queueingConn]struct{} // of clients, open
-	checkScheduled bool                       // a check is scheduled
+	mu            sync.Mutex
+	queuedAnswers list.List                  // of *queuedAnswer on clients' connections, the oldest first
+	clientConns   map[*queueingConn]struct{} // of clients, open
+	hasCheck      bool                       // a check of the oldest answer is scheduled
 }
 
 func newSendQueues(timeout time.Duration, limit int) *sendQueues {
@@ -56,13 +56,15 @@ func (q *sendQueues) takeRoom(ctx context.Context, bytes int64) error {
 		waiting, cancel := context.WithTimeout(ctx, queueWait)
 		err := q.freeBytes.Acquire(waiting, bytes)
 		cancel()
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		hasClosed := q.closeSlowest(queueWait)
 		// All answers in the queues are young: the clients read, and there is simply too much at once.
-		case !q.closeSlowest(queueWait):
+		if !hasClosed {
 			return errQueuesFull
 		}
 	}
@@ -72,8 +74,7 @@ func (q *sendQueues) takeRoom(ctx context.Context, bytes int64) error {
 func (q *sendQueues) pushAnswer(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// gRPC frees these without our help: an answer of the gateway with its request, and those on a closed connection at
-	// once.
+	// gRPC frees an answer of the gateway with its request, and those on a closed connection at once.
 	if a.conn == nil || a.conn.isGateway || a.conn.isClosed {
 		return
 	}
@@ -92,35 +93,37 @@ func (q *sendQueues) removeAnswer(a *queuedAnswer) {
 
 // checkIn schedules a check of the oldest answer unless one is scheduled. The caller holds the lock.
 func (q *sendQueues) checkIn(d time.Duration) {
-	if !q.checkScheduled {
-		q.checkScheduled = true
+	if !q.hasCheck {
+		q.hasCheck = true
 		time.AfterFunc(d, q.closeOverdue)
 	}
 }
 
 // closeOverdue closes the connections with an answer older than the timeout.
 func (q *sendQueues) closeOverdue() {
-	for q.closeSlowest(q.unreadTimeout) {
+	for hasClosed := true; hasClosed; {
+		hasClosed = q.closeSlowest(q.unreadTimeout)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.checkScheduled = false
-	// When the oldest one becomes overdue, and not periodically: without unread answers no timer runs.
+	q.hasCheck = false
+	// The next check is when the oldest answer becomes overdue: without unread answers no timer runs.
 	if first := q.queuedAnswers.Front(); first != nil {
 		q.checkIn(q.unreadTimeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
 	}
 }
 
-// closeSlowest closes the connection with the oldest answer, if that is at least age old.
-func (q *sendQueues) closeSlowest(age time.Duration) bool {
+// closeSlowest closes the connection with the oldest answer, if that is at least age old. It returns false if no answer
+// is.
+func (q *sendQueues) closeSlowest(age time.Duration) (hasClosed bool) {
 	q.mu.Lock()
 	first := q.queuedAnswers.Front()
 	if first == nil || time.Since(first.Value.(*queuedAnswer).queuedAt) < age {
 		q.mu.Unlock()
 		return false
 	}
-	// Closed after the lock is free: Close takes it to find the answers of the connection.
 	slowest := first.Value.(*queuedAnswer).conn
+	// Close takes the lock, to find the answers of the connection.
 	q.mu.Unlock()
 	_ = slowest.Close() // an error means that it is closed already
 	return true
@@ -140,12 +143,12 @@ type queueingConn struct {
 
 // wrapConn returns a connection whose answers are counted. closeIdle never closes that of the gateway.
 func (q *sendQueues) wrapConn(conn net.Conn) *queueingConn {
-	_, gateway := conn.(gatewayConn)
-	c := &queueingConn{Conn: conn, queues: q, isGateway: gateway}
+	_, isGateway := conn.(gatewayConn)
+	c := &queueingConn{Conn: conn, queues: q, isGateway: isGateway}
 	c.lastEnded.Store(time.Now().UnixNano())
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !gateway {
+	if !isGateway {
 		q.clientConns[c] = struct{}{}
 	}
 	return c
@@ -183,9 +186,9 @@ func (q *sendQueues) openConns() []*queueingConn {
 	return slices.Collect(maps.Keys(q.clientConns))
 }
 
-// Close implements net.Conn. gRPC calls it too, and does not release all answers that it holds.
+// Close implements net.Conn. It releases the answers on the connection: gRPC, which calls Close too, does not release
+// all that it holds, and an answer that both release is counted once.
 func (c *queueingConn) Close() error {
-	// Each at most once, whoever comes first: this, or gRPC.
 	for _, a := range c.detachAnswers() {
 		a.releaseMemory()
 	}
@@ -264,7 +267,7 @@ func (q *sendQueues) queueAnswer(ctx context.Context, answer any) (any, error) {
 	if size <= smallAnswer {
 		return answer, nil
 	}
-	// Before it is encoded: a client that waits for room has the message in memory, not the message and its bytes.
+	// The wait comes before the encoding: a call that waits for room holds the message, and not also its bytes.
 	if err := q.takeRoom(ctx, size); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func New(options Options) (*Server, error) {
 		queryMemory: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.streamsContext, s.endStreams = context.WithCancel(context.Background())
-	// In this order: the guard is the engines', and the gateway connects to the gRPC server.
+	// The order matters: the engines use the guard, and the gateway connects to the gRPC server.
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeMetrics, s.makeGRPC,
 		s.makeGateway} {
 		if err := part(); err != nil {
@@ -58,7 +58,7 @@ func (s *Server) makeMetrics() (err error) {
 func (s *Server) makeMatchmaker() (err error) {
 	o := s.options
 	s.watchHub, s.matchmaker = o.Hub, o.Matchmaker
-	// The replica passes one in where players and backends wait for tickets too: all share its readings.
+	// The options have a hub where players and backends wait for tickets too: all share its readings.
 	if s.watchHub == nil {
 		s.watchHub = watch.New(o.Store, o.Universe, o.MaxWatchers, o.Log, o.guard)
 	}

@@ -28,7 +28,7 @@ const (
 var errManyTickets = status.Errorf(codes.ResourceExhausted, "the tickets have more than %d bytes: ask for fewer",
 	maxAnswer)
 
-// Numbers of the fields of the answers.
+// Numbers of the fields with tickets, in GetTicketsResponse and BackfillTickets.
 const (
 	ticketsFound, ticketsOfBackfill protowire.Number = 1, 2
 )
@@ -38,7 +38,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 	if err := f.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
-	// Until the answer is built; what gRPC holds of it afterwards is counted as any other answer.
+	// The share is for reading. What gRPC holds of the built answer is counted as that of any other answer.
 	defer f.server.queryMemory.Release(readingBytes)
 	var answer []byte
 	for ids := range slices.Chunk(withoutRepeats(r.GetTicketIds()), readAtOnce) {
@@ -46,7 +46,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 		if err != nil {
 			return nil, err
 		}
-		// Part by part, so that the rows of all tickets are never in memory beside the answer.
+		// Each part is appended at once, so that the rows of all tickets are never in memory beside the answer.
 		if answer, err = appendTickets(answer, ticketsFound, inOrder(found, ids)); err != nil {
 			return nil, err
 		}
@@ -106,8 +106,8 @@ func inOrder(tickets []db.Ticket, ids []string) []db.Ticket {
 // appendTickets appends tickets to a message as a repeated field, up to maxAnswer.
 func appendTickets(message []byte, field protowire.Number, tickets []db.Ticket) ([]byte, error) {
 	for _, t := range tickets {
-		// Checked with each ticket, before the next one is added.
-		if message = ticketbody.AppendMessage(message, field, t.Encoded()); len(message) > maxAnswer {
+		message = ticketbody.AppendMessage(message, field, t.Encoded())
+		if len(message) > maxAnswer {
 			return nil, errManyTickets
 		}
 	}

@@ -37,10 +37,11 @@ func invalidError(text string) error { return match.Invalid(text) }
 // errInternal replaces unexpected errors; the log has their text.
 var errInternal = status.Error(codes.Internal, "internal error")
 
-// statusOf returns the error for the client, and whether err is an unexpected one.
-func statusOf(err error) (internal bool, answer error) {
+// statusOf returns whether err is an unexpected error, and the error for the client.
+func statusOf(err error) (isInternal bool, answer error) {
+	// Most calls have no error, and return before the variables of errors.As are allocated.
 	if err == nil {
-		return false, nil // before the variables of errors.As, which would be allocated in each call
+		return false, nil
 	}
 	var refused match.Invalid
 	var stored *fault.Error
@@ -58,7 +59,7 @@ func statusOf(err error) (internal bool, answer error) {
 	case errors.Is(err, context.Canceled):
 		return false, status.Error(codes.Canceled, "the caller is gone")
 	}
-	// Made by this package or by gRPC, with a code and a text for the client.
+	// A status was made by this package or by gRPC, with a code and a text for the client.
 	if s, ok := status.FromError(err); ok {
 		return false, s.Err()
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// scanned is how many events one reading of the log has, and maxScanned those of a page of JSON lines: a filter
-	// that selects few must not read the whole log in one call.
-	scanned, maxScanned = 1000, 10_000
-	maxLines            = 1000
-	maxName             = 128 // of a region, an instance or a session, in characters
+	// readAtOnce is how many events one reading of the log passes, and maxRead how many a call for a page of JSON lines
+	// does: a filter that selects few must not read the whole log in one call.
+	readAtOnce, maxRead = 1000, 10_000
+	maxLines            = 1000 // of a page
+	maxName             = 128  // of a region, an instance or a session, in characters
 	// followEvery is how often a stream reads what is new.
 	followEvery = time.Second
 	// beatEvery keeps proxies from ending a silent stream.
@@ -56,7 +56,7 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 	var check rest.Check
 	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
 	for _, name := range []string{"region", "instance", "session"} {
-		// Only the length: the log may have events of what is not there any more.
+		// Only the length is checked: the log may have events of what is not there any more.
 		check.That(utf8.RuneCountInString(query(name)) <= maxName, name, "must have at most 128 characters")
 	}
 	if text := query("kinds"); text != "" {
@@ -68,7 +68,7 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 	}
 	name, text := "after", query("after")
 	if lastEventID != "" {
-		// Browsers send it with a stream that continues, whose URL still has the first cursor.
+		// Browsers send the header with a stream that continues, whose URL still has the first cursor.
 		name, text = "Last-Event-ID", lastEventID
 	}
 	if text != "" {
@@ -84,21 +84,21 @@ func (f *eventsFace) readRequest(query func(string) string, lastEventID string) 
 	return a, check.Err()
 }
 
-// readPage reads a page of the log.
+// readPage reads a page of the log within [Events.CallTimeout]: a filter that selects little may read far, and holds a
+// connection meanwhile.
 func (f *eventsFace) readPage(ctx context.Context, a eventsRequest, limit int) (opsview.FeedPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	// A time limit for each page: a filter that selects little may read far, and holds a connection while it does.
 	page, err := opsview.ReadFeed(ctx, f.options.EventLog, a.afterCursor, nil, a.selection, limit)
 	return page, unavailableError(err)
 }
 
-// checkCursor checks the cursor of a call.
+// checkCursor checks that the log still has what follows the cursor of a call.
 func (f *eventsFace) checkCursor(ctx context.Context, a eventsRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	err := opsview.CheckCursor(ctx, f.options.EventLog, a.afterCursor)
-	// Events behind it may have been dropped with their day: a caller that went on would not notice the gap.
+	// Events after the cursor may have been dropped with their day: a caller that went on would not notice the gap.
 	if errors.Is(err, opsview.ErrCursorGone) {
 		return fault.New(fault.Gone, "cursor_gone", "%s", err)
 	}

@@ -16,8 +16,8 @@ func (f *eventsFace) streamEvents(ctx context.Context, in rest.In[rest.None], ou
 	if err != nil {
 		return err
 	}
+	// The slot is taken before the database is asked, so that a stream that is refused costs nothing.
 	select {
-	// Taken before the database is asked: streams that are refused cost nothing.
 	case f.streamSlots <- struct{}{}:
 		defer func() { <-f.streamSlots }()
 	default:
@@ -89,7 +89,7 @@ func (s *eventStream) run(ctx context.Context) error {
 
 // sendPage sends a page. It reports whether more may follow at once.
 func (s *eventStream) sendPage(ctx context.Context) (more bool, err error) {
-	page, err := s.face.readPage(ctx, s.request, scanned)
+	page, err := s.face.readPage(ctx, s.request, readAtOnce)
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +103,7 @@ func (s *eventStream) sendPage(ctx context.Context) (more bool, err error) {
 		}
 		s.sentCursor = e.Cursor()
 	}
-	// Also over what was not selected, which need not be read again.
+	// The next page begins after all that was read, selected or not.
 	s.request.afterCursor = page.Next
 	return page.IsFull, nil
 }

@@ -17,23 +17,29 @@ type lastLine struct {
 	More   bool   `json:"more"` // more events may follow at once
 }
 
-// list answers with a page of JSON lines.
-func (f *eventsFace) list(c *gin.Context) {
-	a, err := f.readRequest(c.Query, "")
-	if err == nil {
-		err = f.checkCursor(c.Request.Context(), a)
-	}
-	// The whole page is in memory before the status: an error in the middle is still an answer.
-	var lines bytes.Buffer
-	if err == nil {
-		err = f.writeLines(c.Request.Context(), a, &lines)
-	}
+// listEvents answers with a page of JSON lines. The whole page is in memory before the status is sent, so that an error
+// in the middle of it still has a status of its own.
+func (f *eventsFace) listEvents(c *gin.Context) {
+	lines, err := f.pageOfLines(c.Request.Context(), c.Query)
 	if err != nil {
 		rest.Fail(c, err)
 		return
 	}
 	c.Header("Cache-Control", "no-store")
-	c.Data(http.StatusOK, "application/x-ndjson", lines.Bytes())
+	c.Data(http.StatusOK, "application/x-ndjson", lines)
+}
+
+func (f *eventsFace) pageOfLines(ctx context.Context, query func(string) string) ([]byte, error) {
+	a, err := f.readRequest(query, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkCursor(ctx, a); err != nil {
+		return nil, err
+	}
+	var lines bytes.Buffer
+	err = f.writeLines(ctx, a, &lines)
+	return lines.Bytes(), err
 }
 
 // writeLines writes events until there are enough of them, or the end of the log or of the page is reached.
@@ -41,10 +47,10 @@ func (f *eventsFace) writeLines(ctx context.Context, a eventsRequest, to *bytes.
 	encode := json.NewEncoder(to)
 	encode.SetEscapeHTML(false) // the lines are for programs, and no HTML
 	more := true
-	for found, read := 0, 0; more && read < maxScanned && found < a.maxEvents &&
-		to.Len() < maxPageBytes; read += scanned {
+	for found, read := 0, 0; more && read < maxRead && found < a.maxEvents &&
+		to.Len() < maxPageBytes; read += readAtOnce {
 		// Each event that is read may be selected: no more are read than there is room for.
-		page, err := f.readPage(ctx, a, min(scanned, a.maxEvents-found))
+		page, err := f.readPage(ctx, a, min(readAtOnce, a.maxEvents-found))
 		if err != nil {
 			return err
 		}

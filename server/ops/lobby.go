@@ -37,8 +37,8 @@ func (r roomName) checkIDs(c *rest.Check) {
 	c.That(lobby.ValidID(r.room), "room", form)
 }
 
-// punishment is a request about a player in a room.
-type punishment struct {
+// playerInRoom is a request about a player in a room.
+type playerInRoom struct {
 	Project string `json:"project"`
 	Room    string `json:"room"`
 	Player  string `json:"player"`
@@ -46,14 +46,14 @@ type punishment struct {
 	Seconds *int   `json:"seconds"`
 }
 
-func (r *punishment) name() roomName { return roomName{r.Project, r.Room} }
+func (r *playerInRoom) name() roomName { return roomName{r.Project, r.Room} }
 
 // Validate implements rest.Validator.
-func (r *punishment) Validate(c *rest.Check) {
+func (r *playerInRoom) Validate(c *rest.Check) {
 	r.name().checkIDs(c)
 	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
-	// Absent, the sanction lasts while the room lives.
+	// Absent seconds mean that the sanction lasts while the room lives.
 	if r.Seconds != nil {
 		c.Range("seconds", *r.Seconds, 1, int(lobby.MaxSanction.Seconds()))
 	}
@@ -64,7 +64,7 @@ func checkPlayer(c *rest.Check, player string) {
 }
 
 // sanctionTime returns how long a sanction lasts; 0: while the room lives.
-func (r *punishment) sanctionTime() time.Duration {
+func (r *playerInRoom) sanctionTime() time.Duration {
 	if r.Seconds == nil {
 		return 0
 	}
@@ -83,19 +83,19 @@ func (f lobbyFace) actIn(ctx context.Context, r roomName, reason string) db.Room
 	return f.store.As(rest.Caller(ctx)).Because(reason).InRoom(r.project, r.room)
 }
 
-func (f lobbyFace) kickPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+func (f lobbyFace) kickPlayer(ctx context.Context, in rest.In[playerInRoom]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Kick(ctx, in.Body.Player))
 }
 
-func (f lobbyFace) banPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+func (f lobbyFace) banPlayer(ctx context.Context, in rest.In[playerInRoom]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Ban(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
-func (f lobbyFace) mutePlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+func (f lobbyFace) mutePlayer(ctx context.Context, in rest.In[playerInRoom]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Mute(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
-func (f lobbyFace) pardonPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+func (f lobbyFace) pardonPlayer(ctx context.Context, in rest.In[playerInRoom]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.name(), in.Body.Reason).Pardon(ctx, in.Body.Player))
 }
 
@@ -109,7 +109,7 @@ type roomChange struct {
 	Metadata   json.RawMessage `json:"metadata"`
 	Reason     string          `json:"reason"`
 
-	parsedMetadata json.RawMessage // that Validate has read; nil: the room's stays as it is
+	parsedMetadata json.RawMessage // that Validate has read; nil: those of the room stay
 }
 
 func (r *roomChange) name() roomName { return roomName{r.Project, r.Room} }
@@ -122,13 +122,13 @@ func (r *roomChange) Validate(c *rest.Check) {
 		// The room's type may allow fewer, which ReconfigureRoom checks.
 		c.Range("max_members", *r.MaxMembers, 1, lobby.MaxMembers)
 	}
-	// Absent and null leave it as it is.
+	// Absent or null, the metadata stay as they are.
 	if len(r.Metadata) == 0 || string(r.Metadata) == "null" {
 		return
 	}
 	parsed, err := lobby.ParseMetadata("metadata", r.Metadata)
 	if refused, ok := errors.AsType[*lobby.Error](err); ok {
-		// The text begins with the name of the field, which the problem has apart.
+		// The text begins with the name of the field, for which the problem has a member of its own.
 		c.That(false, "metadata", strings.TrimPrefix(refused.Text, "metadata "))
 	}
 	r.parsedMetadata = parsed

@@ -35,13 +35,13 @@ type reachedAnswer struct {
 func (f lobbyFace) messagePlayer(ctx context.Context, in rest.In[playerMessage]) (reachedAnswer, error) {
 	region, err := f.store.ProjectRegion(ctx, in.Body.Project)
 	if fault.Is(err, fault.NotFound) {
-		// As for a room that is not there: the project has no lobby.
-		err = fault.New(fault.NotFound, "lobby_unknown", "there is no such project")
+		// The error is that of a room that is not there: without its project there is no lobby.
+		return reachedAnswer{}, fault.New(fault.NotFound, "lobby_unknown", "there is no such project")
 	}
 	if err != nil {
 		return reachedAnswer{}, err
 	}
-	data, _ := esjson.ParseText(in.Body.Data) // of a body that was JSON; absent data is null
+	data, _ := esjson.ParseText(in.Body.Data) // part of a body that was valid JSON; absent data is null
 	n, err := f.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: region, ProjectID: in.Body.Project,
 		Recipient: in.Body.Player, Type: in.Body.Type, Data: esjson.Append(nil, data),
 		EventKind: "lobby.player_messaged", EventActor: rest.Caller(ctx)})

@@ -1,6 +1,7 @@
-// Package ops is the face that operators call: profiles and their versions, and explanations of tickets and matches, as
-// specified in api/openapi.yaml. It translates JSON into calls of the store; db decides about versions, and
-// match/profile reads documents. Authentication and limits are set where server mounts the routes.
+// Package ops is the face that operators call, as specified in api/openapi.yaml: profiles and their versions,
+// explanations of tickets and matches, the event log, rooms of the realtime lobby, and what is known of a player. It
+// translates JSON into calls of the store; db decides about versions, and match/profile reads documents. Authentication
+// and limits are set where server mounts the routes.
 package ops
 
 import (
@@ -26,14 +27,14 @@ func Mount(r gin.IRouter, store Store, region string) {
 // MountEvents adds the route of the event log. It belongs behind rest.AllowWaiting.
 func MountEvents(r gin.IRouter, o Events) {
 	f := &eventsFace{options: o, streamSlots: make(chan struct{}, maxStreams)}
-	follow, list := rest.HandleEvents(f.streamEvents), f.list
+	follow := rest.HandleEvents(f.streamEvents)
 	r.GET("/ops/events", func(c *gin.Context) {
-		// Browsers send it with an EventSource; everybody else gets a page.
+		// The EventSource of a browser accepts a stream; everybody else gets a page.
 		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
 			follow(c)
 			return
 		}
-		list(c)
+		f.listEvents(c)
 	})
 }
 
@@ -54,6 +55,6 @@ func MountLobby(r gin.IRouter, store LobbyStore) {
 // MountPlayers adds the routes about players under /ops/players.
 func MountPlayers(r gin.IRouter, store PlayerStore) {
 	f := playerFace{store}
-	r.POST("/ops/players/:sub/erase", rest.Handle(http.StatusOK, f.erase))
-	r.GET("/ops/players/:sub/export", rest.Handle(http.StatusOK, f.export))
+	r.POST("/ops/players/:sub/erase", rest.Handle(http.StatusOK, f.erasePlayer))
+	r.GET("/ops/players/:sub/export", rest.Handle(http.StatusOK, f.exportPlayer))
 }

@@ -27,18 +27,18 @@ type erasureRequest struct {
 // Validate implements rest.Validator.
 func (r *erasureRequest) Validate(c *rest.Check) {
 	checkReason(c, r.Reason)
-	// It is all that is left of the player in the log, and cannot be asked for afterwards.
+	// The reason is all that the log keeps of the player, and nobody can say it afterwards.
 	c.That(strings.TrimSpace(r.Reason) != "", "reason", "must say why the player is erased")
 }
 
-// erasureAnswer is what was done of an erasure.
+// erasureAnswer is how far an erasure has come.
 type erasureAnswer struct {
 	Erasure  uuid.UUID `json:"erasure"`
 	Rows     int64     `json:"rows"`
 	Finished bool      `json:"finished"`
 }
 
-func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (erasureAnswer, error) {
+func (f playerFace) erasePlayer(ctx context.Context, in rest.In[erasureRequest]) (erasureAnswer, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return erasureAnswer{}, err
@@ -47,7 +47,7 @@ func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (eras
 	return erasureAnswer{e.ID, e.ChangedRows, e.FinishedAt != nil}, err
 }
 
-func (f playerFace) export(ctx context.Context, in rest.In[rest.None]) (db.PlayerExport, error) {
+func (f playerFace) exportPlayer(ctx context.Context, in rest.In[rest.None]) (db.PlayerExport, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return db.PlayerExport{}, err

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -17,6 +18,11 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	maxVersion     = 1_000_000 // of a profile
+	maxReasonChars = 500
 )
 
 // profileInfo is a profile without its document.
@@ -72,13 +78,13 @@ func (f face) showProfile(ctx context.Context, in rest.In[rest.None]) (profileVe
 	wanted := 0
 	if text := in.Query("version"); text != "" {
 		var err error
-		if wanted, err = strconv.Atoi(text); err != nil || wanted < 1 || wanted > 1_000_000 {
+		if wanted, err = strconv.Atoi(text); err != nil || wanted < 1 || wanted > maxVersion {
 			return profileVersion{}, invalidError("version", "must be a whole number from 1")
 		}
 	}
 	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
-	return profileVersion{v.Name, v.Version, v.LiveVersion, v.ShadowVersion, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
-		v.RetiredAt}, err
+	return profileVersion{v.Name, v.Version, v.LiveVersion, v.ShadowVersion, v.Document, v.Author, v.Reason,
+		v.CreatedAt.UTC(), v.RetiredAt}, err
 }
 
 func invalidError(field, detail string) error {
@@ -110,8 +116,8 @@ func (r *applyRequest) Validate(c *rest.Check) {
 }
 
 func checkReason(c *rest.Check, reason string) {
-	c.That(utf8.RuneCountInString(reason) <= 500 && !strings.ContainsFunc(reason, unicode.IsControl), "reason",
-		"must have at most 500 characters, and no control characters")
+	c.That(utf8.RuneCountInString(reason) <= maxReasonChars && !strings.ContainsFunc(reason, unicode.IsControl),
+		"reason", fmt.Sprintf("must have at most %d characters, and no control characters", maxReasonChars))
 }
 
 // applyProfile stores a document as the next version of a profile and makes it live, or the shadow of the live one.
@@ -139,7 +145,7 @@ type rollbackRequest struct {
 // Validate implements rest.Validator.
 func (r *rollbackRequest) Validate(c *rest.Check) {
 	if r.Version != nil {
-		c.Range("version", *r.Version, 1, 1_000_000)
+		c.Range("version", *r.Version, 1, maxVersion)
 	}
 	checkReason(c, r.Reason)
 }
@@ -160,7 +166,7 @@ func (f face) rollBackProfile(ctx context.Context, in rest.In[rollbackRequest]) 
 }
 
 func (f face) retireProfile(ctx context.Context, in rest.In[rest.None]) (profileChange, error) {
-	// From the query, since DELETE has no body.
+	// DELETE has no body, so the reason is in the query.
 	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Query("reason"))
 	if err != nil {
 		return profileChange{}, err
@@ -192,7 +198,8 @@ func (f face) editOf(ctx context.Context, name, ifMatch, reason string) (db.Prof
 	return edit, nil
 }
 
-// problemOf maps an error to a problem with a specific status.
+// problemOf replaces the errors that have a status of their own in this face: an invalid document or edit, and a
+// profile that was changed since the caller read it.
 func problemOf(err error) error {
 	var refused *profile.Error
 	var stored *fault.Error

@@ -98,14 +98,15 @@ func buildOf(header string) (string, error) {
 	return header, c.Err()
 }
 
-// requestFor returns the player that is asked for.
-func (f loginFace) requestFor(ctx context.Context, region, build, sub string) (db.LoginRequest, error) {
+// requestInRegion returns the request of a call for the valve of a region: sub is the player in the path, which counts
+// only where a backend calls.
+func (f loginFace) requestInRegion(ctx context.Context, region, build, sub string) (db.LoginRequest, error) {
 	r := db.LoginRequest{Region: region, Player: rest.Caller(ctx)}
 	var c rest.Check
 	if region != "" {
 		c.Match("region", region, rest.Region)
 	}
-	// Whatever the path names, a player asks for itself only.
+	// A player asks for itself only, whatever the path names.
 	if f.isBackend {
 		c.Match("sub", sub, rest.Sub)
 		r.Player = sub
@@ -118,17 +119,18 @@ func (f loginFace) requestFor(ctx context.Context, region, build, sub string) (d
 	return r, err
 }
 
+// requestOf returns the request of a call without a body, whose region is in the query.
 func (f loginFace) requestOf(ctx context.Context, in rest.In[rest.None]) (db.LoginRequest, error) {
-	return f.requestFor(ctx, in.Query("region"), in.Header(clientBuild), in.Param("sub"))
+	return f.requestInRegion(ctx, in.Query("region"), in.Header(clientBuild), in.Param("sub"))
 }
 
 // enterQueue admits the player, or gives it a place.
 func (f loginFace) enterQueue(ctx context.Context, in rest.In[loginRequest]) (loginAnswer, error) {
-	r, err := f.requestFor(ctx, in.Body.Region, in.Header(clientBuild), in.Param("sub"))
+	r, err := f.requestInRegion(ctx, in.Body.Region, in.Header(clientBuild), in.Param("sub"))
 	if err != nil {
 		return loginAnswer{}, err
 	}
-	// A player that sends the field is no staff for it.
+	// The field counts only from a backend: a player cannot make itself staff.
 	r.IsStaff = f.isBackend && in.Body.Staff
 	l, err := f.queue.Store.EnterLoginQueue(ctx, r)
 	return answerOf(l), err
@@ -154,8 +156,8 @@ func (f loginFace) readPlace(ctx context.Context, r db.LoginRequest) (db.Login, 
 	return f.queue.Store.RenewLogin(ctx, r)
 }
 
-// followPlace returns where a player stands now whose last place is known. It returns that one while the database
-// cannot be reached: nothing has changed as far as this replica knows.
+// followPlace returns where a player stands now whose last place is known. While the database cannot be reached it
+// returns the known place: nothing has changed as far as this replica knows.
 func (f loginFace) followPlace(ctx context.Context, r db.LoginRequest, known db.Login) (db.Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
 	defer cancel()

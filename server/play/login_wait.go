@@ -11,7 +11,7 @@ import (
 
 // countWaiter counts a call that waits. Call done when it no longer does. Errors: Unavailable when too many wait.
 func (f loginFace) countWaiter() (done func(), err error) {
-	// Added first and compared then: two calls that look at the last free place at once cannot both take it.
+	// The counter is raised before it is compared, so that two calls that come at once cannot both take the last place.
 	if f.waitingCalls.Add(1) > int64(f.queue.MaxWaiters) {
 		f.waitingCalls.Add(-1)
 		return nil, fault.NewUnavailable("too many calls wait in the login queue at this replica", nil)
@@ -30,8 +30,7 @@ func (f loginFace) showPlace(ctx context.Context, in rest.In[rest.None]) (loginA
 	if err := c.Err(); err != nil {
 		return loginAnswer{}, err
 	}
-	// Read before the call counts as one that waits: most callers are answered from here, and need no place among
-	// those.
+	// Most callers are answered at once, so a call counts as one that waits only after a reading.
 	l, err := f.readPlace(ctx, r)
 	if err != nil || l.WaitingPlace == nil || wait == 0 {
 		return answerOf(l), err
@@ -45,31 +44,33 @@ func (f loginFace) showPlace(ctx context.Context, in rest.In[rest.None]) (loginA
 	return answerOf(l), err
 }
 
-// awaitAdmission waits until a player is admitted, or for so long.
+// awaitAdmission waits until a player whose last place is known is admitted, or until the wait is over.
 func (f loginFace) awaitAdmission(ctx context.Context, r db.LoginRequest, l db.Login,
 	wait time.Duration) (db.Login, error) {
 	over, step := time.NewTimer(wait), time.NewTicker(f.queue.lookEvery)
 	defer over.Stop()
 	defer step.Stop()
-	var err error
-	for l.WaitingPlace != nil && err == nil {
+	for l.WaitingPlace != nil {
 		select {
 		case <-step.C:
-			l, err = f.followPlace(ctx, r, l)
+			var err error
+			if l, err = f.followPlace(ctx, r, l); err != nil {
+				return l, err
+			}
 		case <-over.C:
 			return l, nil
-		// With the place as the answer: the client asks again, and another replica answers.
+		// The answer of a replica that stops is the place: the client asks again, and another replica answers.
 		case <-f.queue.Stopping:
 			return l, nil
 		case <-ctx.Done():
 			return l, ctx.Err()
 		}
 	}
-	return l, err
+	return l, nil
 }
 
-// Positions in the first part of a line are sent as they change, others less often: nobody reads them faster, and a
-// crowd that is sent each of them costs the replica more than all else.
+// A position up to nearPosition is sent when it changes, a later one at most once in farInterval: sending each change
+// to a crowd would cost the replica more than all else, and nobody reads the positions faster.
 const (
 	nearPosition = 100
 	farInterval  = 5 * time.Second
@@ -99,7 +100,7 @@ func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *
 			return err
 		}
 		select {
-		// During an outage this is the last place that is known, and the stream goes on.
+		// During an outage followPlace returns the last place that is known, and the stream goes on.
 		case <-step.C:
 			if l, err = f.followPlace(ctx, r, l); err != nil {
 				return err

@@ -87,7 +87,7 @@ func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.Pla
 	req := db.PlaceRequest{Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size,
 		IdempotencyKey: key}
 	if key != "" {
-		// With the party, since leaving it out means the same as naming the caller alone.
+		// The hash is made with the party that counts: leaving it out means the same as naming the caller alone.
 		req.RequestHash = r.hashFor(party)
 	}
 	return req, c.Err()
@@ -104,11 +104,11 @@ func (r *matchmakeRequest) hashFor(party []string) []byte {
 	return sum[:]
 }
 
-// publicAddr returns the address of a player if it says where they are.
+// publicAddr returns an address if it says where its player is, and otherwise none.
 func publicAddr(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap()
-	// The client is in the network of the director, or a proxy is not configured as one: the address would place all
-	// players at the same spot.
+	// A private address is that of a client in the network of the director, or of a proxy that is not configured as
+	// one: it would place all players at the same spot.
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
 		return netip.Addr{}
 	}
@@ -122,7 +122,7 @@ func (f face) placeParty(ctx context.Context, in rest.In[matchmakeRequest]) (pla
 	if err != nil {
 		return placement{}, err
 	}
-	// Before the store seats anybody: those who are named would be seated with the caller.
+	// The store seats all who are named with the caller, so the party is checked before.
 	if err := f.parties.checkParty(ctx, req.Caller, req.Party); err != nil {
 		return placement{}, err
 	}

@@ -23,7 +23,7 @@ type PartyStore interface {
 type Parties struct {
 	Store  PartyStore // required, unless AreOpen
 	Region string     // of what backends have stored
-	// AreOpen lets players name anybody, as releases before this one did.
+	// AreOpen lets players name anybody: no list is asked.
 	AreOpen bool
 }
 

@@ -1,5 +1,6 @@
-// Package play is the face that players call: matchmake, resolve, reading a session, and tickets, as specified in
-// api/openapi.yaml; mount.go has all routes. It translates JSON into calls of the store and has server/keyring sign
+// Package play is the face that players call: matchmake, resolve, reading a session, game regions, tickets, and the
+// login queue, as specified in api/openapi.yaml; mount.go has all routes, also those of backends that act for players.
+// It translates JSON into calls of the store and has server/keyring sign
 // session tokens. internal/connect mints connect tokens. db decides where a party is seated and what becomes of a
 // ticket; internal/matching/watch wakes calls that wait for a ticket; internal/matching/ticketbody knows how tickets
 // are stored. Authentication, limits and deadlines are set where server mounts the routes.
@@ -52,7 +53,7 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
-	// The gate of players asks before routing: a route that is missing here is refused later, and costs more.
+	// The gate of players asks before routing. Calls of a route that is missing here are refused only after more work.
 	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || path == "/regions" ||
 		path == "/login-queue" || strings.HasPrefix(path, "/login-queue/") || strings.HasPrefix(path, "/sessions/") ||
 		strings.HasPrefix(path, "/tickets/")

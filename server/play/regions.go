@@ -20,7 +20,7 @@ type regionAnswer struct {
 
 // listRegions returns where clients measure their latencies, and which regions other cells serve.
 func (f face) listRegions(ctx context.Context, _ rest.In[rest.None]) (regionsAnswer, error) {
-	// Of all regions, also those of other cells: a client measures before it knows which cell it needs.
+	// Regions of other cells are listed, too: a client measures before it knows which cell it needs.
 	found, err := f.store.GameRegions(ctx)
 	a := regionsAnswer{Regions: make([]regionAnswer, len(found))}
 	for i, r := range found {

@@ -38,7 +38,7 @@ func (f face) resolveSeat(ctx context.Context, in rest.In[resolveRequest]) (reso
 	if err != nil {
 		return resolveAnswer{}, err
 	}
-	// nil without an error where the server of the seat takes no connect tokens.
-	ticket, err := f.connectMinter.Ticket(r)
-	return resolveAnswer{r.Endpoint, signed, r.SessionID, netcodeOf(ticket)}, err
+	// connectTicket is nil, without an error, where the server of the seat takes no connect tokens.
+	connectTicket, err := f.connectMinter.Ticket(r)
+	return resolveAnswer{r.Endpoint, signed, r.SessionID, netcodeOf(connectTicket)}, err
 }

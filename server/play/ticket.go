@@ -17,7 +17,7 @@ type ticketFace struct {
 	estimates *estimates
 }
 
-// newTicketFace returns the face with defaults for what the options leave out. Its readings of the queue are its own.
+// newTicketFace returns the face with defaults for what the options leave out. Faces share no readings of the queue.
 func newTicketFace(t Tickets) ticketFace {
 	if t.CheckHere == nil {
 		t.CheckHere = func(string) error { return nil }
@@ -31,9 +31,9 @@ func newTicketFace(t Tickets) ticketFace {
 	return ticketFace{tickets: t, places: newPlaces(t), estimates: newEstimates(t)}
 }
 
-// read returns a ticket as the caller sees it. Errors: Elsewhere, also for a call that has waited while the universe moved
-// to another cell: its tickets are gone here.
-func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error) {
+// readTicket returns a ticket as the caller sees it. Errors: Elsewhere, also for a call that has waited while the
+// universe moved to another cell: its tickets are gone here.
+func (f ticketFace) readTicket(ctx context.Context, id string) (db.PlayerTicket, error) {
 	if err := f.tickets.CheckHere(f.tickets.Region); err != nil {
 		return db.PlayerTicket{}, err
 	}

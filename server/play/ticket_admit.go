@@ -16,54 +16,53 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// admitted is a ticket that may be queued.
-type admitted struct {
+// admittedTicket is a ticket that may be queued.
+type admittedTicket struct {
 	draft ticketbody.Draft // with what others than the client vouch for
 	body  ticketbody.Prepared
 	ttl   time.Duration // how long it may wait
-	// latencies are remembered of the player; nil: none
-	latencies map[string]uint16
+	// what is to be remembered of the caller's latencies, in milliseconds by region; nil: nothing
+	rememberedLatencies map[string]uint16
 }
 
 // admitDraft returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles
 // again: the versions in memory may be a second old.
-func (f ticketFace) admitDraft(ctx context.Context, d ticketbody.Draft) (admitted, error) {
+func (f ticketFace) admitDraft(ctx context.Context, d ticketbody.Draft) (admittedTicket, error) {
 	if f.tickets.Profiles == nil { // directors of Open Match alone decide what a ticket is good for
 		body, err := ticketbody.Prepare(d)
-		return admitted{draft: d, body: body, ttl: defaultTTL}, err
+		return admittedTicket{draft: d, body: body, ttl: defaultTTL}, err
 	}
-	// Taken before the profiles are judged: a reading that begins later has every version that was live when the caller
-	// asked.
-	now := time.Now()
+	// A reading of the profiles that begins after asked has every version that was live when the caller asked.
+	asked := time.Now()
 	a, err := f.judgeDraft(ctx, d)
 	// An outage is no judgement: reading again would only wait once more.
 	if err == nil || fault.Is(err, fault.Unavailable) {
 		return a, err
 	}
-	if err := f.tickets.Profiles.Refresh(ctx, now); err != nil {
-		return admitted{}, err
+	if err := f.tickets.Profiles.Refresh(ctx, asked); err != nil {
+		return admittedTicket{}, err
 	}
 	return f.judgeDraft(ctx, d)
 }
 
-// judgeDraft asks the profiles of a draft.
-func (f ticketFace) judgeDraft(ctx context.Context, d ticketbody.Draft) (a admitted, err error) {
+// judgeDraft returns the ticket of a draft, or why its profiles refuse it.
+func (f ticketFace) judgeDraft(ctx context.Context, d ticketbody.Draft) (a admittedTicket, err error) {
 	profiles, err := f.profilesOf(ctx, d)
 	if err != nil {
 		return a, err
 	}
-	// Before the checks: a profile may demand what only a backend or the access token says.
+	// Vouching comes before the checks: a profile may demand what only a backend or the access token says.
 	if a.draft, err = f.vouchForDraft(ctx, d, profiles); err != nil {
 		return a, err
 	}
-	if a.draft, a.latencies, err = f.steadyLatencies(ctx, a.draft, profiles); err != nil {
+	if a.draft, a.rememberedLatencies, err = f.steadyLatencies(ctx, a.draft, profiles); err != nil {
 		return a, err
 	}
 	if a.body, err = ticketbody.Prepare(a.draft); err != nil {
 		return a, err
 	}
 	now := f.tickets.Store.Now()
-	// Judged as it will be read: what the queue stores and what the loop sees of it are the same.
+	// The ticket is judged as the loop will read it: decoded from what the queue stores.
 	t, err := ticketbody.Decode("", now, a.body.Body("", now), "")
 	if err != nil {
 		return a, err

@@ -20,7 +20,7 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 	if err := c.Err(); err != nil {
 		return ticket{}, err
 	}
-	// The least, so that a retry that names the party in another order is for the same ticket.
+	// The first by name, so that a retry that names the party in another order is for the same ticket.
 	key, first := in.Header("Idempotency-Key"), slices.Min(in.Body.Party)
 	draft, err := in.Body.draftFor(first, key, nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 	})
 }
 
-// vouchForAll makes one source that of each attribute of a draft.
+// vouchForAll makes source the source of each attribute of a draft, for all of its players.
 func vouchForAll(d *ticketbody.Draft, source match.Source) {
 	for i, p := range d.Players {
 		sources := make(map[string]match.Source, len(d.Attributes)+len(p.Attributes))
@@ -56,8 +56,11 @@ func vouchForAll(d *ticketbody.Draft, source match.Source) {
 // cancelByBackend takes a ticket out of the queue. While its players are being asked, it declines for them.
 func (f ticketFace) cancelByBackend(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	id := in.Param("id")
-	t, err := f.read(ctx, id)
-	if err == nil && len(t.Party) > 0 {
+	t, err := f.readTicket(ctx, id)
+	if err != nil {
+		return ticket{}, err
+	}
+	if len(t.Party) > 0 {
 		// The store cancels as a player of the ticket; the first one can do so as well as any other.
 		err = f.cancelAs(ctx, t.Party[0], id)
 	}

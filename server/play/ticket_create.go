@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// defaultTTL is how long a ticket may wait where no profile says so.
+// defaultTTL is how long a ticket may wait where no profile says how long.
 const defaultTTL = 10 * time.Minute
 
 // maxLobbyTries bounds how often a request is decided again because the members of its lobby have changed.
@@ -35,8 +35,7 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t ti
 		if err != nil {
 			return t, err
 		}
-		// The room is locked only when the ticket is stored. Who has joined or left since the members were read is
-		// found there.
+		// The room is locked only when the ticket is stored, which finds out who has joined or left since the reading.
 		if t, err = f.createFor(ctx, in, members); !hasCode(err, "party_changed") {
 			return t, err
 		}
@@ -67,7 +66,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	}
 	return f.enterQueue(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
 		Caller: caller, Build: build, IsVouched: in.Body.Lobby != nil, LeaseTTL: f.tickets.Lease, IdempotencyKey: key,
-		// of the client's words, since another member's claims are others
+		// The hash is of what the client said: a member that repeats the request has other claims.
 		RequestHash: hashOf(draft, in.Body.Lobby, false),
 	})
 }
@@ -85,10 +84,10 @@ func nearestRegion(latencies map[string]uint16) (nearest string) {
 }
 
 // enterQueue queues an admitted ticket with the rest of its request.
-func (f ticketFace) enterQueue(ctx context.Context, a admitted, lobby *ticketLobby,
+func (f ticketFace) enterQueue(ctx context.Context, a admittedTicket, lobby *ticketLobby,
 	r db.PlayerTicketRequest) (ticket, error) {
 	r.Party, r.ProfileNames, r.SearchFields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
-	r.EncodeBody, r.BodyBytes, r.TTL, r.CallerLatencies = a.body.Body, len(a.body), a.ttl, a.latencies
+	r.EncodeBody, r.BodyBytes, r.TTL, r.CallerLatencies = a.body.Body, len(a.body), a.ttl, a.rememberedLatencies
 	answer, err := f.storeTicket(ctx, r, lobby)
 	if err != nil {
 		return ticket{}, err
@@ -108,9 +107,9 @@ func (f ticketFace) storedTicket(ctx context.Context, r db.PlayerTicketRequest, 
 	answer db.PlayerTicketAnswer) (db.PlayerTicket, error) {
 	// The ticket of an earlier request with the same key may have been matched since.
 	if !answer.IsNew {
-		return f.read(ctx, answer.ID)
+		return f.readTicket(ctx, answer.ID)
 	}
-	// What the store has just written, without a second statement for it.
+	// A new ticket is what the store has just written: reading it would be a second statement.
 	return db.PlayerTicket{
 		ID: answer.ID, State: db.TicketQueued, StateVersion: 1, Party: r.Party, ProfileNames: r.ProfileNames,
 		CreatedAt: answer.CreatedAt, Body: body,
@@ -148,9 +147,9 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 	var c rest.Check
 	for _, name := range slices.Sorted(maps.Keys(p.Attributes)) {
 		for _, player := range d.Players {
-			fine := checkAttribute(&c, p, name, d, player, player.Sub == caller)
-			if !fine {
-				break // one error says enough
+			isFine := checkAttribute(&c, p, name, d, player, player.Sub == caller)
+			if !isFine {
+				break // one error for each attribute says enough
 			}
 		}
 	}
@@ -162,7 +161,7 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 func checkTolerances(c *rest.Check, p *profile.Profile, rules []profile.Rule, d ticketbody.Draft) {
 	for i := range rules {
 		r := &rules[i]
-		checkTolerances(c, p, r.Rules, d) // of an any or a team
+		checkTolerances(c, p, r.Rules, d) // the rules within a rule "any" or "team"
 		if r.Tolerance == "" {
 			continue
 		}
@@ -191,21 +190,23 @@ func largestParty(p *profile.Profile) (most int) {
 	return max(most, split)
 }
 
-// checkAttribute reports an attribute that a player lacks, that has another type than the profile says, or for which
-// nobody vouches as the profile asks.
+// checkAttribute reports to c an attribute that a player lacks, that has another type than the profile says, or for
+// which nobody vouches as the profile asks. It returns false if it has reported one.
 func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft, player match.Player,
-	isCaller bool) (fine bool) {
+	isCaller bool) (isFine bool) {
 	want, field := p.Attributes[name], "players."+player.Sub+".attributes."+name
 	v, ok := player.Attributes[name]
 	if !ok {
 		v, ok = d.Attributes[name]
 		field = "attributes." + name
 	}
+	// The default counts, whoever would have to vouch for a value.
+	if !ok && want.Default != nil {
+		return true
+	}
 	var problem string
 	isVouched := want.Trusts(player.SourceOf(name))
 	switch {
-	// The default counts, whoever would have to vouch for a value.
-	case !ok && want.Default != nil:
 	case !ok && !isVouched:
 		problem = fmt.Sprintf("is required and must be %s: %s", kindNames[want.Kind], neededVoucher(p, name, isCaller))
 	case !ok:

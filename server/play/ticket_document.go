@@ -19,9 +19,9 @@ type ticket struct {
 	Profiles []string       `json:"profiles,omitempty"`
 	Party    []string       `json:"party"`
 
-	*outlook // nil in states that do not wait
+	*outlook // nil in states in which a ticket does not wait
 
-	// NextTicketID is the ticket with which the player waits since an evacuation of the match
+	// NextTicketID is the ticket with which the player has waited since the match was evacuated
 	NextTicketID string `json:"next_ticket_id,omitempty"`
 
 	MatchID string      `json:"match_id,omitempty"`
@@ -72,8 +72,8 @@ type readyCheck struct {
 	Declined bool      `json:"declined,omitempty"`
 }
 
-// documentOf returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot
-// be read.
+// documentOf returns what the player sub sees of a ticket. What depends on the rest of the queue is left out where it
+// cannot be read.
 func (f ticketFace) documentOf(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
 		TicketID: t.ID, State: t.State, Version: t.StateVersion, Profiles: t.ProfileNames, Party: t.Party,
@@ -90,8 +90,7 @@ func (f ticketFace) documentOf(ctx context.Context, t db.PlayerTicket, sub strin
 	case t.EncodedAssignment != nil:
 		d.Endpoint, _ = ticketbody.Connection(t.EncodedAssignment) // a client of Open Match may have stored anything
 	}
-	// Only here does it say anything: a ticket that is being asked or is assigned waits for nothing that can be
-	// estimated.
+	// A ticket in any other state waits for nothing that can be estimated.
 	if t.State == db.TicketQueued || t.State == db.TicketWaitingForServer {
 		d.outlook = f.outlookOf(ctx, t)
 	}
@@ -104,7 +103,7 @@ func (f ticketFace) outlookOf(ctx context.Context, t db.PlayerTicket) *outlook {
 	if len(t.ProfileNames) == 0 {
 		return o
 	}
-	// The first by name: a client shows one place, and the same one each time.
+	// The names are sorted, so that a client shows the place in the same queue each time.
 	o.Place = f.places.placeIn(ctx, t.ProfileNames[0], t.CreatedAt)
 	if f.tickets.Profiles == nil {
 		return o
@@ -137,19 +136,22 @@ func stepAt(r profile.Rule, created, now time.Time) *step {
 		}
 		limits = w.Limits
 	}
-	s.Ended = limits.Ended
-	switch {
-	case s.Ended: // the rule limits nothing any more
-	case r.Kind == profile.Near, r.Kind == profile.Balance, r.Kind == profile.Sizes, r.Kind == profile.PartySizes:
+	// A rule that has ended limits nothing any more.
+	if limits.Ended {
+		s.Ended = true
+		return s
+	}
+	switch r.Kind {
+	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
 		s.Within = &limits.Within
-	case r.Kind == profile.Latency:
+	case profile.Latency:
 		ms := limits.Latency.Milliseconds()
 		s.LatencyMS = &ms
 	}
 	return s
 }
 
-// describeTicket returns the document of a ticket.
+// describeTicket returns what the caller sees of a ticket: a backend sees the teams of all players.
 func (f ticketFace) describeTicket(ctx context.Context, t db.PlayerTicket) ticket {
 	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()

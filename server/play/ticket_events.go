@@ -30,7 +30,7 @@ func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out
 	if s.sentVersion, err = lastEventOf(in); err != nil {
 		return err
 	}
-	// Before the first reading: a change between the two would be missed otherwise.
+	// A follower that began after the first reading would miss a change between the two.
 	follower, err := f.tickets.Hub.Follow(s.ticketID)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out
 	beat := time.NewTicker(f.tickets.beatEvery)
 	defer beat.Stop()
 	for {
-		lease, final, err := s.sendUpdate(ctx)
-		if err != nil || final {
+		lease, isFinal, err := s.sendUpdate(ctx)
+		if err != nil || isFinal {
 			return err
 		}
 		follower.KeepAlive(lease)
@@ -50,8 +50,8 @@ func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out
 	}
 }
 
-// lastEventOf returns the version of which a caller that connects again was sent the event; -1 for a new one, to which
-// the states so far are no news.
+// lastEventOf returns the version of the last event that a caller got before it connected again; -1 for a caller that
+// connects for the first time, and is not sent the states so far.
 func lastEventOf(in rest.In[rest.None]) (version int, err error) {
 	text := in.Header("Last-Event-ID")
 	if text == "" {
@@ -67,14 +67,14 @@ func lastEventOf(in rest.In[rest.None]) (version int, err error) {
 // stream must end: the caller connects again and loses nothing.
 func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct{},
 	beat <-chan time.Time) (more bool, err error) {
-	var widens <-chan time.Time
+	var widens <-chan time.Time // nil unless a rule widens
 	if !s.widensAt.IsZero() {
-		// A millisecond later, so that the step is over when the times are compared again.
+		// A millisecond more, so that noteStep finds the step taken.
 		timer := time.NewTimer(max(s.widensAt.Sub(s.face.tickets.Store.Now()), 0) + time.Millisecond)
 		defer timer.Stop()
 		widens = timer.C
 	}
-	var readAgain <-chan time.Time
+	var readAgain <-chan time.Time // nil unless the last reading failed
 	if s.isStale {
 		readAgain = time.After(readAgainAfter)
 	}
@@ -100,9 +100,10 @@ func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct
 	}
 }
 
-// sendUpdate sends what the caller does not know yet. While the database cannot be reached there is nothing to send.
-func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final bool, err error) {
-	t, err := s.face.read(ctx, s.ticketID)
+// sendUpdate sends what the caller does not know yet, and returns how long the ticket stays while somebody waits for it
+// and whether its state is final. While the database cannot be reached there is nothing to send.
+func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, isFinal bool, err error) {
+	t, err := s.face.readTicket(ctx, s.ticketID)
 	s.isStale = fault.Is(err, fault.Unavailable)
 	// Before the first event the caller gets the error, and another replica may answer its next try.
 	if s.isStale && s.sentState != "" {
@@ -120,7 +121,7 @@ func (s *stream) sendUpdate(ctx context.Context) (lease time.Duration, final boo
 	d := s.face.describeTicket(ctx, t)
 	widened := s.noteStep(d.outlook)
 	switch {
-	// The version alone is not enough: with Last-Event-ID the first event is due although the version is known.
+	// The state is compared as well: after Last-Event-ID the first event is due although its version is known.
 	case t.StateVersion != s.sentVersion || t.State != s.sentState:
 		err = s.out.Send(string(t.State), t.StateVersion, d)
 	case widened:

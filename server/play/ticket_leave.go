@@ -24,14 +24,15 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 // cancelAs cancels a ticket as one of its players.
 func (f ticketFace) cancelAs(ctx context.Context, sub, id string) (err error) {
 	for range maxCancels {
-		// The match whose ready check the ticket is in, if any: only an answer to the check ends that.
-		var declines uuid.UUID
-		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, sub)
-		if err != nil || declines == uuid.Nil {
+		// A ticket that is in a ready check is not canceled: only an answer to the check ends it.
+		var askingMatch uuid.UUID
+		askingMatch, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, sub)
+		if err != nil || askingMatch == uuid.Nil {
 			return err
 		}
-		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region,
-			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, MatchID: declines}); !isTooLate(err) {
+		err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region,
+			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, MatchID: askingMatch})
+		if !isTooLate(err) {
 			return err
 		}
 	}
@@ -77,23 +78,22 @@ func (f ticketFace) declineMatch(ctx context.Context, in rest.In[readyAnswer]) (
 // answerLateDecline answers a player that declines when the ready check has ended: a decline ends it, so the call may
 // be a retry of the one that did, and then it has succeeded.
 func (f ticketFace) answerLateDecline(ctx context.Context, id string, tooLate error) (ticket, error) {
-	t, err := f.read(ctx, id)
+	t, err := f.readTicket(ctx, id)
 	if err == nil && t.State == db.TicketDeclined {
-		tooLate = nil
+		return f.answerChange(ctx, id, nil, "")
 	}
 	return f.answerChange(ctx, id, tooLate, "")
 }
 
-// answerChange returns the ticket after a call that changed it, or was refused because of its state. A ticket in the
-// state refused is a conflict as well.
+// answerChange returns the ticket after a call that changed it, or that failed with err. A refusal for the state of the
+// ticket is a conflict that carries the ticket, and so is a ticket in the state refused; "" is none.
 func (f ticketFace) answerChange(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
-	// A refusal for the state of the ticket carries the ticket, so it is read in either case.
 	conflict, isConflict := errors.AsType[*fault.Error](err)
 	isConflict = isConflict && conflict.Kind == fault.Conflict
 	if err != nil && !isConflict {
 		return ticket{}, err
 	}
-	t, readErr := f.read(ctx, id)
+	t, readErr := f.readTicket(ctx, id)
 	if readErr != nil {
 		return ticket{}, readErr
 	}
@@ -102,7 +102,7 @@ func (f ticketFace) answerChange(ctx context.Context, id string, err error, refu
 	switch {
 	case isConflict:
 		return ticket{}, conflictOf(conflict.Code, conflict.Detail, d)
-	// A ticket that was assigned before the cancellation came is not an error of the store, which found nothing to do.
+	// The store finds nothing to do, and no error, in a ticket that was assigned before the cancellation came.
 	case refused != "" && t.State == refused:
 		return ticket{}, conflictOf("assigned", "the ticket is assigned", d)
 	}

@@ -45,7 +45,9 @@ type TicketStore interface {
 	SeePlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
 	// AnyTicket returns a ticket to somebody who is no player of it. Errors: NotFound; Unavailable.
 	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
-	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
+	// CancelPlayerTicket cancels a ticket. It cancels nothing while a match asks the ticket's players, and returns that
+	// match; uuid.Nil: none asks.
+	CancelPlayerTicket(ctx context.Context, region, id, sub string) (askingMatch uuid.UUID, err error)
 	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the
 	// player is no member; Conflict, "too_late", where no answer of the player is awaited, or one about another match;
 	// Unavailable.

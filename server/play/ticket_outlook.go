@@ -11,11 +11,12 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// How long readings that many tickets share stay usable.
 const (
+	// placesFor and estimatesFor are how long readings that many tickets share stay usable.
 	placesFor    = 2 * time.Second
 	estimatesFor = 5 * time.Second
-	placesKept   = 10 * time.Second // then another profile's reading may push them out
+	// placesKept is how long an unused reading of a profile stays in memory at least.
+	placesKept = 10 * time.Second
 )
 
 // minSamples is how many tickets an estimate needs.
@@ -32,32 +33,32 @@ type places struct {
 
 // placesOf is the reading of one profile.
 type placesOf struct {
-	mu        sync.Mutex // held while it is read, so that callers that come meanwhile wait for one reading
+	mu        sync.Mutex // held during a reading, so that callers that come meanwhile wait for one reading
 	readAt    time.Time
-	createdAt []int64
+	createdAt []int64 // of the queued tickets, in Unix nanoseconds, ascending
 }
 
 func newPlaces(t Tickets) *places { return &places{tickets: t, byProfile: map[string]*placesOf{}} }
 
 // placeIn returns the place of a ticket in the queue of a profile, from 1; 0 where it cannot be read.
-func (p *places) placeIn(ctx context.Context, name string, created time.Time) int {
+func (p *places) placeIn(ctx context.Context, name string, ticketCreated time.Time) int {
 	entry := p.entryOf(name)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if time.Since(entry.readAt) > placesFor {
-		read, err := p.tickets.Store.QueuedSince(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
+		created, err := p.tickets.Store.QueuedSince(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
 		// Without a place the document is still of use, and an old place would be a wrong one.
 		if err != nil {
 			return 0
 		}
-		entry.createdAt, entry.readAt = read, time.Now()
+		entry.createdAt, entry.readAt = created, time.Now()
 	}
 	// The list may be two seconds old and lack this ticket: its place is where it would be.
-	before, _ := slices.BinarySearch(entry.createdAt, created.UnixNano())
+	before, _ := slices.BinarySearch(entry.createdAt, ticketCreated.UnixNano())
 	return before + 1
 }
 
-// entryOf returns the last reading of a profile, an empty one that it keeps if there was none.
+// entryOf returns the last reading of a profile, which it adds, empty, if there was none.
 func (p *places) entryOf(name string) *placesOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +74,7 @@ func (p *places) entryOf(name string) *placesOf {
 // forgetUnused drops the readings that nobody renewed.
 func (p *places) forgetUnused() {
 	for name, entry := range p.byProfile {
-		// One that is locked is being read, so it is in use.
+		// A reading that is locked is in use.
 		if entry.mu.TryLock() {
 			if time.Since(entry.readAt) > placesKept {
 				delete(p.byProfile, name)
@@ -100,7 +101,7 @@ func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []
 	if len(times) == 0 {
 		return nil
 	}
-	// The last one is without a limit; a profile without a pivot has no other.
+	// The last time has no upper limit; a profile without a pivot has no other.
 	t := times[len(times)-1]
 	if pivot := p.Pivot(); pivot != "" {
 		n := numberOf(body, pivot)

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// profilesFor is how long a reading of the list of profiles stays usable: a new version is checked against within a
-	// second.
+	// profilesFor is how long a reading of the list of profiles stays usable: after that, requests are checked against a
+	// new version.
 	profilesFor = time.Second
 	// similarName is how many letters of a name may be wrong for another name to be suggested.
 	similarName = 3
@@ -35,8 +35,9 @@ type LiveProfiles struct {
 	store  ProfileStore
 	region string
 
-	mu     sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
-	readAt time.Time  // of the last reading; zero before the first
+	mu sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
+	// readAt is when the list was last read, or a reading failed; zero before the first that succeeded.
+	readAt time.Time
 	// readBegan is when the last successful reading began.
 	readBegan time.Time
 	byName    map[string]liveProfile
@@ -69,7 +70,7 @@ func (l *LiveProfiles) LiveProfile(ctx context.Context, name string) (*profile.P
 	return nil, &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: detail}
 }
 
-// AllLive implements [Profiles]. An outage changes nothing for it either.
+// AllLive implements [Profiles]. While the database cannot be reached, the profiles are those of the last reading.
 func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +99,7 @@ func (l *LiveProfiles) refreshIfOld(ctx context.Context) error {
 func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Another caller's reading, which began late enough.
+	// A reading of another caller may have begun late enough.
 	if l.readBegan.After(after) {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 
 // readNow reads the list whatever its age. It is called with mu locked.
 func (l *LiveProfiles) readNow(ctx context.Context) error {
-	// Before the statement: a version that goes live while it runs may be missing from it.
+	// A version that goes live while the statement runs may be missing from the list.
 	began := time.Now()
 	if err := l.readVersions(ctx); err != nil {
 		return err
@@ -128,23 +129,29 @@ func (l *LiveProfiles) readVersions(ctx context.Context) error {
 		if db.IsRealtimeProfile(o.ProfileName) {
 			continue
 		}
-		p, ok := l.byName[o.ProfileName]
-		// Versions never change, so a document is read and parsed once.
-		if !ok || p.version != o.LiveVersion {
-			switch fresh, err := l.parseVersion(ctx, o); {
-			case fault.Is(err, fault.Unavailable):
-				return err
-			// There is no version before it that this process knows: tickets that name it are refused, others are not.
-			case err != nil && !ok:
-				continue
-			case err == nil:
-				p = fresh
-			}
+		p, err := l.liveVersion(ctx, o)
+		if fault.Is(err, fault.Unavailable) {
+			return err
 		}
-		next[o.ProfileName] = p
+		if err == nil {
+			next[o.ProfileName] = p
+			continue
+		}
+		// Without a version before it, tickets that name the profile are refused, and others are not.
+		if known, ok := l.byName[o.ProfileName]; ok {
+			next[o.ProfileName] = known
+		}
 	}
 	l.byName = next
 	return nil
+}
+
+// liveVersion returns the live version of a profile. Versions never change, so each is read and parsed once.
+func (l *LiveProfiles) liveVersion(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
+	if known, ok := l.byName[o.ProfileName]; ok && known.version == o.LiveVersion {
+		return known, nil
+	}
+	return l.parseVersion(ctx, o)
 }
 
 func (l *LiveProfiles) parseVersion(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {

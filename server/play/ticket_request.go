@@ -66,7 +66,7 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	c.Count("latencies", len(r.Latencies), 0, ticketbody.MaxRegions)
 	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
 		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Description)
-		// null: the client could not measure it, and the region is left out.
+		// The client could not measure a region that is null, which is left out.
 		if ms := r.Latencies[region]; ms != nil {
 			_, ok := match.LatencyOf(*ms)
 			c.That(ok, "latencies."+region,
@@ -87,7 +87,7 @@ func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticket
 	d.Profiles = slices.Sorted(slices.Values(r.Profiles))
 	d.Attributes = attributesOf(&c, "attributes", r.Attributes)
 	size := d.Attributes.Bytes()
-	// Refused and not ignored: a misspelt name would queue the player without its attributes.
+	// A misspelt name, if it were ignored, would queue the player without its attributes.
 	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
 		c.That(slices.Contains(party, sub), "players."+sub, "must be a member of the party")
 	}
@@ -144,8 +144,8 @@ func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage
 	return out
 }
 
-// hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of
-// this code may serve a retry, so a field that is added must not change the hash when it is absent.
+// hashOf returns the same value for requests that mean the same, whichever member of the party sends them. Another
+// version of this code may serve a retry, so a field that is added must not change the hash when it is absent.
 func hashOf(d ticketbody.Draft, lobby *ticketLobby, isBackend bool) []byte {
 	type player struct {
 		Sub        string           `json:"sub"`

@@ -41,7 +41,7 @@ func (f ticketFace) vouchForDraft(ctx context.Context, d ticketbody.Draft,
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		for i, p := range d.Players {
 			if hasAttribute(d, p, name) && asked[name].declared.Trusts(p.SourceOf(name)) {
-				continue // a backend queues, and says it itself
+				continue // a backend queues the player, and has said it in the request
 			}
 			value, source, err := v.findValue(ctx, p.Sub, name, asked[name])
 			if err != nil {
@@ -104,29 +104,21 @@ func checkSameClaim(c *rest.Check, name string, asked askedAttribute, p *profile
 	}
 }
 
-// findValue returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts
-// before what is stored, since the profile asks for it.
+// findValue returns the value of a player's attribute for which somebody vouches, and who does; FromClient means
+// nobody. A claim counts before what is stored, since the profile asks for it.
 func (v *voucher) findValue(ctx context.Context, sub, name string,
 	asked askedAttribute) (value match.Value, source match.Source, err error) {
 	// The claims of others than the caller are not known here; a backend may have stored them.
 	if asked.declared.From == match.FromClaim && sub == v.caller {
-		if v.callerClaims == nil {
-			claims, err := token.ReadClaims(rest.AccessToken(ctx))
-			if err != nil {
-				return value, match.FromClient, err
-			}
-			v.callerClaims = &claims
+		if err := v.loadClaims(ctx); err != nil {
+			return value, match.FromClient, err
 		}
 		if value, found := v.readClaim(name, asked.declared); found {
 			return value, match.FromClaim, nil
 		}
 	}
-	// One statement for the party, when the first of its attributes needs it.
-	if v.storedPlayers == nil {
-		tickets := v.face.tickets
-		if v.storedPlayers, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party); err != nil {
-			return value, match.FromClient, err
-		}
+	if err := v.loadStored(ctx); err != nil {
+		return value, match.FromClient, err
 	}
 	if value, found := v.storedValue(v.storedPlayers[sub], name, asked); found {
 		return value, match.FromBackend, nil
@@ -134,11 +126,34 @@ func (v *voucher) findValue(ctx context.Context, sub, name string,
 	return match.Value{}, match.FromClient, nil
 }
 
+// loadClaims reads the claims of the caller's access token, once.
+func (v *voucher) loadClaims(ctx context.Context) error {
+	if v.callerClaims != nil {
+		return nil
+	}
+	claims, err := token.ReadClaims(rest.AccessToken(ctx))
+	if err != nil {
+		return err
+	}
+	v.callerClaims = &claims
+	return nil
+}
+
+// loadStored reads what backends have said of the party, once, in one statement.
+func (v *voucher) loadStored(ctx context.Context) (err error) {
+	if v.storedPlayers != nil {
+		return nil
+	}
+	tickets := v.face.tickets
+	v.storedPlayers, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party)
+	return err
+}
+
 // storedValue returns what a backend has stored as an attribute, or as the list of players to avoid.
 func (v *voucher) storedValue(p db.StoredPlayer, name string, asked askedAttribute) (match.Value, bool) {
 	plain, has := p.Attributes[name]
 	switch {
-	// Reported and not left out: a backend that stores texts for numbers would wonder why nobody is matched.
+	// A value of another type is reported: a backend that stores texts for numbers would wonder why nobody is matched.
 	case has:
 		value := match.ValueOf(plain)
 		v.check.That(value.Kind == asked.declared.Kind, "players."+p.Sub+".attributes."+name,
@@ -184,15 +199,16 @@ func withAttribute(p match.Player, name string, value match.Value, source match.
 	return p
 }
 
-// shareAttribute makes an attribute that others than the client vouch for the ticket's, which pools filter by, if all
-// players have the same value. Otherwise the ticket has none: pools must not read the client's word either.
+// shareAttribute moves an attribute for which somebody else than the client vouches from the players to the ticket, by
+// whose attributes pools filter, if all players have the same value. If not, it moves what the client said of the
+// ticket to the players: no pool may read that.
 func shareAttribute(d *ticketbody.Draft, name string) {
 	vouched := func(p match.Player) bool { return p.Sources[name] != match.FromClient }
 	if !slices.ContainsFunc(d.Players, vouched) {
 		return
 	}
 	if shared, said := d.Attributes[name]; said {
-		for i, p := range d.Players { // the client's word about the others stays theirs, to be refused
+		for i, p := range d.Players { // checkAttribute refuses it for players of whom the client alone says it
 			if _, own := p.Attributes[name]; !own {
 				d.Players[i] = withAttribute(p, name, shared, p.SourceOf(name))
 			}

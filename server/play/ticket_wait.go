@@ -13,8 +13,8 @@ import (
 
 // waitRequest is what a long poll asks for.
 type waitRequest struct {
-	waitFor      time.Duration
-	knownVersion *int // that the caller knows; nil: the one when the call begins
+	waitFor      time.Duration // 0: answer at once
+	knownVersion *int          // that the caller knows; nil: the one when the call begins
 }
 
 func waitRequestOf(in rest.In[rest.None]) (w waitRequest, err error) {
@@ -37,7 +37,7 @@ func (f ticketFace) showTicket(ctx context.Context, in rest.In[rest.None]) (tick
 		return ticket{}, err
 	}
 	if w.waitFor == 0 {
-		t, err := f.read(ctx, id)
+		t, err := f.readTicket(ctx, id)
 		if err != nil {
 			return ticket{}, err
 		}
@@ -48,7 +48,7 @@ func (f ticketFace) showTicket(ctx context.Context, in rest.In[rest.None]) (tick
 
 // awaitTicket answers when the ticket has another state than the caller knows, or at the end of its time to wait.
 func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (ticket, error) {
-	// Before the first reading: a change between the two would be missed otherwise.
+	// A follower that began after the first reading would miss a change between the two.
 	follower, err := f.tickets.Hub.Follow(id)
 	if err != nil {
 		return ticket{}, err
@@ -56,7 +56,7 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 	defer follower.Stop()
 	over := time.NewTimer(w.waitFor)
 	defer over.Stop()
-	first, err := f.read(ctx, id)
+	first, err := f.readTicket(ctx, id)
 	if err != nil {
 		return ticket{}, err
 	}
@@ -71,36 +71,35 @@ func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (
 		if t.StateVersion > known || t.State != first.State || t.State.IsFinal() {
 			return f.describeTicket(ctx, t), nil
 		}
-		// Only a call that waits counts as somebody who waits for the ticket; one that is answered at once does not.
+		// Only a call that waits renews the lease of the ticket; one that is answered at once does not.
 		follower.KeepAlive(t.LeaseTTL)
 		if !f.awaitChange(ctx, follower, readAgain, over.C) {
 			return f.answerAtEnd(ctx, id, t)
 		}
-		latest, err := f.read(ctx, id)
-		switch {
+		latest, err := f.readTicket(ctx, id)
 		// The call waits on: an error would make every player call again at once, while the database starts.
-		case fault.Is(err, fault.Unavailable):
+		if fault.Is(err, fault.Unavailable) {
 			readAgain = time.After(readAgainAfter)
-		case err != nil:
-			return ticket{}, err
-		default:
-			t, readAgain = latest, nil
+			continue
 		}
+		if err != nil {
+			return ticket{}, err
+		}
+		t, readAgain = latest, nil
 	}
 }
 
-// readAgainAfter is how long a waiting call pauses after a reading that failed: the change for which it read is
-// signalled once.
+// readAgainAfter is how long after a failed reading a waiting call reads again: a change is signalled only once.
 const readAgainAfter = time.Second
 
 // answerAtEnd answers a long poll whose time is over.
 func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
-	// The caller has left: nobody reads an answer.
+	// Nobody reads the answer to a caller that has left.
 	if err := ctx.Err(); err != nil {
 		return ticket{}, err
 	}
-	// Once more: the notification of a change may have been lost, and this is the last chance to tell the caller.
-	t, err := f.read(ctx, id)
+	// The ticket is read once more: the notification of a change may have been lost.
+	t, err := f.readTicket(ctx, id)
 	if fault.Is(err, fault.Unavailable) {
 		t, err = known, nil // nothing has changed as far as this replica knows
 	}

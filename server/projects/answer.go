@@ -37,10 +37,10 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	header["Content-Type"], header["Content-Length"] = []string{contentType}, []string{strconv.Itoa(len(body))}
 	header["Cache-Control"] = []string{"no-store"} // answers hold secrets and tokens
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // A failed write means that the client has disconnected.
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// failure is an error document. Code is ours.
+// failure is an error document. Nexis has the field error only.
 type failure struct {
 	Error   string `json:"error"`
 	Code    string `json:"code"`
@@ -48,8 +48,8 @@ type failure struct {
 	Address string `json:"address,omitempty"` // of the control API there
 }
 
-// texts are the errors of Nexis' framework, which are no JSON, by the code of the problem.
-var texts = map[string]struct {
+// frameworkErrors are the answers of Nexis' framework, which are no JSON, by the code of the problem.
+var frameworkErrors = map[string]struct {
 	status int
 	body   string
 }{
@@ -62,7 +62,7 @@ var texts = map[string]struct {
 func writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
 	// Scripts for Nexis compare these bodies.
-	if text, ok := texts[p.Code]; ok {
+	if text, ok := frameworkErrors[p.Code]; ok {
 		writeBody(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
 		return p.Code
 	}
@@ -72,7 +72,7 @@ func writeError(w http.ResponseWriter, err error) string {
 		f.Region, f.Address = cell.Region, cell.Addresses[fault.ListenerControl]
 	}
 	switch p.Status {
-	// Nexis' text, whatever is wrong with the token.
+	// Nexis has one text, whatever is wrong with the token.
 	case http.StatusUnauthorized:
 		f.Error = "unauthorized"
 	// Nexis has no 413: its scripts know a bad request.
@@ -85,7 +85,7 @@ func writeError(w http.ResponseWriter, err error) string {
 		if p.Status == http.StatusServiceUnavailable {
 			f.Error = "temporarily unavailable"
 		}
-	// The detail may quote the database.
+	// The detail may quote the database, so the client gets this text instead.
 	case http.StatusInternalServerError:
 		f.Error = "internal error"
 	}
@@ -98,6 +98,5 @@ func invalidError(field, text string) error {
 	return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: field, Detail: text}
 }
 
-// postgresTime formats a time as Postgres does in UTC.
-// It leaves out trailing zeros of the fraction, as Postgres does.
+// postgresTime formats a time as Postgres does in UTC, without trailing zeros of the fraction.
 func postgresTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999") + "+00" }

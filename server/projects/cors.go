@@ -31,7 +31,7 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 			header.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+headerToken)
 			header.Set("Access-Control-Max-Age", "3600")
 		}
-		// Also for other origins: without the headers above, the browser does not send the request.
+		// A preflight of another origin is answered, too: without the headers above, its browser sends no request.
 		c.AbortWithStatus(http.StatusNoContent)
 	}
 }

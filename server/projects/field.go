@@ -32,11 +32,11 @@ func ttlOf(v any) int {
 	if !ok {
 		return defaultTTL
 	}
-	// Floored and clamped as in Nexis, whose scripts may ask for any number.
+	// Nexis floors and clamps it, and its scripts may ask for any number.
 	return int(min(max(math.Floor(seconds), leastTTL), mostTTL))
 }
 
-// scopesOf returns the scopes of a new key, each once: the texts of a list, or the default where there are none.
+// scopesOf returns the scopes that a request lists, each once; none for anything but a list of texts.
 func scopesOf(v any) []string {
 	list, _ := v.([]any)
 	var scopes []string

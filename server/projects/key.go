@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// The fields have any type, since Nexis converts what clients send: see textOf and scopesOf.
+// newKey is a request for a key. The fields have any type, since Nexis converts what clients send: see textOf and
+// scopesOf.
 type newKey struct {
 	Name   any `json:"name"`
 	Scopes any `json:"scopes"`
@@ -52,7 +53,7 @@ func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error)
 		Actor: rest.Caller(ctx),
 		Seal:  f.options.Secrets.Sealer.NewProjectSecret,
 	})
-	// The only answer that has the secret: the row has it sealed.
+	// No later answer has the secret: the row holds it sealed.
 	return reply{201, jsonOfKey(made, secret)}, err
 }
 
@@ -83,7 +84,7 @@ type rotation struct {
 // for the grace.
 func (f *face) rotateKey(ctx context.Context, in rest.In[rotation]) (reply, error) {
 	grace, isNumber := in.Body.Grace.(float64)
-	// Refused and not defaulted as a ttl is: with the default, 0, the old key would end at once.
+	// A wrong grace is refused, where a wrong ttl becomes the default: the default grace, 0, ends the old key at once.
 	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
 		return reply{}, invalidError("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}
@@ -114,7 +115,7 @@ func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, err
 	}
 	key, retired, err := f.options.Store.ProjectKey(ctx, s.Project, s.Key)
 	switch {
-	// An answer and no error: its field exists says it.
+	// A key that is not there is no error: the field exists of the answer says so.
 	case fault.Is(err, fault.NotFound):
 		return reply{200, s}, nil
 	case err != nil:

@@ -81,7 +81,7 @@ func (f *face) listProjects(ctx context.Context, in rest.In[rest.None]) (reply, 
 // pageOf reads ?after= and ?limit=. Without them a list begins with the newest row, and has as many as a page may have.
 func pageOf(in rest.In[rest.None]) (after string, limit int, err error) {
 	limit = db.MaxProjectPage
-	// Nexis has no pages: both parameters are the director's.
+	// Nexis has no pages: its clients send neither parameter.
 	if text := in.Query("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > db.MaxProjectPage {
 			return "", 0, invalidError("limit", "limit must be 1 to "+strconv.Itoa(db.MaxProjectPage))

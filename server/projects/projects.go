@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Store   *db.Store            // The caller closes it.
 	Region  string               // of new projects; "" means global
-	Tokens  []string             // internal tokens of callers; several allow rotation
+	Tokens  []string             // internal tokens of callers; with several, one can replace another
 	Secrets token.ProjectSecrets // that sign the tokens of clients
 
 	CORSOrigins    []string      // whose pages may call the API; "*" means all

@@ -29,10 +29,10 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine.HandleMethodNotAllowed = false // Nexis answers 404.
-	// Before all checks: refused requests count, too.
+	engine.HandleMethodNotAllowed = false // Nexis answers 404
+	// The counter stands before all checks: refused requests count, too.
 	engine.Use(func(*gin.Context) { f.requestCount.Add(1) })
-	// Before the routes: a preflight request carries no token.
+	// A preflight request carries no token, so it is answered before the routes, which require one.
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}
@@ -41,14 +41,14 @@ func New(o Options) (http.Handler, error) {
 }
 
 func (f *face) mountRoutes(engine *gin.Engine) {
-	// Without a slot and a token: it must answer while all slots are taken.
+	// Health needs no slot and no token: it must answer while all slots are taken.
 	engine.GET("/health", rest.Handle(http.StatusOK, f.answerHealth))
 	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	// The token comes before the body: nobody without one has a body read.
 	calls := engine.Group("", gate.RefuseWhenFull,
 		rest.RequireSecret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
-		bodies.Read, absentIsEmpty, gate.Enter, rest.SetDeadline(f.options.CallTimeout))
+		bodies.Read, replaceAbsentBody, gate.Enter, rest.SetDeadline(f.options.CallTimeout))
 	calls.GET("/metrics", rest.Handle(http.StatusOK, f.showCounters))
 	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
 	calls.GET("/projects", rest.Handle(http.StatusOK, f.listProjects))
@@ -68,9 +68,9 @@ func (f *face) checkProject(c *gin.Context) {
 	}
 }
 
-// absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands
-// behind [rest.Bodies.Read], whose bodies know their length.
-func absentIsEmpty(c *gin.Context) {
+// replaceAbsentBody replaces an absent body by an empty object, because all fields of some requests are optional. It
+// stands behind [rest.Bodies.Read], whose bodies know their length.
+func replaceAbsentBody(c *gin.Context) {
 	if body, ok := c.Request.Body.(interface{ Len() int }); ok && body.Len() == 0 &&
 		c.Request.Method == http.MethodPost {
 		c.Request.Body = io.NopCloser(strings.NewReader("{}"))

@@ -23,7 +23,7 @@ type tokenJSON struct {
 }
 
 func (f *face) mintToken(ctx context.Context, in rest.In[newToken]) (reply, error) {
-	minted, err := f.mintedToken(ctx, in.Body)
+	minted, err := f.signToken(ctx, in.Body)
 	// A token that could not be made, because of the database, was not denied.
 	if err != nil && rest.ProblemOf(err).Status < 500 {
 		f.deniedCount.Add(1)
@@ -31,7 +31,8 @@ func (f *face) mintToken(ctx context.Context, in rest.In[newToken]) (reply, erro
 	return reply{200, minted}, err
 }
 
-func (f *face) mintedToken(ctx context.Context, n newToken) (tokenJSON, error) {
+// signToken checks a request and signs the token of its claims.
+func (f *face) signToken(ctx context.Context, n newToken) (tokenJSON, error) {
 	c := token.ProjectClaims{ProjectID: textOf(n.Project), KeyID: textOf(n.Key), Audience: textOf(n.Audience),
 		Subject: textOf(n.Subject)}
 	switch {
@@ -39,14 +40,14 @@ func (f *face) mintedToken(ctx context.Context, n newToken) (tokenJSON, error) {
 		return tokenJSON{}, invalidError("", idsRequired)
 	case len(c.Audience) > token.MaxSubjectBytes:
 		return tokenJSON{}, invalidError("audience", "audience must have at most 255 bytes")
-	// Absent is allowed: each session of the token is then a player of its own.
+	// Without a subject, each session of the token is a player of its own.
 	case n.Subject != nil && !token.ValidSubject(c.Subject):
 		return tokenJSON{}, invalidError("sub", "sub must have 1 to 255 bytes without control characters")
 	}
 	if err := f.options.Store.CheckProjectHere(ctx, c.ProjectID); err != nil {
 		return tokenJSON{}, err
 	}
-	// Counted before the token is made: the count may be too high, but no token goes out uncounted.
+	// The count is raised before the token is made: it may be too high, but no token goes out uncounted.
 	key, err := f.options.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return tokenJSON{}, err
@@ -55,7 +56,7 @@ func (f *face) mintedToken(ctx context.Context, n newToken) (tokenJSON, error) {
 	if err != nil {
 		return tokenJSON{}, err
 	}
-	// By the database's clock, by which lobbies judge tokens.
+	// Lobbies judge tokens by the database's clock.
 	c.IssuedAt = f.options.Store.Now()
 	c.Expires = c.IssuedAt.Add(time.Duration(ttlOf(n.TTL)) * time.Second)
 	return tokenJSON{token.MintProject(secret, c), c.JSON()}, nil

@@ -24,7 +24,7 @@ func newGroups() groups {
 		waitSeconds: histogram("director_group_wait_seconds",
 			"How long the oldest call of a batch waited for it to begin.",
 			seconds),
-		// Dashboards know it by this name, which is older than the word batch.
+		// The name is older than the word batch: renaming the metric would break dashboards.
 		callSeconds: histogram("director_group_flight_seconds", "How long a batch took.", seconds),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_group_panics_total",

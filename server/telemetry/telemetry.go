@@ -1,5 +1,6 @@
 // Package telemetry holds the Prometheus metrics of a replica: requests, batches of calls, database connections,
-// signing keys, the clock and the oldest snapshot, which holds vacuum back. Workers have metrics of their own.
+// signing keys, the clock and the oldest snapshot, which holds vacuum back. Other packages register theirs with
+// [Metrics.Registerer].
 package telemetry
 
 import (
@@ -65,7 +66,7 @@ func (m *Metrics) Panic(group string) { m.groups.panics.WithLabelValues(group).I
 
 // Handler serves /metrics and, under /debug/pprof/, profiles of the process. It must be reachable for operators only.
 func (m *Metrics) Handler() http.Handler {
-	// Not http.DefaultServeMux, in which any package may register what it likes.
+	// In http.DefaultServeMux any package could register further routes.
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -56,8 +56,8 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Conn, error) {
 	return newConn(socket, h.corkedConn, o), nil
 }
 
-// hijacker keeps the hijacked connection, which needs deadlines and a cork, and replaces the buffers of the HTTP server
-// by smaller ones.
+// hijacker is a ResponseWriter that keeps the connection it hijacks, which needs deadlines and a cork, and replaces the
+// buffers of the HTTP server by smaller ones.
 type hijacker struct {
 	http.ResponseWriter
 
@@ -82,7 +82,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if h.wrapConn != nil {
 		network = h.wrapConn(network)
 	}
-	// Outside of what wraps the connection: that counts what goes over the network, in the writes that do.
+	// The cork is around the wrapper, which thus sees the writes that go over the network.
 	h.corkedConn = &cork{Conn: network}
 	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // never fails: it is buffered
 	in := bufio.NewReaderSize(bytes.NewReader(bytes.Clone(early)), max(bufferBytes, len(early)))

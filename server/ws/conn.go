@@ -19,10 +19,10 @@ type Conn struct {
 	corkedConn   *cork
 	writeTimeout time.Duration
 	messagesRead atomic.Int64
-	unreadRest   io.Reader // the rest of a first message that was too long; of the goroutine that reads
+	unreadRest   io.Reader // the rest of a first message that was too long; for the goroutine that reads
 
 	mu       sync.Mutex
-	isEnding bool // the deadlines are those of the end
+	isEnding bool // EndWithin has set the last deadline
 }
 
 // WriteMessage writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the
@@ -65,7 +65,7 @@ func (c *Conn) EndWithin(d time.Duration) {
 	defer c.mu.Unlock()
 	if !c.isEnding {
 		c.isEnding = true
-		_ = c.corkedConn.SetDeadline(time.Now().Add(d)) // it is closed otherwise
+		_ = c.corkedConn.SetDeadline(time.Now().Add(d)) // an error means that it is closed already
 	}
 }
 

@@ -38,7 +38,7 @@ func (k *cork) Write(p []byte) (int, error) {
 	if k.heldFrames == nil {
 		return k.Conn.Write(p)
 	}
-	// Written at the bound, so that a long burst takes no more memory than a short one.
+	// What is held is written at the bound, so that a long burst takes no more memory than a short one.
 	if k.heldFrames.Len()+len(p) > corkBytes {
 		if err := k.writeHeld(); err != nil {
 			return 0, err

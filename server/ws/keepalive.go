@@ -40,16 +40,16 @@ type keepAlive struct {
 	pingsRunning sync.WaitGroup
 }
 
-// pingAndJudge sends one ping, and sets the timer for the next unless the client is silent.
+// pingAndJudge sends one ping, and sets the timer for the next unless onSilence ends the pings.
 func (k *keepAlive) pingAndJudge() {
-	begun := k.beginPing()
-	if !begun {
+	hasBegun := k.beginPing()
+	if !hasBegun {
 		return
 	}
 	defer k.pingsRunning.Done()
 	goOn := true
 	err := k.pings.Guard.Do(k.pings.Goroutine, func() error { goOn = k.pingOnce(); return nil })
-	// A panic: nothing would notice any more that the client is gone.
+	// After a panic nothing would notice any more that the client is gone.
 	if err != nil {
 		k.conn.Cut()
 		return
@@ -72,15 +72,16 @@ func (k *keepAlive) beginPing() bool {
 	return true
 }
 
+// pingOnce returns whether to ping again.
 func (k *keepAlive) pingOnce() (goOn bool) {
-	// Before the ping, to tell whether the client was heard while it was not answered.
-	read := k.conn.messagesRead.Load()
+	readBefore := k.conn.messagesRead.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), k.pings.Within)
 	defer cancel()
 	if k.conn.socket.Ping(ctx) == nil {
 		return true
 	}
-	return k.onSilence(k.conn.messagesRead.Load() != read)
+	hasHeard := k.conn.messagesRead.Load() != readBefore
+	return k.onSilence(hasHeard)
 }
 
 func (k *keepAlive) stopPings() {

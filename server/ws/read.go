@@ -35,11 +35,11 @@ func NewReader(l Limits) *Reader {
 }
 
 // ReadMessage waits for a message and passes it to handle, which must not keep it. A large message is part of
-// LargeAtOnce until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended,
-// [ErrEnding], ctx's.
+// LargeAtOnce until handle returns, and waits until there is room for it, or until ctx ends. Errors: the connection has
+// ended, [ErrEnding], ctx's.
 func (r *Reader) ReadMessage(ctx context.Context, c *Conn,
 	handle func(kind websocket.MessageType, message []byte)) error {
-	// Without a deadline and without a buffer: most connections wait here, for any time.
+	// Most connections wait here, for any time, so they have no deadline and no buffer yet.
 	kind, rest, err := c.socket.Reader(context.Background())
 	if err != nil {
 		return err
@@ -51,13 +51,13 @@ func (r *Reader) ReadMessage(ctx context.Context, c *Conn,
 			return err
 		}
 	}
-	whole, err := readUpTo(buffer, r.limits.SmallBytes, rest)
+	isWhole, err := readUpTo(buffer, r.limits.SmallBytes, rest)
 	if err != nil {
 		return err
 	}
-	if !whole {
-		// Meanwhile the rest stays with the client: TCP holds it back. Its time for the message goes on, unless a large
-		// one has a time of its own.
+	if !isWhole {
+		// While this waits, TCP leaves the rest of the message with the client. The time SmallWithin goes on meanwhile,
+		// unless readRest sets another.
 		if err := r.largeBudget.Acquire(ctx, int64(r.limits.LargeBytes)); err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func readUpTo(buffer *[]byte, limit int, message io.Reader) (ended bool, err err
 	return false, nil
 }
 
-// ReadFirst reads the first message, of up to limit bytes. It reads a byte more of a longer one. Errors: the connection
-// has ended, and os.ErrDeadlineExceeded after the deadline.
+// ReadFirst reads the first message. Of one that is longer than limit it returns limit+1 bytes, and [Conn.Discard]
+// drops the rest. Errors: the connection has ended, and os.ErrDeadlineExceeded after the deadline.
 func (c *Conn) ReadFirst(deadline time.Time, limit int) (kind websocket.MessageType, message []byte, err error) {
 	if err := c.limitReading(deadline); err != nil {
 		return 0, nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// Set is the connections that somebody owns, until it wants no more and the last one is gone. Make it with [NewSet].
-// Safe for concurrent use.
+// Set holds the connections of an owner, which can close it and then wait until the last connection is gone. Make it
+// with [NewSet]. Safe for concurrent use.
 type Set[K comparable, C any] struct {
 	mu        sync.Mutex
 	conns     map[K]C

@@ -2,7 +2,7 @@ package ws
 
 import "sync/atomic"
 
-// Slots bound how many of something there are at a time. Make it with [NewSlots]. Safe for concurrent use.
+// Slots bound how many of something there are at a time. Make them with [NewSlots]. Safe for concurrent use.
 type Slots struct {
 	limit      int64
 	takenCount atomic.Int64
