@@ -101,8 +101,8 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 			runtime.HTTPError(c.Request.Context(), s.gateway.mux, restJSON, c.Writer, c.Request, err)
 		}
 		addr, _ := netip.ParseAddr(c.ClientIP())
-		caller := caller{c.GetHeader("Authorization"), c.Request.TLS, addr}
-		if err := s.access.authenticateCaller(service, caller); err != nil {
+		asking := caller{c.GetHeader("Authorization"), c.Request.TLS, addr}
+		if err := s.access.authenticateCaller(service, asking); err != nil {
 			fail(err)
 			return
 		}
