@@ -90,9 +90,9 @@ func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (chan
 }
 
 // CancelTicket takes the ticket of a player or party in a universe out of the queue. Sessions and rooms of the realtime
-// lobby that wait with the ticket are notified by a worker. changed is false if it left before. Errors: Invalid, for a
-// reason that has not 1 to 500 characters; NotFound; Conflict, while its players are asked whether they accept a match,
-// and for a ticket of an Open Match client; Unavailable.
+// lobby that wait with the ticket are notified by a worker. changed is false if the ticket left before. Errors:
+// Invalid, for a reason that has not 1 to 500 characters; NotFound; Conflict, while its players are asked whether they
+// accept a match, and for a ticket of an Open Match client; Unavailable.
 func (a Act) CancelTicket(ctx context.Context, universe, ticket, reason string) (changed bool, err error) {
 	changed, err = callAct(ctx, a, (*query.Queries).OpsCancelTicket,
 		query.OpsCancelTicketParams{Universe: universe, Ticket: ticket, Reason: reason})

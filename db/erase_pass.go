@@ -79,13 +79,13 @@ func (p *erasurePass) addSessions(ctx context.Context, ended []string) error {
 // erasePartiesOfEvents changes the events of those who were in a party with the player.
 func (p *erasurePass) erasePartiesOfEvents(ctx context.Context) error {
 	for {
-		var left int64
+		var remaining int64
 		err := p.inReaderTx(ctx, func(q *query.Queries) (err error) {
-			left, err = q.ErasePartiesOfEvents(ctx, query.ErasePartiesOfEventsParams{
+			remaining, err = q.ErasePartiesOfEvents(ctx, query.ErasePartiesOfEventsParams{
 				Erasure: p.row.ID, Salt: p.row.Salt, Batch: historyBatch})
 			return err
 		})
-		if err != nil || left == 0 {
+		if err != nil || remaining == 0 {
 			return err
 		}
 	}

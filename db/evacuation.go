@@ -68,10 +68,13 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 		step.ClosedSessions, step.ReleasedPlayers = len(sessions), int(released)
 		return nil
 	})
-	if err == nil && step.ClosedSessions > 0 {
+	if err != nil {
+		return EvacuationStep{}, err
+	}
+	if step.ClosedSessions > 0 {
 		s.Notify(TopicCapacity, "")
 	}
-	return step, err
+	return step, nil
 }
 
 // emptyServers ends those of the game servers without sessions that do not report, and records the players who had lost
@@ -121,9 +124,11 @@ func endEvacuatedServer(ctx context.Context, q *query.Queries, e query.HoldEvacu
 	if err != nil || len(dead) == 0 {
 		return false, err
 	}
-	_, err = q.EndInstance(ctx,
-		query.EndInstanceParams{Region: server.Region, ID: server.InstanceID, Reason: "evacuated"})
-	return err == nil, err
+	if _, err := q.EndInstance(ctx, query.EndInstanceParams{Region: server.Region, ID: server.InstanceID,
+		Reason: "evacuated"}); err != nil {
+		return false, err
+	}
+	return true, nil
 }
 
 func (s *Store) endEvacuation(ctx context.Context, id uuid.UUID) error {

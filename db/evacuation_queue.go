@@ -183,9 +183,9 @@ func (r *requeue) lobbySessions(ctx context.Context, q *query.Queries,
 // restoreParty returns the players of a ticket who wait again, with those of their sessions of the realtime lobby that
 // still exist; nil if nobody knows what they had asked for.
 func (r *requeue) restoreParty(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow, sessions []string) *party {
-	isKnown := func(sub string) bool { return slices.Contains(row.Party, sub) }
-	// If the party has none of the players, the history was kept with hashes instead of names.
-	if !row.HasHistory || !slices.ContainsFunc(row.Subs, isKnown) {
+	isInHistory := func(sub string) bool { return slices.Contains(row.Party, sub) }
+	// If the history has none of the players, it was kept with hashes instead of names.
+	if !row.HasHistory || !slices.ContainsFunc(row.Subs, isInHistory) {
 		return nil
 	}
 	past := PastTicket{Profiles: row.Profiles, Players: slices.Clone(row.Subs), Attributes: []byte(row.Attributes),
