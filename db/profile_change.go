@@ -205,51 +205,6 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 	return now, "profile.retired", nil
 }
 
-// ShadowProfile makes a stored version the shadow of a profile, which decides beside the live version and commits
-// nothing. Version 0 is the latest one. Errors: NotFound; *profile.Error and Invalid, for a document that could not be
-// applied now; Conflict for a retired profile or another live version than the expected one; Unavailable.
-func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
-	decide := func(was profileState) (profileState, string, error) { return edit.shadow(was, version) }
-	return s.changeProfile(ctx, edit, profileDecision{decide: decide, isOfShadow: true, parse: s.parseDeciding})
-}
-
-func (e ProfileEdit) shadow(was profileState, version int) (profileState, string, error) {
-	now := was
-	now.shadowVersion = version
-	if version == 0 {
-		now.shadowVersion = was.latestVersion
-	}
-	switch {
-	case was.liveVersion == 0 || now.shadowVersion > was.latestVersion:
-		return was, "", noProfile(e.Name, version)
-	case was.isRetired:
-		return was, "", retiredProfile(e.Name)
-	case now.shadowVersion == was.shadowVersion:
-		return was, "", nil
-	}
-	return now, "profile.shadowed", nil
-}
-
-// EndShadow ends the shadow of a profile; a profile without one is no error. The outcome has the live version. Errors:
-// NotFound; Conflict for a retired profile or another live version than the expected one; Unavailable.
-func (s *Store) EndShadow(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, profileDecision{decide: edit.endShadow})
-}
-
-func (e ProfileEdit) endShadow(was profileState) (profileState, string, error) {
-	switch {
-	case was.liveVersion == 0:
-		return was, "", noProfile(e.Name, 0)
-	case was.isRetired:
-		return was, "", retiredProfile(e.Name)
-	case was.shadowVersion == 0:
-		return was, "", nil
-	}
-	now := was
-	now.shadowVersion = 0
-	return now, "profile.shadow_ended", nil
-}
-
 // changeProfile runs a change as one transaction.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, decision profileDecision) (ProfileChange, error) {
 	if err := checkReason(edit.Reason); err != nil {
