@@ -15,7 +15,7 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 	if err := o.checkBounds(); err != nil {
 		return nil, err
 	}
-	// Before the first ticket: an option that does not fit the profile is an error of this call.
+	// An option that does not fit the profile is an error of this call and not of the first ticket.
 	fields := fieldsOf(o.Profile)
 	if err := fields.setDistributions(&o); err != nil {
 		return nil, err
@@ -24,11 +24,11 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 		m := &maker{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizeShares: o.partyShares(),
 			drawnFields: fields}
 		end := o.From.Add(o.runLength())
-		// The highest rate of a day: arrivals at it are drawn, and some of them left out.
+		// Arrivals are drawn at the highest rate of a day, and some of them left out at other times.
 		most := o.Rate * (1 + o.Daily)
 		for at := m.nextAfter(o.From, most); at.Before(end); at = m.nextAfter(at, most) {
 			if m.random.Float64()*most >= o.rateAt(at) {
-				continue // thinned: the process has the highest rate of the day
+				continue
 			}
 			if !yield(m.makeArrival(at), nil) {
 				return
@@ -37,14 +37,14 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 	}, nil
 }
 
-// End is when the last tickets arrive.
+// End returns when the last tickets arrive.
 func (o *Options) End() time.Time { return o.From.Add(o.runLength()) }
 
 func (o *Options) runLength() time.Duration { return time.Duration(o.Hours * float64(time.Hour)) }
 
 // nextAfter returns the next arrival of a Poisson process.
 func (m *maker) nextAfter(at time.Time, rate float64) time.Time {
-	// At most longer than any simulation: a float64 that a Duration does not hold becomes any number.
+	// Bounded by more than any simulation: a float64 that a Duration cannot hold would become any number.
 	seconds := min(m.random.ExpFloat64()/rate, (MaxHours+1)*3600)
 	// At least a nanosecond, so that time goes on at any rate.
 	return at.Add(max(1, time.Duration(seconds*float64(time.Second))))

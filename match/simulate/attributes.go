@@ -16,7 +16,7 @@ import (
 // by.
 type fields struct {
 	drawnKinds  map[string]match.Kind // of the attributes that are drawn, by name; without the roles
-	wordsByName map[string][]string   // of texts and lists, those that the profile names
+	wordsByName map[string][]string   // the words of texts and lists that the profile names, by attribute
 	sortedNames []string              // of drawnKinds, sorted
 	roles       []string
 	poolFields  match.Fields
@@ -32,6 +32,7 @@ const numberKind = match.Number
 
 var kindWords = map[match.Kind]string{match.Number: "number", match.Text: "text", match.List: "list"}
 
+// fieldsOf returns the fields of a profile's tickets.
 func fieldsOf(p *profile.Profile) fields {
 	f := fields{drawnKinds: map[string]match.Kind{}, wordsByName: map[string][]string{},
 		declaredKinds: map[string]match.Kind{}}
@@ -41,7 +42,7 @@ func fieldsOf(p *profile.Profile) fields {
 		f.addNumbers(o.Distance, o.Value)
 	}
 	f.addNumbers(p.Batch.Attribute, p.Priority.Attribute)
-	// After the rules: what the profile declares decides the type.
+	// Declarations come after the rules, since they decide the type.
 	for name, a := range p.Attributes {
 		f.drawnKinds[name], f.declaredKinds[name] = a.Kind, a.Kind
 	}
@@ -55,19 +56,21 @@ func fieldsOf(p *profile.Profile) fields {
 	if len(f.roles) > 0 {
 		delete(f.drawnKinds, roleAttribute) // drawn from the roles
 	}
-	delete(f.drawnKinds, "modes") // missing: any
-	delete(f.drawnKinds, "")      // of parts that name no attribute
+	delete(f.drawnKinds, "modes") // players without it play every mode
+	delete(f.drawnKinds, "")      // the attribute of parts that name none
 	f.sortedNames = slices.Sorted(maps.Keys(f.drawnKinds))
 	f.addPool(p.Pool)
 	return f
 }
 
+// addNumbers adds attributes that are numbers.
 func (f *fields) addNumbers(names ...string) {
 	for _, name := range names {
 		f.drawnKinds[name] = match.Number
 	}
 }
 
+// addRules adds the attributes that rules compare.
 func (f *fields) addRules(rules []profile.Rule) {
 	for i := range rules {
 		r := &rules[i]
@@ -76,14 +79,13 @@ func (f *fields) addRules(rules []profile.Rule) {
 			f.addNumbers(r.Measured()...)
 		case profile.Same, profile.Different:
 			f.drawnKinds[r.Attribute] = match.Text
-		case profile.Common, profile.Count, profile.Avoid:
+		case profile.Common, profile.Count:
 			f.drawnKinds[r.Attribute] = match.List
-			// Words that a count rule looks for, else it could never hold.
+			// A count could never hold without the words that it looks for.
 			f.wordsByName[r.Attribute] = append(f.wordsByName[r.Attribute], r.AnyOf...)
-		case profile.Sizes, profile.PartySizes, profile.Latency, profile.Or, profile.And, profile.Not:
-		}
-		if r.Kind == profile.Avoid {
+		case profile.Avoid:
 			delete(f.drawnKinds, r.Attribute) // nobody avoids anybody
+		default: // the other kinds compare no attribute
 		}
 		f.addRules(r.Rules)
 	}
@@ -104,7 +106,8 @@ func (f *fields) addPool(p *match.Pool) {
 	}
 }
 
-// drawWithin returns a number that a range holds; one that holds none has no candidates, which the report says.
+// drawWithin returns a number that a range holds. For a range that holds none it returns any: the report then says that
+// there are no candidates.
 func drawWithin(d match.DoubleRange) float64 {
 	low, high := d.Min, d.Max
 	if d.Exclude == match.ExcludeMin || d.Exclude == match.ExcludeBoth {
@@ -151,8 +154,9 @@ func (f *fields) setDistributions(o *Options) error {
 	return nil
 }
 
+// checkText returns an error if the words of an attribute cannot be drawn.
 func (f *fields) checkText(name string, shares []Share) error {
-	// Roles are not among the names: they are drawn from those of the teams.
+	// Roles are not in sortedNames: they are drawn from those of the teams.
 	if name == roleAttribute && len(f.roles) > 0 {
 		if i := slices.IndexFunc(shares, func(s Share) bool { return !slices.Contains(f.roles, s.Name) }); i >= 0 {
 			return fmt.Errorf("no team has the role %q; they have %s", shares[i].Name, strings.Join(f.roles, ", "))
@@ -165,7 +169,7 @@ func (f *fields) checkText(name string, shares []Share) error {
 	return nil
 }
 
-// unknownAttribute says that tickets have no such attribute, and which they have.
+// unknownAttribute returns the words that tickets have no such attribute, and which they have.
 func (f *fields) unknownAttribute(what, name string) string {
 	var all []string
 	for _, n := range f.sortedNames {

@@ -39,7 +39,7 @@ func (d Distribution) checkBounds() error {
 // valueAt returns the number of a player that is z standard deviations above the mean of a normal distribution: the one
 // of the same rank.
 func (d Distribution) valueAt(z float64) float64 {
-	// Below 1, so that the highest whole number of a range is not exceeded.
+	// The rank is below 1, so that the highest whole number of a range is not exceeded.
 	rank := min(math.Erfc(-z/math.Sqrt2)/2, 1-1e-12)
 	switch d.Shape {
 	case Normal:
@@ -55,13 +55,13 @@ func (d Distribution) valueAt(z float64) float64 {
 		return d.A + float64((d.B-d.A)*rank)
 	case Whole:
 		return math.Floor(d.A + float64((d.B-d.A+1)*rank))
-	case Constant:
+	default: // Constant
+		return d.A
 	}
-	return d.A
 }
 
-// deviationsOf is the inverse of the rank: how many standard deviations above the mean has that rank.
+// deviationsOf returns how many standard deviations above the mean of a normal distribution a rank is.
 func deviationsOf(rank float64) float64 {
-	// Not quite 0 or 1, whose inverse is infinite.
+	// Bounded, since it would be infinite for 0 and 1.
 	return math.Sqrt2 * math.Erfinv(2*min(max(rank, 1e-9), 1-1e-9)-1)
 }

@@ -16,6 +16,7 @@ type maker struct {
 	ticketCount int
 }
 
+// drawShare draws one of some shares, by their weights.
 func (m *maker) drawShare(shares []Share) Share {
 	total := 0.0
 	for _, s := range shares {
@@ -23,7 +24,8 @@ func (m *maker) drawShare(shares []Share) Share {
 	}
 	x := float64(m.random.Float64() * total)
 	for _, s := range shares {
-		if x -= s.Weight; x < 0 {
+		x -= s.Weight
+		if x < 0 {
 			return s
 		}
 	}
@@ -53,22 +55,25 @@ func (m *maker) drawLevel() float64 {
 	return float64(x/2) + 1
 }
 
-// Friends differ less from each other than strangers do.
+// withinParty is the standard deviation of the players of a party from its level: friends differ less from each other
+// than strangers do.
 const withinParty = 0.3
 
 // party is how good the players of a ticket are, in standard deviations above the mean.
 type party struct {
 	skillLevel float64
-	ownLevels  map[string]float64 // in the numbers that have a distribution of their own
+	ownLevels  map[string]float64 // by name of a number that has a distribution of its own
 }
 
+// drawParty draws how good the players of a ticket are.
 func (m *maker) drawParty() party {
 	p := party{skillLevel: m.drawLevel()}
-	// Most options have none: no map for each ticket.
+	// Most options have no such numbers, and need no map for each ticket.
 	if len(m.options.Numbers) > 0 {
 		p.ownLevels = map[string]float64{}
 	}
-	for _, name := range m.drawnFields.sortedNames { // in order: a map's is another each time
+	// In the order of names, since that of a map is random.
+	for _, name := range m.drawnFields.sortedNames {
 		if _, ok := m.options.Numbers[name]; ok {
 			p.ownLevels[name] = m.random.NormFloat64()
 		}
@@ -77,14 +82,15 @@ func (m *maker) drawParty() party {
 }
 
 // drawNumber draws a number of a player of a party.
-func (m *maker) drawNumber(name string, of party) float64 {
+func (m *maker) drawNumber(name string, group party) float64 {
 	apart := float64(withinParty * m.random.NormFloat64())
 	if d, ok := m.options.Numbers[name]; ok {
 		// Divided by the deviation of the sum, so that all players together have the distribution that was asked for.
-		return d.valueAt((of.ownLevels[name] + apart) / math.Hypot(1, withinParty))
+		return d.valueAt((group.ownLevels[name] + apart) / math.Hypot(1, withinParty))
 	}
+	// Nobody's turn comes earlier unless the options have a distribution for it.
 	if name == m.options.Profile.Priority.Attribute {
-		return 0 // unless somebody says whose turn comes earlier
+		return 0
 	}
-	return math.Round(m.options.Skill.Mean + float64(m.options.Skill.Deviation*(of.skillLevel+apart)))
+	return math.Round(m.options.Skill.Mean + float64(m.options.Skill.Deviation*(group.skillLevel+apart)))
 }

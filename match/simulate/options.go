@@ -19,11 +19,11 @@ type Options struct {
 	// Daily is how much the rate exceeds its average at 20:00 UTC and falls below it at 8:00, as a fraction of Rate, 0
 	// to 1.
 	Daily   float64
-	Skill   Skill                   // of the numbers that Numbers does not name
+	Skill   Skill                   // the distribution of the numbers that Numbers does not name
 	Numbers map[string]Distribution // by attribute
-	Texts   map[string][]Share      // by attribute, of a text or a list; "role": which role a player prefers
-	Parties []Share                 // of tickets, by the number of players
-	Regions []Share                 // of tickets, by the nearest game region, in the order of their distance
+	Texts   map[string][]Share      // the words of a text or a list, by attribute; "role": the role that a player prefers
+	Parties []Share                 // the shares of tickets with a number of players
+	Regions []Share                 // the shares of tickets whose nearest game region it is; neighbours follow each other
 	// Patience is the average time after which players cancel; 0: they stay until the profile's ttl.
 	Patience time.Duration
 }
@@ -31,7 +31,8 @@ type Options struct {
 // Skill is the distribution of the numbers that the rules compare.
 type Skill struct {
 	Mean, Deviation float64
-	// half of the players are around Mean+Deviation, half around Mean-Deviation, each with half of Deviation
+	// Bimodal says that half of the players are around Mean+Deviation and half around Mean-Deviation, each with half of
+	// Deviation.
 	Bimodal bool
 }
 
@@ -42,8 +43,8 @@ type Share struct {
 	Weight float64
 }
 
-// Defaults are 10 tickets a second for an hour, by players whose skill is 1500±300, most of them alone, in three
-// regions.
+// Defaults returns options for 10 tickets a second for an hour, by players whose skill is 1500±300, most of them alone,
+// in three regions.
 func Defaults() Options {
 	return Options{
 		Seed: 1, From: time.Date(2026, 1, 5, 18, 0, 0, 0, time.UTC), Hours: 1, Rate: 10,

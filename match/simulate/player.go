@@ -7,11 +7,11 @@ import (
 )
 
 // fillAttributes draws the attributes of a player of a party.
-func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
+func (f *fields) fillAttributes(m *maker, a match.Attributes, group party) {
 	for _, name := range f.sortedNames {
 		switch f.drawnKinds[name] {
 		case match.Number:
-			a[name] = match.Value{Kind: match.Number, Number: m.drawNumber(name, of)}
+			a[name] = match.Value{Kind: match.Number, Number: m.drawNumber(name, group)}
 		case match.Text:
 			a[name] = match.Value{Kind: match.Text, Text: f.drawText(m, name)}
 		case match.List:
@@ -22,7 +22,7 @@ func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
 		return
 	}
 	roles := f.someRoles(m)
-	// The profile declares it as a text: a list would count as no value. The first role is the one that the player prefers.
+	// Where the profile declares a text, a list would count as no value. The player prefers the first role.
 	if f.declaredKinds[roleAttribute] == match.Text {
 		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
 		return
@@ -30,6 +30,7 @@ func (f *fields) fillAttributes(m *maker, a match.Attributes, of party) {
 	a[roleAttribute] = match.Value{Kind: match.List, List: roles}
 }
 
+// drawText draws a word of an attribute.
 func (f *fields) drawText(m *maker, name string) string {
 	if shares := m.options.Texts[name]; len(shares) > 0 {
 		return m.drawShare(shares).Name

@@ -15,12 +15,12 @@ func (m *maker) makeArrival(at time.Time) replay.Arrival {
 	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.ticketCount), Created: at, Profiles: []string{m.options.Profile.Name}}
 	t.Fields = m.drawnFields.poolFields
 	t.Fields.Created = match.MomentOf(at)
-	of := m.drawParty()
+	group := m.drawParty()
 	for i := range m.drawShare(m.sizeShares).Size {
-		// The strongest source: no declaration of the profile refuses a made-up value.
+		// The strongest source, so that no declaration of the profile refuses a made-up value.
 		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.ticketCount, i), Attributes: match.Attributes{},
 			Source: match.FromBackend}
-		m.drawnFields.fillAttributes(m, p.Attributes, of)
+		m.drawnFields.fillAttributes(m, p.Attributes, group)
 		t.Players = append(t.Players, p)
 	}
 	if len(m.options.Regions) > 0 {
@@ -28,7 +28,7 @@ func (m *maker) makeArrival(at time.Time) replay.Arrival {
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.options.Profile.TTL), Why: replay.Quit}
 	if m.options.Patience > 0 {
-		// Nobody waits for longer than the ttl, however patient. As floats: a Duration does not hold every product.
+		// Nobody waits for longer than the ttl. Computed in floats, since a Duration cannot hold every product.
 		waits := min(float64(m.options.Profile.TTL), m.random.ExpFloat64()*float64(m.options.Patience))
 		a.LeftAt = at.Add(time.Duration(waits))
 	}
@@ -55,11 +55,9 @@ func (m *maker) drawLatencies() map[string]uint16 {
 	line := math.Exp(0.5 * m.random.NormFloat64()) // the quality of the party's connection
 	for i, r := range m.options.Regions {
 		hops := max(i-at, at-i)
-		// The shorter way around.
-		hops = min(hops, len(m.options.Regions)-hops)
+		hops = min(hops, len(m.options.Regions)-hops) // the shorter way around the globe
 		ms := float64(nearMillis*line) + float64(float64(hops)*hopMillis*(0.9+float64(0.2*m.random.Float64())))
-		// Up to match.MaxLatency, as tickets have them.
-		out[r.Name] = uint16(min(10_000, max(1, ms)))
+		out[r.Name] = uint16(min(match.MaxLatency, max(1, ms)))
 	}
 	return out
 }
