@@ -118,8 +118,11 @@ func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
 // close removes the triggers and the marks, and ends the move in both cells, from the step from with the step last. The
 // source is closed second: a command that is started again finds the move there.
 func (m *RegionMove) close(ctx context.Context, last, from string) error {
+	dropFence := func(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
+		return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
+	}
 	for _, cell := range []*Store{m.target, m.source} {
-		err := m.eachFencedTable(ctx, cell, dropMoveFence)
+		err := m.eachFencedTable(ctx, cell, dropFence)
 		if err != nil {
 			return err
 		}
@@ -131,10 +134,6 @@ func (m *RegionMove) close(ctx context.Context, last, from string) error {
 		}
 	}
 	return nil
-}
-
-func dropMoveFence(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
-	return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
 }
 
 // endIn ends the move in one cell. An undone move is logged where the region stays, by the command that ends it there:
