@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	markEvery      = 2 * time.Second // it reads the whole line
-	adoptEvery     = time.Minute
-	admitIdle      = time.Second // between two looks at valves none of which limits
-	admissionBatch = 5000        // rows of a step
+	markEvery      = 2 * time.Second // a mark reads the whole line
+	adoptEvery     = time.Minute     // between two searches for players who came in past a valve
+	admitIdle      = time.Second     // between two looks at the valves while all are open
+	admissionBatch = 5000            // rows of a step
 )
 
-// admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a
-// line only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
+// admitter admits the first players of login queues. Calls that give out places admit players as well, so without
+// workers a line only moves when somebody joins it. Players are not counted in Done: the log would have a line for each
+// run.
 type admitter struct {
 	store     *db.Store
 	estimates *lineEstimates
-	lookedAt  time.Time // when no valve limited
+	lookedAt  time.Time // when all valves were last found open
 	markedAt  time.Time
 
 	waitingGauge, playersGauge, rateGauge *gauges.Vec
@@ -53,7 +54,7 @@ func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
 
 func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	// The loop runs five times a second for valves that limit. Without one, the lines are read once a second.
+	// The loop runs five times a second for valves that are not open. Without one, the lines are read once a second.
 	if time.Since(a.lookedAt) < admitIdle {
 		return done, nil
 	}
@@ -67,7 +68,7 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
 			isIdle = false
-			err = errors.Join(err, a.turn(ctx, l, marks), a.estimates.observe(ctx, l, marks))
+			err = errors.Join(err, a.moveLine(ctx, l, marks), a.estimates.observe(ctx, l, marks))
 		}
 	}
 	if marks {
@@ -80,7 +81,8 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	return done, err
 }
 
-func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err error) {
+// moveLine admits the first players of a line and, where marks is set, marks the places that its players see.
+func (a *admitter) moveLine(ctx context.Context, l *db.LoginLine, marks bool) (err error) {
 	// A closed valve lets nobody in, but its line has marks: players see their place.
 	if l.Mode() == db.ValveLimited && l.Waiting() > 0 {
 		err = a.store.AdmitWaiting(ctx, l.Valve())
@@ -105,38 +107,4 @@ func (a *admitter) setGauges(lines []*db.LoginLine) {
 	a.waitingGauge.Show(waiting)
 	a.playersGauge.Show(players)
 	a.rateGauge.Show(rates)
-}
-
-// admissionSweeper ends places and admissions of players who are away, and counts players who came in past a valve.
-type admissionSweeper struct {
-	store     *db.Store
-	adoptedAt time.Time
-}
-
-func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
-	done := Done{}
-	lines, err := s.store.LoginLines(ctx)
-	if err != nil {
-		return done, err
-	}
-	adopts := time.Since(s.adoptedAt) >= adoptEvery
-	for _, l := range lines {
-		err = errors.Join(err, s.drainSteps(ctx, l.Valve(), "admissions_ended", s.store.PruneLine, done))
-		// Always while the valve is young: replicas whose copy of it is older may let players in who have no admission.
-		if l.Mode() != db.ValveOpen && (adopts || l.IsYoung()) {
-			err = errors.Join(err, s.drainSteps(ctx, l.Valve(), "players_adopted", s.store.AdoptPlayers, done))
-		}
-	}
-	// Only after a success of all lines: otherwise the next run adopts again.
-	if adopts && err == nil {
-		s.adoptedAt = time.Now()
-	}
-	return done, err
-}
-
-func (s *admissionSweeper) drainSteps(ctx context.Context, valve, what string,
-	step func(context.Context, string, int) (int, error), done Done) error {
-	return done.drain(what, admissionBatch, func() (int, error) {
-		return step(ctx, valve, admissionBatch)
-	})
 }

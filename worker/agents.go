@@ -25,10 +25,14 @@ func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	remind := time.Since(r.remindedAt) >= remindEvery
 	err := eachRegion(ctx, r.store.AgentRegions, func(region db.ReplicaRegion) error {
 		err := r.endReplicas(ctx, region, done)
-		if !region.HasOnlyReplicas {
-			err = errors.Join(err, r.settleCommands(ctx, region.Region, remind, done))
+		if region.HasOnlyReplicas {
+			return err
 		}
-		return err
+		expireErr := r.expireCommands(ctx, region.Region, done)
+		if expireErr != nil || !remind {
+			return errors.Join(err, expireErr)
+		}
+		return errors.Join(err, r.remindDrains(ctx, region.Region, done))
 	})
 	// After an error, the next run sends to all regions again. A command that was sent twice drains once.
 	if remind && err == nil {
@@ -50,14 +54,15 @@ func (r *agentReaper) endReplicas(ctx context.Context, region db.ReplicaRegion, 
 	})
 }
 
-// settleCommands times out commands whose caller's replica has ended.
-func (r *agentReaper) settleCommands(ctx context.Context, region string, remind bool, done Done) error {
-	err := done.drain("commands_timed_out", 1, func() (int, error) {
+// expireCommands times out commands whose caller's replica has ended.
+func (r *agentReaper) expireCommands(ctx context.Context, region string, done Done) error {
+	return done.drain("commands_timed_out", 1, func() (int, error) {
 		return r.store.ExpireCommands(ctx, region)
 	})
-	if err != nil || !remind {
-		return err
-	}
+}
+
+// remindDrains sends the commands of kept drains again.
+func (r *agentReaper) remindDrains(ctx context.Context, region string, done Done) error {
 	return done.drain("drains_sent", agentBatch, func() (int, error) {
 		return r.store.RemindKeptDrains(ctx, region, agentBatch)
 	})

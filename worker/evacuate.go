@@ -12,8 +12,8 @@ import (
 // evacuateInterval is how soon an evacuation begins.
 const evacuateInterval = 500 * time.Millisecond
 
-// evacuator carries on evacuations that operators began. Workers share the work: a transaction at a time works on an
-// evacuation.
+// evacuator carries on evacuations that operators began. Workers share the work: each locks what it works on, and
+// leaves what another one has locked.
 type evacuator struct{ store *db.Store }
 
 func (e evacuator) runOnce(ctx context.Context) (Done, error) {

@@ -13,9 +13,9 @@ const (
 	lobbyLogBatch = 5000
 )
 
-// wholeLog is the interval at which logs are pruned from their first row, instead of from the row that was pruned last:
-// another worker may have locked older rows and stopped before it deleted them.
-const wholeLog = 10 * time.Minute
+// wholeLogEvery is the interval at which logs are pruned from their first row, instead of from the row that was pruned
+// last: another worker may have locked older rows and stopped before it deleted them.
+const wholeLogEvery = 10 * time.Minute
 
 // lobbyCleaner closes empty rooms of the realtime lobby, deletes expired invitations, and prunes the logs of rooms.
 // Nothing depends on when it runs: an invitation counts until it expires, and replicas read logs from the positions
@@ -27,18 +27,20 @@ type lobbyCleaner struct {
 }
 
 func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
-	if time.Since(c.marksResetAt) >= wholeLog {
+	if time.Since(c.marksResetAt) >= wholeLogEvery {
 		// The marks of all regions at once, so that expensive runs are rare.
 		c.pruneMarks, c.marksResetAt = map[string]time.Time{}, time.Now()
 	}
 	done := Done{}
 	return done, eachRegion(ctx, c.store.LobbyRegions, func(region string) error {
-		return errors.Join(c.closeRooms(ctx, region, done), c.pruneLogs(ctx, region, done))
+		// Invitations first: without them, more rooms may be empty.
+		return errors.Join(c.dropExpired(ctx, region, done), c.closeRooms(ctx, region, done),
+			c.pruneLogs(ctx, region, done))
 	})
 }
 
-// closeRooms deletes invitations first: their rooms may be empty then.
-func (c *lobbyCleaner) closeRooms(ctx context.Context, region string, done Done) error {
+// dropExpired deletes expired invitations, and inboxes that nobody uses any more.
+func (c *lobbyCleaner) dropExpired(ctx context.Context, region string, done Done) error {
 	invitations := done.drain("rooms_with_expired_invitations", 1, func() (int, error) {
 		return c.store.DropExpiredInvitations(ctx, region, lobbyBatch)
 	})
@@ -48,13 +50,16 @@ func (c *lobbyCleaner) closeRooms(ctx context.Context, region string, done Done)
 	inboxes := done.drain("inboxes_dropped", lobbyBatch, func() (int, error) {
 		return c.store.DropUnusedInboxes(ctx, region, lobbyBatch)
 	})
-	// Last, since the steps before it may have made a room empty.
-	return errors.Join(invitations, ofPlayers, inboxes, drainBacklog(lobbyBatch, func() (int, error) {
+	return errors.Join(invitations, ofPlayers, inboxes)
+}
+
+func (c *lobbyCleaner) closeRooms(ctx context.Context, region string, done Done) error {
+	return drainBacklog(lobbyBatch, func() (int, error) {
 		// The rows that were looked at decide whether there are more, since some of them may not be empty any more.
 		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
 		done.add("rooms_closed", closed)
 		return seen, err
-	}))
+	})
 }
 
 func (c *lobbyCleaner) pruneLogs(ctx context.Context, region string, done Done) error {

@@ -97,7 +97,7 @@ func TestLogsOfRoomsArePruned(t *testing.T) {
 	require.Empty(t, run())
 	write(12_001, 12_002, "2 minutes")
 	require.Empty(t, run(), "it starts at its mark")
-	c.marksResetAt = time.Now().Add(-wholeLog)
+	c.marksResetAt = time.Now().Add(-wholeLogEvery)
 	require.Equal(t, Done{"lobby_log_rows": 2}, run(), "and every ten minutes at the first row")
 	require.Equal(t, 10, storetest.One[int](b.DB, "SELECT count(*) FROM lobby_log"))
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	orphanAge     = 10 * time.Minute       // younger servers may belong to a step in progress
-	orphansInOne  = 100                    // stopped in one sweep: a mistake must not end thousands at once
+	maxOrphans    = 100                    // stopped in one sweep: a mistake must not end thousands at once
 	orphanRetry   = 30 * time.Second       // after a list that failed or was not complete
 	listPause     = 250 * time.Millisecond // until the budget is asked for another page
 	orphansTicker = 5 * time.Second
@@ -29,22 +29,22 @@ type orphanSweeper struct {
 	firstSeen map[provider.Ref]time.Time // when servers whose start time the provider does not report were first seen
 }
 
-func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
+func (s *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	var failed []error
-	for name, by := range p.provisioner.providers {
+	for name, by := range s.provisioner.providers {
 		if !by.Capabilities().List {
 			continue
 		}
 		// Claimed in the database, so that one worker sweeps a provider; now is the database's time.
-		now, due, err := p.provisioner.store.ClaimSweep(ctx, name, p.provisioner.opt.SweepEvery)
+		now, due, err := s.provisioner.store.ClaimSweep(ctx, name, s.provisioner.opt.SweepEvery)
 		if err == nil && due {
-			err = p.sweepProvider(ctx, name, by, now, done)
+			err = s.sweepProvider(ctx, name, by, now, done)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("provider %s: %w", name, err))
-			// else the next sweep is due after SweepEvery
-			_ = p.provisioner.store.DelaySweep(ctx, name, min(orphanRetry, p.provisioner.opt.SweepEvery))
+			// Without this the next sweep would be due after SweepEvery.
+			_ = s.provisioner.store.DelaySweep(ctx, name, min(orphanRetry, s.provisioner.opt.SweepEvery))
 		}
 	}
 	return done, errors.Join(failed...)
@@ -52,14 +52,14 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 
 // sweepProvider reads the complete list first and the deployments then: what is listed had its deployment before it was
 // started.
-func (p *orphanSweeper) sweepProvider(ctx context.Context, name string, by provider.Provider, now time.Time,
+func (s *orphanSweeper) sweepProvider(ctx context.Context, name string, by provider.Provider, now time.Time,
 	done Done) error {
-	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil ||
-		stored != p.provisioner.opt.Owner {
+	if stored, err := s.provisioner.store.ClaimOwner(ctx, s.provisioner.opt.Owner); err != nil ||
+		stored != s.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
 	}
 	// Before the deployments are read: a server that starts in between is not in this list.
-	listed, err := p.listServers(ctx, name, by)
+	listed, err := s.listServers(ctx, name, by)
 	if err != nil {
 		return err
 	}
@@ -69,16 +69,16 @@ func (p *orphanSweeper) sweepProvider(ctx context.Context, name string, by provi
 		refs = append(refs, string(o.Ref))
 	}
 	// Of all regions, since the list of a provider knows none.
-	known, err := p.provisioner.store.RefsOfTags(ctx, tags)
+	known, err := s.provisioner.store.RefsOfTags(ctx, tags)
 	if err != nil {
 		return err
 	}
 	// An error here ends the sweep before the regions are compared; the next sweep does both again.
-	if err := p.stopOrphans(ctx, name, by, p.findOrphans(listed, known, now), done); err != nil {
+	if err := s.stopOrphans(ctx, name, by, s.noteOrphans(strayServers(listed, known), now), done); err != nil {
 		return err
 	}
-	return eachRegion(ctx, p.provisioner.store.ProvisionRegions, func(region string) error {
-		due, err := p.provisioner.store.NoteList(ctx, region, name, refs, now)
+	return eachRegion(ctx, s.provisioner.store.ProvisionRegions, func(region string) error {
+		due, err := s.provisioner.store.NoteList(ctx, region, name, refs, now)
 		// Two lists in a row have to lack a deployment before anybody looks at it: see NoteList.
 		done.add("unlisted", due)
 		return err
@@ -86,52 +86,63 @@ func (p *orphanSweeper) sweepProvider(ctx context.Context, name string, by provi
 }
 
 // listServers reads all pages, each within the budget that all workers share.
-func (p *orphanSweeper) listServers(ctx context.Context, name string,
+func (s *orphanSweeper) listServers(ctx context.Context, name string,
 	by provider.Provider) ([]provider.Observation, error) {
-	can := by.Capabilities()
 	return provider.Collect(func(cursor string) (page provider.Page, err error) {
-		for {
-			// One call at a time, as steps take theirs: a long list must not use up what the steps need.
-			granted, err := p.provisioner.takeBudgets(ctx, name, can, []operation{opFind})
-			if err != nil {
-				return page, err
-			}
-			if granted.takeCall(opFind) == nil {
-				break
-			}
-			if !wait.For(ctx, listPause) {
-				return page, ctx.Err()
-			}
+		if err := s.awaitBudget(ctx, name, by.Capabilities()); err != nil {
+			return page, err
 		}
-		call, cancel := context.WithTimeout(ctx, p.provisioner.opt.Timeout)
+		call, cancel := context.WithTimeout(ctx, s.provisioner.opt.Timeout)
 		defer cancel()
 		start := time.Now()
-		page, err = by.List(call, p.provisioner.opt.Owner, cursor)
-		p.provisioner.metrics.observeCall(name, "list", err, time.Since(start))
+		page, err = by.List(call, s.provisioner.opt.Owner, cursor)
+		s.provisioner.metrics.observeCall(name, "list", err, time.Since(start))
 		return page, err
 	})
 }
 
-// findOrphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a
-// deployment.
-func (p *orphanSweeper) findOrphans(listed []provider.Observation, known map[provider.Tag]provider.Ref,
-	now time.Time) []provider.Observation {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var orphans []provider.Observation
-	seen := map[provider.Ref]time.Time{}
+// awaitBudget waits for the right to one call of a list. It takes one call at a time, as steps take theirs: a long list
+// must not use up what the steps need.
+func (s *orphanSweeper) awaitBudget(ctx context.Context, name string, can provider.Capabilities) error {
+	for {
+		granted, err := s.provisioner.takeBudgets(ctx, name, can, []operation{opFind})
+		if err != nil {
+			return err
+		}
+		if freeAt := granted.takeCall(opFind); freeAt == nil {
+			return nil
+		}
+		if !wait.For(ctx, listPause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// strayServers returns the listed servers that belong to no deployment, or are a second one of a deployment.
+func strayServers(listed []provider.Observation, known map[provider.Tag]provider.Ref) (stray []provider.Observation) {
 	for _, o := range listed {
 		own, ok := known[o.Tag]
 		// Without a ref in the deployment, a step is in progress whose Deploy may have made this server.
 		if ok && (own == "" || own == o.Ref) || o.Ref == "" || !o.Exists() || o.Phase == provider.PhaseStopping {
 			continue
 		}
+		stray = append(stray, o)
+	}
+	return stray
+}
+
+// noteOrphans notes when stray servers were first listed, and returns those that have run for orphanAge.
+func (s *orphanSweeper) noteOrphans(stray []provider.Observation, now time.Time) (orphans []provider.Observation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := map[provider.Ref]time.Time{}
+	for _, o := range stray {
 		since := o.Started
 		if since.IsZero() {
 			// The age of a server without a start time counts from the first list of this process that had it.
 			since = now
-			if !p.firstSeen[o.Ref].IsZero() {
-				since = p.firstSeen[o.Ref]
+			if !s.firstSeen[o.Ref].IsZero() {
+				since = s.firstSeen[o.Ref]
 			}
 			seen[o.Ref] = since
 		}
@@ -140,33 +151,33 @@ func (p *orphanSweeper) findOrphans(listed []provider.Observation, known map[pro
 		}
 	}
 	// A new map, not an addition: servers that are gone are forgotten.
-	p.firstSeen = seen
+	s.firstSeen = seen
 	return orphans
 }
 
-func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider,
+func (s *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider,
 	orphans []provider.Observation, done Done) error {
-	if len(orphans) > orphansInOne {
-		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops",
+	if len(orphans) > maxOrphans {
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops",
 			slog.String("provider", name), slog.Int("orphans", len(orphans)))
-		orphans = orphans[:orphansInOne]
+		orphans = orphans[:maxOrphans]
 	}
 	for _, o := range orphans {
-		call, cancel := context.WithTimeout(ctx, p.provisioner.opt.Timeout)
+		call, cancel := context.WithTimeout(ctx, s.provisioner.opt.Timeout)
 		start := time.Now()
 		// Without grace: placement knows no such server, so that nobody is sent there.
 		err := by.Stop(call, o.Ref, 0)
 		cancel()
-		p.provisioner.metrics.observeCall(name, opStop, err, time.Since(start))
+		s.provisioner.metrics.observeCall(name, opStop, err, time.Since(start))
 		if err != nil && provider.KindOf(err) != provider.Gone {
 			return err
 		}
-		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment",
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment",
 			slog.String("provider", name), slog.String("ref", string(o.Ref)))
-		p.provisioner.metrics.orphansStopped.WithLabelValues(name).Inc()
+		s.provisioner.metrics.orphansStopped.WithLabelValues(name).Inc()
 		done.add("orphans", 1)
 		// Logged in the database after the server was stopped: an event without its stop would be wrong.
-		if err := p.provisioner.store.LogOrphan(ctx, name, o); err != nil {
+		if err := s.provisioner.store.LogOrphan(ctx, name, o); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 // beginLife makes the contexts of the provisioner from that of the worker.
@@ -35,7 +36,7 @@ func (p *provisioner) finishSteps() {
 func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	// Before anything is claimed: a copy of a database must start and stop nothing.
-	if ok, err := p.ownsDatabase(ctx); err != nil || !ok {
+	if err := p.claimDatabase(ctx); err != nil {
 		return done, err
 	}
 	err := eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
@@ -49,39 +50,43 @@ func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 		return nil
 	})
 	if err == nil {
-		err = p.metrics.read(ctx, p.store)
+		err = p.metrics.countDeployments(ctx, p.store)
 	}
 	return done, err
 }
 
-// ownsDatabase reports whether the database belongs to the installation that this worker's settings name.
-func (p *provisioner) ownsDatabase(ctx context.Context) (bool, error) {
-	if p.metrics.isOwned.Load() {
-		return true, nil // ClaimDeployments compares the owner each time
+// claimDatabase claims a database without an owner for the installation that this worker's settings name. Errors: the
+// database has another owner; Unavailable.
+func (p *provisioner) claimDatabase(ctx context.Context) error {
+	if p.ownsDatabase.Load() {
+		return nil // ClaimDeployments compares the owner each time
 	}
 	stored, err := p.store.ClaimOwner(ctx, p.opt.Owner)
 	if err != nil {
-		return false, err
+		return err
 	}
-	p.metrics.setOwned(stored == p.opt.Owner)
-	if stored != p.opt.Owner {
-		return false, fmt.Errorf("the database belongs to owner %s, but this worker's owner is %s: it starts and stops no servers", stored, p.opt.Owner)
+	isOurs := stored == p.opt.Owner
+	p.ownsDatabase.Store(isOurs)
+	p.metrics.setOwned(isOurs)
+	if !isOurs {
+		return fmt.Errorf("the database belongs to owner %s, but this worker's owner is %s: it starts and stops no "+
+			"servers", stored, p.opt.Owner)
 	}
-	return true, nil
+	return nil
 }
 
 // claimDue starts steps of due deployments, until there are no more or enough are in progress.
 func (p *provisioner) claimDue(ctx context.Context, region, name string, done Done) error {
 	for ctx.Err() == nil {
 		// No more than can begin at once: a claim that waited here would expire.
-		batch := min(provisionBatch, maxCalls-int(p.stepsByProvider[name].Load()))
+		batch := min(provisionBatch, maxSteps-int(p.stepsByProvider[name].Load()))
 		if batch <= 0 {
 			return nil // a step that ends wakes the loop
 		}
 		start := time.Now()
 		claimed, err := p.store.ClaimDeployments(ctx, provision.DeploymentClaim{
 			// A claim outlives all calls of its step, which end after two timeouts: see step.run.
-			Region: region, Provider: name, Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
+			Region: region, Provider: name, Owner: p.opt.Owner, HoldFor: claimTimeouts * p.opt.Timeout, Batch: batch,
 		})
 		if err != nil {
 			return err
@@ -104,14 +109,17 @@ func (p *provisioner) startSteps(ctx context.Context, name string, claimed []pro
 	if len(claimed) == 0 {
 		return nil
 	}
-	steps, ops, err := p.prepareSteps(ctx, name, claimed, started)
-	var granted grants
-	if err == nil {
-		granted, err = p.takeBudgets(ctx, name, p.providers[name].Capabilities(), ops)
+	// Otherwise they would wait for the end of the claim. The time of the claim is in the past: they are due at once.
+	putAllBack := func(cause error) error {
+		return errors.Join(cause, p.putBack(ctx, claimed, claimed[0].ClaimedAt))
 	}
+	steps, ops, err := p.prepareSteps(ctx, name, claimed, started)
 	if err != nil {
-		// Otherwise they would wait for the end of the claim. The time of the claim is in the past: they are due at once.
-		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].ClaimedAt))
+		return putAllBack(err)
+	}
+	granted, err := p.takeBudgets(ctx, name, p.providers[name].Capabilities(), ops)
+	if err != nil {
+		return putAllBack(err)
 	}
 	var back []provision.ClaimedDeployment
 	var next []time.Time
@@ -126,8 +134,8 @@ func (p *provisioner) startSteps(ctx context.Context, name string, claimed []pro
 	return p.store.PutBackDeployments(ctx, back, next)
 }
 
-// prepareSteps plans the steps. A deployment without an app version, which an operator has deleted, must not block the
-// others of its batch.
+// prepareSteps plans the steps; the i-th operation is that of the i-th step. A deployment without an app version, which
+// an operator has deleted, must not block the others of its batch.
 func (p *provisioner) prepareSteps(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
 	started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
@@ -150,8 +158,7 @@ func (p *provisioner) prepareSteps(ctx context.Context, name string, claimed []p
 			d.FindAt = nil // a second server cannot be found, or cannot exist
 		}
 		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, deployment: d,
-			appVersion: v,
-			started:    started})
+			appVersion: v, started: started})
 		ops = append(ops, planStep(&d, can, v.Grace))
 	}
 	return steps, ops, nil
@@ -165,27 +172,17 @@ func (p *provisioner) launchStep(s *step, op operation) {
 		defer func() {
 			// Only the step that frees the first place wakes: with free places, the loop has not stopped for the lack
 			// of one.
-			if running.Add(-1) == maxCalls-1 {
+			if running.Add(-1) == maxSteps-1 {
 				p.loopWaker.wakeNow()
 			}
 		}()
 		// Errors after the end of the worker are most often that end. Without a decision, the claim ends by itself.
-		if err := guardPanic(func() error { return s.run(p.callsContext, op) }); err != nil &&
-			p.workerLife.Err() == nil {
+		err := panics.Catch(func() error { return s.run(p.callsContext, op) }) // one deployment must not end the worker
+		if err != nil && p.workerLife.Err() == nil {
 			p.log.LogAttrs(p.callsContext, slog.LevelWarn, "step failed",
 				slog.String("deployment", s.deployment.ID.String()),
 				slog.String("region", s.deployment.Region),
 				slog.String("operation", string(op)), slog.Any("error", err))
 		}
 	})
-}
-
-// guardPanic makes a panic an error: one deployment must not end the worker.
-func guardPanic(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	return fn()
 }

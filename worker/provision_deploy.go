@@ -25,7 +25,7 @@ func (s *step) deployServer(ctx context.Context) error {
 		return s.conclude(ctx, verdict{nextDue: pausedUntil(now, pollPause(s.deployment.PollCount))})
 	}
 	lifetime, drainAhead := s.serverLifetime()
-	before := s.deployment.IntentAt
+	earlierIntent := s.deployment.IntentAt
 	// Committed before the call, so that the next step of any worker knows that a server may exist under the tag.
 	intended, err := s.provisioner.store.PutIntent(ctx, &s.deployment, lifetime, drainAhead)
 	if err != nil || !intended {
@@ -34,7 +34,7 @@ func (s *step) deployServer(ctx context.Context) error {
 	spec, err := s.serverSpec(lifetime)
 	if err != nil {
 		// Nothing was called since PutIntent, so that nothing has to be looked for.
-		s.deployment.IntentAt = before
+		s.deployment.IntentAt = earlierIntent
 		return s.conclude(ctx, failBlaming(&s.deployment, s.dbNow(), "its environment could not be made", err.Error()))
 	}
 	var o provider.Observation
@@ -43,7 +43,7 @@ func (s *step) deployServer(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return s.deployFailed(ctx, err, before)
+		return s.deployFailed(ctx, err, earlierIntent)
 	}
 	return s.noteDeployed(ctx, o)
 }
@@ -110,9 +110,9 @@ func (s *step) noteDeployed(ctx context.Context, o provider.Observation) error {
 	return s.conclude(ctx, verdict{nextDue: &now}) // the next step sees it ready, in a phase that others may change
 }
 
-// deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call
-// may have started a server.
-func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time) error {
+// deployFailed decides after an error of Deploy. earlierIntent is the intent before this one: nil means that no earlier
+// call may have started a server.
+func (s *step) deployFailed(ctx context.Context, cause error, earlierIntent *time.Time) error {
 	// The call was cut off by the end of this worker: whether it started a server is unknown.
 	if s.provisioner.workerLife.Err() != nil {
 		return s.handBack(ctx) // the next worker looks for the server
@@ -125,25 +125,25 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 		return err
 	case provider.Permanent:
 		// Refused: this call has started nothing, so that only an earlier one counts.
-		s.deployment.IntentAt = before
+		s.deployment.IntentAt = earlierIntent
 		if err := s.conclude(ctx, failDeployment(&s.deployment, s.dbNow(), "the provider refused it",
 			s.deployment.LastError)); err != nil {
 			return err
 		}
 		return s.failVersion(ctx, s.deployment.LastError, 0)
 	case provider.Capacity:
-		return s.withoutCapacity(ctx, cause, before)
+		return s.withoutCapacity(ctx, cause, earlierIntent)
 	default:
-		s.deployment.Phase, s.deployment.IntentAt = provision.DeploymentWanted, before
+		s.deployment.Phase, s.deployment.IntentAt = provision.DeploymentWanted, earlierIntent
 		s.deployment.PollCount = s.deployment.DeployAttempts // attempts without progress: the pause grows with them
 		return s.retryLater(ctx, cause)
 	}
 }
 
 // withoutCapacity lets the pool wait. A server that exists in error is stopped.
-func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Time) error {
+func (s *step) withoutCapacity(ctx context.Context, cause error, earlierIntent *time.Time) error {
 	// Only if nothing of the deployment can be at the first provider.
-	if s.fallsBack(cause, before) {
+	if s.fallsBack(cause, earlierIntent) {
 		return s.fallBack(ctx)
 	}
 	// The pool starts no further servers for a while, whatever becomes of this one.
@@ -163,6 +163,7 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 		return s.conclude(ctx, failDeployment(&s.deployment, s.dbNow(), "the provider has no capacity",
 			s.deployment.LastError))
 	}
-	s.deployment.Phase, s.deployment.IntentAt, s.deployment.PollCount = provision.DeploymentWanted, before, s.deployment.DeployAttempts
+	s.deployment.Phase, s.deployment.IntentAt = provision.DeploymentWanted, earlierIntent
+	s.deployment.PollCount = s.deployment.DeployAttempts
 	return s.retryLater(ctx, cause)
 }

@@ -24,10 +24,10 @@ func (s *step) fallBack(ctx context.Context) error {
 }
 
 // fallsBack reports whether a deployment for which its provider has no room starts at another one.
-func (s *step) fallsBack(cause error, before *time.Time) bool {
+func (s *step) fallsBack(cause error, earlierIntent *time.Time) bool {
 	refused, ok := errors.AsType[*provider.Error](cause)
 	// Not back to the first provider, nor to the one that it is at: a deployment moves once.
 	return s.appVersion.Fallback != nil && s.deployment.Provider == s.appVersion.Provider &&
 		s.appVersion.Fallback.Provider != s.deployment.Provider &&
-		before == nil && ok && refused.Ref == ""
+		earlierIntent == nil && ok && refused.Ref == ""
 }

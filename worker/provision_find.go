@@ -122,8 +122,7 @@ func (s *step) stopExtra(ctx context.Context, ref provider.Ref) error {
 	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopping a second server of a deployment",
 		slog.String("deployment", s.deployment.ID.String()), slog.String("ref", string(ref)))
 	err := s.callProvider(ctx, opStop, func(ctx context.Context) error {
-		return s.provider.Stop(ctx, ref,
-			s.appVersion.Grace)
+		return s.provider.Stop(ctx, ref, s.appVersion.Grace)
 	})
 	if err != nil && provider.KindOf(err) == provider.Gone {
 		return nil

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lattice-director/director/db/provision"
@@ -11,7 +12,7 @@ import (
 type verdict struct {
 	isGone        bool
 	goneBecause   string // why, if isGone
-	blamesVersion bool   // the app version: a server of it never became ready. It counts towards the pause of the version
+	blamesVersion bool   // the end is a failure of the app version, and counts towards the pause of that
 	nextDue       *time.Time
 }
 
@@ -33,7 +34,7 @@ func judgeDeployment(d *provision.ClaimedDeployment, v *provision.AppVersion, o 
 	case o.Phase == provider.PhaseFailed:
 		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
-		d.MustStop, d.Phase, d.PollCount, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason,
+		d.MustStop, d.Phase, d.PollCount, d.Reason = true, provision.DeploymentStopping, 0, cmp.Or(d.Reason,
 			"the provider ends it")
 		return verdict{nextDue: pausedUntil(now, pollPause(0))}
 	case d.Phase == provision.DeploymentStarting && o.Phase == provider.PhaseReady:
@@ -73,14 +74,14 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 	}
 	// The end waits for the last look for a second server, which would be left without a deployment.
 	if d.FindAt != nil {
-		d.MustStop, d.Phase, d.Reason = true, provision.DeploymentStopping, orReason(d.Reason, r.goneBecause)
+		d.MustStop, d.Phase, d.Reason = true, provision.DeploymentStopping, cmp.Or(d.Reason, r.goneBecause)
 		r.isGone, r.nextDue = false, latestTime(d.FindAt, now.Add(pollPause(0)))
 	}
 	return r
 }
 
-// survives is how long a server has to be ready so that its end is no failure of its version.
-const survives = 2 * time.Minute
+// crashWindow is how long after it was ready a server that ends by itself has crashed: later its version is not blamed.
+const crashWindow = 2 * time.Minute
 
 // isVersionBlamed reports whether the version is to blame for a server that ends by itself: it was never ready, or
 // crashed soon after it was. Without that, servers that end as soon as they start would be replaced for ever.
@@ -95,7 +96,7 @@ func hasCrashed(d *provision.ClaimedDeployment, now time.Time) bool {
 	if d.LostAt != nil {
 		now = *d.LostAt
 	}
-	return d.ReadyAt != nil && d.Reason == "" && now.Before(d.ReadyAt.Add(survives))
+	return d.ReadyAt != nil && d.Reason == "" && now.Before(d.ReadyAt.Add(crashWindow))
 }
 
 // crashReason returns the reason for which a server has ended by itself.
@@ -108,7 +109,7 @@ func crashReason(d *provision.ClaimedDeployment, now time.Time, reason string) s
 
 func judgeEnding(d *provision.ClaimedDeployment, now time.Time) verdict {
 	d.PollCount++
-	if d.PollCount%callsToStop == 0 {
+	if d.PollCount%pollsUntilStop == 0 {
 		// An accepted Stop may be lost: with this phase, planStep chooses Stop instead of Get.
 		d.Phase = provision.DeploymentFailed
 	}
@@ -149,7 +150,7 @@ func judgeSilence(d *provision.ClaimedDeployment, v *provision.AppVersion, now t
 
 // judgeLost judges a server whose lease has expired and which its provider calls ready: it may register again.
 func judgeLost(d *provision.ClaimedDeployment, now time.Time, lease time.Duration) verdict {
-	deadline := d.LostAt.Add(leasesToRest * lease)
+	deadline := d.LostAt.Add(leasesToReturn * lease)
 	if !now.Before(deadline) {
 		return failBlaming(d, now, "lost its lease and did not register again", "")
 	}
@@ -159,7 +160,7 @@ func judgeLost(d *provision.ClaimedDeployment, now time.Time, lease time.Duratio
 
 // failDeployment ends a deployment that does not work.
 func failDeployment(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
-	d.Phase, d.PollCount, d.Reason = provision.DeploymentFailed, 0, orReason(d.Reason, reason)
+	d.Phase, d.PollCount, d.Reason = provision.DeploymentFailed, 0, cmp.Or(d.Reason, reason)
 	if detail != "" {
 		d.LastError = detail
 	}
@@ -173,14 +174,6 @@ func failBlaming(d *provision.ClaimedDeployment, now time.Time, reason, detail s
 	r := failDeployment(d, now, crashReason(d, now, reason), detail)
 	r.blamesVersion = blamed
 	return r
-}
-
-// orReason returns the first reason.
-func orReason(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
 }
 
 // orTime returns the time if there is one, else now.

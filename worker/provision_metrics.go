@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +21,6 @@ type provisionMetrics struct {
 	orphansStopped  *prometheus.CounterVec
 	foreignDatabase prometheus.Gauge
 
-	isOwned    atomic.Bool
 	countedAt  time.Time // when the database was read, in the loop's goroutine
 	readySince map[string]time.Time
 }
@@ -44,8 +42,9 @@ func newProvisionMetrics(to prometheus.Registerer) (*provisionMetrics, error) {
 			"Deployments in the database, by provider and phase. All workers report the same numbers.",
 			"provider", "phase"),
 		readySeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "director_deployment_ready_seconds",
-			Help:    "Time from the decision to start a server until players could join. All workers report the same servers: quantiles are right, counts are per worker.",
+			Name: "director_deployment_ready_seconds",
+			Help: "Time from the decision to start a server until players could join. All workers report the same " +
+				"servers: quantiles are right, counts are per worker.",
 			Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // 250 ms to 8 minutes
 		}, []string{"provider"}),
 		orphansStopped: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -80,7 +79,6 @@ func (m *provisionMetrics) observeCall(name string, op operation, err error, too
 }
 
 func (m *provisionMetrics) setOwned(owned bool) {
-	m.isOwned.Store(owned)
 	foreign := 0.0
 	if !owned {
 		foreign = 1
@@ -88,8 +86,8 @@ func (m *provisionMetrics) setOwned(owned bool) {
 	m.foreignDatabase.Set(foreign)
 }
 
-// read counts the deployments in the database, once in metricsInterval.
-func (m *provisionMetrics) read(ctx context.Context, store *db.Store) error {
+// countDeployments counts the deployments in the database, once in metricsInterval, and sets the gauges.
+func (m *provisionMetrics) countDeployments(ctx context.Context, store *db.Store) error {
 	if time.Since(m.countedAt) < metricsInterval {
 		return nil
 	}

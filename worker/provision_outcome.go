@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,7 +18,7 @@ type step struct {
 	capabilities provider.Capabilities
 	deployment   provision.ClaimedDeployment
 	appVersion   *provision.AppVersion
-	started      time.Time
+	started      time.Time // when the claim was requested, by this machine's clock
 }
 
 // dbNow returns the database's time. It is the time of the claim and this machine's time since the claim was requested,
@@ -101,7 +102,7 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 }
 
 func (s *step) endDeployment(ctx context.Context, r verdict) error {
-	reason := orReason(s.deployment.Reason, r.goneBecause)
+	reason := cmp.Or(s.deployment.Reason, r.goneBecause)
 	ended, err := s.provisioner.store.EndDeployment(ctx, &s.deployment, reason)
 	if ended {
 		s.provisioner.log.LogAttrs(ctx, slog.LevelInfo, "deployment ended",
@@ -140,7 +141,7 @@ func (s *step) blameVersion(ctx context.Context, reason string) error {
 		return s.failVersion(ctx, reason, 0)
 	}
 	// More young servers than crashed ones: the version works, and few of its servers crash.
-	of, err := s.provisioner.store.CrashesOf(ctx, &s.deployment.Deployment, survives)
+	of, err := s.provisioner.store.CrashesOf(ctx, &s.deployment.Deployment, crashWindow)
 	if err != nil || of.YoungServers > of.CrashedServers {
 		return err
 	}

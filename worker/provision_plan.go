@@ -30,12 +30,12 @@ func (o operation) callClass() provision.CallClass {
 
 // Times of the loop.
 const (
-	findGrace    = 30 * time.Second // how late after the end of its Deploy a server may appear in lists
-	lastFind     = 2 * time.Minute  // after an intent that follows an ambiguous one: the last look for a second server
-	drainPoll    = 15 * time.Second // of a draining deployment: until its sessions have ended
-	longestPause = time.Minute      // after errors
-	leasesToRest = 3                // how many leases a server whose lease expired has to register again
-	callsToStop  = 8                // polls after which Stop is repeated
+	findGrace      = 30 * time.Second // how late after the end of its Deploy a server may appear in lists
+	lastFind       = 2 * time.Minute  // after an intent that follows an ambiguous one: last look for a second server
+	drainPoll      = 15 * time.Second // of a draining deployment: until its sessions have ended
+	longestPause   = time.Minute      // after errors
+	leasesToReturn = 3                // how many leases a server whose lease expired has to register again
+	pollsUntilStop = 8                // polls after which Stop is repeated
 )
 
 // isOver reports whether the only steps left are those that end a deployment.
@@ -61,8 +61,8 @@ func planStep(d *provision.ClaimedDeployment, can provider.Capabilities, grace t
 	case isDue(d.FindAt, d.ClaimedAt):
 		return planSearch(can, opGet)
 	// Whether it drains, or has drained, is decided without a call. A server whose lease was lost is asked about first.
-	case d.Phase == provision.DeploymentReady && d.LostAt == nil &&
-		isDue(d.DrainAt, d.ClaimedAt), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
+	case d.LostAt == nil && (d.Phase == provision.DeploymentDraining ||
+		d.Phase == provision.DeploymentReady && isDue(d.DrainAt, d.ClaimedAt)):
 		return opDecide
 	default:
 		return opGet

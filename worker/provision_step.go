@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,7 +21,7 @@ func (s *step) run(ctx context.Context, op operation) error {
 	case opFind:
 		return s.findServers(ctx)
 	case opGet:
-		return s.get(ctx)
+		return s.observeServer(ctx)
 	case opStop:
 		return s.stopServer(ctx)
 	case opConfirm:
@@ -30,7 +31,7 @@ func (s *step) run(ctx context.Context, op operation) error {
 	}
 }
 
-func (s *step) get(ctx context.Context) error {
+func (s *step) observeServer(ctx context.Context) error {
 	var o provider.Observation
 	err := s.callProvider(ctx, opGet, func(ctx context.Context) (err error) {
 		o, err = s.provider.Get(ctx, s.deployment.Ref)
@@ -44,8 +45,7 @@ func (s *step) get(ctx context.Context) error {
 
 func (s *step) stopServer(ctx context.Context) error {
 	err := s.callProvider(ctx, opStop, func(ctx context.Context) error {
-		return s.provider.Stop(ctx, s.deployment.Ref,
-			s.appVersion.Grace)
+		return s.provider.Stop(ctx, s.deployment.Ref, s.appVersion.Grace)
 	})
 	if err != nil && provider.KindOf(err) == provider.Gone {
 		return s.noteObserved(ctx, provider.Observation{Ref: s.deployment.Ref, Phase: provider.PhaseAbsent})
@@ -66,7 +66,7 @@ func (s *step) stopServer(ctx context.Context) error {
 func (s *step) decideWithoutCall(ctx context.Context) error {
 	now := s.dbNow()
 	switch {
-	// Nothing was started, or its provider ends it and can be told nothing: the row may go.
+	// Nothing was started, or the provider ends the server and has no call for it: the row may go.
 	case isOver(&s.deployment) && (s.deployment.Ref != "" || s.deployment.IntentAt == nil || s.intentIsOld(now)):
 		return s.endDeployment(ctx, verdict{goneBecause: "no server was started"})
 	// Until the intent is old, the server of the last Deploy may still appear.
@@ -74,14 +74,14 @@ func (s *step) decideWithoutCall(ctx context.Context) error {
 		return s.conclude(ctx, verdict{nextDue: pausedUntil(now, pollPause(s.deployment.PollCount))})
 	case isDue(s.deployment.EndsAt, now.Add(s.appVersion.Grace)):
 		// The decision first. The next step, which is due at once, calls the provider.
-		s.deployment.MustStop, s.deployment.Reason = true, orReason(s.deployment.Reason, "its lifetime is over")
+		s.deployment.MustStop, s.deployment.Reason = true, cmp.Or(s.deployment.Reason, "its lifetime is over")
 		return s.conclude(ctx, verdict{nextDue: &now})
 	case s.deployment.Phase == provision.DeploymentReady:
 		s.deployment.Phase = provision.DeploymentDraining
 		return s.conclude(ctx, verdict{nextDue: &now})
 	case s.deployment.OpenSessions == 0:
 		// It need not live until its end: nobody is on it, and it gets no more players.
-		s.deployment.MustStop, s.deployment.Reason = true, orReason(s.deployment.Reason,
+		s.deployment.MustStop, s.deployment.Reason = true, cmp.Or(s.deployment.Reason,
 			"drained before the end of its lifetime")
 		return s.conclude(ctx, verdict{nextDue: &now})
 	default:

@@ -207,9 +207,9 @@ func TestASleepersServerIsStopped(t *testing.T) {
 func (w *works) claimed(p *provisioner) *step {
 	w.bundle.t.Helper()
 	ctx := w.bundle.t.Context()
-	must.Get(p.ownsDatabase(ctx))(w.bundle.t)
+	require.NoError(w.bundle.t, p.claimDatabase(ctx))
 	claimed := must.Get(p.store.ClaimDeployments(ctx, provision.DeploymentClaim{
-		Region: "eu", Provider: "shop", Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
+		Region: "eu", Provider: "shop", Owner: p.opt.Owner, HoldFor: claimTimeouts * p.opt.Timeout, Batch: 1,
 	}))(w.bundle.t)
 	require.Len(w.bundle.t, claimed, 1)
 	steps, ops, err := p.prepareSteps(ctx, "shop", claimed, time.Now())
@@ -238,7 +238,7 @@ func TestNoCallIsMadeAfterTheEndOfTheClaim(t *testing.T) {
 	p := w.worker()
 	w.want()
 	s := w.claimed(p)
-	s.started = s.started.Add(-leaseOfTimeouts * p.opt.Timeout)
+	s.started = s.started.Add(-claimTimeouts * p.opt.Timeout)
 	require.Error(t, s.run(t.Context(), opDeploy))
 	require.Zero(t, w.count("deploy"))
 	require.Empty(t, w.refs())

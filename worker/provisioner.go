@@ -49,12 +49,13 @@ type provisioner struct {
 	log       *slog.Logger
 	metrics   *provisionMetrics
 
-	workerLife      context.Context // of the worker; its end starts no more calls
+	workerLife      context.Context // of the worker; after its end no more calls start
 	callsContext    context.Context // ends at most shutdownGrace after workerLife
 	cancelCalls     context.CancelFunc
 	runningSteps    sync.WaitGroup
 	stepsByProvider map[string]*atomic.Int64 // steps in progress, by provider
 	loopWaker       *waker
+	ownsDatabase    atomic.Bool // the database has this worker's owner
 }
 
 func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
@@ -76,6 +77,7 @@ func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
 // versionCache holds the app versions of a batch.
 type versionCache map[[2]string]*provision.AppVersion
 
+// get reads each app version once. Errors: NotFound, Unavailable.
 func (c versionCache) get(ctx context.Context, store *db.Store, app, version string) (*provision.AppVersion, error) {
 	key := [2]string{app, version}
 	if v, ok := c[key]; ok {
@@ -95,12 +97,12 @@ const (
 	noRegionsPause    = time.Second // between two looks for the first pool
 	provisionBatch    = 32          // deployments that one statement claims
 	// steps in progress for each provider in this worker, so that a slow provider blocks no others
-	maxCalls        = 128
-	leaseOfTimeouts = 3   // the length of a claim, in call timeouts
-	budgetShare     = 0.8 // of a provider's limit that all workers together use
-	shutdownGrace   = 5 * time.Second
-	releaseTimeout  = 2 * time.Second
-	resolveTimeout  = 5 * time.Second
+	maxSteps       = 128
+	claimTimeouts  = 3   // the length of a claim, in call timeouts
+	budgetShare    = 0.8 // of a provider's limit that all workers together use
+	shutdownGrace  = 5 * time.Second
+	releaseTimeout = 2 * time.Second
+	resolveTimeout = 5 * time.Second
 )
 
 // resolveHost returns an address of a host name, an IPv4 one if there is one, or the zero Addr.

@@ -24,7 +24,7 @@ const (
 // pruner deletes rows whose retention is over.
 type pruner struct {
 	store     *db.Store
-	retention time.Duration // of signing keys and dead letters: equal to that of the events that name them
+	retention time.Duration // of signing keys, dead letters and past instances: that of the events that name them
 }
 
 func (p pruner) runOnce(ctx context.Context) (Done, error) {
@@ -41,7 +41,9 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		eachRegion(ctx, p.store.AgentRegions,
 			func(region db.ReplicaRegion) error { return p.pruneAgents(ctx, region.Region, done) }),
 		eachRegion(ctx, p.store.RealtimeRegions, func(region db.ReplicaRegion) error {
-			return done.count("replicas", func() (int, error) { return p.store.ForgetRealtimeReplicas(ctx, region.Region) })
+			return done.count("replicas", func() (int, error) {
+				return p.store.ForgetRealtimeReplicas(ctx, region.Region)
+			})
 		}),
 		eachRegion(ctx, p.store.DemandRegions, func(region string) error {
 			return done.drain("demand", pruneBatch, func() (int, error) {
@@ -53,7 +55,9 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 // pruneFleetWide deletes rows that belong to no region.
 func (p pruner) pruneFleetWide(ctx context.Context, done Done) error {
 	return errors.Join(
-		done.drain("player_latencies", pruneBatch, func() (int, error) { return p.store.ForgetLatencies(ctx, pruneBatch) }),
+		done.drain("player_latencies", pruneBatch, func() (int, error) {
+			return p.store.ForgetLatencies(ctx, pruneBatch)
+		}),
 		done.drain("evacuated_players", pruneBatch, func() (int, error) {
 			return p.store.ForgetEvacuations(ctx, evacuationRetention, pruneBatch)
 		}),

@@ -10,9 +10,8 @@ import (
 
 const queueBatch = 1000
 
-// Ready checks whose profile has an owner are ended by it. The sweeper ends those that are past their deadline for
-// longer.
 const (
+	// judgeAfter is how long after its deadline the sweeper ends a ready check: a profile's owner ends it earlier.
 	judgeAfter = 5 * time.Second
 	judgeBatch = 100
 )

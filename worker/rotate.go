@@ -17,7 +17,7 @@ type rotator struct {
 	keyPolicy db.KeyPolicy
 	mintKey   db.MintFunc
 
-	deploymentKeys *resealer
+	deploymentKeys *deploymentResealer
 	projectKeys    *projectResealer
 }
 
@@ -43,7 +43,8 @@ func (r rotator) resealKeys(ctx context.Context, done Done) error {
 		resealed, changed, err := keymint.Reseal(r.sealer, key.Material)
 		if err == nil && changed {
 			// False: another worker has resealed it since it was read.
-			changed, err = r.store.ResealKey(ctx, key.Material.KID, key.Material.Sealed, resealed.Sealed, resealed.SealedBy)
+			changed, err = r.store.ResealKey(ctx, key.Material.KID, key.Material.Sealed, resealed.Sealed,
+				resealed.SealedBy)
 		}
 		if err != nil {
 			failed = append(failed, err)

@@ -19,17 +19,17 @@ const (
 	checkEvery = 10 * time.Minute
 )
 
-// resealer seals the netcode keys of deployments with the first key-encryption key, and drains the deployments whose
-// keys do not open: no player can connect to them.
-type resealer struct {
+// deploymentResealer seals the netcode keys of deployments with the first key-encryption key, and drains the
+// deployments whose keys do not open: no player can connect to them.
+type deploymentResealer struct {
 	store     *db.Store
 	sealer    *token.Sealer
 	checkedAt time.Time // when all keys were opened
 }
 
-func (r *resealer) runOnce(ctx context.Context, done Done) error {
+func (r *deploymentResealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
-	except, began := own, time.Now()
+	except, began := own, time.Now() // keys that except seals are not read; "": all are
 	// Now and then without an exception, to open also those that need no new seal.
 	if began.Sub(r.checkedAt) >= checkEvery {
 		except = ""
@@ -43,7 +43,7 @@ func (r *resealer) runOnce(ctx context.Context, done Done) error {
 	return err
 }
 
-func (r *resealer) resealRegion(ctx context.Context, region, except, own string, done Done) error {
+func (r *deploymentResealer) resealRegion(ctx context.Context, region, except, own string, done Done) error {
 	var after uuid.UUID
 	var failed []error
 	err := drainBacklog(resealBatch, func() (int, error) {
@@ -60,8 +60,9 @@ func (r *resealer) resealRegion(ctx context.Context, region, except, own string,
 	return errors.Join(append(failed, err)...)
 }
 
-// resealKeys returns as wrong why keys do not open; the other keys are sealed all the same.
-func (r *resealer) resealKeys(ctx context.Context, region, own string, keys []db.DeploymentKey,
+// resealKeys returns as wrong why the last of the keys that do not open does not; the other keys are sealed all the
+// same.
+func (r *deploymentResealer) resealKeys(ctx context.Context, region, own string, keys []db.DeploymentKey,
 	done Done) (wrong, err error) {
 	var old []db.DeploymentKey
 	var sealed [][]byte
@@ -99,4 +100,6 @@ func (r *resealer) resealKeys(ctx context.Context, region, own string, keys []db
 
 // isLost reports whether a key that does not open is lost. It is not while its key-encryption key seals a published
 // signing key, too: then this worker has other settings than the replicas, and must not replace all servers.
-func (r *resealer) isLost(k db.DeploymentKey) bool { return r.sealer.Has(k.SealedBy) || !k.IsNeeded }
+func (r *deploymentResealer) isLost(k db.DeploymentKey) bool {
+	return r.sealer.Has(k.SealedBy) || !k.IsNeeded
+}

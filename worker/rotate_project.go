@@ -20,7 +20,7 @@ type projectResealer struct {
 
 func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
-	except, began := own, time.Now()
+	except, began := own, time.Now() // keys that except seals are not read; "": all are
 	// Also those that need no new seal: see checkEvery.
 	if began.Sub(r.checkedAt) >= checkEvery {
 		except = ""
@@ -38,14 +38,16 @@ func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 		return len(keys), err
 	})
 	err = errors.Join(append(failed, err)...)
-	// Only if all opened, as in resealer.runOnce: a key that does not open is reported until somebody revokes it.
+	// Only if all opened, as in deploymentResealer.runOnce: a key that does not open is reported until somebody revokes
+	// it.
 	if err == nil && except == "" {
 		r.checkedAt = began
 	}
 	return err
 }
 
-// resealKeys returns as wrong why a key does not open; the other keys are sealed all the same.
+// resealKeys returns as wrong why the last of the keys that do not open does not; the other keys are sealed all the
+// same.
 func (r *projectResealer) resealKeys(ctx context.Context, own string, keys []db.SealedProjectKey,
 	done Done) (wrong, err error) {
 	var old []db.SealedProjectKey

@@ -21,9 +21,9 @@ const (
 // scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It
 // runs each second, and when players wait for a server.
 type scaler struct {
-	store        *db.Store
-	sealer       *token.Sealer
-	ownsDatabase func(context.Context) (bool, error) // whether this worker may provision
+	store         *db.Store
+	sealer        *token.Sealer
+	claimDatabase func(context.Context) error // its error: this worker must not provision
 
 	wake    <-chan struct{}
 	isWoken bool // the next run is for players who wait
@@ -38,7 +38,7 @@ func (s *scaler) runOnce(ctx context.Context) (Done, error) {
 	}
 	done := Done{}
 	// In the database of another installation nobody would start what is planned here.
-	if ok, err := s.ownsDatabase(ctx); err != nil || !ok {
+	if err := s.claimDatabase(ctx); err != nil {
 		return done, err
 	}
 	return done, eachRegion(ctx, s.store.ProvisionRegions, func(region string) error {

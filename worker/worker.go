@@ -36,19 +36,19 @@
 //	watch    The cheap checks of doctor are made every 15 seconds, and exported for alerts.
 //	report   A process that is a worker alone stores every 5 seconds that it runs.
 //	clock    A process that is a worker alone compares its clock with the database's, as a replica does.
-//	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers
-//	         only.
+//	scale    Pools have the servers that their players need: the loop decides how many, and which end. Runs with
+//	         providers only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration
 //	         00026.
-//	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more
-//	         are looked at.
+//	orphans  Servers that run at a provider without a deployment are stopped; deployments whose server the provider
+//	         does not list any more are looked at.
 //	webhooks Events of the log are sent to webhooks, each by one worker: internal/webhooks, with loops of its own.
 //	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule
 //	         of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in
 // step. Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not
-// affected. Each loop has a file of its own, with its logic in runOnce, which returns what it did.
+// affected. Each loop has a file of its own, with its logic in runOnce, which returns what the run did.
 //
 // Each loop also records its successes in the database (loop.go), where operators see whether any worker runs.
 package worker
@@ -121,11 +121,10 @@ func (o Options) withDefaults() Options {
 
 // Worker runs the loops. Make one with [New].
 type Worker struct {
-	loops    []*loop
-	matcher  matcher // nil: none
-	webhooks *webhooks.Engine
-	// provision has steps of its own, beside its loops; nil: none
-	provision *provisioner
+	loops     []*loop
+	matcher   matcher // nil: none
+	webhooks  *webhooks.Engine
+	provision *provisioner // its steps run beside its loops; nil: none
 }
 
 // New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already
@@ -155,11 +154,14 @@ func New(o Options) (*Worker, error) {
 	for _, l := range w.loops {
 		l.storeSuccess = o.Store.RecordRun
 	}
-	// Its successes are not recorded: where all workers are replicas as well none has it, and it would look late.
+	// The successes of these two are not recorded: where all workers are replicas as well, none runs them, and they
+	// would look late.
 	if o.Reports {
-		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, runTimeout: 2 * time.Second,
-			runOnce: reporter{o.Store}.runOnce}, &loop{name: "clock", interval: 10 * time.Second, runTimeout: 2 * time.Second,
-			runOnce: clockReader{o.Store}.runOnce})
+		w.loops = append(w.loops,
+			&loop{name: "report", interval: 5 * time.Second, runTimeout: 2 * time.Second,
+				runOnce: reporter{o.Store}.runOnce},
+			&loop{name: "clock", interval: 10 * time.Second, runTimeout: 2 * time.Second,
+				runOnce: clockReader{o.Store}.runOnce})
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
@@ -186,7 +188,7 @@ func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 	retention := db.Retention{MatchHistory: max(0, o.MatchRetention), OtherTables: o.Retention}
 	rotate := rotator{
 		store: o.Store, sealer: o.Sealer, keyPolicy: o.Policy, mintKey: keymint.With(o.Sealer, o.Alg),
-		deploymentKeys: &resealer{store: o.Store, sealer: o.Sealer},
+		deploymentKeys: &deploymentResealer{store: o.Store, sealer: o.Sealer},
 		projectKeys:    &projectResealer{store: o.Store, sealer: o.Sealer},
 	}
 	return []*loop{
@@ -232,7 +234,7 @@ func (w *Worker) addProvision(o Options) error {
 	if w.provision, err = newProvisioner(o, m); err != nil {
 		return err
 	}
-	scale := &scaler{store: o.Store, sealer: o.Sealer, ownsDatabase: w.provision.ownsDatabase}
+	scale := &scaler{store: o.Store, sealer: o.Sealer, claimDatabase: w.provision.claimDatabase}
 	orphans := &orphanSweeper{provisioner: w.provision}
 	w.loops = append(w.loops,
 		&loop{name: "scale", interval: scaleEvery, runTimeout: 30 * time.Second, runOnce: scale.runOnce,
