@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/base/nearest"
 )
 
 // unknownVariable is a variable that begins with DIRECTOR_ and is no setting.
@@ -58,7 +58,7 @@ func closestName(name string, known []string) string {
 			return k // a part of the name was left out
 		}
 	}
-	return cli.Nearest(name, known)
+	return nearest.Word(name, known)
 }
 
 // variablesWithoutEffect returns the variables with a prefix that no setting reads, sorted.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lattice-director/director/internal/base/nearest"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -156,7 +157,7 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := cli.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := nearest.Word(unknown.GetSpecifiedName(), names); near != "" {
 			return cli.Usage(fmt.Errorf("%w, did you mean --%s?", err, near))
 		}
 	}

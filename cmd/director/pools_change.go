@@ -72,7 +72,7 @@ func (p *program) poolsScale() *cobra.Command {
 		to.MaxStarting = ifGiven(cmd, "max-starting", starting)
 		to.EmptyTTL = ifGiven(cmd, "empty-ttl", ttl)
 		if cmd.Flags().Changed("buffer") {
-			n, percent, err := poolfile.Buffer(*buffer)
+			n, percent, err := poolfile.ParseBuffer(*buffer)
 			if err != nil {
 				return cli.Usage(fmt.Errorf("--buffer %w", err))
 			}

@@ -43,9 +43,9 @@ const instructions = "This server reads one installation of Lattice Director, th
 // Serve answers requests until the input ends or ctx does.
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
-	// The operator or the assistant has ended it.
+	// The operator or the assistant has ended the conversation.
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		err = nil
+		return nil
 	}
 	return err
 }

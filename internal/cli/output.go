@@ -45,14 +45,17 @@ func AddOutput(cmd *cobra.Command) {
 // OutputOf reads the flags of [AddOutput]. It returns a usage error for an unknown format.
 func OutputOf(cmd *cobra.Command) (Output, error) {
 	format, err := cmd.Flags().GetString(outputFlag)
-	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
-		err = Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
+	if err != nil {
+		return Output{}, err
+	}
+	if !slices.Contains([]string{"table", "json"}, format) {
+		return Output{}, Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
 	}
 	out := Output{Writer: cmd.OutOrStdout(), JSON: format == "json", notesWriter: cmd.ErrOrStderr()}
 	if wide, _ := cmd.Flags().GetBool(wideFlag); !wide {
 		out.maxWidth = terminalWidth(out.Writer)
 	}
-	return out, err
+	return out, nil
 }
 
 // Write prints a list: as a JSON array of the items, never null, or as a table with a row of cells for each item.
@@ -113,18 +116,19 @@ func readableCells(cells []any) table.Row {
 // writeTable prints a table. If it is too wide, it omits columns and says so. It does not truncate cells, because a
 // truncated id could not be pasted into the next command.
 func (o Output) writeTable(header []string, rows []table.Row) error {
-	left := 0
+	var omitted []string
 	text := renderTable(header, rows, nil)
 	// One column at a time, so that no more are omitted than necessary.
-	for ; o.maxWidth > 0 && widestLine(text) > o.maxWidth && left < len(o.spareColumns); left++ {
-		text = renderTable(header, rows, o.spareColumns[:left+1])
+	for o.maxWidth > 0 && widestLine(text) > o.maxWidth && len(omitted) < len(o.spareColumns) {
+		omitted = o.spareColumns[:len(omitted)+1]
+		text = renderTable(header, rows, omitted)
 	}
 	if _, err := fmt.Fprintln(o.Writer, text); err != nil {
 		return err
 	}
-	if left > 0 {
+	if len(omitted) > 0 {
 		fmt.Fprintf(o.notesWriter, "(omitted, the terminal is too narrow: %s; --wide shows all)\n",
-			strings.Join(o.spareColumns[:left], ", "))
+			strings.Join(omitted, ", "))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/base/nearest"
 )
 
 // usageError marks an error of the command line: unknown or invalid arguments.
@@ -63,7 +65,7 @@ func Between(least, most int) cobra.PositionalArgs {
 			return Usage(fmt.Errorf("an argument is missing: %s", use))
 		case len(args) > most:
 			return Usage(fmt.Errorf("unexpected argument %q: %s", args[most], use))
-		// A variable of a script that is not set. As a filter it would select everything.
+		// A variable of a script that is not set: as a filter, the empty text would select everything.
 		case slices.Contains(args, ""):
 			return Usage(fmt.Errorf("an argument is empty: %s", use))
 		}
@@ -82,7 +84,7 @@ func Family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 		for _, sub := range cmd.Commands() {
 			names = append(names, sub.Name())
 		}
-		if near := Nearest(args[0], names); near != "" {
+		if near := nearest.Word(args[0], names); near != "" {
 			return Usage(fmt.Errorf("unknown command %q for %q, did you mean %q?", args[0], cmd.CommandPath(), near))
 		}
 		return Usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))

@@ -79,10 +79,11 @@ func (m *Minter) minterFor(region string, seat *db.NetcodeSeat) (*netcode.Minter
 		return nil, err
 	}
 	minter, err := netcode.NewMinter(seat.Dialect, key)
-	if err == nil {
-		m.mintersByDeployment.putMinter(region, seat, minter)
+	if err != nil {
+		return nil, err
 	}
-	return minter, err
+	m.mintersByDeployment.putMinter(region, seat, minter)
+	return minter, nil
 }
 
 // userDataVersion is the first byte of the user data. It changes when what follows changes.

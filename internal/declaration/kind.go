@@ -13,9 +13,9 @@ import (
 type fileKind int
 
 const (
-	isProfile fileKind = iota
-	isPoolFile
-	isNeither
+	profileFile fileKind = iota
+	poolFile
+	unknownFile
 )
 
 // kindOf tells files apart. What cannot be read counts as a profile, whose parser says why.
@@ -23,11 +23,11 @@ func kindOf(text []byte) fileKind {
 	has := keysOf(text)
 	switch {
 	case has == nil, slices.ContainsFunc([]string{"name", "teams", "function"}, has):
-		return isProfile
+		return profileFile
 	case slices.ContainsFunc([]string{"apps", "pools", "projects"}, has):
-		return isPoolFile
+		return poolFile
 	}
-	return isNeither
+	return unknownFile
 }
 
 // keysOf returns which keys are at the top of a document; nil if it cannot be read.

@@ -45,11 +45,11 @@ func Parse(sources []Source, options Options) *Set {
 	s := &Set{}
 	for _, source := range sources {
 		switch kindOf(source.Text) {
-		case isPoolFile:
+		case poolFile:
 			s.addPools(source, options)
-		case isProfile:
+		case profileFile:
 			s.addProfile(ParseProfile(source, options.RequireFrom))
-		case isNeither:
+		case unknownFile:
 			s.addProblem(source.File, document.Problem{Line: 1, Column: 1,
 				Text: "this is neither a profile, which has a name and teams, nor does it have apps, pools or " +
 					"projects"})

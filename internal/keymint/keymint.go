@@ -18,7 +18,8 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
 			if _, err := sealer.Open(token.Material(key.Material)); err != nil {
-				return db.KeyMaterial{}, fmt.Errorf("a published key cannot be opened: %w: also configure the key-encryption key that sealed it, or taint it if that is lost", err)
+				return db.KeyMaterial{}, fmt.Errorf("a published key cannot be opened: %w: also configure the "+
+					"key-encryption key that sealed it, or taint it if that is lost", err)
 			}
 		}
 		m, err := sealer.Mint(alg)
@@ -26,15 +27,17 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	}
 }
 
-// Reseal seals a stored key with sealer's first key-encryption key. It returns false if the key was sealed with it
-// already. Errors: token.ErrSealed.
-func Reseal(sealer *token.Sealer, stored db.KeyMaterial) (db.KeyMaterial, bool, error) {
+// Reseal seals a stored key with sealer's first key-encryption key. changed is false if that key sealed it already.
+// Errors: token.ErrSealed.
+func Reseal(sealer *token.Sealer, stored db.KeyMaterial) (resealed db.KeyMaterial, changed bool, err error) {
 	m, changed, err := sealer.Reseal(token.Material(stored))
 	return db.KeyMaterial(m), changed, err
 }
 
-// Open unseals published keys, which were read at a time, as those that sign and verify. Errors: token.ErrSealed.
-func Open(published []db.SigningKey, sealer *token.Sealer, readAt time.Time, maxStale time.Duration) (*token.Ring, error) {
+// Open unseals published keys, which were read at readAt, as a ring that signs and verifies. maxStale is the age from
+// which the ring refuses to sign. Errors: token.ErrSealed.
+func Open(published []db.SigningKey, sealer *token.Sealer, readAt time.Time,
+	maxStale time.Duration) (*token.Ring, error) {
 	keys := make([]token.Key, len(published))
 	for i, k := range published {
 		keys[i] = token.Key{

@@ -18,8 +18,8 @@ import (
 const (
 	// maxPending bounds the memory: an entry has at most 2 KiB, so 8 MiB.
 	maxPending = 4096
-	// batch is how many entries a statement records: 512 rows a second are no load for Postgres.
-	batch = 512
+	// flushRows is how many entries a statement records: 512 rows a second are no load for Postgres.
+	flushRows = 512
 
 	maxText   = 256 // bytes of a player, a call and so on
 	maxDetail = 512 // bytes
@@ -137,7 +137,7 @@ func (b *Book) Flush(ctx context.Context) error {
 func (b *Book) takeEntries() []entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(batch, len(b.pendingOrder))
+	n := min(flushRows, len(b.pendingOrder))
 	taken := make([]entry, n)
 	for i, k := range b.pendingOrder[:n] {
 		taken[i] = *b.pendingByKey[k]

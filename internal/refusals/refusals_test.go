@@ -125,10 +125,10 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	require.Len(t, b.pendingByKey, maxPending)
 	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lostRefusals), 0)
 	require.NoError(t, b.Flush(t.Context()))
-	require.Len(t, s.rows, batch)
+	require.Len(t, s.rows, flushRows)
 	require.Equal(t, 2, s.rows[0].Times)
-	require.Equal(t, strconv.Itoa(batch-1), s.rows[batch-1].Latest.Player, "the oldest first")
-	for range maxPending/batch + 1 {
+	require.Equal(t, strconv.Itoa(flushRows-1), s.rows[flushRows-1].Latest.Player, "the oldest first")
+	for range maxPending/flushRows + 1 {
 		require.NoError(t, b.Flush(t.Context()))
 	}
 	require.Len(t, s.rows, maxPending)

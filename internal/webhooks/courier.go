@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// idle is how often the log is read while nothing is due.
-	idle = time.Second
-	// scanned is how many events of the log one step reads, and perStep how many letters it sends of them.
-	scanned, perStep = 1000, 128
+	// idlePause is how often the log is read while nothing is due.
+	idlePause = time.Second
+	// eventsPerStep is how many events of the log one step reads, and lettersPerStep how many letters it sends of them.
+	eventsPerStep, lettersPerStep = 1000, 128
 	// dueSubjects is how many subjects are tried again in one step.
 	dueSubjects = 32
 	// maxWaiting bounds the letters of a webhook that wait for another attempt: with so many, the log is not read on.
@@ -40,9 +40,9 @@ func (c *courier) runUntilLost(ctx context.Context) {
 		defer lose()
 		// Once the lease is lost another worker may deliver: what is under way here ends with it.
 		_ = tenure.Lease{
-			Every: c.engine.leaseLasts / 4, Timeout: c.engine.leaseLasts / 2, Lasts: c.engine.leaseLasts,
+			Every: c.engine.options.Lease / 4, Timeout: c.engine.options.Lease / 2, Lasts: c.engine.options.Lease,
 			Renew: func(ctx context.Context) error {
-				return c.engine.options.Store.RenewWebhook(ctx, c.webhookLease, c.engine.leaseLasts)
+				return c.engine.options.Store.RenewWebhook(ctx, c.webhookLease, c.engine.options.Lease)
 			},
 			IsLost: isTaken,
 		}.Hold(held)
@@ -54,8 +54,9 @@ func (c *courier) runUntilLost(ctx context.Context) {
 		if isTaken(err) {
 			return
 		}
-		if c.outageLog.Report(held, err); err != nil {
-			pause = idle
+		c.outageLog.Report(held, err)
+		if err != nil {
+			pause = idlePause
 		}
 		if !wait.For(held, pause) {
 			break
@@ -77,30 +78,30 @@ func (c *courier) deliverStep(ctx context.Context) (pause time.Duration, err err
 	}
 	if state.IsFailing && state.DueIn > 0 {
 		// At least each second the state is read again, which has what an operator changed.
-		return min(state.DueIn, idle), nil
+		return min(state.DueIn, idlePause), nil
 	}
-	more := false
+	moreDue, moreNew := false, false
 	if state.WaitingEvents > 0 {
-		if more, err = c.sendDue(ctx, state); err != nil {
+		if moreDue, err = c.sendDue(ctx, state); err != nil {
 			return 0, err
 		}
 	}
-	// Beyond it the place in the log stays: letters that wait are rows, and a dead endpoint must not fill the database.
+	// With maxWaiting letters the place in the log stays: they are rows, and a dead endpoint must not fill the
+	// database.
 	if state.WaitingEvents < maxWaiting {
-		full, err := c.sendNew(ctx, state)
-		if more = more || full; err != nil {
+		if moreNew, err = c.sendNew(ctx, state); err != nil {
 			return 0, err
 		}
 	}
-	if more {
+	if moreDue || moreNew {
 		return 0, nil
 	}
-	return idle, nil
+	return idlePause, nil
 }
 
 // sendDue tries letters again. It reports whether more may be due.
 func (c *courier) sendDue(ctx context.Context, state db.WebhookState) (more bool, err error) {
-	due, err := c.engine.options.Store.DueLetters(ctx, c.webhookLease.Webhook, dueSubjects, perStep)
+	due, err := c.engine.options.Store.DueLetters(ctx, c.webhookLease.Webhook, dueSubjects, lettersPerStep)
 	if err != nil || len(due) == 0 {
 		return false, err
 	}
@@ -174,7 +175,8 @@ func (c *courier) recordDown(ctx context.Context, state db.WebhookState, p page,
 
 // readPage reads the next events of the log that concern the webhook: few of them while it fails.
 func (c *courier) readPage(ctx context.Context, state db.WebhookState) (p page, err error) {
-	feed, err := opsview.ReadFeed(ctx, c.engine.options.Store.Pool(), state.Cursor, nil, opsview.Selection{}, scanned)
+	feed, err := opsview.ReadFeed(ctx, c.engine.options.Store.Pool(), state.Cursor, nil, opsview.Selection{},
+		eventsPerStep)
 	if err != nil {
 		return p, err
 	}
@@ -189,7 +191,7 @@ func (c *courier) readPage(ctx context.Context, state db.WebhookState) (p page, 
 		}
 		p.letters = append(p.letters, l)
 	}
-	kept := p.letters[:min(len(p.letters), perStep)]
+	kept := p.letters[:min(len(p.letters), lettersPerStep)]
 	// A few letters show whether the endpoint is back.
 	if state.IsFailing {
 		kept = probeLetters(kept)
@@ -204,15 +206,18 @@ func (c *courier) readPage(ctx context.Context, state db.WebhookState) (p page, 
 // splitByAttempt takes out the letters whose subject has an earlier letter that waits for another attempt.
 func (c *courier) splitByAttempt(ctx context.Context,
 	all []db.Letter) (free []*batch, behind []db.Undelivered, err error) {
+	if len(all) == 0 {
+		return nil, nil, nil
+	}
 	batches := inBatches(all)
 	subjects := make([]string, len(batches))
 	for i, b := range batches {
 		subjects[i] = b.letters[0].Subject
 	}
-	if len(subjects) == 0 {
-		return nil, nil, nil
-	}
 	waiting, err := c.engine.options.Store.WaitingSubjects(ctx, c.webhookLease.Webhook, subjects)
+	if err != nil {
+		return nil, nil, err
+	}
 	isWaiting := make(map[string]bool, len(waiting))
 	for _, subject := range waiting {
 		isWaiting[subject] = true
@@ -226,7 +231,7 @@ func (c *courier) splitByAttempt(ctx context.Context,
 			behind = append(behind, db.Undelivered{Letter: l, IsBehind: true})
 		}
 	}
-	return free, behind, err
+	return free, behind, nil
 }
 
 func (c *courier) newRound(state db.WebhookState) *round {

@@ -34,14 +34,13 @@ type Options struct {
 
 // Engine delivers for webhooks. Make it with [New].
 type Engine struct {
-	options    Options
-	leaseLasts time.Duration
-	workerID   uuid.UUID
-	client     *http.Client
-	keyRings   *keys
-	guard      *panics.Guard
-	metrics    *metrics
-	couriers   sync.WaitGroup
+	options  Options
+	workerID uuid.UUID
+	client   *http.Client
+	keyRings *keys
+	guard    *panics.Guard
+	metrics  *metrics
+	couriers sync.WaitGroup
 }
 
 // New makes an engine; [Engine.Run] starts it. Errors: a required option is missing, a host is invalid, the metrics are
@@ -65,7 +64,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		options: o, leaseLasts: o.Lease, workerID: uuid.New(), client: newClient(allowed),
+		options: o, workerID: uuid.New(), client: newClient(allowed),
 		keyRings: &keys{store: o.Store, sealer: o.Sealer}, guard: panics.New(o.Log, nil), metrics: m,
 	}, nil
 }

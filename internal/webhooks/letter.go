@@ -14,7 +14,7 @@ import (
 // kindTested is the kind of an event that goes to the webhook that it names, whatever kinds that asks for.
 const kindTested = "webhook.tested"
 
-// payload is what is sent.
+// payload is the body of a request.
 type payload struct {
 	Type      string            `json:"type"`
 	Timestamp string            `json:"timestamp"` // of the event, not of the attempt

@@ -24,7 +24,7 @@ const (
 	maxIdle = 256
 )
 
-// failure is why a letter was not delivered. nil: it was.
+// failure is why a letter was not delivered.
 type failure struct {
 	operatorText string // for operators; it has no part of the URL but its host
 	retryAfter   time.Duration
@@ -46,7 +46,7 @@ type message struct {
 	signedAt                    time.Time
 }
 
-// postMessage sends a message.
+// postMessage sends a message. It returns nil if the endpoint has taken it.
 func postMessage(ctx context.Context, client *http.Client, to string, m message) *failure {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()

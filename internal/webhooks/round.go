@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// sideBySide is how many requests of one webhook run at a time.
-	sideBySide = 16
+	// maxRequests is how many requests of one webhook run at a time.
+	maxRequests = 16
 	// maxFailed is how many letters of a round may fail, with none delivered, before the others are not tried.
 	maxFailed = 4
 )
@@ -27,7 +27,7 @@ type round struct {
 // keys. After an error nothing of the round is recorded: what was delivered is sent again, with the same webhook-id.
 func (r *round) sendBatches(ctx context.Context, batches []*batch) error {
 	var running errgroup.Group
-	running.SetLimit(sideBySide)
+	running.SetLimit(maxRequests)
 	for _, b := range batches {
 		running.Go(func() error { return r.sendBatch(ctx, b) })
 	}

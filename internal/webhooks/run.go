@@ -43,7 +43,7 @@ func (e *Engine) Run(ctx context.Context) {
 
 // takeWebhooks starts couriers for webhooks that nobody delivers for. They run until running ends.
 func (e *Engine) takeWebhooks(ctx, running context.Context, calls *outage.Log) error {
-	taken, err := e.options.Store.TakeWebhooks(ctx, e.workerID, e.leaseLasts)
+	taken, err := e.options.Store.TakeWebhooks(ctx, e.workerID, e.options.Lease)
 	for _, l := range taken {
 		c := &courier{engine: e, webhookLease: l, outageLog: calls.Call("webhook " + l.Webhook.String())}
 		e.couriers.Go(func() { c.runUntilLost(running) })

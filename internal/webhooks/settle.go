@@ -109,7 +109,8 @@ const probeSubjects = 4
 func probeLetters(letters []db.Letter) []db.Letter {
 	seen := map[string]bool{}
 	for i, l := range letters {
-		if seen[l.Subject] = true; len(seen) > probeSubjects {
+		seen[l.Subject] = true
+		if len(seen) > probeSubjects {
 			return letters[:i]
 		}
 	}

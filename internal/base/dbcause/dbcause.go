@@ -18,11 +18,11 @@ import (
 
 // Cause is why a call of the database failed.
 type Cause struct {
-	// of Postgres, with its SQLSTATE and the hosts, roles, databases and tables that it names; or of the network,
-	// without addresses and names. For logs and operators.
+	// Words are those of Postgres, with its SQLSTATE and the hosts, roles, databases and tables that it names; or of
+	// the network, without addresses and names. For logs and operators.
 	Words string
-	// the same without anything that Postgres names: a text of this package, with the SQLSTATE. For callers without
-	// a credential.
+	// PublicWords say the same without anything that Postgres names: a text of this package, with the SQLSTATE. For
+	// callers without a credential.
 	PublicWords string
 	Do          string // what to do
 	Section     string // the heading in docs/runbook.md that says more

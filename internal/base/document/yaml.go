@@ -65,14 +65,13 @@ func (l Limits) YAML(text string) (ast.Node, error) {
 	}
 	var only ast.Node
 	for _, doc := range file.Docs {
-		switch {
-		// Nothing stands between two separators, as after a last one.
-		case doc.Body == nil:
-		case only != nil:
-			return nil, RefuseAt(doc.Body, "this begins a second document: one is allowed")
-		default:
-			only = doc.Body
+		if doc.Body == nil {
+			continue // nothing stands between two separators, as after a last one
 		}
+		if only != nil {
+			return nil, RefuseAt(doc.Body, "this begins a second document: one is allowed")
+		}
+		only = doc.Body
 	}
 	if only == nil {
 		return nil, refuseAtLine(1, 1, "the document is empty: %s", l.Content)

@@ -17,13 +17,13 @@ const MaxBytes = 255
 const Allowed = "what players dial, not what the server binds: host:port ([host]:port for IPv6) or a URL, " +
 	"up to 255 characters, with a port from 1 to 65535"
 
-var written = regexp.MustCompile(
+var endpointForm = regexp.MustCompile(
 	`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
 
 // IsDialable reports whether a text is host:port or a URL that players could dial: its host is no address that stands
 // for all or many hosts, and its port exists.
 func IsDialable(text string) bool {
-	if len(text) > MaxBytes || !written.MatchString(text) {
+	if len(text) > MaxBytes || !endpointForm.MatchString(text) {
 		return false
 	}
 	// url.Parse needs a scheme to find host and port.

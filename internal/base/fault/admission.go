@@ -23,5 +23,5 @@ type WaitEstimate struct {
 
 	// P50 and P90 are what half and nine of ten of the waits do not exceed, by what became of the waits before.
 	P50, P90   time.Duration
-	IsCompared bool // whether they are known
+	IsCompared bool // P50 and P90 are known, because estimates were compared with enough waits that have ended
 }

@@ -69,8 +69,8 @@ func Is(err error, k Kind) bool {
 	return errors.As(err, &e) && e.Kind == k
 }
 
-// AsDecision returns the [Error] of a call that the database has decided about, and not one that it may decide otherwise
-// as soon as it can be reached.
+// AsDecision returns the [Error] of err if it is a decision: of any kind but Unavailable, with which nothing may have
+// been decided yet.
 func AsDecision(err error) (*Error, bool) {
 	e, is := errors.AsType[*Error](err)
 	return e, is && e.Kind != Unavailable

@@ -14,8 +14,8 @@ import (
 
 // converter makes the types of the store, and collects what cannot be read.
 type converter struct {
-	targetFile *File
-	problems   []Problem
+	file     *File // whose values have the positions of problems
+	problems []Problem
 }
 
 // maxProblems bounds an Error.
@@ -23,7 +23,7 @@ const maxProblems = 16
 
 func (c *converter) addProblemf(path, format string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, c.targetFile.ProblemAt(path, fmt.Sprintf(format, args...)))
+		c.problems = append(c.problems, c.file.ProblemAt(path, fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -107,8 +107,8 @@ func (c *converter) convertDuration(path string, text text) time.Duration {
 	return d
 }
 
-// Buffer reads a number of servers or a share of them, such as 2 or 20%.
-func Buffer(text string) (n int, percent bool, err error) {
+// ParseBuffer reads a number of servers or a share of them, such as 2 or 20%.
+func ParseBuffer(text string) (n int, percent bool, err error) {
 	number, percent := strings.CutSuffix(text, "%")
 	if n, err = strconv.Atoi(number); err != nil || n < 0 {
 		return 0, false, fmt.Errorf("%.40q must be a number of servers or a share of them, such as 2 or 20%%", text)
@@ -121,7 +121,7 @@ func (c *converter) convertBuffer(path string, text text) (int, bool) {
 	if text == "" {
 		return 0, false
 	}
-	n, percent, err := Buffer(string(text))
+	n, percent, err := ParseBuffer(string(text))
 	if err != nil {
 		c.addProblemf(path, "%s", err)
 	}

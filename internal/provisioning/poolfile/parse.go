@@ -13,7 +13,7 @@ func Parse(text []byte) (*File, error) {
 		return nil, err
 	}
 	f := &File{positions: at}
-	c := converter{targetFile: f}
+	c := converter{file: f}
 	for i, a := range read.Apps {
 		f.Apps = append(f.Apps, c.convertApp(fmt.Sprintf("apps[%d].", i), a))
 	}

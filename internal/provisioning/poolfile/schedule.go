@@ -1,6 +1,7 @@
 package poolfile
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (c *converter) convertSchedule(path string, s schedule) provision.Schedule 
 
 // convertWeekdays reads the days of an entry without dates.
 func (c *converter) convertWeekdays(path string, s schedule, out *provision.Schedule) {
-	days, err := provision.ParseDays(string(defaultText(s.Days, "daily")))
+	days, err := provision.ParseDays(string(cmp.Or(s.Days, "daily")))
 	if err != nil {
 		c.addProblemf(path+"days", "%s", err)
 	}
@@ -51,13 +52,6 @@ func (c *converter) convertWeekdays(path string, s schedule, out *provision.Sche
 	if out.EndOn != "" {
 		c.addProblemf(path+"until", "%.60q has a date, and at has none: an event needs both", s.Until)
 	}
-}
-
-func defaultText(t, otherwise text) text {
-	if t == "" {
-		return otherwise
-	}
-	return t
 }
 
 // eventEnd returns the date on which an event ends whose end is only a time: that of its start, or the next one.

@@ -29,7 +29,7 @@ func appOf(v provision.AppVersion) app {
 	a := app{
 		App: text(v.App), Version: text(v.Version), Provider: text(v.Provider), Launch: text(v.Launch),
 		LaunchVersion: text(v.LaunchVersion), GamePort: text(v.GamePort), Endpoint: text(v.Endpoint),
-		Modes: markedTexts(v.Modes), Capacity: whole(v.Capacity), MaxSessions: (*whole)(v.MaxSessions),
+		Modes: textsOf(v.Modes), Capacity: whole(v.Capacity), MaxSessions: (*whole)(v.MaxSessions),
 		MaxPlayers: whole(v.MaxPlayers), Resources: resources{whole(v.CPUUnits), whole(v.MemoryMiB)},
 		StartWithin: durationText(v.StartWithin), RegisterWithin: durationText(v.RegisterWithin),
 		Grace: durationText(v.Grace), MaxLifetime: durationText(v.MaxLifetime), DrainAhead: durationText(v.DrainAhead),
@@ -55,7 +55,7 @@ func appOf(v provision.AppVersion) app {
 
 // poolOf is the reverse of convertPool.
 func poolOf(p provision.Pool) pool {
-	modes := markedTexts(p.Modes)
+	modes := textsOf(p.Modes)
 	out := pool{
 		Region: text(p.Region), App: text(p.App), Version: text(p.Version), Min: whole(p.Min), Max: whole(p.Max),
 		Buffer: text(strconv.Itoa(p.Buffer)), MaxStarting: whole(p.MaxStarting), EmptyTTL: durationText(p.EmptyTTL),
@@ -76,8 +76,8 @@ func poolOf(p provision.Pool) pool {
 	return out
 }
 
-// markedTexts is the reverse of plainTexts. It returns no nil, so that a list that must be there is written as [].
-func markedTexts(list []string) []text {
+// textsOf is the reverse of plainTexts. It returns no nil, so that a list that must be there is written as [].
+func textsOf(list []string) []text {
 	all := make([]text, len(list))
 	for i, t := range list {
 		all[i] = text(t)

@@ -14,7 +14,8 @@ const (
 	SecureNATS = "tls://"
 )
 
-// addNATS adds where bevygap's plugin finds NATS, and as whom it connects. It demands TLS unless it is told otherwise.
+// addNATS adds where bevygap's plugin finds NATS, and as whom it connects. The plugin demands TLS unless NATS_INSECURE
+// is set.
 func (s Settings) addNATS(env provider.Env, name token.Deployment) error {
 	host, plain := strings.CutPrefix(s.NATSURL, PlainNATS)
 	if !plain {
