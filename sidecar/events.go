@@ -18,7 +18,7 @@ type event struct {
 }
 
 type playerIDs struct {
-	Players []string `json:"players"` // of admissions; others are over
+	Players []string `json:"players"` // ids of all admissions that are not over
 }
 
 type sessionList struct {
@@ -27,7 +27,8 @@ type sessionList struct {
 
 // events delivers events to listeners, in order and without waiting for them.
 type events struct {
-	first func() []event // returns what a new listener gets first; it takes the lock under which publishEvent is called
+	// first returns what a new listener gets first. It takes the lock of the game, under which publishEvent is called.
+	first func() []event
 
 	mu        sync.Mutex
 	listeners map[chan event]struct{}
@@ -37,8 +38,8 @@ func newEvents(first func() []event) *events {
 	return &events{first: first, listeners: map[chan event]struct{}{}}
 }
 
-// addListener returns a channel of events, which is closed if the listener is too slow, or when stop is called. Errors:
-// there are too many.
+// addListener returns the first events, and a channel of the following ones, which is closed if the listener is too
+// slow, or when stop is called. Errors: errTooManyListeners.
 func (e *events) addListener() (first []event, next <-chan event, stop func(), err error) {
 	c := make(chan event, maxUnread)
 	e.mu.Lock()
@@ -46,7 +47,7 @@ func (e *events) addListener() (first []event, next <-chan event, stop func(), e
 		e.mu.Unlock()
 		return nil, nil, nil, errTooManyListeners
 	}
-	// Before what is true now is read: an event in between arrives twice rather than not at all.
+	// Before e.first reads the state: an event in between arrives twice rather than not at all.
 	e.listeners[c] = struct{}{}
 	e.mu.Unlock()
 	// What is published from here on may be in first, too. Each event has the whole state, so twice does no harm.
@@ -56,11 +57,11 @@ func (e *events) addListener() (first []event, next <-chan event, stop func(), e
 func (e *events) dropListener(c chan event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.endStream(c)
+	e.endStreamLocked(c)
 }
 
-// endStream is called with the mutex locked. A listener that was cut off is not ended twice.
-func (e *events) endStream(c chan event) {
+// endStreamLocked ends the channel of a listener, once: the listener may have been cut off before.
+func (e *events) endStreamLocked(c chan event) {
 	if _, listens := e.listeners[c]; listens {
 		delete(e.listeners, c)
 		close(c)
@@ -75,8 +76,8 @@ func (e *events) publishEvent(name string, data any) {
 		select {
 		case c <- event{name, data}:
 		default:
-			// It loses nothing: when it listens again, it gets the whole state first.
-			e.endStream(c)
+			// The listener loses nothing: when it listens again, it gets the whole state first.
+			e.endStreamLocked(c)
 		}
 	}
 }

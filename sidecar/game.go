@@ -20,16 +20,16 @@ import (
 // wait for the answer.
 const callTimeout = 10 * time.Second
 
-// State is where the game server is in its life.
+// State is the state of the game server; see the package's diagram.
 type State string
 
 // The states.
 const (
-	StateStarting   State = "starting"   // it is not registered yet
-	StateReady      State = "ready"      // it gets players
-	StateDraining   State = "draining"   // it gets no more players
-	StateStopping   State = "stopping"   // it shuts down
-	StateUnhealthy  State = "unhealthy"  // it said nothing for too long, and is not registered any more
+	StateStarting   State = "starting"   // not registered yet
+	StateReady      State = "ready"      // receives players
+	StateDraining   State = "draining"   // receives no more players
+	StateStopping   State = "stopping"   // shuts down
+	StateUnhealthy  State = "unhealthy"  // was silent for too long, and is not registered any more
 	StateEnded      State = "ended"      // final
 	StateSuperseded State = "superseded" // final: another process has registered under its instance id
 )
@@ -46,7 +46,7 @@ type Status struct {
 
 // Player is an admitted player.
 type Player struct {
-	ID         string `json:"id"` // of this admission: say it when the player leaves
+	ID         string `json:"id"` // of this admission, which the game server names when the player leaves
 	Sub        string `json:"sub"`
 	SessionID  string `json:"session_id"`
 	Region     string `json:"region"`
@@ -81,7 +81,7 @@ type game struct {
 	admittedPlayers map[string]*admittedPlayer
 	openSessions    []sdk.SessionRoster
 	isUnwanted      bool
-	finalErr        error // why it is over
+	finalErr        error // why the final state was entered; nil: as intended
 }
 
 func newGame(o Options) *game {
@@ -121,15 +121,15 @@ func (g *game) statusLocked() Status {
 	return s
 }
 
-// enterState changes the state and publishes it to the game server. A final state stays, and a final one alone follows
-// that of stopping.
+// enterState changes the state and publishes it to the game server. A final state stays, and only
+// a final state follows StateStopping.
 func (g *game) enterState(state State, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.enterStateLocked(state, err)
 }
 
-// isOver reports whether a state leads to no other than a final one.
+// isOver reports whether only a final state can follow.
 func (s State) isOver() bool { return s == StateStopping || s.isFinal() }
 
 func (s State) isFinal() bool { return s == StateEnded || s == StateSuperseded }
@@ -174,7 +174,7 @@ func (g *game) admitPlayer(ctx context.Context, sessionToken string) (Player, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	// Without the lock: it may ask the director.
+	// Without the lock: Admit may call the director.
 	seat, err := server.Admit(ctx, strings.TrimSpace(sessionToken))
 	if err != nil {
 		return Player{}, err
@@ -201,7 +201,7 @@ func (g *game) endAdmission(p *admittedPlayer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, here := g.admittedPlayers[p.player.ID]; !here {
-		return // it left
+		return // leavePlayer has removed it
 	}
 	delete(g.admittedPlayers, p.player.ID)
 	g.events.publishEvent("kick", kick{p.player.ID, p.player.Sub, p.player.SessionID, codeOf(p.seat.Err())})
@@ -217,7 +217,7 @@ type kick struct {
 // leavePlayer frees the seat of a player.
 func (g *game) leavePlayer(id string) error {
 	g.mu.Lock()
-	// Both under one lock: a kick of the same player at the same moment is published, or the player leaves, not both.
+	// Looked up and removed under one lock, so that a player either leaves or is kicked, and never both.
 	p, here := g.admittedPlayers[id]
 	delete(g.admittedPlayers, id)
 	g.mu.Unlock()
@@ -257,13 +257,14 @@ func (g *game) rosterLocked() []sdk.SessionRoster {
 // endSession closes a session whose match is over.
 func (g *game) endSession(id string) error {
 	server, err := g.registeredServer()
-	if err == nil {
-		server.End(id)
+	if err != nil {
+		return err
 	}
-	return err
+	server.End(id)
+	return nil
 }
 
-// setLoad sets what the next heartbeats say.
+// setLoad sets the load that the next heartbeats report.
 func (g *game) setLoad(load float64) { g.loadBits.Store(math.Float64bits(load)) }
 
 // setDraining stops (true) or resumes (false) the placement of players.
@@ -287,8 +288,9 @@ func (g *game) setDraining(ctx context.Context, drain bool) error {
 	return nil
 }
 
-// enterDraining changes between StateReady and StateDraining, unless the registration of the server has ended meanwhile,
-// or a shutdown has begun: an unhealthy game server would otherwise count as registered, and never register again.
+// enterDraining changes between StateReady and StateDraining, unless the registration of the server has ended
+// meanwhile, or a shutdown has begun: an unhealthy game server would otherwise count as registered, and never register
+// again.
 func (g *game) enterDraining(server *sdk.GameServer, state State) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -314,12 +316,13 @@ func (g *game) beginShutdown(grace time.Duration) {
 	}()
 }
 
-// enterShutdown returns the server that stops now; nil: there is none, and the sidecar ends.
+// enterShutdown enters StateStopping and returns the server that stops; without a server it enters StateEnded and
+// returns nil.
 func (g *game) enterShutdown() *sdk.GameServer {
 	// In one step, so that no registration comes between the server and the state.
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Nobody plays on a server that is not registered.
+	// No player can be on a game server that is not registered.
 	if g.server == nil {
 		g.enterStateLocked(StateEnded, nil)
 		return nil

@@ -21,7 +21,7 @@ func (g *game) watchHealth() {
 		for {
 			select {
 			case <-ticks.C:
-				g.judgeHealth()
+				g.endSilentServer()
 			case <-g.finalStateReached:
 				return
 			}
@@ -29,8 +29,9 @@ func (g *game) watchHealth() {
 	}()
 }
 
-func (g *game) judgeHealth() {
-	// Before the registration ends, so that its end is not taken for that of the game server.
+// endSilentServer ends the registration of a game server that has been silent for HealthWithin.
+func (g *game) endSilentServer() {
+	// Before the registration ends: forgetServer must not take that for the end of the game server.
 	server, silent := g.enterUnhealthy()
 	if server == nil {
 		return
@@ -45,13 +46,13 @@ func (g *game) judgeHealth() {
 	}
 }
 
-// enterUnhealthy returns the server that becomes unhealthy now, and for how long it has been silent; nil: it is not.
+// enterUnhealthy returns the server that becomes unhealthy now, and for how long it has been silent; nil if none does.
 func (g *game) enterUnhealthy() (server *sdk.GameServer, silent time.Duration) {
 	// In one step: a process that registers between the look and the change would be unhealthy with a registration.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	silent = g.silentFor()
-	// A server that stops has no need to say anything: its grace bounds it.
+	// A server that stops need not say anything: its grace bounds how long it is registered.
 	if silent < g.options.HealthWithin || g.state != StateReady && g.state != StateDraining || g.server == nil {
 		return nil, silent
 	}

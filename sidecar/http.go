@@ -18,12 +18,12 @@ import (
 const (
 	maxGrace    = 24 * time.Hour   // longer than any match: a mistyped unit must not keep a machine for weeks
 	maxBodies   = 256              // bodies that are read at a time
-	bodyTimeout = 5 * time.Second  // they come from this machine
-	beatEvery   = 10 * time.Second // so that a listener that has gone is noticed by a failed write
+	bodyTimeout = 5 * time.Second  // bodies come from this machine
+	beatEvery   = 10 * time.Second // so that a failed write reveals a listener that has gone
 )
 
-// httpRoutes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
-// pages in browsers.
+// httpRoutes returns the handler of the routes for the game server. There is no authentication: every client that
+// reaches the listener is trusted, except pages in browsers.
 func (g *game) httpRoutes(log *slog.Logger) (http.Handler, error) {
 	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"},
 		ErrorWriter: writeError})
@@ -38,7 +38,7 @@ func (g *game) httpRoutes(log *slog.Logger) (http.Handler, error) {
 		func(ctx context.Context, in rest.In[announcement]) (Status, error) {
 			return g.becomeReady(ctx, &in.Body)
 		}))
-	// noteRequest has noted the call: it says nothing else.
+	// noteRequest has noted the call, and health is nothing else.
 	api.POST("/health", rest.Handle(http.StatusNoContent,
 		func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
 	api.PUT("/load", rest.Handle(http.StatusNoContent, g.putLoad))
@@ -87,7 +87,7 @@ func namesThisMachine(host string) bool {
 	return err == nil || host == "localhost"
 }
 
-// noteRequest notes that the game server lives: any call is a sign of it, so that a busy one need not call health.
+// noteRequest takes any call as a sign of life, so that a busy game server need not call health.
 func (g *game) noteRequest(*gin.Context) {
 	g.noteCall()
 }
@@ -145,10 +145,10 @@ func (b *shutdownBody) Validate(c *rest.Check) {
 	c.That(ok, "grace", "must be a time from 0s to 24h, such as 90s or 5m")
 }
 
-// graceOf returns the grace period that a text says, or otherwise.
-func graceOf(text string, otherwise time.Duration) (grace time.Duration, ok bool) {
+// graceOf returns the grace period that a text says, or byDefault for an empty text. ok is false if it is invalid.
+func graceOf(text string, byDefault time.Duration) (grace time.Duration, ok bool) {
 	if text == "" {
-		return otherwise, true
+		return byDefault, true
 	}
 	grace, err := time.ParseDuration(text)
 	return grace, err == nil && grace >= 0 && grace <= maxGrace
@@ -184,26 +184,27 @@ func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Ev
 	for {
 		select {
 		case e, open := <-next:
-			// Too slow: it listens again.
+			// The listener was too slow: it connects again.
 			if !open {
 				return nil
 			}
-			err = send(e)
+			if err := send(e); err != nil {
+				return err
+			}
 		case <-beats.C:
-			err = out.Beat()
-		// Both may be ready at once, and the last state is among the events.
+			if err := out.Beat(); err != nil {
+				return err
+			}
+		// next may be ready at the same time, and the final state is among its events.
 		case <-g.finalStateReached:
 			return g.sendRest(next, send)
 		case <-ctx.Done():
 			return nil
 		}
-		if err != nil {
-			return err
-		}
 	}
 }
 
-// sendRest sends what was published before the end.
+// sendRest sends the events that were published before the final state was reached.
 func (g *game) sendRest(next <-chan event, send func(event) error) error {
 	for {
 		select {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxLine      = 64 << 10        // that of a body over HTTP: an announcement may have 20 KiB of labels
+	maxLine      = 64 << 10        // bytes, as of a body over HTTP: an announcement may have 20 KiB of labels
 	maxConns     = 16              // more than a game server needs: a leak in it does not use up the descriptors
 	writeTimeout = 5 * time.Second // a game server that reads no answers for so long has frozen
 )
@@ -66,7 +66,7 @@ func (s *linesServer) acceptConns() {
 func (s *linesServer) addConn(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A connection that was accepted at the last moment would keep the end waiting.
+	// After stopAccepting nothing would end the reading of a connection that was accepted at the last moment.
 	if s.isStopped || len(s.openConns) == maxConns {
 		return false
 	}
@@ -87,11 +87,11 @@ func (s *linesServer) stopAccepting() {
 	defer s.mu.Unlock()
 	s.isStopped = true
 	for conn := range s.openConns {
-		_ = conn.SetReadDeadline(time.Now()) // the answer under way goes out
+		_ = conn.SetReadDeadline(time.Now()) // ends the reading; the answer under way is still written
 	}
 }
 
-// lineConn is a connection. It runs one command at a time.
+// lineConn is a connection of lines, which runs one command at a time.
 type lineConn struct {
 	game *game
 	conn net.Conn
@@ -103,15 +103,16 @@ type lineConn struct {
 
 func newLineConn(g *game, conn net.Conn) *lineConn { return &lineConn{game: g, conn: conn} }
 
+// readCommands answers commands until the connection or its reading ends.
 func (c *lineConn) readCommands() {
-	// Last: the events write to the connection, which is closed after this.
+	// Deferred to the end: the caller closes the connection, to which eventWriter writes.
 	defer c.eventWriter.Wait()
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(make([]byte, 0, 1<<10), maxLine)
 	for first := true; lines.Scan(); first = false {
 		name, argument, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if first && strings.HasPrefix(argument,
-			"/") { // as in POST /: a page in a browser, whose body may have commands
+		// As in "POST /": a page in a browser, whose body may have commands.
+		if first && strings.HasPrefix(argument, "/") {
 			_ = c.writeAnswer(nil, errNoHTTP)
 			break
 		}
@@ -149,7 +150,7 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 		}
 		return c.game.becomeReady(ctx, &a)
 	},
-	// readCommands notes each command as a sign of life: this one is nothing else.
+	// readCommands notes each command as a sign of life, and health is nothing else.
 	"health": func(*lineConn, context.Context, string) (any, error) { return nothing, nil },
 	"load": func(c *lineConn, _ context.Context, argument string) (any, error) {
 		load, err := strconv.ParseFloat(argument, 64)
@@ -172,15 +173,13 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 	"admit": func(c *lineConn, ctx context.Context, argument string) (any, error) {
 		return c.game.admitPlayer(ctx, argument)
 	},
-	"leave": func(c *lineConn, _ context.Context,
-		argument string) (any, error) {
+	"leave": func(c *lineConn, _ context.Context, argument string) (any, error) {
 		return nil, c.game.leavePlayer(argument)
 	},
 	"players": func(c *lineConn, _ context.Context, _ string) (any, error) {
 		return playerList{c.game.listPlayers()}, nil
 	},
-	"sessions": func(c *lineConn, _ context.Context,
-		_ string) (any, error) {
+	"sessions": func(c *lineConn, _ context.Context, _ string) (any, error) {
 		return sessionList{c.game.listSessions()}, nil
 	},
 	"end": func(c *lineConn, _ context.Context, argument string) (any, error) {
@@ -236,8 +235,8 @@ func (c *lineConn) startWatch() error {
 	}
 	c.endWatch = stop
 	c.eventWriter.Go(func() {
-		// Events that have ended mean that the client was too slow: the connection ends too, so that it connects again
-		// and watches.
+		// Events that have ended mean that the client was too slow: the connection ends too, so that the client
+		// connects again and watches.
 		defer c.conn.SetReadDeadline(time.Now()) //nolint:errcheck // the connection ends, as it may have done already
 		for _, e := range first {
 			if c.writeEvent(e) != nil {
@@ -255,7 +254,7 @@ func (c *lineConn) startWatch() error {
 
 func (c *lineConn) writeEvent(e event) error {
 	data, _ := json.Marshal(e.Data) // texts, numbers and JSON always encode
-	return c.write("event " + e.Name + " " + string(data))
+	return c.writeLine("event " + e.Name + " " + string(data))
 }
 
 func (c *lineConn) writeAnswer(result any, err error) error {
@@ -265,13 +264,13 @@ func (c *lineConn) writeAnswer(result any, err error) error {
 		result, _ = refusalOf(err)
 	}
 	if result == nil {
-		return c.write(word)
+		return c.writeLine(word)
 	}
 	data, _ := json.Marshal(result)
-	return c.write(word + " " + string(data))
+	return c.writeLine(word + " " + string(data))
 }
 
-func (c *lineConn) write(line string) error {
+func (c *lineConn) writeLine(line string) error {
 	c.writeLock.Lock()
 	defer c.writeLock.Unlock()
 	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))

@@ -12,10 +12,11 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// announcement is what a game server may say about itself when it is ready. What is absent is as it was said before, or
-// as the sidecar was started with.
+// announcement is what a game server may say about itself when it is ready. An absent field keeps the value of the
+// announcement before, or the one with which the sidecar was started.
 type announcement struct {
-	// another one than before: the process is new, and knows nothing of players and sessions
+	// BootID differs from that of the last announcement if the process is new, and knows nothing of players and
+	// sessions.
 	BootID      string            `json:"boot_id"`
 	InstanceID  string            `json:"instance_id"`
 	Endpoint    string            `json:"endpoint"`
@@ -46,16 +47,17 @@ func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	return o
 }
 
-// setField replaces a field, unless the zero value was said, which is nothing.
+// setField replaces a field, unless said is the zero value, which means that the game server did not say it.
 func setField[T comparable](field *T, said T) {
 	if said != *new(T) {
 		*field = said
 	}
 }
 
-// becomeReady registers the server. The same announcement again changes nothing, so the call may be repeated; another offer,
-// such as another capacity, is registered; another endpoint, or another boot id, is that of a new process: the sessions
-// of the former one end. It waits while the director cannot be reached, up to callTimeout; the caller then tries again.
+// becomeReady registers the server. The same announcement again changes nothing, so the call may be repeated; another
+// offer, such as another capacity, is registered; another endpoint, or another boot id, is that of a new process: the
+// sessions of the former process end. becomeReady waits while the director cannot be reached, up to callTimeout; the
+// caller then tries again.
 func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -63,35 +65,40 @@ func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error)
 	case g.registerLock <- struct{}{}:
 		defer func() { <-g.registerLock }()
 	case <-ctx.Done():
-		// Another announcement has been registering for so long: this one may be repeated.
+		// Another announcement has been registering all the time: the game server may repeat this one.
 		return Status{}, ctx.Err()
 	}
-	// Under the lock of registering, so that two announcements at once do not each judge by what was before both.
+	// Under registerLock, so that of two announcements at once the second is compared with the first.
 	before := g.lastAnnounced()
 	o := a.applyTo(before.server)
 	if err := g.checkAnnouncement(a, o); err != nil {
 		return Status{}, err
 	}
-	var err error
-	switch state := g.currentStatus().State; {
-	case state == StateStarting:
-		err = g.startServer(ctx, o, a.BootID)
-	// It is heard again. The end of its registration may be under way.
-	case state == StateUnhealthy:
-		err = g.registerAnew(ctx, o, a.BootID)
-	// It stops, or has ended.
-	case state.isOver():
-		err = errOver(state)
-	// Before what is offered is compared: another process offers it anew in any case.
-	case before.isOtherProcess(a, o):
-		err = g.replaceProcess(ctx, o, a.BootID)
-	case !offersSame(before.server, o):
-		err = g.offerAgain(ctx, o)
-	}
+	err := g.applyAnnouncement(ctx, before, o, a)
 	return g.currentStatus(), err
 }
 
-// announcedOptions is what the game server has said about itself, or its sidecar was started with.
+// applyAnnouncement does what an announcement demands in the present state: o are the options that follow from it.
+func (g *game) applyAnnouncement(ctx context.Context, before announcedOptions, o sdk.ServerOptions,
+	a *announcement) error {
+	switch state := g.currentStatus().State; {
+	case state == StateStarting:
+		return g.startServer(ctx, o, a.BootID)
+	// A silent game server calls again. The end of its registration may be under way.
+	case state == StateUnhealthy:
+		return g.registerAnew(ctx, o, a.BootID)
+	case state.isOver():
+		return errOver(state)
+	// Before the offers are compared: another process is registered anew whatever it offers.
+	case before.isOtherProcess(a, o):
+		return g.replaceProcess(ctx, o, a.BootID)
+	case !offersSame(before.server, o):
+		return g.offerAgain(ctx, o)
+	}
+	return nil
+}
+
+// announcedOptions is what the game server has announced, or the sidecar was started with.
 type announcedOptions struct {
 	server sdk.ServerOptions
 	bootID string
@@ -131,8 +138,8 @@ func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID stri
 
 // registerAnew registers a process whose former registration ends, or has ended.
 func (g *game) registerAnew(ctx context.Context, o sdk.ServerOptions, bootID string) error {
-	// Before the new one registers, which supersedes a former one that the director still knows: that must not end the
-	// sidecar. Whoever ends the former registration has it.
+	// Before the new registration, which supersedes a former one that the director still knows: that must not end the
+	// sidecar. The former server is not closed here: endSilentServer closes it.
 	if _, err := g.forgetFormer(); err != nil {
 		return err
 	}
@@ -168,8 +175,8 @@ func (g *game) closeFormer(ctx context.Context, former *sdk.GameServer) {
 	}
 }
 
-// forgetFormer returns the server of the former process, which is not that of the sidecar any more. Errors: the game
-// server has begun to shut down meanwhile, and that server with it.
+// forgetFormer enters StateStarting without a server, and returns the server of the former process. Errors: errOver if
+// the game server has begun to shut down meanwhile.
 func (g *game) forgetFormer() (former *sdk.GameServer, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -185,13 +192,13 @@ func (g *game) forgetFormer() (former *sdk.GameServer, err error) {
 // offerAgain registers what a process offers now.
 func (g *game) offerAgain(ctx context.Context, o sdk.ServerOptions) error {
 	server, err := g.registeredServer()
-	if err == nil {
-		err = server.Offer(ctx, o)
-	}
 	if err != nil {
 		return err
 	}
-	// Only now: an offer that failed must differ from this the next time, so that it is sent again.
+	if err := server.Offer(ctx, o); err != nil {
+		return err
+	}
+	// Only after success: an offer that failed must differ from these options the next time, so that it is sent again.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.options.Server = o
@@ -222,7 +229,7 @@ func (g *game) checkAnnouncement(a *announcement, o sdk.ServerOptions) error {
 	return c.Err()
 }
 
-// beginReady makes a registered server the one that players are admitted to.
+// beginReady makes a registered server the one to which players are admitted.
 func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID string) {
 	// The registration may have taken longer than HealthWithin, and must not count as silence.
 	g.noteCall()
@@ -234,7 +241,8 @@ func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID st
 	go func() { _ = server.Close(context.Background()) }()
 }
 
-// takeServer returns false for a server that was shut down while it registered.
+// takeServer makes a server that of the sidecar and enters StateReady. It returns false if the sidecar began to shut
+// down while the server registered.
 func (g *game) takeServer(server *sdk.GameServer, o sdk.ServerOptions, bootID string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -282,10 +290,11 @@ func (g *game) setSessions(server *sdk.GameServer, list []sdk.SessionRoster) {
 	g.events.publishEvent("sessions", sessionList{g.rosterLocked()})
 }
 
+// beUnwanted notes and publishes that the director wants the server to shut down.
 func (g *game) beUnwanted(server *sdk.GameServer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// As in setSessions: the process that replaced it may be wanted.
+	// The server of a process that has replaced this one may be wanted.
 	if g.server != server {
 		return
 	}
@@ -293,21 +302,22 @@ func (g *game) beUnwanted(server *sdk.GameServer) {
 	g.events.publishEvent("status", g.statusLocked())
 }
 
-// forgetServer forgets a server whose registration has ended.
+// forgetServer forgets a server whose registration has ended, and enters the final state that follows from its end.
 func (g *game) forgetServer(server *sdk.GameServer) {
 	g.mu.Lock()
-	state, current := g.state, g.server == server
-	if current {
-		// Nobody is admitted to a registration that has ended.
-		g.server, g.openSessions = nil, nil
+	defer g.mu.Unlock()
+	// The game server was unhealthy or restarted, and has registered anew.
+	if g.server != server {
+		return
 	}
-	g.mu.Unlock()
-	switch {
-	case !current: // the game server was unhealthy or restarted, and has registered anew
-	case errors.Is(server.Err(), sdk.ErrSuperseded):
-		g.enterState(StateSuperseded, server.Err())
-	// judgeHealth has ended the registration of an unhealthy game server, which may announce itself again.
-	case state != StateUnhealthy:
-		g.enterState(StateEnded, nil)
+	// Nobody is admitted to a registration that has ended.
+	g.server, g.openSessions = nil, nil
+	if err := server.Err(); errors.Is(err, sdk.ErrSuperseded) {
+		g.enterStateLocked(StateSuperseded, err)
+		return
+	}
+	// endSilentServer has ended the registration of an unhealthy game server, which may announce itself again.
+	if g.state != StateUnhealthy {
+		g.enterStateLocked(StateEnded, nil)
 	}
 }

@@ -57,7 +57,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	defer stop()
 	s.game.watchHealth()
 	<-s.game.finalStateReached
-	// After the final state: listeners to events learn of it before their connections end.
+	// After the final state was published, so that listeners receive it before their connections end.
 	s.closeListeners()
 	serving.Wait()
 	return s.game.finalError()
@@ -65,7 +65,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 
 // closeListeners lets calls in flight and the last events go out.
 func (s *Sidecar) closeListeners() {
-	// Clients are on this machine and read at once; one that does not must not keep a pod from ending.
+	// Clients are on this machine and read at once; one that does not read must not keep a pod from ending.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if s.linesServer != nil {
