@@ -46,14 +46,15 @@ func NewAccessVerifier(cfg AccessConfig) (*AccessVerifier, error) {
 	if cfg.Keys == nil {
 		return nil, errors.New("access tokens: no key source")
 	}
-	known := []string{AlgEdDSA, AlgES256, AlgRS256, AlgEd25519}
+	byDefault := []string{AlgEdDSA, AlgES256, AlgRS256}
+	known := append(slices.Clone(byDefault), AlgEd25519)
 	for _, alg := range cfg.Algs {
 		if !slices.Contains(known, alg) {
 			return nil, fmt.Errorf("access tokens: alg %q is none of %s", alg, strings.Join(known, ", "))
 		}
 	}
 	if cfg.Algs == nil {
-		cfg.Algs = known[:3]
+		cfg.Algs = byDefault
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

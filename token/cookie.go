@@ -49,7 +49,7 @@ func (c *Cookies) Seal(purpose string, value []byte) string {
 
 // Open returns the value that Seal encrypted for this purpose. Errors: ErrSealed.
 func (c *Cookies) Open(purpose, text string) ([]byte, error) {
-	if len(text) > maxCookie || strings.ContainsAny(text, "\r\n") { // which the decoder ignores
+	if len(text) > maxCookie || strings.ContainsAny(text, "\r\n") { // the decoder would ignore line breaks
 		return nil, fmt.Errorf("%w: not a cookie", ErrSealed)
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)

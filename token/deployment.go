@@ -11,7 +11,7 @@ const MaxDeploymentToken = len(deploymentPrefix) + maxRegionBytes + 1 + uuidByte
 // Deployment names a deployment: its region, and its UUID in the usual form, in lower case.
 type Deployment struct{ Region, ID string }
 
-// dottedText is what the MAC of a deployment's credential is of.
+// dottedText returns the text of which the MAC of a deployment's credential is made, without the prefix.
 func (d Deployment) dottedText() string { return d.Region + "." + d.ID }
 
 // Token returns ld1.<region>.<id>.<mac>, the form of the purposes fleet and context.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxDocumentBytes = 1 << 20                      // a JWK Set with a thousand RSA keys is half of this
+	maxDocumentBytes = 1 << 20                      // a JWK Set with a thousand RSA keys has half as many
 	fileAge          = 5 * time.Second              // max-age of a file
 	defaultURLAge    = 5 * time.Minute              // max-age of answers without one
 	minURLAge        = 5 * time.Second              // honouring no-store would mean one request per token

@@ -21,9 +21,9 @@ const (
 	maxSeconds      = 12                        // digits: 30,000 years
 )
 
-// Instance is what the credential of a game server says that registered by an enrolment: which one it is, and until
-// when. Credential changes with each enrolment of the instance; a renewal keeps it. The ids of the enrolment and of the
-// credential are UUIDs in the usual form, in lower case.
+// Instance is what the credential of a game server that registered by an enrolment says: which server it is, and until
+// when the credential is valid. Credential changes with each enrolment of the instance; a renewal keeps it. The ids of
+// the enrolment and of the credential are UUIDs in the usual form, in lower case.
 type Instance struct {
 	Region, Enrolment, Credential string
 
@@ -31,7 +31,8 @@ type Instance struct {
 	ExpiresAt time.Time // to the second
 }
 
-// dottedText is what the MAC is of, with the prefix. Only the id may have a dot, so it is written in base64.
+// dottedText returns the text of which the credential's MAC is made, with the prefix. Only the id may have a dot, so
+// the id is written in base64.
 func (i Instance) dottedText() string {
 	return strings.Join([]string{instancePrefix + i.Region, i.Enrolment, i.Credential,
 		base64.RawURLEncoding.EncodeToString([]byte(i.ID)), strconv.FormatInt(i.ExpiresAt.Unix(), 10)}, ".")

@@ -20,8 +20,9 @@ var ErrSealed = errors.New("sealed key cannot be opened")
 
 // The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce,
 // and the secret, encrypted with AES-256-GCM, with its tag. Version 1 seals the 32-byte seed of a signing key; its
-// authenticated data is the kid. Version 2 seals any other secret; see secretData. So a sealed key that is copied to
-// another row does not open. Random nonces are safe for 2^32 secrets under one key-encryption key.
+// authenticated data is the kid. Version 2 seals any other secret; see secretData. A sealed secret that is copied to
+// another row does not open, because its authenticated data names the row. Random nonces are safe for 2^32 secrets
+// under one key-encryption key.
 const (
 	sealVersion   = 1
 	secretVersion = 2

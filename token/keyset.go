@@ -89,7 +89,7 @@ func (s *KeySet) Len() int { return len(s.publicKeys) }
 // Ignored returns the keys of the document that are not used.
 func (s *KeySet) Ignored() []IgnoredKey { return s.ignoredKeys }
 
-// add leaves out a key that the set has already.
+// add adds a key, unless the set has it already.
 func (s *KeySet) add(key *publicKey) {
 	same := func(o *publicKey) bool {
 		return o.ownThumbprint == key.ownThumbprint && slices.ContainsFunc(key.fittingAlgs, o.fitsAlg)
@@ -138,6 +138,7 @@ func (s *KeySet) find(h header) (*publicKey, error) {
 	return nil, WrongAlg
 }
 
+// loneFitting returns the only key of the set that fits; UnknownKey if none or several do.
 func (s *KeySet) loneFitting(fits func(*publicKey) bool) (*publicKey, error) {
 	i := slices.IndexFunc(s.publicKeys, fits)
 	if i < 0 || slices.ContainsFunc(s.publicKeys[i+1:], fits) {
@@ -154,7 +155,7 @@ func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
 	if err != nil {
 		return nil, "it cannot be read, or is of an unknown type"
 	}
-	if !forVerifying(parsed) {
+	if !mayVerify(parsed) {
 		return nil, "it is not for verifying signatures (use, key_ops)"
 	}
 	var material any
@@ -178,7 +179,8 @@ func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
 	return key, ""
 }
 
-func forVerifying(key jwk.Key) bool {
+// mayVerify reports whether use and key_ops let a key verify signatures.
+func mayVerify(key jwk.Key) bool {
 	use, ops := key.KeyUsage(), key.KeyOps()
 	return (use == "" || use == string(jwk.ForSignature)) && (len(ops) == 0 || slices.Contains(ops, jwk.KeyOpVerify))
 }
@@ -211,7 +213,7 @@ func newPublicKey(material any) (key *publicKey, why string) {
 var (
 	curveAlgs = map[elliptic.Curve]string{elliptic.P256(): AlgES256, elliptic.P384(): "ES384", elliptic.P521(): "ES512"}
 	rsaAlgs   = []string{AlgRS256, "RS384", "RS512", "PS256", "PS384", "PS512"}
-	// by the end of the name
+	// hashes has the hash of an algorithm by the number in its name
 	hashes     = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
 	playerAlgs = []string{AlgEdDSA, AlgEd25519, AlgES256, AlgRS256}
 )
@@ -221,9 +223,9 @@ func LoginAlgs() []string {
 	return append([]string{AlgEdDSA, AlgES256, "ES384", "ES512"}, rsaAlgs...)
 }
 
-// digestSigned hashes what was signed, as the alg says, which is that of the key.
+// digestSigned hashes what was signed with the hash of the alg, an algorithm of the key.
 func digestSigned(alg string, signed []byte) (crypto.Hash, []byte) {
-	hash := hashes[alg[2:]]
+	hash := hashes[alg[2:]] // after the two letters of the family: RS, PS or ES
 	h := hash.New()
 	_, _ = h.Write(signed) // never fails, by its contract
 	return hash, h.Sum(nil)
@@ -249,7 +251,7 @@ func verifyECDSA(pub *ecdsa.PublicKey) func(alg string, signed, signature []byte
 func verifyRSA(pub *rsa.PublicKey) func(alg string, signed, signature []byte) bool {
 	return func(alg string, signed, signature []byte) bool {
 		hash, sum := digestSigned(alg, signed)
-		if alg[0] == 'P' {
+		if alg[0] == 'P' { // PS256, PS384 and PS512 are RSASSA-PSS
 			return rsa.VerifyPSS(pub, hash, sum, signature,
 				&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
 		}

@@ -26,14 +26,14 @@ func (s ProjectSecrets) Signing(project, key string, sealed []byte) (string, err
 	if s.KeysOnly {
 		return s.openSecret(project, key, sealed)
 	}
-	return s.sealerOf(project), nil
+	return s.secretOf(project), nil
 }
 
 // Verifying returns the secrets that may have signed a token of a key. sealed is the key's secret; nil: the token names
 // no key that exists. A secret that does not open is left out, unless no other one remains. Errors: ErrSealed.
 func (s ProjectSecrets) Verifying(project, key string, sealed []byte) (secrets []string, err error) {
 	if !s.KeysOnly {
-		secrets = append(secrets, s.sealerOf(project))
+		secrets = append(secrets, s.secretOf(project))
 	}
 	if sealed != nil {
 		var own string
@@ -57,8 +57,8 @@ func (s *Sealer) NewProjectSecret(project, key string) (secret string, sealed []
 	return secret, sealed, sealedBy
 }
 
-// sealerOf returns the secret of a project.
-func (s ProjectSecrets) sealerOf(project string) string {
+// secretOf returns the secret of a project: the configured one, or the derived one.
+func (s ProjectSecrets) secretOf(project string) string {
 	if secret, ok := s.Projects[project]; ok {
 		return secret
 	}

@@ -31,19 +31,19 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 			s.firstKEK = k
 		}
 		s.byID[k.id] = k
-		tokens, err := newServerKeys(k.id, secret)
+		keysOfServers, err := newServerKeys(k.id, secret)
 		if err != nil {
 			return nil, err
 		}
-		s.serverKeyList = append(s.serverKeyList, tokens)
-		cookie, err := newCookieKey(k.id, secret)
+		s.serverKeyList = append(s.serverKeyList, keysOfServers)
+		keyOfCookies, err := newCookieKey(k.id, secret)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
-			s.cookieSealer.first = cookie
+			s.cookieSealer.first = keyOfCookies
 		}
-		s.cookieSealer.byID[k.id] = cookie
+		s.cookieSealer.byID[k.id] = keyOfCookies
 	}
 	return s, nil
 }
@@ -65,7 +65,7 @@ func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// Reseal seals m with the first key-encryption key; false means that it already was.
+// Reseal seals m with the first key-encryption key; false means that m already was sealed with it.
 func (s *Sealer) Reseal(m Material) (Material, bool, error) {
 	private, err := s.Open(m)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Sealer) Mint(alg string) (Material, error) {
 	return m, nil
 }
 
-// ServerTokens returns the credentials under the sealer's key-encryption keys.
+// ServerTokens returns the maker and verifier of credentials under the sealer's key-encryption keys.
 func (s *Sealer) ServerTokens() *ServerTokens { return &ServerTokens{keysByKEK: s.serverKeyList} }
 
 // Cookies returns the seal of cookies under the sealer's key-encryption keys.

@@ -22,7 +22,8 @@ func (s *Sealer) OpenSecret(purpose, region, id string, sealed []byte) ([]byte, 
 	return s.openVersion(secretVersion, sealed, secretData(purpose, region, id))
 }
 
-// ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was. Errors:
+// ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was
+// encrypted with it. Errors:
 // ErrSealed.
 func (s *Sealer) ResealSecret(purpose, region, id string,
 	sealed []byte) (resealed []byte, sealedBy string, changed bool, err error) {
@@ -48,7 +49,7 @@ func secretData(words ...string) []byte {
 	return data
 }
 
-// Has reports whether a fingerprint is that of a configured key-encryption key.
+// Has reports whether a configured key-encryption key has the fingerprint.
 func (s *Sealer) Has(fingerprint string) bool {
 	for _, k := range s.byID {
 		if k.hexFingerprint() == fingerprint {
@@ -58,7 +59,8 @@ func (s *Sealer) Has(fingerprint string) bool {
 	return false
 }
 
-// Fingerprints returns those of the configured key-encryption keys: first the one that seals, then the others, sorted.
+// Fingerprints returns the fingerprints of the configured key-encryption keys: first that of the one that seals, then
+// the others, sorted.
 func (s *Sealer) Fingerprints() []string {
 	all := make([]string, 0, len(s.byID))
 	for _, k := range s.byID {

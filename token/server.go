@@ -49,19 +49,19 @@ type ServerTokens struct{ keysByKEK []serverKeys }
 
 // serverKeys are the keys that one key-encryption key gives, by purpose.
 type serverKeys struct {
-	fingerprint string // fingerprint of the key-encryption key, in hex
-	macOf       map[ServerPurpose][]byte
+	fingerprint string // of the key-encryption key, in hex
+	macKeys     map[ServerPurpose][]byte
 }
 
 func newServerKeys(kekID string, secret []byte) (serverKeys, error) {
 	k := serverKeys{fingerprint: hex.EncodeToString([]byte(kekID)),
-		macOf: make(map[ServerPurpose][]byte, len(serverPurposes))}
+		macKeys: make(map[ServerPurpose][]byte, len(serverPurposes))}
 	for _, purpose := range serverPurposes {
 		key, err := hkdf.Key(sha256.New, secret, nil, "lattice-director deployment "+string(purpose), sha256.Size)
 		if err != nil {
 			return k, err
 		}
-		k.macOf[purpose] = key
+		k.macKeys[purpose] = key
 	}
 	return k, nil
 }
@@ -70,7 +70,7 @@ func newServerKeys(kekID string, secret []byte) (serverKeys, error) {
 func (t *ServerTokens) MadeBy() string { return t.keysByKEK[0].fingerprint }
 
 func (k serverKeys) computeMAC(purpose ServerPurpose, text string) []byte {
-	h := hmac.New(sha256.New, k.macOf[purpose])
+	h := hmac.New(sha256.New, k.macKeys[purpose])
 	_, _ = io.WriteString(h, text)
 	return h.Sum(nil)
 }

@@ -53,7 +53,7 @@ type sessionJSON struct {
 }
 
 func (c SessionClaims) encodeJSON() ([]byte, error) {
-	if err := c.checkLengths(); err != nil {
+	if err := c.checkContents(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(sessionJSON{
@@ -63,9 +63,9 @@ func (c SessionClaims) encodeJSON() ([]byte, error) {
 	})
 }
 
-// checkLengths is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it,
-// and the token would then name another player.
-func (c SessionClaims) checkLengths() error {
+// checkContents is applied by Sign and by Verify: required claims are there, and each claim can be written as JSON.
+// Invalid UTF-8 is refused because the JSON encoder would replace it, and the token would then name another player.
+func (c SessionClaims) checkContents() error {
 	for _, s := range [...]string{c.SessionID, c.Handle, c.Endpoint, c.Region, c.ID} {
 		if s == "" {
 			return MissingClaim

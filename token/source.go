@@ -3,6 +3,7 @@ package token
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -19,9 +20,9 @@ import (
 // waits. There is no goroutine between readings, so there is nothing to close.
 //
 // A set without a usable key counts as a failed reading, since it is nearly always a mistake of whoever deployed the
-// issuer. It may also be a withdrawal of all keys: a reading without one 15 minutes or more after the first such reading
-// drops the last good set, whatever failed in between, so that an issuer that is hard to reach cannot prolong the life
-// of keys that it has withdrawn. A reading with a usable key starts the time anew.
+// issuer. It may also be a withdrawal of all keys: a reading without one 15 minutes or more after the first such
+// reading drops the last good set, whatever failed in between, so that an issuer that is hard to reach cannot prolong
+// the life of keys that it has withdrawn. A reading with a usable key starts the time anew.
 type KeySource struct {
 	fetch   Fetch
 	opt     SourceOptions
@@ -42,8 +43,8 @@ type sourceState struct {
 	triedAt  time.Time
 	err      error // of the last reading
 
-	// of the first reading without a usable key since the last that had one, whatever failed in between; zero: there
-	// was none
+	// emptiedAt is the time of the first reading without a usable key since the last that had one, whatever failed in
+	// between; zero: there was none.
 	emptiedAt time.Time
 	last      SetStatus // of the last document that could be read
 }
@@ -107,16 +108,17 @@ func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 // Keys returns the current set, or ErrKeysUnavailable if no reading has succeeded yet. ctx bounds the wait for a
 // reading and not the reading itself, which other callers may wait for.
 func (s *KeySource) Keys(ctx context.Context) (*KeySet, error) {
-	st := s.state.Load()
-	switch now := s.opt.Now(); {
-	case st.isFresh(now, s.staleAt), st.failedSince(now.Add(-s.opt.RetryEvery)):
-	case st.set != nil && now.Sub(st.triedAt) < st.maxAge:
-		s.startReading(ctx, st)
-	default:
-		waitUntilDone(ctx, s.startReading(ctx, st))
-		st = s.state.Load()
+	st, now := s.state.Load(), s.opt.Now()
+	if st.isFresh(now, s.staleAt) || st.failedSince(now.Add(-s.opt.RetryEvery)) {
+		return st.usableKeys()
 	}
-	return st.usableKeys()
+	running := s.startReading(ctx, st)
+	// In the last quarter of its time the set is used while the next one is read.
+	if st.set != nil && now.Sub(st.triedAt) < st.maxAge {
+		return st.usableKeys()
+	}
+	waitUntilDone(ctx, running)
+	return s.state.Load().usableKeys()
 }
 
 // readAgain reads the set again, at most once per RetryEvery, because a token has a kid that is not in it.
@@ -147,6 +149,7 @@ func (st *sourceState) isFresh(now time.Time, share float64) bool {
 	return st.set != nil && age >= 0 && float64(age) < share*float64(st.maxAge)
 }
 
+// failedSince reports whether the last reading failed, and began after a moment.
 func (st *sourceState) failedSince(moment time.Time) bool {
 	return st.err != nil && st.triedAt.After(moment)
 }
@@ -186,13 +189,13 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 	if err != nil {
 		return &n
 	}
-	sum := sha256.Sum256(d.JSON)
-	switch {
-	case d.NotModified && st.set == nil:
-		n.err = fmt.Errorf("key set: not modified, but there was none")
+	if d.NotModified && st.set == nil {
+		n.err = errors.New("key set: not modified, but there was none")
 		return &n
-	case d.NotModified, st.set != nil && st.set.Len() > 0 && sum == st.sum:
-	default:
+	}
+	sum := sha256.Sum256(d.JSON)
+	isUnchanged := d.NotModified || st.set != nil && st.set.Len() > 0 && sum == st.sum
+	if !isUnchanged {
 		set, err := parseKeySet(d.JSON, algs)
 		if err != nil {
 			n.err = err
@@ -213,8 +216,8 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 	return &n
 }
 
-// keepingOld is the state after a reading without a usable key: an error, after which the set is read again soon. The
-// former set goes only after keepEmptied.
+// keepingOld returns the state after a reading without a usable key: an error, after which the set is read again soon.
+// The former set is dropped only after keepEmptied.
 func (st *sourceState) keepingOld(set *KeySet, sum [sha256.Size]byte) *sourceState {
 	n := *st
 	n.err = &noUsableKey{set.ignoredKeys}
@@ -236,14 +239,14 @@ func (e *noUsableKey) Error() string {
 
 // ignoredText names some of the keys that are not used.
 func ignoredText(ignored []IgnoredKey) string {
-	const most = 5
+	const maxNamed = 5 // enough to recognize the mistake in a line of a log
 	var b strings.Builder
-	for i, k := range ignored[:min(len(ignored), most)] {
+	for i, k := range ignored[:min(len(ignored), maxNamed)] {
 		b.WriteString([]string{": ", "; "}[min(i, 1)])
 		b.WriteString(k.String())
 	}
-	if len(ignored) > most {
-		fmt.Fprintf(&b, "; and %d more", len(ignored)-most)
+	if len(ignored) > maxNamed {
+		fmt.Fprintf(&b, "; and %d more", len(ignored)-maxNamed)
 	}
 	return b.String()
 }

@@ -43,16 +43,16 @@ func (v *SessionVerifier) Verify(ctx context.Context, raw string, now time.Time)
 		return SessionClaims{}, MissingClaim
 	}
 	claims := m.asClaims()
-	if err := claims.checkLengths(); err != nil {
+	if err := claims.checkContents(); err != nil {
 		return SessionClaims{}, err
 	}
 	return claims, nil
 }
 
-// skewOr returns the skew, or def if it is 0. A negative skew means none.
-func skewOr(skew, def time.Duration) time.Duration {
+// skewOr returns the skew, or byDefault if it is 0. A negative skew means none.
+func skewOr(skew, byDefault time.Duration) time.Duration {
 	if skew == 0 {
-		return def
+		return byDefault
 	}
 	return max(skew, 0)
 }

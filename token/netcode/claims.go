@@ -62,13 +62,13 @@ func PrivateList(dialled netip.AddrPort, internalPort uint16) []netip.AddrPort {
 	return list
 }
 
-// checkBounds returns the claims in the form in which they are written. Errors: [FieldError].
-func (c Claims) checkBounds() (Claims, error) {
+// normalize checks the claims and returns them in the form in which they are written. Errors: [FieldError].
+func (c Claims) normalize() (Claims, error) {
 	var err error
-	if c.Public.Addrs, err = checkAddrs("public", c.Public.Addrs); err != nil {
+	if c.Public.Addrs, err = normalizeAddrs("public", c.Public.Addrs); err != nil {
 		return c, err
 	}
-	if c.Private, err = checkAddrs("private", c.Private); err != nil {
+	if c.Private, err = normalizeAddrs("private", c.Private); err != nil {
 		return c, err
 	}
 	for _, a := range c.Public.Addrs {
@@ -104,8 +104,8 @@ func (c Claims) checkTimes() error {
 	}
 }
 
-// checkAddrs returns the list with IPv4-mapped IPv6 addresses converted to IPv4.
-func checkAddrs(field string, list []netip.AddrPort) ([]netip.AddrPort, error) {
+// normalizeAddrs checks a list of addresses and returns it with IPv4-mapped IPv6 addresses converted to IPv4.
+func normalizeAddrs(field string, list []netip.AddrPort) ([]netip.AddrPort, error) {
 	if len(list) == 0 || len(list) > MaxAddrs {
 		return nil, FieldError{field, fmt.Sprintf("has %d addresses, 1 to %d are allowed", len(list), MaxAddrs)}
 	}

@@ -57,7 +57,7 @@ func (s *salt) nonceBytes() []byte { return s[:chacha20poly1305.NonceSizeX] }
 func (s *salt) keyBytes() []byte   { return s[chacha20poly1305.NonceSizeX:] }
 
 func (m *Minter) mintWith(claims Claims, s *salt) (Token, error) {
-	claims, err := claims.checkBounds()
+	claims, err := claims.normalize()
 	if err != nil {
 		return Token{}, err
 	}
@@ -69,15 +69,15 @@ func (m *Minter) mintWith(claims Claims, s *salt) (Token, error) {
 	b = order.AppendUint64(b, uint64(claims.Public.Created.Unix()))
 	b = order.AppendUint64(b, uint64(claims.Public.Expires.Unix()))
 	b = append(b, s.nonceBytes()...)
-	b = m.aead.Seal(b, s.nonceBytes(), m.sealPrivate(claims, s), associatedData(raw))
+	b = m.aead.Seal(b, s.nonceBytes(), m.encodePrivate(claims, s), associatedData(raw))
 	b = order.AppendUint32(b, timeoutSeconds(claims.Public.Timeout))
 	b = m.codec.appendAddrs(b, claims.Public.Addrs)
 	_ = append(b, s.keyBytes()...) // writes into raw, which is large enough for 32 IPv6 addresses; the rest stays zero
 	return Token{&box[[TokenBytes]byte]{raw}}, nil
 }
 
-// sealPrivate returns the private part before encryption.
-func (m *Minter) sealPrivate(claims Claims, s *salt) []byte {
+// encodePrivate returns the private part before encryption.
+func (m *Minter) encodePrivate(claims Claims, s *salt) []byte {
 	order := m.codec.byteOrder
 	b := make([]byte, 0, plainBytes)
 	b = order.AppendUint64(b, claims.ClientID)

@@ -74,7 +74,7 @@ func FuzzParse(f *testing.F) {
 func FuzzPrivate(f *testing.F) {
 	m := minter(f, LightyearBE, vectorKey(f))
 	claims := vectorClaims(addrs("192.0.2.7:5000"), addrs("192.0.2.7:5000", "[2001:db8::1]:5000"))
-	f.Add(m.sealPrivate(claims, new(salt)), string(LightyearBE))
+	f.Add(m.encodePrivate(claims, new(salt)), string(LightyearBE))
 	f.Fuzz(func(t *testing.T, plain []byte, dialect string) {
 		c, err := Dialect(dialect).newCodec()
 		if err != nil {
