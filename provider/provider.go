@@ -50,7 +50,7 @@ type LogReader interface {
 	ReadLog(ctx context.Context, ref Ref, lines int) ([]byte, error)
 }
 
-// LastLines returns the end of a text, of at most so many lines.
+// LastLines returns the last lines of a text, as many as lines says at most.
 func LastLines(text []byte, lines int) []byte {
 	at := len(bytes.TrimSuffix(text, []byte("\n")))
 	for ; lines > 0 && at >= 0; lines-- {

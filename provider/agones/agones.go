@@ -69,7 +69,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	// Read once at the start, for an error that operators see; each call reads it again.
 	p.kube.tokenFile = cfg.Kube.Token
-	if _, err := p.kube.authorization(); err != nil {
+	if _, err := p.kube.readAuthorization(); err != nil {
 		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
 	}
 	return p, nil
@@ -145,6 +145,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	}
 }
 
+// allocationOf returns the body for a Spec.
 func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 	if err := s.Check(); err != nil {
 		return allocation{}, err
@@ -179,7 +180,7 @@ func (p *Provider) readAllocated(a httpcall.Answer, s provider.Spec) (provider.O
 		Address string       `json:"address"`
 		Ports   []statusPort `json:"ports"`
 	}
-	// A server was allocated, and which one is not known: it has to be found by its tag.
+	// A server was allocated, and its name is not known: Find has to look for it by its tag.
 	if err := json.Unmarshal(a.Body, &v); err != nil || !validName(v.Name) {
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy",
 			errors.New("the answer names no game server"))

@@ -24,12 +24,12 @@ type client struct {
 	tokenFile string // empty: calls have no token
 }
 
-// exchange makes a call. Its error holds neither the token nor the body.
+// exchange makes a call; sent is whether the API may have executed it. The error holds neither the token nor the body.
 func (c client) exchange(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
-	body any) (httpcall.Answer, bool, error) {
+	body any) (a httpcall.Answer, sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	header, err := c.authorization()
+	header, err := c.readAuthorization()
 	if err != nil {
 		return httpcall.Answer{}, false, err
 	}
@@ -37,7 +37,7 @@ func (c client) exchange(ctx context.Context, timeout time.Duration, method, pat
 	if query != nil {
 		target += "?" + query.Encode()
 	}
-	a, sent, err := httpcall.Exchange(ctx, c.http,
+	a, sent, err = httpcall.Exchange(ctx, c.http,
 		httpcall.Request{Method: method, URL: target, Header: header, Body: body})
 	if err != nil {
 		err = errors.New(httpcall.Scrub(err.Error(), nil))
@@ -89,8 +89,8 @@ func newClient(address, ca, cert, key string) (client, error) {
 // maxToken bounds a token's file.
 const maxToken = 64 << 10
 
-// authorization returns the authorization. The token is read each time: Kubernetes renews the file.
-func (c client) authorization() (http.Header, error) {
+// readAuthorization returns the header with the token. The file is read each time, because Kubernetes renews it.
+func (c client) readAuthorization() (http.Header, error) {
 	if c.tokenFile == "" {
 		return nil, nil //nolint:nilnil // httpcall.Request: nil is none
 	}
@@ -99,7 +99,7 @@ func (c client) authorization() (http.Header, error) {
 		return nil, err
 	}
 	token := strings.TrimSpace(string(text))
-	// It becomes a header: a line break in it would begin another one.
+	// The token becomes a header: a line break in it would begin another one.
 	if token == "" || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, fmt.Errorf("%s holds no token", c.tokenFile)

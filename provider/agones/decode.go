@@ -67,7 +67,7 @@ func (g gameServer) observationOf() (provider.Observation, error) {
 	}
 	var inside []provider.Port
 	for _, port := range g.Spec.Ports {
-		// Out of range it is no port that a server could bind: it is left out.
+		// A number out of range is no port that a server could bind.
 		if port.Container >= 0 && port.Container <= math.MaxUint16 {
 			inside = append(inside, provider.Port{Name: port.Name, Internal: uint16(port.Container),
 				Protocol: provider.Protocol(strings.ToLower(port.Protocol))})
@@ -121,11 +121,11 @@ func externalPorts(dialled []statusPort, inside []provider.Port) (map[string]pro
 		}
 		port := provider.Port{Name: d.Name, External: uint16(d.Port), Internal: uint16(d.Port), Protocol: provider.UDP}
 		for _, in := range inside {
-			base, both := strings.CutSuffix(d.Name, "-tcp")
-			if in.Name == d.Name || both && in.Name == base || in.Name+"-udp" == d.Name {
+			base, hasTCPSuffix := strings.CutSuffix(d.Name, "-tcp")
+			if in.Name == d.Name || hasTCPSuffix && in.Name == base || in.Name+"-udp" == d.Name {
 				port.Internal, port.Protocol = cmp.Or(in.Internal, port.Internal), in.Protocol
 			}
-			if both && in.Name == base {
+			if hasTCPSuffix && in.Name == base {
 				port.Protocol = provider.TCP
 			}
 		}

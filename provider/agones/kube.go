@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
 
-// pageSize of List.
+// pageSize is how many game servers a page of List has at most.
 const pageSize = 100
 
 // Get implements provider.Provider. Without access to Kubernetes, a deployment is taken for ready: its heartbeats say
@@ -31,7 +31,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if !p.hasKube() {
 		return provider.Observation{Ref: ref, Tag: tag, Phase: provider.PhaseReady, Raw: "no access to Kubernetes"}, nil
 	}
-	g, ok, err := p.gameServer(ctx, "get", name)
+	g, ok, err := p.readGameServer(ctx, "get", name)
 	switch {
 	case err != nil:
 		return provider.Observation{}, err
@@ -87,11 +87,11 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	if !ok || !p.hasKube() {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no game server %.80q can be deleted", ref))
 	}
-	g, ok, err := p.gameServer(ctx, "stop", name)
+	g, ok, err := p.readGameServer(ctx, "stop", name)
 	switch {
 	case err != nil:
 		return err
-	// Deleted by its name, the server of another deployment would end.
+	// The name is now that of another deployment's server, which deleting by name would end.
 	case !ok || g.tagOf() != tag || g.wasReturned():
 		return provider.Fail(provider.Gone, "stop",
 			fmt.Errorf("game server %s is not this deployment's any more", name))
@@ -109,7 +109,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	case a.Status == http.StatusNotFound:
 		return answerError(provider.Gone, "stop", a, nil)
 	default: // also 409: it changed since it was read
-		return failRead("stop", a)
+		return readError("stop", a)
 	}
 }
 
@@ -134,7 +134,7 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 	case a.Status == http.StatusNotFound:
 		return provider.Fail(provider.Permanent, "check", fmt.Errorf("namespace %s has no fleet %s", p.namespace, app))
 	case a.Status != http.StatusOK:
-		return failRead("check", a)
+		return readError("check", a)
 	}
 	return nil
 }
@@ -148,6 +148,7 @@ func (p *Provider) resourcePath(kind, name string) string {
 	return path
 }
 
+// askKubernetes makes a call of the Kubernetes API. Errors: Transient, RateLimited.
 func (p *Provider) askKubernetes(ctx context.Context, op, method, path string, query url.Values,
 	body any) (httpcall.Answer, error) {
 	a, _, err := p.kube.exchange(ctx, p.callTimeout, method, path, query, body)
@@ -164,8 +165,8 @@ func (p *Provider) askKubernetes(ctx context.Context, op, method, path string, q
 	return a, nil
 }
 
-// failRead returns the error of an answer of Kubernetes.
-func failRead(op string, a httpcall.Answer) error {
+// readError returns the error of an answer of Kubernetes.
+func readError(op string, a httpcall.Answer) error {
 	// These answers stay the same until somebody changes a setting or a role.
 	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Status == http.StatusBadRequest {
 		return answerError(provider.Permanent, op, a, nil)
@@ -173,8 +174,8 @@ func failRead(op string, a httpcall.Answer) error {
 	return answerError(provider.Transient, op, a, nil)
 }
 
-// gameServer reads a game server; false means that there is none.
-func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServer, ok bool, err error) {
+// readGameServer reads a game server; false means that there is none.
+func (p *Provider) readGameServer(ctx context.Context, op, name string) (g gameServer, ok bool, err error) {
 	a, err := p.askKubernetes(ctx, op, http.MethodGet, p.resourcePath("gameservers", name), nil, nil)
 	switch {
 	case err != nil:
@@ -182,7 +183,7 @@ func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServe
 	case a.Status == http.StatusNotFound && isStatus(a.Body):
 		return gameServer{}, false, nil
 	case a.Status != http.StatusOK:
-		return gameServer{}, false, failRead(op, a)
+		return gameServer{}, false, readError(op, a)
 	}
 	// A proxy may answer 200 with a page of its own.
 	if err := json.Unmarshal(a.Body, &g); err != nil || g.Metadata.Name != name {
@@ -212,7 +213,7 @@ func (p *Provider) readPage(ctx context.Context, op, labels, cursor string) (pro
 		return provider.Page{}, err
 	}
 	if a.Status != http.StatusOK { // also 410: the cursor has expired
-		return provider.Page{}, failRead(op, a)
+		return provider.Page{}, readError(op, a)
 	}
 	page, err := decodePage(a.Body)
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	LabelTag   = "lattice-director.dev/tag"
 	// AnnotationEnvironment holds the variables of a server, as a JSON object.
 	AnnotationEnvironment = "lattice-director.dev/environment"
-	// EnvironmentTag is a variable in it: with the name of the game server it makes the ref, which the server may send
-	// when it registers.
+	// EnvironmentTag is the variable among them that holds the tag. NAME/TAG is the ref, which the server may send when
+	// it registers.
 	EnvironmentTag = "LATTICE_PROVIDER_TAG"
 )
 

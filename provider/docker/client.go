@@ -62,10 +62,10 @@ type engine struct {
 
 var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
-// reachEngine asks the engine for its version of the API, once. An engine that is upgraded serves recent older versions,
-// too.
+// reachEngine asks the engine for its version of the API, once. An engine that is upgraded serves recent older
+// versions, too.
 func (p *Provider) reachEngine(ctx context.Context, op string) (engine, error) {
-	// Not locked during the calls below: two callers may make them at once at the beginning, and get the same answer.
+	// Not locked during the calls below: two first callers may make the calls at once, and get the same answer.
 	p.mu.Lock()
 	known := p.knownEngine
 	p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *Provider) readJSON(ctx context.Context, path string, to any) error {
 	return json.Unmarshal(a.Body, to)
 }
 
-// ambiguousError is the error of a call that followed a change of Deploy's.
+// ambiguousError makes an error of callEngine one of kind Ambiguous: Deploy has changed something before.
 func ambiguousError(err error) error {
 	return provider.Fail(provider.Ambiguous, "deploy", errors.Unwrap(err))
 }

@@ -19,8 +19,8 @@ const DefaultHost = "unix:///var/run/docker.sock"
 
 // Config configures a [Provider].
 type Config struct {
-	// of the engine: unix:///path or tcp://host:port, which is neither encrypted nor authenticated. DefaultHost by
-	// default
+	// Host is the address of the engine: unix:///path or tcp://host:port, which is neither encrypted nor authenticated.
+	// DefaultHost by default.
 	Host string
 	// Images are the images that may be started: a repository, which allows all its tags, or one with a tag or digest.
 	// Required.
@@ -47,12 +47,12 @@ type Provider struct {
 
 // ValidHost reports whether a host has a form that [New] accepts.
 func ValidHost(host string) bool {
-	_, _, err := dialEngine(host)
+	_, _, err := engineTransport(host)
 	return err == nil
 }
 
-// dialEngine returns how the engine is reached.
-func dialEngine(host string) (*http.Transport, string, error) {
+// engineTransport returns the transport to the engine, and the beginning of the URLs of its API.
+func engineTransport(host string) (*http.Transport, string, error) {
 	t := httpcall.Transport()
 	t.Proxy = nil // an engine is on this machine or beside it
 	u, err := url.Parse(host)

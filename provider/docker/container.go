@@ -70,7 +70,7 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 	if err != nil {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
-	// no-new-privileges: a setuid program of the image gets no more rights than the server has.
+	// The option no-new-privileges: a setuid program of the image gets no more rights than the server has.
 	body := createBody{
 		Image: image, Env: p.environOf(s.Env, ports), ExposedPorts: map[string]struct{}{},
 		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},
@@ -79,9 +79,9 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 			NanoCpus: int64(s.Resources.CPUUnits) * 1_000_000_000 / 1024, Memory: int64(s.Resources.MemoryMiB) << 20,
 		},
 	}
-	publish := binding{}
+	publish := binding{} // on all addresses
 	// Players that dial a loopback address are on this host: nobody else should reach the servers either.
-	if p.cfg.Advertise.IsLoopback() { // otherwise on all addresses
+	if p.cfg.Advertise.IsLoopback() {
 		publish.HostIP = p.cfg.Advertise.String()
 	}
 	for _, port := range ports {
@@ -94,7 +94,8 @@ func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 // keyOf returns the engine's name of a port.
 func keyOf(p provider.Port) string { return strconv.Itoa(int(p.Internal)) + "/" + string(p.Protocol) }
 
-// numberPorts gives ports without a number one, since each container has all ports for itself.
+// numberPorts returns the ports with a number for each that has none. Numbers may repeat in other containers, each of
+// which has all ports for itself.
 func numberPorts(ports []provider.Port) []provider.Port {
 	taken := map[uint16]bool{}
 	for _, p := range ports {
@@ -115,9 +116,9 @@ func numberPorts(ports []provider.Port) []provider.Port {
 	return numbered
 }
 
-// environOf returns the variables, with the numbers of the ports; also in the form in which servers that were built for
-// Edgegap read them. What players dial is not known before the start, so external ports are those of the container
-// there.
+// environOf returns the variables, with the numbers of the ports, also in the form in which servers that were built for
+// Edgegap read them. That form names external ports; what players dial is not known before the start, so these are the
+// ports inside of the container.
 func (p *Provider) environOf(env provider.Env, ports []provider.Port) []string {
 	// A Spec may have no environment.
 	all := maps.Clone(env)

@@ -28,7 +28,7 @@ func New(cfg Config) (*Provider, error) {
 	if len(cfg.Images) == 0 {
 		return nil, errors.New("docker: no image is allowed")
 	}
-	transport, base, err := dialEngine(cfg.Host)
+	transport, base, err := engineTransport(cfg.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	// The name is taken: by an earlier call whose answer was lost, or by a stranger.
 	case a.Status == http.StatusConflict:
 		return p.adoptContainer(ctx, s, secrets)
-	// The engine refuses it, and would refuse it again. A status of 500 and more may come after the container was
-	// created.
+	// The engine refuses the container, and would refuse it again. A status of 500 and more may come after the
+	// container was created.
 	case a.Status >= 400 && a.Status < 500:
 		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
 	default:
@@ -112,8 +112,7 @@ func (p *Provider) startContainer(ctx context.Context, tag provider.Tag,
 		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting,
 			Raw: "started"}, nil
 	case a.Status >= 400 && a.Status < 500 && a.Status != http.StatusNotFound:
-		// An error is left alone: the next Deploy of the tag finds the container and starts it, or fails in the same
-		// way.
+		// An error is ignored: the next Deploy of the tag finds the container and starts it, or fails in the same way.
 		_ = p.removeContainer(ctx, nameOf(tag))
 		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
 	default:

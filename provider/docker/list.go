@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// pageSize of List.
+	// pageSize is how many containers the engine returns in a page.
 	pageSize = 100
 	// keepGone is how long containers that have ended are kept, so that operators can read their logs.
 	keepGone = time.Hour
@@ -61,7 +61,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	return page, nil
 }
 
-// addRunning adds the containers that run, or may.
+// addRunning adds an entry to the page if the container runs, or may.
 func (p *Provider) addRunning(page *provider.Page, e listed) {
 	phase := phaseOf(e.State)
 	// A container that was created and not started is no deployment yet: see the package comment.
@@ -86,7 +86,8 @@ func (e listed) publishedPort(key string) string {
 	return ""
 }
 
-// readEntries reads a page. The containers that have ended are in it, so that a page's end is the engine's.
+// readEntries reads a page. Without states, containers that have ended are in it, so that a page ends where the
+// engine's page ends.
 func (p *Provider) readEntries(ctx context.Context, owner provider.Owner, cursor string,
 	states ...string) ([]listed, error) {
 	filter := map[string][]string{"label": {labelOwner + "=" + string(owner)}}
@@ -124,7 +125,7 @@ func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 	}
 	inspectCount := 0
 	for _, e := range ended {
-		// It cannot have ended before it was created: this saves a call, for the newer ones that follow as well.
+		// A container cannot have ended before it was created, and the following ones are newer: no call is needed.
 		if time.Since(time.Unix(e.Created, 0)) < keepGone || inspectCount == pageSize {
 			return
 		}
@@ -139,8 +140,8 @@ func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
 	}
 }
 
-// readEnded reads all pages of the containers that do not run, and returns the oldest first. It reads them before any is
-// removed, since the engine refuses the cursor of a container that is gone.
+// readEnded reads all pages of the containers that do not run, and returns the oldest first. It reads them before any
+// is removed, since the engine refuses the cursor of a container that is gone.
 func (p *Provider) readEnded(ctx context.Context, owner provider.Owner) (ended []listed, err error) {
 	for cursor := ""; ; {
 		page, err := p.readEntries(ctx, owner, cursor, stateExited, stateDead, stateCreated)

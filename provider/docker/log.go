@@ -34,7 +34,7 @@ func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]
 		return nil, err
 	case a.Status == http.StatusNotFound:
 		return nil, answerError(provider.Gone, "log", a, nil)
-	// The engine itself is in trouble. With 501 its logging driver cannot be read.
+	// An error of the engine itself, except 501: its logging driver cannot be read.
 	case a.Status >= 500 && a.Status != http.StatusNotImplemented:
 		return nil, answerError(provider.Transient, "log", a, nil)
 	case a.Status != http.StatusOK:

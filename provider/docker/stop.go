@@ -25,18 +25,18 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 		return err
 	case !ok || phaseOf(c.State.Status) == provider.PhaseGone:
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no container of %.40q runs", ref))
-	// It never ran: the engine would refuse a SIGTERM, and the next Deploy of the tag would start it.
+	// The container never ran: the engine would refuse a SIGTERM, and the next Deploy of the tag would start it.
 	case c.State.Status == stateCreated:
 		return p.removeContainer(ctx, nameOf(tag))
 	}
-	// Since its start: a signal of an earlier run says nothing about this one.
+	// Since the container's start: a signal of an earlier run says nothing about this one.
 	terminated, found, err := p.lastSignal(ctx, tag, c.State.StartedAt)
 	switch {
 	case err != nil:
 		return err
 	case !found:
 		return p.terminateContainer(ctx, tag, grace)
-	// The engine that was to kill it after the grace has forgotten that.
+	// The engine should have killed the container after the grace and has not.
 	case time.Since(terminated) > grace+killAfter:
 		return p.killContainer(ctx, tag)
 	default:
@@ -44,8 +44,8 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 	}
 }
 
-// killAfter is how long after the grace the engine has failed to kill a container, as it does when it was restarted in
-// between.
+// killAfter is how long after the grace a container that still runs counts as forgotten by the engine, which was
+// probably restarted in between.
 const killAfter = 5 * time.Second
 
 // eventPause is the pause between two looks at the engine's events.
@@ -54,7 +54,7 @@ const eventPause = 100 * time.Millisecond
 // terminateContainer makes the engine stop a container. The engine answers when the container has ended, so this
 // returns as soon as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
 func (p *Provider) terminateContainer(ctx context.Context, tag provider.Tag, grace time.Duration) error {
-	// It has room for the answer: the goroutine ends although this call has returned before.
+	// Buffered, so that the goroutine ends even if this call has returned before.
 	answered := make(chan error, 1)
 	// Not bound to the caller, whose context may be shorter than the grace.
 	p.stopsRunning.Go(func() { answered <- p.stopAndWait(tag, grace) })

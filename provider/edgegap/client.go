@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/provider/internal/httpcall"
 )
 
-// client makes the calls.
+// client makes the calls of the API, within its rate limits.
 type client struct {
 	secretKey                                   func() string // a closure, which fmt cannot print
 	baseURL                                     *url.URL
@@ -24,7 +24,7 @@ type client struct {
 	deployClass, getClass, listClass, stopClass class
 }
 
-// call is a call to make.
+// call is a call of the API.
 type call struct {
 	op, method, path string
 	class            *class
@@ -42,10 +42,10 @@ func newClient(cfg Config, key string, base *url.URL) client {
 	return client{
 		secretKey: func() string { return key }, baseURL: base, callTimeout: cmp.Or(cfg.Timeout, 15*time.Second),
 		http:        httpcall.Client(transport),
-		deployClass: newClass(cmp.Or(rates.Deploy, 0.8*published.Deploy)),
-		getClass:    newClass(cmp.Or(rates.Get, 0.8*published.Get)),
-		listClass:   newClass(cmp.Or(rates.List, 0.8*published.List)),
-		stopClass:   newClass(cmp.Or(rates.Stop, 0.8*published.Stop)),
+		deployClass: newClass(cmp.Or(rates.Deploy, 0.8*publishedRates.Deploy)),
+		getClass:    newClass(cmp.Or(rates.Get, 0.8*publishedRates.Get)),
+		listClass:   newClass(cmp.Or(rates.List, 0.8*publishedRates.List)),
+		stopClass:   newClass(cmp.Or(rates.Stop, 0.8*publishedRates.Stop)),
 	}
 }
 

@@ -21,5 +21,6 @@ type Config struct {
 // MaxLifetime is how long a deployment runs at most, in a paid account.
 const MaxLifetime = 24 * time.Hour
 
-// published limits of an organisation, in calls per second. The limit of Stop is not published.
-var published = provider.Rates{Deploy: 40, Get: 20, List: 10, Stop: 10}
+// publishedRates are the limits of an organisation, in calls per second. Edgegap publishes none for
+// Stop.
+var publishedRates = provider.Rates{Deploy: 40, Get: 20, List: 10, Stop: 10}

@@ -48,13 +48,17 @@ func decodeStatus(body []byte) (provider.Observation, error) {
 		return provider.Observation{}, errors.New("is no status: current_status is absent")
 	}
 	o, err := s.observationOf()
+	if err != nil {
+		return provider.Observation{}, err
+	}
 	o.Phase, o.Raw = s.phaseOf()
-	return o, err
+	return o, nil
 }
 
 // maxText bounds texts that are stored: names of hosts and places.
 const maxText = 255
 
+// observationOf returns what status and lists have in common: all but the phase.
 func (s status) observationOf() (provider.Observation, error) {
 	if !validRef(s.ID) {
 		return provider.Observation{}, errors.New("request_id is absent or of another form")
@@ -181,10 +185,11 @@ func (p *ports) UnmarshalJSON(text []byte) error {
 	} else if err := json.Unmarshal(text, &byName); err != nil {
 		return err
 	}
-	return p.take(byName)
+	return p.setPorts(byName)
 }
 
-func (p *ports) take(byName map[string]port) error {
+// setPorts replaces the ports. Errors: too many, or one that cannot be stored.
+func (p *ports) setPorts(byName map[string]port) error {
 	if len(byName) > provider.MaxPorts {
 		return fmt.Errorf("%d ports, more than %d", len(byName), provider.MaxPorts)
 	}
@@ -222,7 +227,7 @@ func (s *stamp) UnmarshalJSON(text []byte) error {
 // parseTime reads "2026-04-22 12:00:46.444265", with any number of decimals or none, and nothing else.
 func parseTime(word string) (time.Time, error) {
 	t, err := time.Parse(time.DateTime, word)
-	if err != nil || strings.Contains(word, ",") { // which time.Parse takes for a point
+	if err != nil || strings.Contains(word, ",") { // time.Parse accepts a comma as decimal point
 		return time.Time{}, fmt.Errorf("%.40q is no time of the API", word)
 	}
 	return t, nil

@@ -40,7 +40,7 @@ func New(cfg Config) (*Provider, error) {
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities() provider.Capabilities {
-	return provider.Capabilities{List: true, Stop: true, Webhooks: true, MaxLifetime: MaxLifetime, Rates: published}
+	return provider.Capabilities{List: true, Stop: true, Webhooks: true, MaxLifetime: MaxLifetime, Rates: publishedRates}
 }
 
 // Deploy implements provider.Provider. App and Version are Edgegap's application and version, which define ports, grace
@@ -57,7 +57,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	}
 	ref := a.requestID()
 	switch {
-	// Without a ref it is ambiguous, by the default below: a server may run that has to be found by its tag.
+	// Accepted without a ref, the deployment is ambiguous, by the default below: Find has to look for it by its tag.
 	case a.status == http.StatusAccepted && ref != "":
 		return provider.Observation{Ref: ref, Tag: s.Tag, Phase: provider.PhasePending}, nil
 	// No room was found, and the deployment exists all the same: the caller has to stop it.
@@ -80,7 +80,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if err := ctx.Err(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
-	// No deployment can have it: there is nothing to ask.
+	// No deployment can have a ref of another form.
 	if !validRef(string(ref)) {
 		return absent, nil
 	}
@@ -100,11 +100,12 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 		return provider.Observation{}, a.readError("get")
 	}
 	o, err := decodeStatus(a.body)
-	if err == nil && o.Ref != ref {
-		err = errors.New("is the status of another deployment")
-	}
 	if err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
+	}
+	if o.Ref != ref {
+		return provider.Observation{}, provider.Fail(provider.Transient, "get",
+			errors.New("is the status of another deployment"))
 	}
 	return o, nil
 }

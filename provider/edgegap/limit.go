@@ -20,11 +20,11 @@ const (
 // class is a rate limit and the state of the calls that share it.
 type class struct {
 	limiter *rate.Limiter
-	state   *pausing
+	state   *pauseState
 }
 
-// pausing is behind a pointer, since classes are copied.
-type pausing struct {
+// pauseState is what the copies of a class share.
+type pauseState struct {
 	mu sync.Mutex // also held while a turn is reserved, and given back at once
 
 	pausedUntil time.Time
@@ -32,7 +32,7 @@ type pausing struct {
 
 // newClass allows a burst of the calls of a quarter of a second, so that no second exceeds the published limit.
 func newClass(perSecond float64) class {
-	return class{rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/4))), &pausing{}}
+	return class{rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/4))), &pauseState{}}
 }
 
 // awaitTurn returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the
@@ -63,8 +63,8 @@ func (c class) awaitTurn(ctx context.Context, op string) error {
 
 // reserveTurn takes a turn, and returns how long it is until then. Errors: RateLimited, without a turn.
 func (c class) reserveTurn(ctx context.Context, op string) (*rate.Reservation, time.Duration, error) {
-	// One caller at a time: the limiter takes back only the last turn, and those of callers that give theirs back at the
-	// same moment would be lost.
+	// One caller at a time: the limiter takes back only the last turn, and those of callers that give theirs back at
+	// the same moment would be lost.
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	turn := c.limiter.Reserve()

@@ -27,7 +27,8 @@ type Config struct {
 	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as
 	// GAME_*. Others are refused: many interpreters and libraries run code that a variable names.
 	Variables []string
-	// User is the user of the servers; nil: that of the director. Only a director that runs as root can set another one.
+	// User is the user of the servers; nil: that of the director. Only a director that runs as root can set another
+	// one.
 	User    *User
 	PortMin uint16 // the range of the servers' ports, inclusive; DefaultPortMin to DefaultPortMax by default
 	PortMax uint16
@@ -59,14 +60,14 @@ func (c Config) checkSettings() error {
 			return fmt.Errorf("process: command %q does not begin with an absolute path", name)
 		}
 	}
-	return supported
+	return errUnsupported
 }
 
 // Provider runs processes. Safe for concurrent use.
 type Provider struct {
 	config       Config
 	log          *slog.Logger
-	lockSlot     chan struct{} // held with the file lock, so that one goroutine at a time polls that
+	lockSlot     chan struct{} // held with the file lock, so that one goroutine at a time polls the file lock
 	cancelTidier context.CancelFunc
 	tidier       sync.WaitGroup
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// state is state.json. It holds no environment: its values are secrets.
+// state is state.json. It holds no environment, whose values are secrets.
 type state struct {
 	Tag     provider.Tag             `json:"tag"`
 	Owner   provider.Owner           `json:"owner"`
@@ -21,15 +21,15 @@ type state struct {
 	Ends    time.Time                `json:"ends"` // zero is never
 }
 
-// stopping is stop.json.
-type stopping struct {
+// stopState is stop.json.
+type stopState struct {
 	KillAt    time.Time `json:"kill_at"`
 	Signalled bool      `json:"signalled"` // SIGTERM was sent
 	// Abandoned says that processes of the server survived SIGKILL for abandonAfter. Nobody waits for them any longer.
 	Abandoned bool `json:"abandoned,omitempty"`
 }
 
-// deployment is a directory of one deployment.
+// deployment is a deployment as its directory describes it.
 type deployment struct {
 	state state
 
@@ -56,7 +56,7 @@ func (d deployment) readPID() int {
 
 // isAbandoned reports whether a server whose processes are alive counts as gone.
 func (d deployment) isAbandoned() bool {
-	var s stopping
+	var s stopState
 	return readJSON(d.pathOf("stop.json"), &s) == nil && s.Abandoned
 }
 

@@ -23,7 +23,7 @@ func (d deployment) killHolders() error {
 }
 
 // lockHolders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It
-// excludes this process, which holds it while it starts a server.
+// excludes this process, which holds the lock while it starts a server.
 func (d deployment) lockHolders() (pids []int, err error) {
 	lock, err := os.Stat(d.pathOf("lock"))
 	if err != nil {
@@ -31,7 +31,7 @@ func (d deployment) lockHolders() (pids []int, err error) {
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, link := range links {
-		// By name first, which costs no look at the file; an error means that the process has ended, or is another
+		// By name first, which saves a stat of most files; an error means that the process has ended, or is another
 		// user's.
 		if target, err := os.Readlink(link); err != nil || filepath.Base(target) != "lock" {
 			continue

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lockFile returns the file with an exclusive lock, which ends with its last descriptor.
+// lockFile returns the file with an exclusive lock, which ends when the last descriptor of the file is closed.
 func lockFile(ctx context.Context, path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -58,5 +58,5 @@ func (d deployment) isAlive() bool {
 	return errors.Is(lockNow(file, syscall.LOCK_SH), syscall.EWOULDBLOCK)
 }
 
-// supported is nil where game servers can run as processes; elsewhere New returns it.
-var supported error
+// errUnsupported is nil: game servers can run as processes here. See run_other.go.
+var errUnsupported error

@@ -34,8 +34,8 @@ func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]
 	return provider.LastLines(append(older, log...), lines), nil
 }
 
-// readEnd returns the last bytes of a file; none of one that does not exist.
-func readEnd(path string, most int64) ([]byte, error) {
+// readEnd returns the last maxBytes of a file; nothing if the file does not exist.
+func readEnd(path string, maxBytes int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -48,5 +48,5 @@ func readEnd(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-most), most))
+	return io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-maxBytes), maxBytes))
 }

@@ -38,8 +38,8 @@ func (p *Provider) allocatePorts(wanted []provider.Port) (map[string]provider.Po
 // to find out.
 func (p *Provider) findPort(protocol provider.Protocol, from int, taken map[uint16]bool) (int, error) {
 	for port := from; port <= int(p.config.PortMax); port++ {
-		// Both looks are needed: a server that has just started may not have bound its ports yet, and programs that are
-		// not ours are in no state.json.
+		// Both state.json and a bind are asked: a server that has just started may not have bound its ports yet, and
+		// other programs are in no state.json.
 		if taken[uint16(port)] {
 			continue
 		}
@@ -71,7 +71,7 @@ func (p *Provider) takenPorts() (ports map[uint16]bool, alive int, err error) {
 	return ports, alive, err
 }
 
-// bindOnce binds a port on all addresses and lets it go: another program may use it.
+// bindOnce binds a port on all addresses and releases it. It fails if another program uses the port.
 func bindOnce(protocol provider.Protocol, port int) error {
 	addr := ":" + strconv.Itoa(port)
 	if protocol == provider.UDP {

@@ -20,8 +20,8 @@ var (
 	_ provider.LogReader = (*Provider)(nil)
 )
 
-// New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that
-// kills servers whose grace is over, ends those whose life is over, and bounds logs.
+// New returns a provider, and adopts the servers that an earlier one has started. Until Close, a goroutine kills
+// servers whose grace is over, stops those whose lifetime is over, and bounds logs.
 func New(cfg Config) (*Provider, error) {
 	cfg.PortMin, cfg.PortMax = cmp.Or(cfg.PortMin, DefaultPortMin), cmp.Or(cfg.PortMax, DefaultPortMax)
 	cfg.MaxServers, cfg.MaxLogBytes = cmp.Or(cfg.MaxServers, 100), cmp.Or(cfg.MaxLogBytes, 8<<20)
@@ -63,7 +63,10 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		return provider.Observation{}, err
 	}
 	argv, err := p.commandOf(s.App)
-	if err := cmp.Or(err, p.checkVariables(s.Env)); err != nil {
+	if err != nil {
+		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
+	}
+	if err := p.checkVariables(s.Env); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	unlock, err := p.acquireLock(ctx, "deploy")
@@ -119,7 +122,7 @@ func (p *Provider) startServer(s provider.Spec, argv []string) (provider.Observa
 	if err := p.runServer(d, s.Env, argv); err != nil {
 		_ = os.RemoveAll(d.dir) // nothing has run: Find must not see a deployment
 		kind := provider.Permanent
-		// Such as too many open files, which ends by itself.
+		// A shortage, such as too many open files, passes by itself.
 		if isShortage(err) {
 			kind = provider.Transient
 		}
@@ -157,7 +160,7 @@ func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.
 	return []provider.Observation{p.observeDeployment(d)}, nil
 }
 
-// pageSize of List.
+// pageSize is how many deployments a page of List has.
 const pageSize = 100
 
 // List implements provider.Provider. The cursor is the last tag of the page before.

@@ -15,7 +15,7 @@ import (
 )
 
 // launchScript writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the
-// file: it could make the director signal others.
+// descriptor: with it, it could make the director signal other processes.
 const launchScript = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
 
 // runServer starts the server with the lock held.
@@ -64,8 +64,8 @@ func isShortage(err error) bool {
 	}, func(shortage error) bool { return errors.Is(err, shortage) })
 }
 
-// startProcess starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the
-// kernel kills the process when the thread that started it ends.
+// startProcess starts the process and waits for its end in a goroutine. With keepThread the goroutine keeps its thread,
+// because the kernel then kills the process when the thread that started it ends.
 func startProcess(cmd *exec.Cmd, d deployment, keepThread bool) error {
 	started := make(chan error, 1)
 	go func() {
@@ -79,7 +79,7 @@ func startProcess(cmd *exec.Cmd, d deployment, keepThread bool) error {
 			return
 		}
 		_ = cmd.Wait()
-		// fails where the directory was deleted
+		// This fails if the directory was deleted.
 		_ = os.WriteFile(d.pathOf("exit"), []byte(cmd.ProcessState.String()), 0o600)
 	}()
 	return <-started

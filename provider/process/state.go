@@ -99,7 +99,7 @@ func (p *Provider) observeDeployment(d deployment) provider.Observation {
 	switch alive := d.isAlive(); {
 	case !alive:
 		o.Phase, o.Error = provider.PhaseGone, d.exitText()
-	// Before the next case: it has a stop.json as well.
+	// Before the next case: an abandoned deployment has a stop.json as well.
 	case d.isAbandoned():
 		o.Phase, o.Error = provider.PhaseGone, "some of its processes survive SIGKILL: look at the host"
 	case d.hasFile("stop.json"):
@@ -115,7 +115,7 @@ func (p *Provider) observeDeployment(d deployment) provider.Observation {
 
 // stopGroup sends SIGTERM, once, and records when the process is to be killed.
 func (d deployment) stopGroup(now time.Time, grace time.Duration) error {
-	s := stopping{KillAt: now.Add(grace)}
+	s := stopState{KillAt: now.Add(grace)}
 	if err := readJSON(d.pathOf("stop.json"), &s); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -44,8 +44,8 @@ func (p *Provider) tidyForever(ctx context.Context) {
 	}
 }
 
-// tidyAll continues after an error. It waits for the lock for at most a second, because a director that is frozen may
-// hold it.
+// tidyAll tidies all deployments, also after an error of one. It waits for the lock for at most a second, because a
+// director that is frozen may hold the lock.
 func (p *Provider) tidyAll(ctx context.Context) error {
 	all, err := p.allDeployments()
 	if err != nil {
@@ -62,7 +62,8 @@ func (p *Provider) tidyAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tidyOne takes the lock only if there is something to do, and then reads and checks again.
+// tidyOne ends, kills or deletes one deployment if it is due, and otherwise bounds its log. It takes the lock only for
+// a deployment that is due.
 func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) error {
 	if !d.isDue(now) {
 		return d.trimLog(p.config.MaxLogBytes)
@@ -72,18 +73,19 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 		return err
 	}
 	defer unlock()
-	// Read and judged again under the lock: another director may have ended it meanwhile, or started it anew with another
-	// lifetime.
+	// Read and judged again under the lock: another director may have ended it meanwhile, or started it anew with
+	// another lifetime.
 	d, found, err := p.readDeployment(d.state.Tag)
 	if err != nil || !found || !d.isDue(now) {
 		return err
 	}
 	switch {
 	case !d.isAlive():
-		if now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now) {
-			return os.RemoveAll(d.dir)
+		// Asked again: the server may have ended since isDue saw it alive.
+		if !d.isExpired(now) {
+			return nil
 		}
-		return nil
+		return os.RemoveAll(d.dir)
 	case d.hasFile("stop.json"):
 		return p.endStop(d, now)
 	default:
@@ -94,13 +96,18 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 // isDue reports whether the server must be signalled or its directory deleted.
 func (d deployment) isDue(now time.Time) bool {
 	if !d.isAlive() {
-		return now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now)
+		return d.isExpired(now)
 	}
-	var s stopping
+	var s stopState
 	if err := readJSON(d.pathOf("stop.json"), &s); err == nil {
 		return !s.Abandoned && (!s.Signalled || now.After(s.KillAt))
 	}
 	return !d.state.Ends.IsZero() && now.After(d.state.Ends)
+}
+
+// isExpired reports whether the directory of a server that has ended may be deleted.
+func (d deployment) isExpired(now time.Time) bool {
+	return now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now)
 }
 
 // hasRecentLog reports whether the server may have been alive within keepGone.
@@ -111,13 +118,13 @@ func (d deployment) hasRecentLog(now time.Time) bool {
 
 // endStop sends SIGKILL after the grace, or SIGTERM if Stop was called before the process had written its id.
 func (p *Provider) endStop(d deployment, now time.Time) error {
-	var s stopping
+	var s stopState
 	if err := readJSON(d.pathOf("stop.json"), &s); err != nil {
 		return err
 	}
-	// Within the grace this is due only while SIGTERM is still to be sent.
+	// Within the grace a deployment is due only while SIGTERM is still to be sent.
 	if !now.After(s.KillAt) {
-		return d.stopGroup(now, 0) // stop.json holds the grace
+		return d.stopGroup(now, 0) // the KillAt of stop.json replaces this grace
 	}
 	if now.After(s.KillAt.Add(abandonAfter)) {
 		p.log.Error("processes of a game server survive SIGKILL: it counts as gone",
@@ -153,6 +160,6 @@ func (d deployment) trimLog(limit int64) error {
 	}
 	defer func() { _ = old.Close() }()
 	_, err = io.Copy(old, io.NewSectionReader(log, info.Size()-limit/2, limit/2))
-	// What the server prints between the copy and this is lost; it appends, so that it goes on at the beginning.
+	// What the server prints between the copy and the truncation is lost. It appends, so its next line is the first.
 	return errors.Join(err, log.Truncate(0))
 }

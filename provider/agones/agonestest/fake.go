@@ -181,7 +181,7 @@ func (f *Fake) guarded(op string, do func(*http.Request) (int, any)) http.Handle
 			_, _ = io.WriteString(w, "<html>")
 		default:
 			status, body := do(r)
-			f.Blocked(r.Context())
+			f.WaitWhileBlocked(r.Context())
 			write(w, status, body)
 		}
 	})

@@ -58,7 +58,7 @@ func (f *Fake) guarded(route string, do func(*http.Request) (int, any)) http.Han
 			return
 		}
 		status, body := do(r)
-		f.faults.Blocked(r.Context())
+		f.faults.WaitWhileBlocked(r.Context())
 		switch fault {
 		case LoseAnswer:
 			panic(http.ErrAbortHandler)

@@ -50,7 +50,7 @@ func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, an
 		}
 		status, body := do(r, fault)
 		// After the execution: a Deploy that is blocked has started a server.
-		f.Blocked(r.Context())
+		f.WaitWhileBlocked(r.Context())
 		if !fault.applyAfter(w) {
 			write(w, status, body)
 		}

@@ -12,7 +12,7 @@ import (
 type Queue[F any] struct {
 	mu     sync.Mutex
 	faults map[string][]F
-	gate   chan struct{} // nil, or closed by unblock
+	gate   chan struct{} // closed by unblock; nil: calls are not blocked
 }
 
 // Next queues faults of the next calls of an operation, one for each call.
@@ -56,8 +56,8 @@ func (q *Queue[F]) Block() (unblock func()) {
 	})
 }
 
-// Blocked waits while calls are blocked, and ctx lasts.
-func (q *Queue[F]) Blocked(ctx context.Context) {
+// WaitWhileBlocked waits until calls are no longer blocked, or ctx ends.
+func (q *Queue[F]) WaitWhileBlocked(ctx context.Context) {
 	q.mu.Lock()
 	gate := q.gate
 	q.mu.Unlock()

@@ -33,7 +33,7 @@ type Answer struct {
 }
 
 // Exchange makes a request and reads its answer. sent is whether the server may have executed the request: it is false
-// only if no connection was made. The error of an answer over MaxAnswer bytes says so.
+// only if no connection was made. An answer of more than MaxAnswer bytes is an error.
 func Exchange(ctx context.Context, client *http.Client, r Request) (a Answer, sent bool, err error) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx,
