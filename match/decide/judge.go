@@ -56,14 +56,16 @@ func (s *search) castAndJudge() float64 {
 	return s.castAllAndJudge(mostHolders) // once more, for the roles that it leaves in the line-up
 }
 
-// How many players get a role: as few as each team needs, or as many as it has places for.
+// roleHolders says how many players get a role: as few as each team needs, or as many as it has places for.
+type roleHolders int
+
 const (
-	leastHolders = false
-	mostHolders  = true
+	leastHolders roleHolders = iota
+	mostHolders
 )
 
-// castAllAndJudge is castAndJudge with as many holders of roles as holders says.
-func (s *search) castAllAndJudge(holders bool) float64 {
+// castAllAndJudge casts the roles of all teams, and judges the rules that look at teams or roles.
+func (s *search) castAllAndJudge(holders roleHolders) float64 {
 	empty := s.castAll(holders)
 	v := s.violationOf(empty)
 	if v > 0 && empty == 0 && s.plan.ratesRoles {
@@ -85,7 +87,7 @@ func (s *search) violationOf(empty int) float64 {
 }
 
 // castAll gives roles in every team and returns how many places that need a player stay empty.
-func (s *search) castAll(holders bool) int {
+func (s *search) castAll(holders roleHolders) int {
 	if len(s.plan.roleNames) == 0 {
 		return 0
 	}

@@ -11,7 +11,7 @@ import (
 // undeclaredUses returns a warning for each attribute that is used and not declared.
 func (c *converter) undeclaredUses() (all []Problem) {
 	for name, u := range c.attributeUses {
-		proposed := strings.Split(u.allowedKinds.String(), " ")[0] // the first of the types that suit all uses
+		proposed, _, _ := strings.Cut(u.allowedKinds.String(), " ") // the first of the types that suit all uses
 		all = append(all, Problem{Line: u.firstNode.line, Column: u.firstNode.column, Path: u.firstNode.path,
 			Text: fmt.Sprintf(
 				"the attribute %s is not declared, so that a value of another type counts as none: add attributes: {%s: {type: %s}}",

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // slowHistory is a store whose writes of history wait until they may end.
@@ -33,10 +33,10 @@ func TestHistoryOfTheLastWriteFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowHistory{mayEnd: make(chan struct{})}
 		h := newHistorian(Options{Store: s, Log: slog.New(slog.DiscardHandler)},
-			prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}))
+			prometheus.NewCounter(prometheus.CounterOpts{Name: "lost_total", Help: "Lost records."}))
 		end := h.startWriting(t.Context())
 		h.keepMatched(make([]db.LeftTicket, 1))
-		time.Sleep(2 * gatherFor)
+		wait.For(t.Context(), 2*gatherFor)
 		h.keepMatched(make([]db.LeftTicket, 1))
 		ended := make(chan struct{})
 		go func() { end(); close(ended) }()
