@@ -1,8 +1,6 @@
 package db
 
 import (
-	"slices"
-
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/lobby"
@@ -29,26 +27,6 @@ func (t *lobbyTurn) answerInvitations() {
 				r.err = lobby.ErrInviting
 			}
 			r.answer.ActionAnswer = map[string]any{"reached": reached}
-		}
-	}
-}
-
-// cancelledRooms returns the rooms of which a member wants to leave the queue.
-func (t *lobbyTurn) cancelledRooms() (rooms []uuid.UUID) {
-	for _, c := range t.queueChanges {
-		if c.isCancelled {
-			rooms = append(rooms, c.LobbyUID)
-		}
-	}
-	return rooms
-}
-
-// answerCancels sets the error of actions by which members wanted to leave the queue although their match was found
-// already; a worker lets the room know of the match. Call it after the commit.
-func (t *lobbyTurn) answerCancels() {
-	for i := range t.stepResults {
-		if r := &t.stepResults[i]; r.cancelsTicket && slices.Contains(t.matchedRooms, r.answer.LobbyUID) {
-			r.err = lobby.ErrMatched
 		}
 	}
 }

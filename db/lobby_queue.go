@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
 )
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
@@ -170,4 +172,24 @@ func awaySessions(changes []lobbyQueueChange) (sessions []string) {
 		}
 	}
 	return sessions
+}
+
+// cancelledRooms returns the rooms of which a member wants to leave the queue.
+func (t *lobbyTurn) cancelledRooms() (rooms []uuid.UUID) {
+	for _, c := range t.queueChanges {
+		if c.isCancelled {
+			rooms = append(rooms, c.LobbyUID)
+		}
+	}
+	return rooms
+}
+
+// answerCancels sets the error of actions by which members wanted to leave the queue although their match was found
+// already; a worker lets the room know of the match. Call it after the commit.
+func (t *lobbyTurn) answerCancels() {
+	for i := range t.stepResults {
+		if r := &t.stepResults[i]; r.cancelsTicket && slices.Contains(t.matchedRooms, r.answer.LobbyUID) {
+			r.err = lobby.ErrMatched
+		}
+	}
 }
