@@ -24,18 +24,19 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, universe, id, sub string
 	}
 	c := cancelling{universe: universe, ticketID: id, playerSub: sub}
 	for range frame.MaxConflictRetries {
-		if err = s.cancelOutsideLobby(ctx, &c); err != nil || c.lobbyUID == nil {
-			break
+		err = s.cancelOutsideLobby(ctx, &c)
+		if err != nil || c.lobbyUID == nil {
+			return c.declinedMatch, frame.Classify(err)
 		}
 		// The ticket is that of a room, and nothing was changed yet.
 		err = s.cancelInLobby(ctx, &c)
 		// After a conflict the room has changed since the ticket was read. A room that does not know the ticket leaves
 		// nothing: the next round takes the ticket out without the room.
 		if !frame.IsConflict(err) && !c.leavesAlone {
-			break
+			return uuid.Nil, frame.Classify(err)
 		}
 	}
-	return c.declinedMatch, frame.Classify(err)
+	return uuid.Nil, fault.NewUnavailable("the room that queued with the ticket changes too often to leave the queue", err)
 }
 
 // cancelling is a ticket on its way out of the queue.
