@@ -92,7 +92,7 @@ func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Ca
 // roomsOfAgents returns the listed rooms of agents, by agent, without the URL of the endpoint.
 func (s *Store) roomsOfAgents(ctx context.Context, region string, agentIDs []string) (map[string][]RoomInfo, error) {
 	if len(agentIDs) == 0 {
-		return nil, nil
+		return map[string][]RoomInfo{}, nil
 	}
 	var rows []query.RoomsOfFoundAgentsRow
 	err := s.read(ctx, func(ctx context.Context, q *query.Queries) (err error) {

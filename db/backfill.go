@@ -222,7 +222,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 			return err
 		}
 		// The caller may have lost the answer of an earlier call, so this answer has its tickets as well.
-		if all := append(earlier, matched...); len(all) > 0 {
+		if all := slices.Concat(earlier, matched); len(all) > 0 {
 			if assigned, err = readTickets(ctx, q, region, all, s.cfg.Timing); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,7 +79,7 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 		return Cycle{}, false, frame.Classify(err)
 	}
 	// At most one of the three has a row. A caller that is in a cycle already gets no second row.
-	if rows := append(first, second...); len(rows) > 0 {
+	if rows := slices.Concat(first, second); len(rows) > 0 {
 		return Cycle(rows[0]), true, nil
 	}
 	if len(opened) > 0 {

@@ -167,7 +167,7 @@ func (l lobbyLogic) checkEnqueue(r *Room, q Queue) error {
 	if err := checkAllReady(r); err != nil {
 		return err
 	}
-	return l.checkEnqueue(r, q)
+	return l.group.checkEnqueue(r, q)
 }
 
 // checkAllReady returns an error while a member is not ready or not connected.

@@ -322,3 +322,19 @@ func TestACancelOfAMatchIsRefused(t *testing.T) {
 	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
 	h.mustSend("s1", "cancel", ``)
 }
+
+func TestTheOwnerOfALobbyQueuesItFromOutside(t *testing.T) {
+	t.Parallel()
+	h := setup(t, "lobby")
+	h.mustJoin("s1", "s2")
+	pair := Queue{RoomType: "match", MatchSize: 2}
+	players := []string{"ada", "bo"}
+	requireCode(t, "invalid", h.do(h.EnqueueFromOutside("ada", players, pair)))
+	h.mustSend("s1", "ready", `{"ready":true}`)
+	h.mustSend("s2", "ready", `{"ready":true}`)
+	require.ErrorIs(t, h.do(h.EnqueueFromOutside("bo", players, pair)), ErrNotOwner)
+	require.ErrorIs(t, h.do(h.EnqueueFromOutside("ada", players[:1], pair)), ErrChanged)
+	requireCode(t, "invalid", h.do(h.EnqueueFromOutside("ada", players, Queue{RoomType: "match", MatchSize: 1})))
+	h.must(h.EnqueueFromOutside("ada", players, pair))
+	require.NotEqual(t, "null", h.value("queue"))
+}

@@ -44,7 +44,7 @@ const instructions = "This server reads one installation of Lattice Director, th
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
 	// The operator or the assistant has ended the conversation.
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+	if hasEnded := ctx.Err() != nil || errors.Is(err, io.EOF); hasEnded {
 		return nil
 	}
 	return err

@@ -77,8 +77,8 @@ func queuePage(universe string, e Explainer) page[queueView] {
 		}}
 }
 
-// countCandidates sets the candidates of each ticket of the list.
-func (v *queueView) countCandidates() {
+// countCandidates sets the candidates of each ticket of the list, whose rows the copies of the view share.
+func (v queueView) countCandidates() {
 	waiting := map[string]int64{}
 	for _, p := range v.State.Profiles {
 		waiting[p.Profile.Profile] = p.Waiting.Tickets

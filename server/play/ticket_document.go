@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -141,12 +142,12 @@ func stepAt(r profile.Rule, created, now time.Time) *step {
 		s.Ended = true
 		return s
 	}
-	switch r.Kind {
-	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
-		s.Within = &limits.Within
-	case profile.Latency:
+	if r.Kind == profile.Latency {
 		ms := limits.Latency.Milliseconds()
 		s.LatencyMS = &ms
+	}
+	if slices.Contains([]profile.RuleKind{profile.Near, profile.Balance, profile.Sizes, profile.PartySizes}, r.Kind) {
+		s.Within = &limits.Within
 	}
 	return s
 }
