@@ -3,11 +3,13 @@ package db
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/lobby"
 )
 
 // erasedPlayer is a pass over the rows that name one player, or one session of the realtime lobby as a player.
@@ -210,5 +212,12 @@ func (p erasedPlayer) forgetInRooms(ctx context.Context, region string) error {
 	}
 	p.pass.changedRows += int64(len(rooms))
 	p.pass.store.announce(turn)
+	for _, result := range turn.stepResults {
+		// A room that has ended names nobody any more. After any other error the erasure is tried again.
+		hasEnded := errors.Is(result.err, lobby.ErrNotFound) || errors.Is(result.err, errRoomEnds)
+		if result.err != nil && !hasEnded {
+			return result.err
+		}
+	}
 	return nil
 }

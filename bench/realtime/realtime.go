@@ -141,7 +141,7 @@ func (l *load) match(ctx context.Context, c *bench.Caller) error {
 	}
 	var room, other string
 	if err := c.Timed("match", func() (err error) {
-		if err = enqueue(second); err != nil {
+		if err := enqueue(second); err != nil {
 			return err
 		}
 		if room, err = l.callers.awaitMatch(ctx, n); err != nil {

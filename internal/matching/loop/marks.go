@@ -84,7 +84,7 @@ func (l *Loop) freeAbandoned(ctx context.Context) error {
 	epochs := map[string]int64{}
 	for name, p := range l.profiles {
 		if len(p.freeTimes) > 0 && !time.Now().Before(p.freeTimes[0]) {
-			epochs[name], p.freeTimes = p.ownerEpoch, p.freeTimes[1:]
+			epochs[name] = p.ownerEpoch
 		}
 	}
 	if len(epochs) == 0 {
@@ -97,6 +97,11 @@ func (l *Loop) freeAbandoned(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	// Only now: after an error the next look frees them.
+	for name := range epochs {
+		p := l.profiles[name]
+		p.freeTimes = p.freeTimes[1:]
 	}
 	if freed > 0 {
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
