@@ -121,21 +121,41 @@ func (f *logReader) readJoins(ctx context.Context, joins []*joining) {
 			first[j.answer.LobbyUID] = j.answer.RoomSnapshot.LogPosition
 		}
 	}
-	after := make([]db.LobbyPos, 0, len(first))
-	for uid, pos := range first {
-		after = append(after, db.LobbyPos{LobbyUID: uid, LogPos: pos})
-	}
-	rows, _, err := f.fetchRows(ctx, after)
+	byRoom, err := f.fetchRowsByRoom(ctx, first)
 	// After a failure the sessions enter without these rows: they miss messages, but not the room.
 	f.outages.Report(ctx, "log behind joins", err)
-	byRoom := map[uuid.UUID][]db.LobbyRow{}
-	for _, row := range rows {
-		byRoom[row.LobbyUID] = append(byRoom[row.LobbyUID], row)
-	}
 	for _, j := range joins {
 		j.laterRows, j.logWasRead = byRoom[j.answer.LobbyUID], true
 		f.rooms.enterRoom(j)
 	}
+}
+
+// maxJoinPages bounds how many pages of the log, of 256 rows of a room, are read for joins. A session that is further
+// behind misses messages.
+const maxJoinPages = 8
+
+// fetchRowsByRoom returns the rows of rooms after positions, in their order. After an error it returns what it has read.
+func (f *logReader) fetchRowsByRoom(ctx context.Context,
+	positions map[uuid.UUID]int64) (map[uuid.UUID][]db.LobbyRow, error) {
+	byRoom := map[uuid.UUID][]db.LobbyRow{}
+	for range maxJoinPages {
+		after := make([]db.LobbyPos, 0, len(positions))
+		for uid, pos := range positions {
+			after = append(after, db.LobbyPos{LobbyUID: uid, LogPos: pos})
+		}
+		rows, more, err := f.fetchRows(ctx, after)
+		if err != nil {
+			return byRoom, err
+		}
+		for _, row := range rows {
+			byRoom[row.LobbyUID] = append(byRoom[row.LobbyUID], row)
+			positions[row.LobbyUID] = row.LogPos
+		}
+		if !more {
+			break
+		}
+	}
+	return byRoom, nil
 }
 
 func (f *logReader) fetchRows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {

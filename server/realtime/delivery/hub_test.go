@@ -22,8 +22,8 @@ import (
 	"github.com/lattice-director/director/lobby/esjson"
 )
 
-// The sessions of a room here and elsewhere join, leave and speak in any order; answers overtake each other, and some
-// never arrive. Each session gets all messages between its join and its leave, once, in the order of the log; and
+// The sessions of a room here and elsewhere join, join again, leave and speak in any order; answers overtake each other,
+// and some never arrive. Each session gets all messages between its join and its leave, once, in the order of the log; and
 // patches without a gap, up to the room's state.
 func TestEveryMemberIsSentOneSequence(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestMembersSeeWhatAPromotedStandbyHas(t *testing.T) {
 			w.log.failOver(had)
 			for range since {
 				a := w.log.act("y")
-				w.answers = append(w.answers, func() { w.hub.DeliverAnswer(a) })
+				w.answers = append(w.answers, answer{reach: func() { w.hub.DeliverAnswer(a) }})
 			}
 			w.settle()
 			for _, r := range members {
@@ -112,7 +112,7 @@ type step struct {
 
 func drawStep(rt *rapid.T) step {
 	return step{
-		what: rapid.SampledFrom([]string{"join", "leave", "say", "say", "remote", "remote", "deliver", "deliver",
+		what: rapid.SampledFrom([]string{"join", "again", "leave", "say", "say", "remote", "remote", "deliver", "deliver",
 			"pass", "prune"}).Draw(rt, "what"),
 		key:     rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"),
 		session: rapid.IntRange(0, 2).Draw(rt, "session"), which: rapid.IntRange(0, 8).Draw(rt, "which"),
@@ -128,9 +128,15 @@ type world struct {
 	stop func()
 	here []*resident
 
-	answers []func() // that have not reached the hub
+	answers []answer // that have not reached the hub
 	said    int
 	pruned  bool
+}
+
+// answer is that to an action, which reaches the hub.
+type answer struct {
+	of    *resident // whose join or leave it is; nil: none
+	reach func()
 }
 
 // resident is a session connected to the hub.
@@ -139,6 +145,7 @@ type resident struct {
 
 	inside   bool
 	from, to int64 // positions of its join and its leave
+	rejoins  int   // whose answers have not reached the hub
 }
 
 func newWorld(t *testing.T) *world {
@@ -163,13 +170,15 @@ func (w *world) take(s step) {
 	switch s.what {
 	case "join":
 		w.join(r, s.key)
+	case "again":
+		w.joinAgain(r)
 	case "leave":
 		w.leave(r, s.key)
 	case "say":
 		if r.inside {
 			a := w.log.act(s.key, w.message(r.Session.ID))
 			if !s.lost {
-				w.answers = append(w.answers, func() { w.hub.DeliverAnswer(a) })
+				w.answers = append(w.answers, answer{reach: func() { w.hub.DeliverAnswer(a) }})
 			}
 		}
 	case "remote":
@@ -199,24 +208,44 @@ func (w *world) join(r *resident, key string) {
 	a := w.log.act(key, w.message("s-elsewhere"), lobby.Entry{Kind: lobby.EntryJoined, Session: r.Session.ID},
 		w.message(r.Session.ID))
 	r.inside, r.from = true, a.RoomSnapshot.LogPosition
-	w.answers = append(w.answers, func() { w.hub.JoinRoom(r.listener, a) })
+	w.answers = append(w.answers, answer{r, func() { w.hub.JoinRoom(r.listener, a) }})
 }
 
-func (w *world) leave(r *resident, key string) {
+// joinAgain joins as a member, which changes nothing in the room.
+func (w *world) joinAgain(r *resident) {
 	if !r.inside {
+		return
+	}
+	room := w.log.room
+	a := db.LobbyAnswer{LobbyUID: w.log.uid, RoomSnapshot: &room, PreviousPos: room.LogPosition}
+	r.rejoins++
+	w.answers = append(w.answers, answer{r, func() {
+		r.rejoins--
+		w.hub.JoinRoom(r.listener, a)
+	}})
+}
+
+// leave leaves, unless the session is about to join again: after the leave, that would show it the room as it was.
+func (w *world) leave(r *resident, key string) {
+	if !r.inside || r.rejoins > 0 {
 		return
 	}
 	a := w.log.act(key, w.message(r.Session.ID), lobby.Entry{Kind: lobby.EntryLeft, Session: r.Session.ID})
 	r.inside, r.to = false, a.RoomSnapshot.LogPosition
-	w.answers = append(w.answers, func() { w.hub.LeaveRoom(r.listener, a) })
+	w.answers = append(w.answers, answer{r, func() { w.hub.LeaveRoom(r.listener, a) }})
 }
 
+// deliver lets any answer reach the hub, but of the joins and the leave of one session the oldest.
 func (w *world) deliver(i int) {
-	if len(w.answers) > 0 {
-		i %= len(w.answers)
-		w.answers[i]()
-		w.answers = slices.Delete(w.answers, i, i+1)
+	if len(w.answers) == 0 {
+		return
 	}
+	i %= len(w.answers)
+	if of := w.answers[i].of; of != nil {
+		i = slices.IndexFunc(w.answers, func(a answer) bool { return a.of == of })
+	}
+	w.answers[i].reach()
+	w.answers = slices.Delete(w.answers, i, i+1)
 }
 
 // settle delivers what is left, and lets the hub compare its positions and open all gates.

@@ -23,6 +23,7 @@ type member struct {
 	session        *session
 	sessionID      string
 	joinPos        int64          // it was sent everything up to this position with its join
+	statePos       int64          // the position of the latest state with which a join of it was answered
 	listPos        int64          // the position of the last list of members that it was sent
 	sentSeq        int64          // of the state that it was sent
 	snapshotPolicy snapshotPolicy // what it may be sent when
@@ -113,8 +114,8 @@ func (m *member) flushHeld(b *batch) {
 // sendSnapshotAt sends a snapshot, but not before a time, and not before the room has all rows that the member has
 // seen. What is held waits for the snapshot.
 func (m *member) sendSnapshotAt(b *batch, opens time.Time) {
-	// The join was answered from a later state than the room has reached here: a snapshot now would go back in time.
-	if m.room.pos < m.joinPos && opens.Before(b.now.Add(behindPause)) {
+	// A join was answered from a later state than the room has reached here: a snapshot now would go back in time.
+	if m.room.pos < m.statePos && opens.Before(b.now.Add(behindPause)) {
 		opens = b.now.Add(behindPause)
 	}
 	if opens.After(b.now) {

@@ -25,14 +25,16 @@ type hubRoom struct {
 	aheadState   *stateFrames // the state of an answer from after pos; nil: none
 	memberIDs    map[string]bool
 	lastList     listFrame
-	listSentAt   time.Time             // when the members were last sent to all
-	listDue      bool                  // a change of the members was not sent to all yet
-	localMembers map[string]*member    // by session
-	pendingRows  map[int64]rowOffer    // rows after a gap, by position
-	tailRows     []*rowFrames          // the last rows up to pos
-	lookAgain    map[*member]time.Time // when to look at a member that waits
-	wakeTimer    *time.Timer           // runs an empty batch, for what waits
-	timerDue     time.Time             // for when wakeTimer was set last
+	listSentAt   time.Time          // when the members were last sent to all
+	listDue      bool               // a change of the members was not sent to all yet
+	localMembers map[string]*member // by session
+	// By session: joins that wait for an earlier one, for which the log is read.
+	joinsBehind map[*session][]*joining
+	pendingRows map[int64]rowOffer    // rows after a gap, by position
+	tailRows    []*rowFrames          // the last rows up to pos
+	lookAgain   map[*member]time.Time // when to look at a member that waits
+	wakeTimer   *time.Timer           // runs an empty batch, for what waits
+	timerDue    time.Time             // for when wakeTimer was set last
 	// Another server answers since a failover. It may lack rows that were applied, and have others at their positions:
 	// the next snapshot replaces them, whatever its position is.
 	mayHaveLostRows bool

@@ -9,14 +9,32 @@ import (
 )
 
 // receiveJoin lets a session enter. If rows after its join were applied already, and the room does not remember them,
-// the log is read first; the session misses the messages of rows that are not there.
+// the log is read first; the session misses the messages of rows that are not there. Further joins of the session wait
+// behind that.
 func (r *hubRoom) receiveJoin(b *batch, j *joining) {
 	r.extendTail(j.laterRows)
+	behind, isReading := r.joinsBehind[j.session]
+	if isReading && !j.logWasRead {
+		r.joinsBehind[j.session] = append(behind, j)
+		return
+	}
+	if m := r.reenteringMember(j); m != nil {
+		r.reenterMember(b, m, j)
+		j.whenSent()
+		return
+	}
 	// Once: rows that the log does not have either are gone, and the session would wait for ever.
 	if !j.logWasRead && !r.hasRowsFrom(j.answer.RoomSnapshot.LogPosition) {
+		r.joinsBehind[j.session] = nil
 		r.requests.requestJoinRows(j)
 		return
 	}
+	delete(r.joinsBehind, j.session)
+	defer func() {
+		for _, next := range behind {
+			r.receiveJoin(b, next)
+		}
+	}()
 	defer j.whenSent()
 	r.enterMember(b, j.session, j.answer, j.entryKind)
 }
@@ -47,12 +65,53 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	if !r.addMember(m) {
 		return
 	}
-	m.listPos = m.joinPos
+	m.statePos, m.listPos = m.joinPos, m.joinPos
 	s.conn.Push(PushEvent, r.id, append(presence, list)...)
 	m.sendSnapshot(b, state)
 	messages = append(repeatedFrames(r.id, a.MissedRows), messages...)
 	if len(messages) > 0 {
 		s.conn.Push(PushEvent, r.id, messages...)
+	}
+}
+
+// reenteringMember returns the member that a session already was when it joined again on its connection; nil: it has
+// joined by this answer.
+func (r *hubRoom) reenteringMember(j *joining) *member {
+	m := r.localMembers[j.session.conn.Ref().ID]
+	if m == nil || m.session != j.session {
+		return nil
+	}
+	isOwn := func(e lobby.Entry) bool { return e.Session == m.sessionID && e.Kind == j.entryKind }
+	if j.answer.LogRow != nil && slices.ContainsFunc(j.answer.LogRow.Entries, isOwn) {
+		return nil
+	}
+	return m
+}
+
+// reenterMember sends a member the room of an answer. It stays the member that it was: messages that it was sent are not
+// sent again, and those that are held, or come with rows before the answer, are not lost.
+func (r *hubRoom) reenterMember(b *batch, m *member, j *joining) {
+	presence, _ := (&rowFrames{}).welcomeFrames(r.id, m.sessionID, j.entryKind)
+	answered := j.answer.RoomSnapshot
+	state, list, at := r.stateOf(answered), r.membersFrameOf(answered), answered.LogPosition
+	if at < r.pos {
+		state, list, at = r.state, r.membersFrame(), r.pos
+	}
+	m.session.conn.Push(PushEvent, r.id, presence...)
+	// The answer to a later join has overtaken this one, and the room has not come that far: the session has a later
+	// list, and a snapshot follows when the room has a later state.
+	if at < m.statePos {
+		m.snapshotDue = true
+		m.flushHeld(b)
+		return
+	}
+	m.statePos, m.listPos = at, at
+	hasHeld := len(m.heldFrames) > 0
+	m.session.conn.Push(PushEvent, r.id, list)
+	m.sendSnapshot(b, state)
+	// After an older list that was held.
+	if hasHeld {
+		m.session.conn.Push(PushEvent, r.id, list)
 	}
 }
 

@@ -17,7 +17,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 	r.adoptSnapshot(s)
 	for _, m := range r.localMembers {
 		// The member's join was answered from a later state than the one that was read.
-		if m.joinPos > r.pos {
+		if m.statePos > r.pos {
 			continue
 		}
 		switch {
@@ -43,7 +43,7 @@ func (r *hubRoom) forgetLostRows(pos int64) {
 	clear(r.pendingRows)
 	// Otherwise rows of the new server up to the old position would count as delivered.
 	for _, m := range r.localMembers {
-		m.joinPos, m.listPos = min(m.joinPos, pos), min(m.listPos, pos)
+		m.joinPos, m.statePos, m.listPos = min(m.joinPos, pos), min(m.statePos, pos), min(m.listPos, pos)
 	}
 }
 

@@ -11,7 +11,8 @@ func newHubRoom(o HubOptions, requests *logRequests, a db.LobbyAnswer, forget fu
 	r := &hubRoom{
 		lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID,
 		requests: requests, metrics: o.Metrics,
-		localMembers: map[string]*member{}, pendingRows: map[int64]rowOffer{}, lookAgain: map[*member]time.Time{},
+		localMembers: map[string]*member{}, joinsBehind: map[*session][]*joining{},
+		pendingRows: map[int64]rowOffer{}, lookAgain: map[*member]time.Time{},
 	}
 	r.adoptSnapshot(*a.RoomSnapshot)
 	if a.LogRow != nil {
