@@ -160,7 +160,7 @@ func (s *satisfier) boundsAbout(q quantity) []bound {
 	case strings.HasPrefix(q.name, countPrefix):
 		// A count is 0 at least, which nobody needs to be told.
 		return []bound{{lowerQuantity: q, limit: float64(most), factText: enough}, {rightQuantity: q}}
-	case q.group.columnName == latencyColumn:
+	case q.group.column == latencyColumn:
 		// No latency is below 0.
 		return []bound{{rightQuantity: q}}
 	}

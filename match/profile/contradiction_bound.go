@@ -7,19 +7,16 @@ import (
 
 // group is some players of a match: those of one team or of all, in one role or any, who have a value of a column.
 type group struct {
-	columnName string // see satisfier.columnName; "": the players themselves
-	teamIndex  int    // index in the profile's teams; wholeMatch
-	roleName   string // "": any
+	column    valueColumn
+	teamIndex int    // index in the profile's teams; wholeMatch
+	roleName  string // "": any
 }
 
 const wholeMatch = -1
 
-// latencyColumn is the column of the latencies to the game region of the match.
-const latencyColumn = "latency"
-
 // isWithin reports whether all players of the group are players of the other one.
 func (g group) isWithin(o group) bool {
-	return g.columnName == o.columnName && (o.teamIndex == wholeMatch || g.teamIndex == o.teamIndex) &&
+	return g.column == o.column && (o.teamIndex == wholeMatch || g.teamIndex == o.teamIndex) &&
 		(o.roleName == "" || g.roleName == o.roleName)
 }
 
@@ -98,15 +95,23 @@ func (q quantity) includesCount(o quantity) bool {
 	return all[0] == some[0] && !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(all, v) })
 }
 
+// players returns the group without its column: its players, also those without a value.
+func (g group) players() group { return group{teamIndex: g.teamIndex, roleName: g.roleName} }
+
 func (g group) lowestValue() quantity { return quantity{lowestName, g} }
 
 func (g group) highestValue() quantity { return quantity{highestName, g} }
 
-// countedQuantity returns the number of players of a group who have one of some values or, without values, any.
+// countedQuantity returns the number of players of a group who have one of some values.
 func countedQuantity(g group, anyOf []string) quantity {
 	// Sorted, so that two rules about the same values have one quantity.
-	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
-	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
+	name := append([]string{countPrefix + g.column.String()}, slices.Sorted(slices.Values(anyOf))...)
+	return quantity{strings.Join(name, "\x00"), g.players()}
+}
+
+// valueCount returns the number of players of a group who have a value, whatever it is.
+func valueCount(g group) quantity {
+	return quantity{countPrefix + "values of " + g.column.String(), g.players()}
 }
 
 // quantityTaken returns the quantity that a fold takes of the values of a group.
@@ -120,6 +125,6 @@ func quantityTaken(by Fold, g group) quantity {
 		return quantity{meanName, g}
 	default: // FoldSum
 		// The group is of all players and not of those with a value, since there is a sum without values, too: 0.
-		return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
+		return quantity{"sum of " + g.column.String(), g.players()}
 	}
 }

@@ -44,9 +44,9 @@ func (s *satisfier) measuredQuantity(r *Rule, m Measure) quantity {
 	switch {
 	case m.Take == FoldCount && m.Attribute == "":
 		// All players count: the sizes of the teams bound their number.
-		return quantity{playersName, group{"", g.teamIndex, g.roleName}}
+		return quantity{playersName, g.players()}
 	case m.Take == FoldCount:
-		return countedQuantity(group{"value of " + g.columnName, g.teamIndex, g.roleName}, nil)
+		return valueCount(g)
 	}
 	return quantityTaken(m.Take, g)
 }

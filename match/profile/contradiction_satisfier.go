@@ -1,19 +1,17 @@
 package profile
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/lattice-director/director/match"
 )
 
 // satisfier looks for a way in which all rules of a profile can hold.
 type satisfier struct {
-	p                *Profile
-	presenceByColumn map[string]presence
-	effortLeft       int // bounds that may still be looked at
-	foundConflict    conflict
+	p                   *Profile
+	presenceByAttribute map[string]presence
+	effortLeft          int // bounds that may still be looked at
+	foundConflict       conflict
 }
 
 // maxEffort bounds the search for a contradiction, in bounds that are looked at. Beyond it, rules are accepted.
@@ -23,11 +21,11 @@ const maxEffort = 1 << 20
 type presence struct{ asNumber, asValue bool }
 
 func newSatisfier(p *Profile) *satisfier {
-	s := &satisfier{p: p, presenceByColumn: map[string]presence{}, effortLeft: maxEffort}
+	s := &satisfier{p: p, presenceByAttribute: map[string]presence{}, effortLeft: maxEffort}
 	for name, a := range p.Attributes {
 		if a.Default != nil {
 			// The default gives a value to every player who has none.
-			s.presenceByColumn[name] = presence{a.Kind == match.Number, true}
+			s.presenceByAttribute[name] = presence{a.Kind == match.Number, true}
 		}
 	}
 	s.requireAttributes(p.Rules) // without preferences, which exclude no ticket
@@ -45,15 +43,10 @@ func (s *satisfier) requireAttributes(rules []Rule) {
 			continue
 		}
 		for _, name := range r.requiredAttributes() {
-			has := s.presenceByColumn[name]
-			s.presenceByColumn[name] = presence{has.asNumber || r.comparesNumbers(), true}
+			has := s.presenceByAttribute[name]
+			s.presenceByAttribute[name] = presence{has.asNumber || r.comparesNumbers(), true}
 		}
 	}
-}
-
-// comparesNumbers reports whether a value that is no number counts as none.
-func (r *Rule) comparesNumbers() bool {
-	return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison
 }
 
 // requiredAttributes returns the attributes that players need for the rule. A measure that counts players needs none.
@@ -73,31 +66,6 @@ func (r *Rule) requiredAttributes() (names []string) {
 	return names
 }
 
-// columnName names the values that a rule compares. Two rules with the same column compare the same values.
-func (s *satisfier) columnName(r *Rule) string {
-	return s.columnOf(r, r.Attribute, r.ByRole, r.comparesNumbers())
-}
-
-// columnOf names the values of an attribute as a rule takes them: by their type, by what it does about players without
-// one, and by how it folds parties.
-func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, numbers bool) string {
-	has := s.presenceByColumn[attribute]
-	missing := fmt.Sprint(canonicalMissing(r.Missing))
-	if len(byRole) == 0 && (numbers && has.asNumber || !numbers && has.asValue) {
-		// Nobody lacks the value: two rules compare the same values, whatever they say about players without it.
-		missing = "fail"
-	} else if r.Missing.Pass && r.Missing.Value != nil {
-		// A preference with a stand-in leaves out players with a value of another type.
-		missing += "\x01pass"
-	}
-	kind := "value"
-	// Where every value is a number, rules on any type compare the same values as rules on numbers.
-	if numbers || has.asNumber {
-		kind = "number"
-	}
-	return strings.Join([]string{attribute, fmt.Sprint(byRole), kind, missing, parties.wordFor(r.Party)}, "\x01")
-}
-
 // teamIndex returns the index of a team; wholeMatch for "".
 func (s *satisfier) teamIndex(name string) int {
 	return slices.IndexFunc(s.p.Teams, func(t Team) bool { return t.Name == name })
@@ -105,13 +73,20 @@ func (s *satisfier) teamIndex(name string) int {
 
 // alwaysHasValue reports whether each match has a value of the group.
 func (s *satisfier) alwaysHasValue(g group) bool {
-	least, _ := s.playerRange(g.teamIndex, g.roleName)
-	// A rule with pass leaves players out, perhaps all of them, and nobody need have measured the region.
-	return g.columnName == "" || least > 0 && !strings.Contains(g.columnName, "\x01pass\x01") &&
-		g.columnName != latencyColumn
+	switch g.column.kind {
+	case noValues:
+		return true // a number of players, which is 0 where there is nobody
+	case regionLatencies:
+		return false // nobody need have measured the region
+	default:
+		least, _ := s.playerRange(g.teamIndex, g.roleName)
+		// A rule that leaves players out may leave out all of them.
+		return least > 0 && !g.column.leavesOut
+	}
 }
 
-// playerRange returns how many players of a team, in a role, a match has.
+// playerRange returns how many players of a team, in a role, a match has. wholeMatch means all teams, and "" all
+// players, whatever their role.
 func (s *satisfier) playerRange(team int, role string) (least, most int) {
 	for i, t := range s.p.Teams {
 		if team != wholeMatch && team != i {

@@ -95,6 +95,7 @@ var satisfiable = map[string]string{
 	"of different players":  "{same: s, role: tank}\n{different: s, id: all}",
 	"of one player":         "{same: s, role: tank}\n{different: s, role: tank}",
 	"without players":       "{same: s, missing: pass}\n{different: s, missing: pass}",
+	"another stand-in":      "{same: s, missing: 1}\n{different: s, missing: '1'}",
 	"of those who have one": "{same: s, missing: a}\n{different: s, missing: pass}",
 	"another value":         "{compare: {of: x}, is: '<', to: 1, missing: pass}\n{compare: {take: max, of: x}, is: '>', to: 1, missing: pass, id: max}",
 	"in one branch":         "{same: s}\n{or: [{different: s}, {same: r}]}",

@@ -112,7 +112,7 @@ func upTo(c *claim, q quantity, most float64) []way {
 	return []way{{numberBounds: []bound{{lowerQuantity: q, limit: most}}}}
 }
 
-func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.columnName(r), team, r.Role} }
+func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.ruleColumn(r), team, r.Role} }
 
 // ruleGroups returns the groups in each of which a rule must hold: the match, or every team.
 func (s *satisfier) ruleGroups(r *Rule) (all []group) {
@@ -287,7 +287,7 @@ func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 // latencyWays returns the ways of latency: every player measured the game region of the match, and their latencies are
 // low and close enough.
 func latencyWays(c *claim, l Limits) (ways []way) {
-	g := group{columnName: latencyColumn, teamIndex: wholeMatch}
+	g := group{column: latencyColumn, teamIndex: wholeMatch}
 	// 1 if everybody measured it, else 0.
 	measured := quantity{name: "region measured by all"}
 	value, spread := quantityTaken(FoldMax, g), float64(l.Spread)
