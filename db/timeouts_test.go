@@ -197,6 +197,35 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	require.True(t, fault.Is(frame.Classify(err), fault.Unavailable))
 }
 
+// Pins a transaction whose BEGIN fails, and which ignores that: its next statements ran outside a transaction.
+func TestNoStatementRunsOutsideItsTransaction(t *testing.T) {
+	t.Parallel()
+	s := withShortHold(t, dbtest.New(t))
+	_, err := s.pool.Exec(t.Context(), "CREATE TABLE notes (n int)")
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, first := range map[string]func(q *query.Queries) error{
+		"a statement": func(q *query.Queries) error { return q.WaitForOpeners(ended, []int64{1}) },
+		"a pipeline": func(q *query.Queries) error {
+			var p tx.Pipeline
+			query.QueueExec(&p, (*query.Queries).WaitForOpeners, []int64{1})
+			return q.Send(ended, &p)
+		},
+	} {
+		err := s.frame.InTx(t.Context(), func(q *query.Queries) error {
+			require.ErrorIs(t, first(q), context.Canceled, name)
+			_, err := q.Tx().Exec(t.Context(), "INSERT INTO notes VALUES (1)")
+			require.NoError(t, err, name)
+			return io.EOF
+		})
+		require.ErrorIs(t, err, io.EOF, name)
+	}
+	var count int
+	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM notes").Scan(&count))
+	require.Zero(t, count)
+}
+
 // Deferred statements run before COMMIT: when one fails, nothing is committed.
 func TestAFailedDeferredStatementCommitsNothing(t *testing.T) {
 	t.Parallel()

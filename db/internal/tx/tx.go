@@ -19,7 +19,7 @@ import (
 type Tx struct {
 	conn     *pgx.Conn
 	timeouts Timeouts
-	hasBegun bool
+	hasBegun bool // after a BEGIN that failed the next statement sends another, so that none runs outside the transaction
 	deferred Pipeline
 }
 
@@ -87,13 +87,14 @@ func (t *Tx) rollback(ctx context.Context) {
 	_, _ = t.conn.Exec(ctx, "rollback") // when it fails, Release closes the connection
 }
 
-// begin begins the transaction with its first statement, so that one without statements takes no round trip.
+// begin begins the transaction before its first statement, in a round trip of its own. A transaction that begins with a
+// pipeline takes none for BEGIN (see SendBatch), and one without statements takes none at all.
 func (t *Tx) begin(ctx context.Context) error {
 	if t.hasBegun {
 		return nil
 	}
-	t.hasBegun = true
 	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.beginStatements(t.conn), "; "))
+	t.hasBegun = err == nil
 	return err
 }
 
@@ -126,15 +127,16 @@ func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.hasBegun {
 		return t.conn.SendBatch(ctx, b)
 	}
-	t.hasBegun = true
 	var first []*pgx.QueuedQuery
 	for _, sql := range t.timeouts.beginStatements(t.conn) {
 		first = append(first, &pgx.QueuedQuery{SQL: sql})
 	}
 	b.QueuedQueries = append(first, b.QueuedQueries...)
 	results := t.conn.SendBatch(ctx, b)
+	t.hasBegun = true
 	for range first {
 		if _, err := results.Exec(); err != nil {
+			t.hasBegun = false
 			_ = results.Close() // the statements that follow return the error as well
 			break
 		}
