@@ -34,8 +34,8 @@ type statusAnswer struct {
 	} `json:"credential"`
 }
 
-// instanceRef names the instance in every request after registration. The incarnation is empty, and omitted, with a
-// director that returns none.
+// instanceRef says which instance sends a request after its registration: every such request has its fields, and
+// deregister has no others. The incarnation is empty, and omitted, with a director that returns none.
 type instanceRef struct {
 	InstanceID  string `json:"instance_id"`
 	Incarnation string `json:"incarnation,omitempty"`
@@ -81,12 +81,15 @@ type clientsRequest struct {
 }
 
 type seatsAnswer struct {
-	Closed  bool         `json:"closed"`
+	Closed  bool         `json:"closed"` // the session has ended, or belongs to another instance
 	Results []seatResult `json:"results"`
 }
 
 // seatResult is the result of one entry. Results have the order of the request's entries, joined before left.
 type seatResult struct {
-	Sub    string `json:"sub"`
+	Sub string `json:"sub"`
+	// Result of a join: ok, replay (the token was redeemed before), seat_gone (the seat has expired and the session is
+	// full) or unknown (the player never had a seat). Of a leave: ok, unknown or not_holder (another connection of the
+	// player has the seat, or none).
 	Result string `json:"result"`
 }

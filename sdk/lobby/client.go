@@ -85,10 +85,10 @@ type Client struct {
 	currentConnection *connection   // nil: not connected
 	status            Status
 	memberships       map[string]*membership
-	pendingByID       map[string]*pendingCall // by rid
-	lastCall          int                     // number of the last rid
-	watchByEvent      map[string]*watch       // by the event that keeps the list up to date
-	endedError        error                   // why the client has ended
+	pendingByID       map[string]*pendingCall    // by rid
+	lastCall          int                        // number of the last rid
+	pendingByEvent    map[string]*pendingChanges // of the lists that are watched, by the event that has changes
+	endedError        error                      // why the client has ended
 }
 
 // Status says how a client is connected.

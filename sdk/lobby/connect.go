@@ -10,7 +10,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{options: options, status: Status{Session: options.Session}, memberships: map[string]*membership{},
-		pendingByID: map[string]*pendingCall{}, watchByEvent: map[string]*watch{}}
+		pendingByID: map[string]*pendingCall{}, pendingByEvent: map[string]*pendingChanges{}}
 	c.lifeContext, c.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	pauses := newPauses(options)
 	if err := c.openAny(ctx, pauses); err != nil {

@@ -20,16 +20,18 @@ const (
 var errOtherList = errors.New("lobby: another call watches: " +
 	"a client watches one search and one list of friends at a time")
 
-// watch is a list that is kept up to date. It holds one change for each item, so that changes which the caller has not
-// taken yet are no more than the items.
-type watch struct {
-	startedOn    *connection                // on which the subscription began; nil: it has not begun
-	changedItems map[string]json.RawMessage // by the id of the item; nil: it is not in the list any more
+// pendingChanges are the changes of a list that its watch has not taken yet. There is one for each item, so that they
+// are no more than the items. Guarded by the client's mu.
+type pendingChanges struct {
+	// source is the connection over which they come. nil: the watch has to begin, or to begin again, once the client is
+	// connected.
+	source *connection
+	byItem map[string]json.RawMessage // by the id of the item; nil: it is not in the list any more
 }
 
-// list is what a watch asks for.
-type list[Item any] struct {
-	eventName string
+// watch is how a list is kept up to date.
+type watch[Item any] struct {
+	eventName string // of the event that has changes
 	begin     func(ctx context.Context) ([]Item, error)
 	end       func(ctx context.Context)
 	itemID    func(Item) string
@@ -39,7 +41,7 @@ type list[Item any] struct {
 // at most once a second, until ctx ends. Errors: ctx ended; [*Error] with invalid; another call of the client watches;
 // why the client has ended.
 func (c *Client) WatchRooms(ctx context.Context, q RoomQuery, show func([]ListedRoom)) error {
-	return followList(ctx, c, list[ListedRoom]{
+	return followList(ctx, c, watch[ListedRoom]{
 		eventName: eventRooms,
 		begin: func(ctx context.Context) (rooms []ListedRoom, err error) {
 			rooms, _, err = c.listRooms(ctx, listRequest{RoomQuery: q, Subscribe: true})
@@ -67,7 +69,7 @@ func (c *Client) WatchFriends(ctx context.Context, players []string, show func([
 		err := c.Repeat(ctx, "presence.watch", "", fields{"players": players}, &answer)
 		return answer.Players, err
 	}
-	return followList(ctx, c, list[FriendPresence]{
+	return followList(ctx, c, watch[FriendPresence]{
 		eventName: eventFriends,
 		begin:     func(ctx context.Context) ([]FriendPresence, error) { return ask(ctx, players) },
 		end:       func(ctx context.Context) { _, _ = ask(ctx, []string{}) },
@@ -75,36 +77,38 @@ func (c *Client) WatchFriends(ctx context.Context, players []string, show func([
 	}, show)
 }
 
-// followList begins a list on each connection, and shows it whenever it has changed.
-func followList[Item any](ctx context.Context, c *Client, l list[Item], show func([]Item)) error {
-	w := &watch{}
-	c.setWatch(l.eventName, w)
-	defer c.endWatch(ctx, l.eventName, w, l.end)
+// followList begins a watch on each connection, and shows the list whenever it has changed.
+func followList[Item any](ctx context.Context, c *Client, w watch[Item], show func([]Item)) error {
+	pending := &pendingChanges{}
+	c.receiveChanges(w.eventName, pending)
+	defer c.endWatch(ctx, w.eventName, pending, w.end)
 	items := map[string]Item{}
 	for {
-		isNew := c.adoptConnection(w)
+		isNew := c.adoptConnection(pending)
 		if isNew {
-			all, err := l.begin(ctx)
+			all, err := w.begin(ctx)
 			if err != nil {
 				return err
 			}
 			clear(items)
 			for _, item := range all {
-				items[l.itemID(item)] = item
+				items[w.itemID(item)] = item
 			}
 		}
-		mergeItems(c.takeChanges(w), items)
+		mergeItems(c.takeChanges(pending), items)
 		show(slices.SortedFunc(maps.Values(items),
-			func(a, b Item) int { return cmp.Compare(l.itemID(a), l.itemID(b)) }))
-		if err := c.Await(ctx, func() bool { return c.hasNews(l.eventName, w) }); err != nil {
+			func(a, b Item) int { return cmp.Compare(w.itemID(a), w.itemID(b)) }))
+		if err := c.Await(ctx, func() bool { return c.hasNews(w.eventName, pending) }); err != nil {
 			return err
 		}
-		if !c.isWatching(l.eventName, w) {
+		if !c.isReceiving(w.eventName, pending) {
 			return errOtherList
 		}
 	}
 }
 
+// mergeItems applies changes to the items of a list. An item whose change cannot be decoded is removed: what is known
+// of it is out of date.
 func mergeItems[Item any](changed map[string]json.RawMessage, items map[string]Item) {
 	for id, raw := range changed {
 		var item Item
@@ -116,57 +120,81 @@ func mergeItems[Item any](changed map[string]json.RawMessage, items map[string]I
 	}
 }
 
-func (c *Client) setWatch(event string, w *watch) {
+// receiveChanges collects the changes of an event from now on, in place of the watch that did so before.
+func (c *Client) receiveChanges(event string, pending *pendingChanges) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watchByEvent[event] = w
+	c.pendingByEvent[event] = pending
 	c.signalChange()
 }
 
-func (c *Client) isWatching(event string, w *watch) bool {
+func (c *Client) isReceiving(event string, pending *pendingChanges) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watchByEvent[event] == w
+	return c.pendingByEvent[event] == pending
 }
 
-// endWatch ends the subscription, unless another one has replaced it. The end of the connection ends it as well.
-func (c *Client) endWatch(ctx context.Context, event string, w *watch, end func(context.Context)) {
-	if !c.isWatching(event, w) {
+// stopReceiving collects no more changes of an event, unless another watch has replaced this one. It reports whether
+// none has.
+func (c *Client) stopReceiving(event string, pending *pendingChanges) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pendingByEvent[event] != pending {
+		return false
+	}
+	delete(c.pendingByEvent, event)
+	return true
+}
+
+// endWatch ends a watch, unless another one has replaced it. The end of the connection ends it as well.
+func (c *Client) endWatch(ctx context.Context, event string, pending *pendingChanges, end func(context.Context)) {
+	if !c.stopReceiving(event, pending) {
 		return
 	}
-	c.setWatch(event, nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if c.Status().Connected {
 		end(ctx)
+		c.restartWatch(event)
 	}
 }
 
-// adoptConnection makes the present connection that of the list, and forgets what came on another one. It reports
-// whether the list has to begin anew.
-func (c *Client) adoptConnection(w *watch) (isNew bool) {
+// restartWatch makes the watch of an event, if there is one, begin anew: the director may have got its beginning before
+// the end of the former watch, which ends both.
+func (c *Client) restartWatch(event string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.startedOn != nil && w.startedOn == c.currentConnection {
+	if pending := c.pendingByEvent[event]; pending != nil {
+		pending.source = nil
+		c.signalChange()
+	}
+}
+
+// adoptConnection makes the present connection that of the changes, and forgets what came over another one. It
+// reports whether the watch has to begin anew.
+func (c *Client) adoptConnection(pending *pendingChanges) (isNew bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if pending.source != nil && pending.source == c.currentConnection {
 		return false
 	}
-	w.startedOn, w.changedItems = c.currentConnection, map[string]json.RawMessage{}
+	pending.source, pending.byItem = c.currentConnection, map[string]json.RawMessage{}
 	return true
 }
 
 // hasNews reports whether there are changes, another connection, or another watch.
-func (c *Client) hasNews(event string, w *watch) bool {
+func (c *Client) hasNews(event string, pending *pendingChanges) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(w.changedItems) > 0 || c.watchByEvent[event] != w ||
-		c.currentConnection != nil && c.currentConnection != w.startedOn
+	return len(pending.byItem) > 0 || c.pendingByEvent[event] != pending ||
+		c.currentConnection != nil && c.currentConnection != pending.source
 }
 
-func (c *Client) takeChanges(w *watch) map[string]json.RawMessage {
+func (c *Client) takeChanges(pending *pendingChanges) map[string]json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := w.changedItems
-	w.changedItems = map[string]json.RawMessage{}
+	changed := pending.byItem
+	pending.byItem = map[string]json.RawMessage{}
 	return changed
 }
 
@@ -182,8 +210,8 @@ func (c *Client) noteListChange(f frame) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.watchByEvent[f.Type]
-	if w == nil || w.changedItems == nil {
+	pending := c.pendingByEvent[f.Type]
+	if pending == nil || pending.byItem == nil {
 		return
 	}
 	for _, raw := range append(p.Rooms, p.Players...) {
@@ -192,10 +220,10 @@ func (c *Client) noteListChange(f frame) {
 			Player string `json:"player"`
 		}
 		if json.Unmarshal(raw, &item) == nil {
-			w.changedItems[cmp.Or(item.ID, item.Player)] = raw
+			pending.byItem[cmp.Or(item.ID, item.Player)] = raw
 		}
 	}
 	for _, id := range p.Removed {
-		w.changedItems[id] = nil
+		pending.byItem[id] = nil
 	}
 }
