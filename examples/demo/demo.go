@@ -138,13 +138,13 @@ func playFor(ctx context.Context, c *cluster, players *players, s *screen, lengt
 	w := &watcher{cluster: c, players: players, screen: s}
 	group.Go(func() error { players.botSwarm.Run(stage); return nil })
 	group.Go(func() error { return w.runWatch(stage) })
-	started := &provisioning{cluster: c, screen: s}
+	provisioning := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
 		// Bots and watcher run until the chaos, the guests and the friends are done.
 		defer end()
 		all, stage := errgroup.WithContext(stage)
 		all.Go(func() error { return chaos.runSteps(stage, length) })
-		all.Go(func() error { return started.runGuests(stage) })
+		all.Go(func() error { return provisioning.runGuests(stage) })
 		all.Go(func() error { return met.run(stage) })
 		return all.Wait()
 	})
@@ -152,7 +152,7 @@ func playFor(ctx context.Context, c *cluster, players *players, s *screen, lengt
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.proofJudge.fleetTally, chaos.proofJudge.started, chaos.proofJudge.together = w.fleetTally, started.startedFacts, met.together
+	chaos.proofJudge.fleetTally, chaos.proofJudge.poolFacts, chaos.proofJudge.together = w.fleetTally, provisioning.facts, met.together
 	why, err := chaos.proofJudge.explainMatch(ctx, c)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type judge struct {
 	players     *players
 	fleetTally  tally
 	chaosRecord record
-	started     started
+	poolFacts   poolFacts
 	together    together
 }
 

@@ -28,8 +28,8 @@ var pool []byte
 const (
 	poolRegion       = "cloud"
 	guestCount       = 20
-	serverSeats      = 8
-	poolSession      = 4
+	serverSeats      = 8               // capacity of pool.yaml
+	sessionPlayers   = 4               // max_players of pool.yaml
 	firstProvisioner = "provisioner-1" // it is killed while servers start
 )
 
@@ -38,21 +38,21 @@ const neededServers = (guestCount + serverSeats - 1) / serverSeats
 
 // provisioning is the part of the play in a region whose servers the director starts. It runs beside everything else.
 type provisioning struct {
-	cluster      *cluster
-	screen       *screen
-	startedFacts started // read by the proofs, after the play
+	cluster *cluster
+	screen  *screen
+	facts   poolFacts // read by the proofs, after the play
 }
 
-// started records what happened in the region of the pool.
-type started struct {
-	welcomedCount int           // guests that a server has admitted
-	allPlayed     time.Duration // from the first call of a guest until all of them had been admitted
-	shrunkAfter   time.Duration // from the last guest's end until no server was left
-	startingCount int           // servers that started when the worker was killed
-	mostAlive     int           // servers that were alive at a time
-	strangerID    string        // a server that no row knew
-	aliveAtEnd    int           // servers that are alive at the end
-	looksAtPool   int
+// poolFacts is what happened in the region of the pool.
+type poolFacts struct {
+	welcomedCount  int           // guests that a server has admitted
+	allPlayedAfter time.Duration // from the first call of a guest until all of them had been admitted
+	shrunkAfter    time.Duration // from the last guest's end until no server was left
+	startingCount  int           // servers that were still starting when the worker was killed
+	mostAlive      int           // the most servers that were alive at one look
+	strangerTag    string        // the tag of a server that no row knew; "": there was none
+	aliveAtEnd     int           // servers that were alive at the last look
+	lookCount      int           // how often the servers that are alive were compared with the rows
 }
 
 // runGuests starts with an empty region and returns when it is empty again.
@@ -60,15 +60,15 @@ func (p *provisioning) runGuests(ctx context.Context) error {
 	if err := p.cluster.startPool(ctx); err != nil {
 		return err
 	}
-	guests, log, err := newGuests(p.cluster)
+	guests, logFile, err := newGuests(p.cluster)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }()
+	defer func() { _ = logFile.Close() }()
 	p.screen.eventf("·", "%d guests come to the region %s, which has no game server and a pool", guestCount, poolRegion)
 	watching, stop := context.WithCancel(ctx)
 	group, stage := errgroup.WithContext(watching)
-	// Beside the play: what ran twice for a moment would be gone at its end.
+	// Beside the play: a server that was started twice might be gone at its end.
 	group.Go(func() error { return p.watchServers(stage) })
 	group.Go(func() error {
 		defer stop()
@@ -86,38 +86,38 @@ func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error
 	// While the guests run: servers start only because they are there.
 	p.killProvisioner(ctx)
 	served := awaitTrue(ctx, func() bool {
-		p.startedFacts.welcomedCount = countWelcomed(guests)
-		return p.startedFacts.welcomedCount == guestCount
+		p.facts.welcomedCount = countWelcomed(guests)
+		return p.facts.welcomedCount == guestCount
 	})
-	p.startedFacts.allPlayed = time.Since(begun)
+	p.facts.allPlayedAfter = time.Since(begun)
 	leave()
 	// Not all were served: no error, since the proof says how many were.
 	if err := group.Wait(); err != nil || !served {
 		return err
 	}
 	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion,
-		p.startedFacts.allPlayed.Round(100*time.Millisecond))
+		p.facts.allPlayedAfter.Round(100*time.Millisecond))
 	begun = time.Now()
 	if awaitTrue(ctx, func() bool { return p.isEmpty(ctx) }) {
-		p.startedFacts.shrunkAfter = time.Since(begun)
+		p.facts.shrunkAfter = time.Since(begun)
 		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion,
-			p.startedFacts.shrunkAfter.Round(time.Second))
+			p.facts.shrunkAfter.Round(time.Second))
 	}
 	return nil
 }
 
 // killProvisioner kills a worker while servers start.
 func (p *provisioning) killProvisioner(ctx context.Context) {
-	starting := func() bool {
+	countStarting := func() bool {
 		err := p.cluster.dbPool.QueryRow(ctx, `SELECT count(*) FROM deployments
-			WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.startedFacts.startingCount)
-		return err == nil && p.startedFacts.startingCount > 0
+			WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.facts.startingCount)
+		return err == nil && p.facts.startingCount > 0
 	}
-	if !awaitTrue(ctx, starting) {
+	if !awaitTrue(ctx, countStarting) {
 		return
 	}
 	p.cluster.processNamed(firstProvisioner).Kill()
-	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.startedFacts.startingCount)
+	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.facts.startingCount)
 }
 
 // isEmpty reports whether neither a row nor a process of a server is left.
@@ -131,15 +131,15 @@ func (p *provisioning) isEmpty(ctx context.Context) bool {
 	return err == nil && len(alive) == 0
 }
 
-// watchServers compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth
-// and the end of its row, so a process that was alive before the rows were read has one.
+// watchServers compares the processes that are alive with the rows, until ctx ends. A server is alive only between the
+// birth and the end of its row, so a process that was alive before the rows were read has one.
 func (p *provisioning) watchServers(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		alive, err := p.cluster.aliveServers(ctx)
 		if err == nil {
-			err = p.compareServers(ctx, alive)
+			err = p.recordServers(ctx, alive)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -152,7 +152,8 @@ func (p *provisioning) watchServers(ctx context.Context) error {
 	return nil
 }
 
-func (p *provisioning) compareServers(ctx context.Context, alive []string) error {
+// recordServers records the servers that are alive, and one that no row knows.
+func (p *provisioning) recordServers(ctx context.Context, alive []string) error {
 	var unknown string
 	// Both tables in one statement, since a row moves from one to the other when its server has ended.
 	err := p.cluster.dbPool.QueryRow(ctx, `
@@ -161,10 +162,10 @@ func (p *provisioning) compareServers(ctx context.Context, alive []string) error
 	if err != nil {
 		return err
 	}
-	p.startedFacts.looksAtPool++
-	p.startedFacts.mostAlive, p.startedFacts.aliveAtEnd = max(p.startedFacts.mostAlive, len(alive)), len(alive)
-	if p.startedFacts.strangerID == "" {
-		p.startedFacts.strangerID = unknown
+	p.facts.lookCount++
+	p.facts.mostAlive, p.facts.aliveAtEnd = max(p.facts.mostAlive, len(alive)), len(alive)
+	if p.facts.strangerTag == "" {
+		p.facts.strangerTag = unknown
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	}
 	guests, err := bots.New(bots.Config{
 		Director: client, AccessToken: answers.accessToken, Count: guestCount, Names: "guest", Region: poolRegion,
-		Modes: []string{"ffa"}, MaxPlayers: poolSession,
+		Modes: []string{"ffa"}, MaxPlayers: sessionPlayers,
 		Logger: log, PlayFor: bots.Span{Min: 4 * time.Second, Max: 6 * time.Second},
 		Rest: bots.Span{Min: 500 * time.Millisecond, Max: time.Second},
 	})

@@ -23,8 +23,8 @@ func (h *history) ended(ready int) (tag string) {
 func TestWhatThePoolMustNotDo(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.started = started{welcomedCount: guestCount, allPlayed: 2 * time.Second, shrunkAfter: 30 * time.Second,
-		startingCount: 1, mostAlive: neededServers, looksAtPool: 9}
+	h.poolFacts = poolFacts{welcomedCount: guestCount, allPlayedAfter: 2 * time.Second, shrunkAfter: 30 * time.Second,
+		startingCount: 1, mostAlive: neededServers, lookCount: 9}
 	h.broken(h.poolServed(t.Context()), "0 started")
 	h.broken(h.poolKept(t.Context()), "0 of 0 became ready")
 	h.ended(3)
@@ -32,18 +32,18 @@ func TestWhatThePoolMustNotDo(t *testing.T) {
 		require.True(t, p.holds, "%s: %s", p.claim, p.evidenceText)
 	}
 
-	h.started.mostAlive++
+	h.poolFacts.mostAlive++
 	h.broken(h.poolServed(t.Context()), "at most 4 were alive, 3 were needed")
-	h.started.mostAlive, h.started.welcomedCount = 3, guestCount-1
+	h.poolFacts.mostAlive, h.poolFacts.welcomedCount = 3, guestCount-1
 	h.broken(h.poolServed(t.Context()), "19 of 20 guests played")
-	h.started.strangerID = "twin"
+	h.poolFacts.strangerTag = "twin"
 	h.broken(h.poolKept(t.Context()), "but not twin")
-	h.started.strangerID, h.started.startingCount = "", 0
+	h.poolFacts.strangerTag, h.poolFacts.startingCount = "", 0
 	h.broken(h.poolKept(t.Context()), "0 started when it died")
-	h.started.startingCount = 1
+	h.poolFacts.startingCount = 1
 	h.ended(-1)
 	h.broken(h.poolKept(t.Context()), "1 of 2 became ready")
-	h.started.shrunkAfter, h.started.aliveAtEnd = 0, 2
+	h.poolFacts.shrunkAfter, h.poolFacts.aliveAtEnd = 0, 2
 	h.broken(h.poolShrank(), "2 servers were alive at the end")
 }
 
@@ -55,11 +55,11 @@ func TestStrangersAreFound(t *testing.T) {
 	h.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{ffa}', 8, 4)`)
 	h.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('cloud', gen_random_uuid(), 'arena', '1', 'process', 'runs')`)
-	require.NoError(t, p.compareServers(t.Context(), []string{"runs", h.ended(1)}))
-	require.Empty(t, p.startedFacts.strangerID)
-	require.Equal(t, 2, p.startedFacts.mostAlive)
-	require.NoError(t, p.compareServers(t.Context(), []string{"runs", "twin"}))
-	require.NoError(t, p.compareServers(t.Context(), []string{}))
-	require.Equal(t, "twin", p.startedFacts.strangerID)
-	require.Zero(t, p.startedFacts.aliveAtEnd)
+	require.NoError(t, p.recordServers(t.Context(), []string{"runs", h.ended(1)}))
+	require.Empty(t, p.facts.strangerTag)
+	require.Equal(t, 2, p.facts.mostAlive)
+	require.NoError(t, p.recordServers(t.Context(), []string{"runs", "twin"}))
+	require.NoError(t, p.recordServers(t.Context(), []string{}))
+	require.Equal(t, "twin", p.facts.strangerTag)
+	require.Zero(t, p.facts.aliveAtEnd)
 }
