@@ -19,7 +19,7 @@ type function struct {
 	conn *grpc.ClientConn
 }
 
-// serveFunction serves the match function on this machine until the load has ended.
+// serveFunction serves the match function on this machine until the load has ended, and sets functionConfig.
 func (l *load) serveFunction(ctx context.Context) error {
 	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
@@ -34,12 +34,12 @@ func (l *load) serveFunction(ctx context.Context) error {
 	// The director may still hold a stream to the server, which a graceful stop would wait for.
 	context.AfterFunc(ctx, server.Stop)
 	l.job.Beside(ctx, func(context.Context) error { return server.Serve(listener) })
-	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
+	l.functionConfig = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
 		Type: pb.FunctionConfig_GRPC}
 	return nil
 }
 
-// Run implements openmatch.MatchFunction.
+// Run implements pb.MatchFunctionServer.
 func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
 	profile := req.GetProfile()
 	waiting, err := waitingTickets(stream.Context(), f.conn, profile.GetPools()[0])

@@ -13,10 +13,10 @@ import (
 
 // load is a run in progress.
 type load struct {
-	job    *bench.Job
-	tag    string // of all its tickets but those of a turn of fetch
-	conns  []*grpc.ClientConn
-	config *pb.FunctionConfig // address of its match function
+	job            *bench.Job
+	tag            string // of all its tickets but those of a turn of fetch
+	conns          []*grpc.ClientConn
+	functionConfig *pb.FunctionConfig // address of its match function; nil before serveFunction
 }
 
 const (

@@ -74,7 +74,7 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 		return err
 	}
 	a := newAssigner(ctx, l.connectionOf(c.Number))
-	err = c.Timed("matched", func() error { return a.fetch(l.config, tag) })
+	err = c.Timed("matched", func() error { return a.fetch(l.functionConfig, tag) })
 	err = errors.Join(err, c.Timed("and assigned", func() error { return a.calls.Wait() }))
 	if n := a.assigned.Load(); err == nil && n != int64(l.job.Options.Load.Tickets) {
 		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Options.Load.Tickets)
@@ -158,7 +158,7 @@ func (l *load) direct(ctx context.Context) error {
 	l.job.Beside(ctx, func(ctx context.Context) (err error) {
 		a := newAssigner(ctx, conn)
 		for err == nil {
-			err = a.fetch(l.config, l.tag)
+			err = a.fetch(l.functionConfig, l.tag)
 		}
 		_ = a.calls.Wait() // the end of the load cancels them
 		return err

@@ -55,22 +55,23 @@ const (
 func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	director := b.director(lab.Web)
-	load := func(scenario string) bench.Options {
+	usualLoad := func(scenario string) bench.Options {
 		return b.options.loadUsual(scenario, 8*time.Second)
 	}
-	noOpLoad, idle := load("match-life"), load("match-idle")
+	noOpLoad := usualLoad("match-life") // no-ops at its rate and with its callers
 	noOpLoad.Scenario = scenarioOf("noop")
+	idle := usualLoad("match-idle")
 	// By then the worker has searched for all seeds, and has forgotten the profiles that were retired.
 	idle.WarmUp = 15 * time.Second
 	return prepareEach([]arm{
-		director.arm(queueAll, load("match-queue")),
-		director.arm(seatAll, load("match-servers")),
+		director.arm(queueAll, usualLoad("match-queue")),
+		director.arm(seatAll, usualLoad("match-servers")),
 		b.director(lab.GRPC).arm(fetchAll, b.options.loadUsual("fetch", 10*time.Second)),
-		director.arm(duelLife, load("match-life")),
+		director.arm(duelLife, usualLoad("match-life")),
 		naive.arm(pacedNoOp, noOpLoad),
 		b.inPostgres(notices, "notice", b.options.load("notice", 1)),
 		b.inPostgres(commit, "commit", b.options.loadUsual("tickets", 5*time.Second)),
-		director.arm(steadyLoad, load("match-steady")),
+		director.arm(steadyLoad, usualLoad("match-steady")),
 		side{b, director.urls, b.lab.Meter(b.lab.Worker)}.arm(idleQueue, idle),
 	}, b.await(2*time.Minute, "match_waiting.sql")), err
 }

@@ -18,7 +18,7 @@ type family struct {
 	title     string // of the scenarios in the help
 	scenarios []bench.Scenario
 	face      lab.Face                 // at which a process is called
-	lab       lab.Options              // what the laboratory's director serves
+	lab       lab.Options              // faces, processes and settings of the laboratory's director
 	connect   func(b *benchmark) error // sets the credentials of callers of a director that runs elsewhere; nil: none
 }
 
