@@ -17,8 +17,7 @@ const (
 )
 
 var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
-	Content: "a profile is a mapping with a " +
-		"name"}
+	EmptyHint: "a profile is a mapping with a name"}
 
 // node is a value of a document, as YAML and JSON know it.
 type node struct {

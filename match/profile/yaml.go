@@ -29,7 +29,7 @@ type yamlReader struct {
 
 // refuseNode reports a problem at a node of the syntax tree. It returns nil, so that reading can end with it.
 func (y *yamlReader) refuseNode(n ast.Node, format string, args ...any) *node {
-	line, column := document.Begin(n)
+	line, column := document.NodeStart(n)
 	y.report.addAt(line, column, "", format, args...)
 	return nil
 }
@@ -78,7 +78,7 @@ func (y *yamlReader) readNode(a ast.Node, depth int) *node {
 
 // readScalar makes a node of a text. A plain one, which has no quotes, may be a number, a truth value or null.
 func (y *yamlReader) readScalar(a ast.Node, text string, plain bool) *node {
-	line, column := document.Begin(a)
+	line, column := document.NodeStart(a)
 	n := &node{kind: isText, line: line, column: column, plainText: text}
 	if plain {
 		n.setPlain(text)
@@ -87,7 +87,7 @@ func (y *yamlReader) readScalar(a ast.Node, text string, plain bool) *node {
 }
 
 func (y *yamlReader) readList(a *ast.SequenceNode, depth int) *node {
-	line, column := document.Begin(a)
+	line, column := document.NodeStart(a)
 	n := &node{kind: isList, line: line, column: column}
 	for _, value := range a.Values {
 		item := y.readNode(value, depth+1)
@@ -100,7 +100,7 @@ func (y *yamlReader) readList(a *ast.SequenceNode, depth int) *node {
 }
 
 func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, depth int) *node {
-	line, column := document.Begin(a)
+	line, column := document.NodeStart(a)
 	n := &node{kind: isObject, line: line, column: column}
 	seen := map[string]bool{}
 	for _, v := range values {
@@ -119,7 +119,7 @@ func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, dept
 
 // readKey returns a key of a mapping; false after it reported one that is no text.
 func (y *yamlReader) readKey(a ast.MapKeyNode) (key, bool) {
-	line, column := document.Begin(a)
+	line, column := document.NodeStart(a)
 	k := key{line: line, column: column}
 	switch a := a.(type) {
 	case *ast.StringNode:

@@ -73,7 +73,7 @@ func (p Positions) WithPath(err error) error {
 
 // addNode notes where a value and what it holds begin.
 func (p Positions) addNode(path string, n ast.Node) {
-	line, column := Begin(n)
+	line, column := NodeStart(n)
 	p[path] = Position{line, column}
 	switch n := n.(type) {
 	case *ast.MappingNode:

@@ -15,9 +15,11 @@ import (
 
 // Limits bound a kind of document.
 type Limits struct {
-	Bytes   int
-	Depth   int    // of nested values
-	Content string // what an empty document lacks, such as "a profile is a mapping with a name"
+	Bytes int
+	// Depth bounds how deeply brackets nest, and how many marks such as "-" begin values in one line. Bytes alone bounds
+	// how deeply indentation nests.
+	Depth     int
+	EmptyHint string // ends the error about an empty document, such as "a profile is a mapping with a name"
 	// Aliases allows anchors, aliases and tags. The caller bounds what they expand to, and refuses those that it does
 	// not know.
 	Aliases bool
@@ -74,7 +76,7 @@ func (l Limits) YAML(text string) (ast.Node, error) {
 		only = doc.Body
 	}
 	if only == nil {
-		return nil, refuseAtLine(1, 1, "the document is empty: %s", l.Content)
+		return nil, refuseAtLine(1, 1, "the document is empty: %s", l.EmptyHint)
 	}
 	return only, nil
 }
@@ -102,7 +104,8 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 }
 
 // checkTokens refuses what nests too deeply, and what expands without bound, before the parser, which recurses.
-// Brackets nest; so do the "-", "?", "&" and "!" of one line. Deeper indentation makes lines longer, which bounds it.
+// Brackets nest; so do the "-", "?", "&" and "!" of one line. Indentation is not counted: each level of it makes the
+// lines longer, so that l.Bytes bounds it.
 func (l Limits) checkTokens(tokens token.Tokens) error {
 	brackets, line, marks := 0, 0, 0
 	for _, t := range tokens {
@@ -135,15 +138,15 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// Begin returns where a node begins. The token of a mapping without brackets is the colon after its first key.
-func Begin(n ast.Node) (line, column int) {
+// NodeStart returns where a node begins. The token of a mapping without brackets is the colon after its first key.
+func NodeStart(n ast.Node) (line, column int) {
 	switch m := n.(type) {
 	case *ast.MappingNode:
 		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return Begin(m.Values[0].Key)
+			return NodeStart(m.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return Begin(m.Key)
+		return NodeStart(m.Key)
 	default: // the others begin with their token
 	}
 	if t := n.GetToken(); t != nil && t.Position != nil {
@@ -154,7 +157,7 @@ func Begin(n ast.Node) (line, column int) {
 
 // RefuseAt returns an *[Error] with one problem, where a node begins.
 func RefuseAt(n ast.Node, format string, args ...any) error {
-	line, column := Begin(n)
+	line, column := NodeStart(n)
 	return refuseAtLine(line, column, format, args...)
 }
 

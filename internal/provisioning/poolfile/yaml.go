@@ -16,7 +16,7 @@ import (
 const contentWords = "it is a mapping with apps, pools, projects or several of them"
 
 // limits bound a document: lists of mappings of lists are all that it has.
-var limits = document.Limits{Bytes: MaxBytes, Depth: 16, Content: contentWords}
+var limits = document.Limits{Bytes: MaxBytes, Depth: 16, EmptyHint: contentWords}
 
 // decodeYAML reads the YAML of a document. Errors: *Error.
 func decodeYAML(raw []byte) (read poolDocument, at document.Positions, err error) {
