@@ -62,12 +62,6 @@ func (pl *plan) placeOnPivot(c *candidate) {
 	c.pivotKey = float64(c.pivotLow/2) + float64(c.pivotHigh/2)
 }
 
-// roleAttribute lists the roles that a player would take, and modesAttribute the modes that it would play.
-const (
-	roleAttribute  = "role"
-	modesAttribute = "modes"
-)
-
 // addRoles notes which roles each player would take, the preferred one first.
 func (pl *plan) addRoles(c *candidate) {
 	if len(pl.roleNames) == 0 {
@@ -75,7 +69,7 @@ func (pl *plan) addRoles(c *candidate) {
 	}
 	c.wantedRoles = make([][]uint8, c.playerCount)
 	for i := range c.ticket.Players {
-		v, _ := valueOf(pl.profile, &c.ticket.Players[i], roleAttribute)
+		v, _ := valueOf(pl.profile, &c.ticket.Players[i], profile.AttributeRole)
 		for _, name := range listTexts(&v) {
 			role := pl.roleNumber(name)
 			// Left out: a role that no team has, one that is listed twice, and one for which the player lacks a value that
@@ -143,7 +137,7 @@ func (pl *plan) suitsRole(c *candidate, player, role int) bool {
 func (pl *plan) modesOf(t *match.Ticket) uint8 {
 	allowed := pl.allModes
 	for i := range t.Players {
-		v, ok := valueOf(pl.profile, &t.Players[i], modesAttribute)
+		v, ok := valueOf(pl.profile, &t.Players[i], profile.AttributeModes)
 		// A player who says nothing plays all modes.
 		if !ok {
 			continue

@@ -76,12 +76,13 @@ func (c *converter) convertDeclared(n *node) map[string]Attribute {
 // checkReserved reports attributes of the director's own that have a type with which no player has what the profile
 // needs.
 func (c *converter) checkReserved(declared *node) {
-	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
+	needed := map[string]bool{AttributeModes: len(c.p.Modes) > 0,
+		AttributeRole: slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
 	for name, a := range c.p.Attributes {
 		if needed[name] && a.Kind == match.Number && !c.report.isStored {
 			c.report.addProblem(declared.valueOf(name),
 				"the type number is not allowed: %s are texts, or lists of them",
-				map[string]string{"modes": "modes", "role": "roles"}[name])
+				map[string]string{AttributeModes: "modes", AttributeRole: "roles"}[name])
 		}
 	}
 }

@@ -75,6 +75,12 @@ func (p *Profile) Preferred() []Rule {
 	return rules
 }
 
+// Attributes that have a meaning of their own.
+const (
+	AttributeRole  = "role"  // the roles that a player would take, the preferred one first
+	AttributeModes = "modes" // the modes that a player would play; a player without it plays all
+)
+
 // Attribute is the type of an attribute, its default, and who must vouch for its values.
 type Attribute struct {
 	Kind    match.Kind
@@ -125,7 +131,7 @@ type Team struct {
 }
 
 // Role limits the number of players of a team with a role. A player has at most one role, from the list in the
-// attribute "role".
+// attribute [AttributeRole].
 type Role struct {
 	Name     string
 	Min, Max int

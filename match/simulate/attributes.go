@@ -25,9 +25,6 @@ type fields struct {
 	declaredKinds map[string]match.Kind
 }
 
-// roleAttribute lists the roles that a player would take.
-const roleAttribute = "role"
-
 const numberKind = match.Number
 
 var kindWords = map[match.Kind]string{match.Number: "number", match.Text: "text", match.List: "list"}
@@ -54,10 +51,10 @@ func fieldsOf(p *profile.Profile) fields {
 		}
 	}
 	if len(f.roles) > 0 {
-		delete(f.drawnKinds, roleAttribute) // drawn from the roles
+		delete(f.drawnKinds, profile.AttributeRole) // drawn from the roles
 	}
-	delete(f.drawnKinds, "modes") // players without it play every mode
-	delete(f.drawnKinds, "")      // the attribute of parts that name none
+	delete(f.drawnKinds, profile.AttributeModes) // players without it play every mode
+	delete(f.drawnKinds, "")                     // the attribute of parts that name none
 	f.sortedNames = slices.Sorted(maps.Keys(f.drawnKinds))
 	f.addPool(p.Pool)
 	return f
@@ -157,7 +154,7 @@ func (f *fields) setDistributions(o *Options) error {
 // checkText returns an error if the words of an attribute cannot be drawn.
 func (f *fields) checkText(name string, shares []Share) error {
 	// Roles are not in sortedNames: they are drawn from those of the teams.
-	if name == roleAttribute && len(f.roles) > 0 {
+	if name == profile.AttributeRole && len(f.roles) > 0 {
 		if i := slices.IndexFunc(shares, func(s Share) bool { return !slices.Contains(f.roles, s.Name) }); i >= 0 {
 			return fmt.Errorf("no team has the role %q; they have %s", shares[i].Name, strings.Join(f.roles, ", "))
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
 )
 
 // fillAttributes draws the attributes of a player of a party.
@@ -23,11 +24,11 @@ func (f *fields) fillAttributes(m *maker, a match.Attributes, group party) {
 	}
 	roles := f.someRoles(m)
 	// Where the profile declares a text, a list would count as no value. The player prefers the first role.
-	if f.declaredKinds[roleAttribute] == match.Text {
-		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
+	if f.declaredKinds[profile.AttributeRole] == match.Text {
+		a[profile.AttributeRole] = match.Value{Kind: match.Text, Text: roles[0]}
 		return
 	}
-	a[roleAttribute] = match.Value{Kind: match.List, List: roles}
+	a[profile.AttributeRole] = match.Value{Kind: match.List, List: roles}
 }
 
 // drawText draws a word of an attribute.
@@ -55,7 +56,7 @@ func (f *fields) drawList(m *maker, name string) (list []string) {
 // someRoles draws which roles a player would take: one, and each other one with a probability of a quarter.
 func (f *fields) someRoles(m *maker) []string {
 	var roles []string
-	if shares := m.options.Texts[roleAttribute]; len(shares) > 0 {
+	if shares := m.options.Texts[profile.AttributeRole]; len(shares) > 0 {
 		roles = []string{m.drawShare(shares).Name}
 	} else {
 		roles = []string{f.roles[m.random.IntN(len(f.roles))]}

@@ -33,11 +33,11 @@ func needsOf(p *profile.Profile) needs {
 	}
 	for _, t := range p.Teams {
 		if len(t.Roles) > 0 {
-			n["role"] = "roles"
+			n[profile.AttributeRole] = "roles"
 		}
 	}
 	if len(p.Modes) > 0 {
-		n["modes"] = "modes"
+		n[profile.AttributeModes] = "modes"
 	}
 	if p.Pool != nil {
 		for _, d := range p.Pool.Doubles {
@@ -68,7 +68,7 @@ func (n needs) addRules(rules []profile.Rule) {
 	}
 }
 
-// refuseHashed returns an error if a value that the profile compares is a hash.
+// refuseHashed returns an error if a value that the replay must know (see needs) is recorded as a hash.
 func (n needs) refuseHashed(t *match.Ticket) error {
 	for _, p := range t.Players {
 		for name, by := range n {

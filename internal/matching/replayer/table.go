@@ -50,6 +50,7 @@ func Lines(r *replay.Report) []Line {
 	}
 	if t := r.Replayed.Trade; t != nil {
 		add("cost a player, in seconds", costOf)
+		// Both sides have a part for each trade of the replayed profile, in its order.
 		for i, part := range t.Parts {
 			add("  "+part.Of+", mean", func(s *replay.Side) string { return partOf(s, i) })
 		}
