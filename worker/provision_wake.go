@@ -9,11 +9,11 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// waker wakes the loop provision when deployments of a region become due, and when a step has ended that kept others
+// waker wakes the provisioning loop when deployments of a region become due, and when a step has ended that kept others
 // waiting.
 type waker struct {
 	store     *db.Store
-	channel   chan struct{}
+	wakeUp    chan struct{}
 	done      chan struct{}
 	followers sync.WaitGroup
 
@@ -24,11 +24,11 @@ type waker struct {
 
 func newWaker(store *db.Store) *waker {
 	// Room for one wake-up: more of them, before the loop looks, are the same.
-	return &waker{store: store, channel: make(chan struct{}, 1), done: make(chan struct{}),
+	return &waker{store: store, wakeUp: make(chan struct{}, 1), done: make(chan struct{}),
 		followedRegions: map[string]bool{}}
 }
 
-func (w *waker) wakeNow() { wait.Wake(w.channel) }
+func (w *waker) wakeNow() { wait.Wake(w.wakeUp) }
 
 // followRegion subscribes to a region, once. Regions are few, and stay.
 func (w *waker) followRegion(region string) {
@@ -65,17 +65,17 @@ func (w *waker) stopFollowing() {
 	w.followers.Wait()
 }
 
-// waitForWake waits for d or until the loop is woken; false means that ctx has ended. It waits for longer while there
-// are neither pools nor deployments.
+// waitForWake waits for d or until the loop is woken; false means that ctx has ended. It waits for longer until
+// the first region is followed.
 func (w *waker) waitForWake(ctx context.Context, d time.Duration) bool {
-	if !w.followsAny() {
+	if !w.hasFollowedAny() {
 		d = max(d, noRegionsPause)
 	}
-	_, alive := wait.ForWake(ctx, d, w.channel)
+	_, alive := wait.ForWake(ctx, d, w.wakeUp)
 	return alive
 }
 
-func (w *waker) followsAny() bool {
+func (w *waker) hasFollowedAny() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.followedRegions) > 0

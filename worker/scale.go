@@ -18,7 +18,7 @@ const (
 	scaleGather = 100 * time.Millisecond
 )
 
-// scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It
+// scaler plans the pools: it decides how many servers there should be, which the provisioning loop starts and stops. It
 // runs each second, and when players wait for a server.
 type scaler struct {
 	store         *db.Store

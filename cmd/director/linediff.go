@@ -93,7 +93,8 @@ func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
 	}
 }
 
-// diffLines returns the lines of both texts, in order, with as many as possible marked equal.
+// diffLines returns the lines of both texts, in order, with as many as possible marked equal, as long as those that
+// differ are within maxDiffCells.
 func diffLines(a, b []string) (lines []diffLine) {
 	// Equal beginnings and ends need no table: usually little differs.
 	begin := 0
@@ -110,13 +111,14 @@ func diffLines(a, b []string) (lines []diffLine) {
 		}
 	}
 	add(' ', a[:begin])
-	lines = append(lines, changedLines(a[begin:len(a)-end], b[begin:len(b)-end])...)
+	lines = append(lines, compareLines(a[begin:len(a)-end], b[begin:len(b)-end])...)
 	add(' ', a[len(a)-end:])
 	return lines
 }
 
-// changedLines compares by the longest common subsequence.
-func changedLines(a, b []string) (lines []diffLine) {
+// compareLines returns the lines of both texts, in order: those of the longest common subsequence are marked equal, or
+// none beyond maxDiffCells.
+func compareLines(a, b []string) (lines []diffLine) {
 	width := len(b) + 1
 	if (len(a)+1)*width > maxDiffCells {
 		for _, text := range a {

@@ -72,16 +72,16 @@ type Console struct {
 	pageHub        *hub
 	crossSite      *http.CrossOriginProtection
 	oidcLogin      *oidcLogin // nil: login by token only
-	capabilities   usage
+	usage          usage
 	engine         *gin.Engine
 
 	now        func() time.Time // time.Now, but for tests
-	streamBeat time.Duration    // the constant, but for tests
+	streamBeat time.Duration    // the constant streamBeat, but for tests
 }
 
-// checkRequired returns an error if an option is missing, without which a console would start, and fail at the first
-// click; or if the URL is malformed.
-func (o Options) checkRequired() error {
+// validate returns an error if an option is missing, without which a console would start, and fail at the first click,
+// or if the URL is malformed.
+func (o Options) validate() error {
 	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
 		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
 	}

@@ -14,7 +14,7 @@ import (
 
 // New makes the console. Errors: a missing option, a malformed URL or proxy.
 func New(o Options) (*Console, error) {
-	if err := o.checkRequired(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	o.Universe = cmp.Or(o.Universe, "global")

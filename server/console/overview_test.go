@@ -223,7 +223,7 @@ func TestTheNavigationShowsWhatIsUsed(t *testing.T) {
 	}
 	b.agents(1, "rooms")
 	b.deployments(1, "")
-	b.console.capabilities.readAt = time.Time{}
+	b.console.usage.readAt = time.Time{}
 	page = w.get("/health").Body
 	require.Contains(t, page, `<li><a href="/agents"`)
 	require.Contains(t, page, `<li><a href="/deployments"`)

@@ -35,7 +35,7 @@ func (c *Console) makeView(g *gin.Context, q query, data any) view {
 	defer cancel()
 	return view{
 		Data: data, Query: q, Operator: !s.Viewer, Now: c.now(),
-		Session: s, Nav: navFor(q.escapedPath, c.capabilities.latest(ctx, c.options.Store, c.now())),
+		Session: s, Nav: navFor(q.escapedPath, c.usage.latest(ctx, c.options.Store, c.now())),
 		Theme: themeOf(g.Request), Notice: c.takeNotice(g), Build: c.options.Version,
 	}
 }

@@ -17,7 +17,7 @@ import (
 // durations and the same evaluator.
 type Options struct {
 	Store    Store
-	Universe string
+	Universe string    // the region of the queue's rows, and so of the cycles'
 	Replica  uuid.UUID // identifies this process; no process before it may have used it
 
 	// Registration is how long callers may join a cycle. 0: only the callers that open a cycle are in it.

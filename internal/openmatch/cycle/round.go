@@ -20,7 +20,7 @@ type round struct {
 	beganAt       time.Time
 	changed       chan struct{}   // wakes the round: a call of this replica or the evaluation has another state
 	proposalAdded chan struct{}   // wakes the round: a call of this replica has a new proposal
-	rowsChanged   <-chan struct{} // wakes the round: rows of the region's cycle may have changed
+	rowsChanged   <-chan struct{} // wakes the round: rows of the universe's cycle may have changed
 
 	registersUntil, collectsUntil time.Time // by this process's monotonic clock
 
@@ -43,6 +43,7 @@ type role interface {
 func newRound(shared *resources, c db.Cycle) *round {
 	r := &round{
 		resources: shared, beganAt: time.Now(),
+		// The region of a cycle's rows is that of the queue: the universe.
 		cycleRef: db.CycleRef{Region: shared.options.Universe, ID: c.ID, ReplicaID: shared.options.Replica,
 			LeaseTTL: shared.options.Lease},
 		changed: make(chan struct{}, 1), proposalAdded: make(chan struct{}, 1),
@@ -97,6 +98,7 @@ func (r *round) waitForChange(ctx context.Context, most time.Duration) {
 }
 
 // endCalls ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
+// After an error, that of the round or of the cycle, callers get that error alone.
 func (r *round) endCalls(err error) {
 	err = publicError(err)
 	if err == nil {
@@ -104,6 +106,7 @@ func (r *round) endCalls(err error) {
 	}
 	for _, c := range r.localCalls() {
 		if err == nil {
+			// The cycle has ended well: a match function that still runs is canceled, and its caller gets errOverrun.
 			c.finishProposing(errOverrun)
 		}
 		c.end(err)
@@ -158,7 +161,7 @@ func idsOf(calls []*call) (ids []uuid.UUID) {
 	return ids
 }
 
-// cancelFunctions cancels the match functions that still run.
+// cancelFunctions cancels the match functions that still run. Their callers get errOverrun.
 func (r *round) cancelFunctions() {
 	for _, c := range r.localCalls() {
 		c.finishProposing(errOverrun)

@@ -24,7 +24,7 @@ import (
 // locale decides what localeCompare does.
 const locale = "en_US.UTF-8"
 
-// modules is the directory of the packages that package.json pins; empty if they are not installed.
+// modules is the directory of the packages that Prepare or PrepareFor installed; empty if they could not.
 var modules string
 
 // Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it
@@ -43,13 +43,14 @@ func PrepareFor(dir string) {
 }
 
 func prepareManifest(manifest, lock []byte) {
+	// LeaveOut changes a flag, which a later parse would set again.
 	flag.Parse()
 	var err error
 	modules, err = installPackages(context.Background(), manifest, lock)
 	toolstest.LeaveOut(err, "^TestNode", "Node.js (run ops/install-node.sh)")
 }
 
-// Modules returns the directory of the packages that Prepare installed.
+// Modules returns the directory of the packages that Prepare or PrepareFor installed.
 func Modules() string { return modules }
 
 // File returns the content of a file of the pinned packages, such as axe-core/axe.min.js.
@@ -66,8 +67,8 @@ type Script struct {
 	out   *json.Decoder
 }
 
-// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a
-// request to the answer, or to a promise of it. Without a locale (such as da_DK.UTF-8) it is en-US.
+// Start starts a script of CommonJS, which ends with the test. The script must define a function answer(request), which
+// returns the answer or a promise of it. Without a locale (such as da_DK.UTF-8) it is en-US.
 func Start(t testing.TB, script string, locales ...string) *Script {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a script that hangs fails the test

@@ -162,7 +162,7 @@ func (r operationReader) readPayload(size int) ([]byte, error) {
 // parseCount reads a number of at most nine digits.
 func parseCount(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
-	// Nine digits fit an int of any size, so that sums of two do not overflow.
+	// As in NATS. Nine digits fit an int of any size.
 	if err != nil || len(text) > 9 {
 		return 0, errParser
 	}
