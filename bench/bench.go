@@ -51,6 +51,7 @@ type MintFunc func(sub string) (string, error)
 func (o *Options) Check() error {
 	// Sizes that are not set become the scenario's usual ones, which the checks below judge as well.
 	for _, size := range o.Load.Sizes(o.Scenario.Usual) {
+		size.setUsual()
 		if err := size.check(); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ const (
 	MaxInFlight = 16_384 // callers of an open loop: more than a director admits, to measure its refusals
 )
 
-// Load is the size of a load. A number that is 0 is the scenario's usual one, except for callers, turns, rooms and
-// sessions; what a scenario does not have is ignored.
+// Load is the size of a load. 0 is the scenario's usual value of a number that [Load.Sizes] lists without MayBe0; the
+// others say what 0 means. What a scenario does not have is ignored.
 type Load struct {
 	// Callers are concurrent, 1 to MaxCallers; in an open loop they are the most calls in flight, up to MaxInFlight.
 	Callers int `json:"callers"`
@@ -33,8 +33,9 @@ type Load struct {
 	Connections int `json:"connections,omitempty"` // of gRPC, that callers share
 	Watchers    int `json:"watchers,omitempty"`    // streams that are idle
 	Agents      int `json:"agents,omitempty"`      // simulated Rivalis game servers, spread over the replicas
-	Rooms       int `json:"rooms,omitempty"`       // that each agent has made itself
-	Sessions    int `json:"sessions,omitempty"`    // of the realtime lobby beside those of callers, spread over the replicas
+	Rooms       int `json:"rooms,omitempty"`       // that each agent has made itself; 0: none
+	// Sessions are those of the realtime lobby beside those of callers, spread over the replicas. 0: none.
+	Sessions int `json:"sessions,omitempty"`
 }
 
 // Size is a number of a load.
@@ -46,7 +47,7 @@ type Size struct {
 	About  string // "": it has no flag
 }
 
-// Sizes are the numbers of the load except for its callers.
+// Sizes are the whole numbers of the load that have a usual value, except for its callers.
 func (l *Load) Sizes(usual Load) []Size {
 	return []Size{
 		{"instances", &l.Instances, usual.Instances, false, "Game servers to register; at least one for each region"},
@@ -64,11 +65,15 @@ func (l *Load) Sizes(usual Load) []Size {
 	}
 }
 
-// check sets the usual value of a size that must not be 0, which is 0 where the scenario has none of it.
-func (s Size) check() error {
+// setUsual replaces a size that must not be 0 by the usual one. What the scenario has none of becomes 0.
+func (s Size) setUsual() {
 	if !s.MayBe0 && (*s.Value == 0 || s.Usual == 0) {
 		*s.Value = s.Usual
 	}
+}
+
+// check refuses a negative size.
+func (s Size) check() error {
 	if *s.Value < 0 {
 		return fmt.Errorf("%d %s: there cannot be fewer than none", *s.Value, s.Name)
 	}

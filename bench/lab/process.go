@@ -14,7 +14,8 @@ import (
 // Face is a listener of a process, named as the setting that has its address.
 type Face string
 
-// The faces of a process. All have the first two; see [Options] for the others.
+// The faces of a process. All processes listen on the first two and on metrics, and on those that [Options] add. A mute
+// one listens only on metrics.
 const (
 	Web          Face = "DIRECTOR_ADDR"              // the HTTP API
 	GRPC         Face = "DIRECTOR_GRPC_ADDR"         // Open Match
@@ -56,7 +57,7 @@ type Command struct {
 	Program string   // "" is the director
 	Args    []string // after the program's name
 	Env     []string // on top of the lab's settings
-	Mute    bool     // it has no API: it is ready once it serves its metrics
+	Mute    bool     // it listens only on metrics, and is ready once it serves them
 }
 
 // Start starts a process in the lab and waits until it is ready: until GET /readyz of the API answers 200, or GET

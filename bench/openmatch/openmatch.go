@@ -28,7 +28,7 @@ var Scenarios = []bench.Scenario{
 	scenario("fetch", "--tickets wait, are fetched in pairs, and each pair is assigned",
 		bench.Load{Callers: 1, Tickets: 10_000}, (*load).fetchAll, (*load).serveFunction),
 	scenario("ticket-life", "a new player is queued and waits for the assignment", bench.Load{Callers: 256, Rate: 100},
-		(*load).liveOnce, (*load).serveFunction, (*load).direct),
+		(*load).queueAndAwait, (*load).serveFunction, (*load).fetchAndAssign),
 }
 
 // scenario is one whose runs have connections, and what the steps make, in their order.

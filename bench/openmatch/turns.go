@@ -19,7 +19,8 @@ import (
 const (
 	// assignTimeout is far longer than a player waits in a run.
 	assignTimeout = 30 * time.Second
-	// maxGroups is the most matches that a call assigns, and maxAssigns the most concurrent calls of a director.
+	// maxGroups is the most matches that a call assigns, and maxAssigns the most concurrent AssignTickets calls of an
+	// assigner.
 	maxGroups, maxAssigns = 512, 2
 )
 
@@ -149,8 +150,9 @@ func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
 	return nil
 }
 
-// direct fetches and assigns without a pause beside the load. A failed fetch is an error of the run.
-func (l *load) direct(ctx context.Context) error {
+// fetchAndAssign plays the Open Match director: it fetches and assigns matches without a pause, beside the load. A
+// failed fetch is an error of the run.
+func (l *load) fetchAndAssign(ctx context.Context) error {
 	conn, err := l.connect(l.job.Options.URLs[0])
 	if err != nil {
 		return err
@@ -166,8 +168,8 @@ func (l *load) direct(ctx context.Context) error {
 	return nil
 }
 
-// liveOnce queues a player and waits for the assignment.
-func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
+// queueAndAwait queues a player and waits for the assignment.
+func (l *load) queueAndAwait(ctx context.Context, c *bench.Caller) error {
 	id, err := l.queuePlayer(ctx, c)
 	if err != nil {
 		return err
@@ -195,6 +197,7 @@ func (l *load) watchIdly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The streams have the context of the load: that of Concurrently ends as soon as all of them are open.
 	return bench.Concurrently(ctx, len(ids), maxConcurrent, func(_ context.Context, i int) error {
 		frontend := pb.NewFrontendServiceClient(conns[i%len(conns)])
 		stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: ids[i]})
@@ -203,7 +206,10 @@ func (l *load) watchIdly(ctx context.Context) error {
 		}
 		l.job.Beside(ctx, func(context.Context) error {
 			answer, err := stream.Recv()
-			return errors.Join(fmt.Errorf("a watcher was not idle: %v", answer.GetAssignment()), err)
+			if err != nil {
+				return fmt.Errorf("a watcher was not idle: its stream ended: %w", err)
+			}
+			return fmt.Errorf("a watcher was not idle: it received %v", answer.GetAssignment())
 		})
 		return nil
 	})

@@ -64,7 +64,7 @@ type Finding struct {
 func (all rounds) judge(claims []claim) (findings []Finding) {
 	for _, c := range claims {
 		v := c.value.take(all)
-		f := Finding{Claim: c.text, Measured: writeIn(c.value.unit, v), Asked: c.target.write(c.value.unit),
+		f := Finding{Claim: c.text, Measured: formatIn(c.value.unit, v), Asked: c.target.write(c.value.unit),
 			Met: c.target.isMet(v)}
 		if c.value.explain != nil {
 			f.Note = c.value.explain(all)

@@ -28,14 +28,9 @@ var (
 	duration   = figure{func(r bench.Result) float64 { return r.Seconds }, inSeconds}
 
 	// CPU of director and Postgres a call
-	cpu = cost(micros, func(c *bench.Costs) float64 {
-		if c.ServerMicros == 0 { // the system does not show the CPU of processes
-			return math.NaN()
-		}
-		return c.ServerMicros + c.PostgresMicros
-	})
-	serverCPU    = cost(micros, func(c *bench.Costs) float64 { return c.ServerMicros })
-	postgresCPU  = cost(micros, func(c *bench.Costs) float64 { return c.PostgresMicros })
+	cpu          = cpuCost(func(c *bench.Costs) float64 { return c.ServerMicros + c.PostgresMicros })
+	serverCPU    = cpuCost(func(c *bench.Costs) float64 { return c.ServerMicros })
+	postgresCPU  = cpuCost(func(c *bench.Costs) float64 { return c.PostgresMicros })
 	transactions = cost(fourDigits, func(c *bench.Costs) float64 { return c.Transactions })
 	memory       = cost(mebibytes, func(c *bench.Costs) float64 { return float64(c.ServerRSS) })
 	batchSize    = cost(twoDigits, func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls })
@@ -51,7 +46,18 @@ func cost(in unit, read func(*bench.Costs) float64) figure {
 	}, in}
 }
 
-// coresOf is how many CPUs a CPU a call keeps busy, in the mean.
+// cpuCost is a cost in CPU time.
+func cpuCost(read func(*bench.Costs) float64) figure {
+	return cost(micros, func(c *bench.Costs) float64 {
+		// The system does not show the CPU of processes.
+		if c.ServerMicros == 0 && c.PostgresMicros == 0 {
+			return math.NaN()
+		}
+		return read(c)
+	})
+}
+
+// coresOf turns CPU time a call, in µs, into the mean number of CPUs that all calls keep busy.
 func coresOf(f figure) figure {
 	return figure{func(r bench.Result) float64 { return f.read(r) * float64(r.Calls) / r.Seconds / 1e6 }, inCores}
 }
@@ -66,7 +72,7 @@ func valueOf(name string, in unit) figure {
 	}, in}
 }
 
-// stepOf is a figure of a step instead of the whole turn.
+// stepOf is a figure of a step instead of the whole turn. A turn without the step has not measured it.
 func stepOf(name string, f figure) figure {
 	return figure{func(r bench.Result) float64 {
 		for _, s := range r.Steps {
@@ -74,7 +80,7 @@ func stepOf(name string, f figure) figure {
 				return f.read(bench.Result{Figures: s})
 			}
 		}
-		return 0
+		return math.NaN()
 	}, f.unit}
 }
 
@@ -86,7 +92,10 @@ type measure struct {
 }
 
 // inUnit is the measure in another unit.
-func (m measure) inUnit(u unit) measure { return measure{take: m.take, unit: u} }
+func (m measure) inUnit(u unit) measure {
+	m.unit = u
+	return m
+}
 
 // reduceRounds reduces a number of each round that has these arms to one; NaN without such a round. Figures of different
 // rounds are not compared: the machine may have been slower in one.
@@ -197,8 +206,8 @@ var (
 // perSecond is the unit of a rate.
 func perSecond(v float64) string { return inFull(v) + "/s" }
 
-// writeIn formats a number, or says that it was not measured.
-func writeIn(u unit, v float64) string {
+// formatIn formats a number, or says that it was not measured.
+func formatIn(u unit, v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "not measured"
 	}

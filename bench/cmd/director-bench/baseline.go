@@ -55,7 +55,7 @@ func (p *program) serveBaselines(ctx context.Context) error {
 		return err
 	}
 	defer options.Store.Close()
-	handler, err := baselines(options)
+	handler, err := baselineHandler(options)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,8 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	if err != nil {
 		return o, err
 	}
-	schedule := keyring.Schedule{KeyPeriod: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
+	schedule := keyring.DefaultSchedule()
+	schedule.TokenTTL = store.Timing().TokenTTL
 	return server.Options{
 		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), ConnectMinter: connect.New(sealer),
 		Access:      token.AccessConfig{Keys: keys},
@@ -107,12 +108,13 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 		CallerRate: rest.Rate{PerSecond: -1}, // none, as of the laboratory's director
 		// The baselines have the address of the process: nobody calls this replica.
 		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
-		CallTimeout: 900 * time.Millisecond,
+		CallTimeout: server.Defaults().CallTimeout,
 		Metrics:     metrics,
 	}, nil
 }
 
-// serveUntil serves as a replica does until ctx ends: then the laboratory has its answers.
+// serveUntil serves as a replica does until ctx ends, and then closes all connections at once: a laboratory ends its
+// processes only when it has all answers.
 func serveUntil(ctx context.Context, addr string, handler http.Handler) error {
 	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Addr: addr, WriteTimeout: 30 * time.Second})
 	if err := s.Listen(ctx); err != nil {
@@ -122,13 +124,13 @@ func serveUntil(ctx context.Context, addr string, handler http.Handler) error {
 	return s.Serve()
 }
 
-// baselines returns the handler of the calls that a replica has, and of the two calls without a database.
-func baselines(o server.Options) (http.Handler, error) {
-	naive, err := stack(o, baseline.Naive{Store: o.Store})
+// baselineHandler returns the handler of the calls that a replica has, and of the two calls without a database.
+func baselineHandler(o server.Options) (http.Handler, error) {
+	naive, err := productHandler(o, baseline.Naive{Store: o.Store})
 	if err != nil {
 		return nil, err
 	}
-	still, err := stack(o, baseline.Still{Store: o.Store})
+	still, err := productHandler(o, baseline.Still{Store: o.Store})
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +153,8 @@ func at(path string, handler http.Handler) http.Handler {
 	})
 }
 
-// stack returns the handlers of players and game servers of server.Server with another store.
-func stack(o server.Options, store interface {
+// productHandler returns the handlers of players and game servers of server.Server with another store.
+func productHandler(o server.Options, store interface {
 	fleet.Store
 	play.Store
 },

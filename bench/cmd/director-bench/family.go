@@ -26,17 +26,17 @@ type family struct {
 var families = []family{
 	{
 		title: "Scenarios of players and game servers:", scenarios: bench.Scenarios, face: lab.Web,
-		connect: (*benchmark).becomePlayers,
+		connect: (*benchmark).setCredentials,
 	},
 	{
 		title:     "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
-		scenarios: bench.LoopScenarios, face: lab.Web, connect: (*benchmark).becomePlayers,
+		scenarios: bench.LoopScenarios, face: lab.Web, connect: (*benchmark).setCredentials,
 		lab: lab.Options{Worker: true, Env: []string{lab.KeepTickets}},
 	},
 	{
 		title:     "Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:",
 		scenarios: openmatch.Scenarios, face: lab.GRPC,
-		connect: func(b *benchmark) error { b.options.Token = b.program.firstSecret("DIRECTOR_OM_TOKENS"); return nil },
+		connect: func(b *benchmark) error { b.options.Token = b.program.openMatchToken(); return nil },
 	},
 	{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/server/rest"
 )
 
 const methodText = "Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
@@ -42,8 +43,9 @@ type benchmark struct {
 	family    *family // of the scenario
 	issuerKey string  // of a director that runs elsewhere; "": that of the data directory
 	replicas  int
-	sweep     []int         // numbers of callers, one run each
-	window    time.Duration // of Open Match
+	sweep     []int // numbers of callers, one run each
+	// registrationWindow is how long calls can join a cycle of Open Match, of a director of its own.
+	registrationWindow time.Duration
 }
 
 // addFlags adds those that other commands do not have.
@@ -70,7 +72,7 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Background, "background", 0,
 		"Duration of a measurement before the load, while nothing is called: "+
 			"what the director uses for its game servers alone is then not in the costs of a call")
-	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
+	flags.DurationVar(&b.registrationWindow, "window", 250*time.Millisecond,
 		"How long calls can join a cycle of matching, for the director that it starts")
 	flags.StringVar(&b.issuerKey, "issuer-key", b.program.variable("DIRECTOR_ISSUER_KEY"),
 		"With --url: a file with a private JWK to sign players' access tokens with. "+
@@ -100,11 +102,7 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 		}
 	}
 	b.setUsualLoad(flags)
-	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
-	if isRunning {
-		b.options.AgentKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_AGENT_KEYS")
-		b.options.AdminKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
-	}
+	b.setOrchestratorKeys(isRunning)
 	checked := *o
 	if !isRunning {
 		checked.URLs = []string{"http://127.0.0.1"} // known once it runs
@@ -117,6 +115,16 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 		}
 	}
 	return nil
+}
+
+// setOrchestratorKeys reads the keys of a director that runs elsewhere, and makes those of one of its own.
+func (b *benchmark) setOrchestratorKeys(isRunning bool) {
+	if !isRunning {
+		b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
+		return
+	}
+	b.options.AgentKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_AGENT_KEYS")
+	b.options.AdminKey = b.program.firstSecret("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
 }
 
 // setUsualLoad sets the usual load of the scenario where flags do not set it.
@@ -152,9 +160,9 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	}
 	o := b.family.lab
 	o.Replicas = b.replicas
-	o.Env = append(slices.Clone(o.Env), "DIRECTOR_OM_REGISTRATION="+b.window.String(),
+	o.Env = append(slices.Clone(o.Env), "DIRECTOR_OM_REGISTRATION="+b.registrationWindow.String(),
 		"DIRECTOR_ORCHESTRATOR_AGENT_KEYS="+b.options.AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS="+b.options.AdminKey)
-	l, mint, err := start(ctx, o)
+	l, mint, err := start(ctx, o) // sets here.Postgres
 	if err != nil {
 		return err
 	}
@@ -206,13 +214,13 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	return b.measure(ctx, here)
 }
 
-// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
-func (b *benchmark) becomePlayers() error {
+// setCredentials sets those of players, game servers and operators of a director that runs elsewhere.
+func (b *benchmark) setCredentials() error {
 	issuer, err := b.readIssuer()
 	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.program.variable("DIRECTOR_AUTH_ISSUER"),
 		Audience: b.program.variable("DIRECTOR_AUTH_AUDIENCE")})
 	b.options.FleetToken = b.program.firstSecret("DIRECTOR_FLEET_TOKEN")
-	b.options.OpsToken = b.program.firstSecret("DIRECTOR_OPS_TOKENS")
+	b.options.OpsToken = b.program.operatorToken()
 	return err
 }
 
@@ -234,12 +242,31 @@ func (b *benchmark) readIssuer() (i devlogin.Issuer, err error) {
 	return i, err
 }
 
-// firstSecret returns the first secret of a variable that may have several: NAME=SECRET or SECRET, comma-separated.
-// Secrets come from the director's own environment variables only, so that no list of processes shows them.
+// firstSecret returns the first secret of a variable that may have several, comma-separated; it may contain "=". Secrets
+// come from the director's own environment variables only, so that no list of processes shows them.
 func (p *program) firstSecret(variable string) string {
-	one, _, _ := strings.Cut(p.variable(variable), ",")
-	if _, secret, named := strings.Cut(one, "="); named {
-		return secret
+	first, _, _ := strings.Cut(p.variable(variable), ",")
+	return first
+}
+
+// operatorToken returns the first token of an operator, without the name that it may have.
+func (p *program) operatorToken() string {
+	first := p.firstSecret("DIRECTOR_OPS_TOKENS")
+	if _, secret, found := strings.Cut(first, "="); found {
+		if _, isToken := rest.ParseOperatorTokens([]string{first}).Find(secret); isToken {
+			return secret
+		}
 	}
-	return one
+	return first
+}
+
+// openMatchToken returns the first token of Open Match's clients, without the service that it may be limited to.
+func (p *program) openMatchToken() string {
+	first := p.firstSecret("DIRECTOR_OM_TOKENS")
+	for _, service := range []string{"frontend", "backend", "query"} {
+		if secret, isLimited := strings.CutPrefix(first, service+"="); isLimited {
+			return secret
+		}
+	}
+	return first
 }

@@ -84,6 +84,20 @@ func TestBenchRunning(t *testing.T) {
 		quick("match-life")...).Err, "cannot be applied at "+api+": 401")
 }
 
+// Pins a token that is cut at an "=" of its own: only those of operators have names, and those of Open Match services.
+func TestBenchSecrets(t *testing.T) {
+	t.Parallel()
+	p := &program{environ: env("DIRECTOR_FLEET_TOKEN=fleet=0123456789abcdef==,other",
+		"DIRECTOR_OPS_TOKENS=anna:operator=0123456789abcdef==,bob=0123456789abcdef",
+		"DIRECTOR_OM_TOKENS=query=0123456789abcdef==")}
+	require.Equal(t, "fleet=0123456789abcdef==", p.firstSecret("DIRECTOR_FLEET_TOKEN"))
+	require.Equal(t, "0123456789abcdef==", p.operatorToken())
+	require.Equal(t, "0123456789abcdef==", p.openMatchToken())
+	p.environ = env("DIRECTOR_OPS_TOKENS=0123456789ABCDEF==", "DIRECTOR_OM_TOKENS=0123456789abcdef==")
+	require.Equal(t, "0123456789ABCDEF==", p.operatorToken())
+	require.Equal(t, "0123456789abcdef==", p.openMatchToken())
+}
+
 func TestBenchWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
