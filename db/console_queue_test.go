@@ -156,11 +156,11 @@ func TestConsoleAgentsRoomsAndLobbies(t *testing.T) {
 	totals, _, err := list(c, opsview.LobbyTotals, opsview.Any{}, opsview.Page{})
 	require.NoError(t, err)
 	require.NotEmpty(t, totals)
-	lobbies, more, err := list(c, opsview.Lobbies, opsview.LobbyFilter{}, opsview.Page{Limit: 1})
+	lobbies, more, err := list(c, opsview.LobbyRooms, opsview.LobbyRoomFilter{}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
 	require.True(t, more)
 	last := lobbies[0]
-	lobbies, _, err = list(c, opsview.Lobbies, opsview.LobbyFilter{}, opsview.Page{After: []any{last.Region, last.Project, last.Room}})
+	lobbies, _, err = list(c, opsview.LobbyRooms, opsview.LobbyRoomFilter{}, opsview.Page{After: []any{last.Region, last.Project, last.Room}})
 	require.NoError(t, err)
 	require.NotEmpty(t, lobbies)
 	require.NotContains(t, lobbies, last)

@@ -34,7 +34,7 @@ func roomWords(ctx context.Context, op operator, begun string, given []string) (
 	case 0:
 		return projectWords(ctx, op, begun, nil)
 	case 1:
-		return opsview.Lobbies.Words(ctx, op.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
+		return opsview.LobbyRooms.Words(ctx, op.store.Pool(), opsview.LobbyRoomFilter{Project: given[0]}, "room", begun, nil)
 	}
 	room, err := op.store.ReadLobby(ctx, given[0], given[1])
 	if err != nil {

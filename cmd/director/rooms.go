@@ -37,13 +37,13 @@ func (p *program) roomsList() *cobra.Command {
 	limit := addLimit(cmd, "The most rooms to list")
 	p.completeFlag(cmd, "project", projectWords)
 	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, op operator, _ []string) error {
-		return printView(ctx, op, opsview.Lobbies, opsview.LobbyFilter{Project: *project, Text: *text},
-			opsview.Page{Limit: *limit}, table[opsview.Lobby]{
+		return printView(ctx, op, opsview.LobbyRooms, opsview.LobbyRoomFilter{Project: *project, Text: *text},
+			opsview.Page{Limit: *limit}, table[opsview.LobbyRoom]{
 				titles: []string{
 					"project", "room", "type", "members", "max", "away", "invited", "locked", "private", "created",
 				},
 				spareTitles: []string{"invited", "private", "away", "max"},
-				rowCells: func(r opsview.Lobby) []any {
+				rowCells: func(r opsview.LobbyRoom) []any {
 					return []any{
 						r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked, r.Private,
 						r.CreatedAt,

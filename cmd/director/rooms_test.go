@@ -34,7 +34,7 @@ func TestRoomsOfTheRealtimeLobby(t *testing.T) {
 	show := func() db.LobbyDetails {
 		return clitest.Read[db.LobbyDetails](t, director, environ, "rooms", "show", "arena", "town:1")
 	}
-	listed := clitest.Read[[]opsview.Lobby](t, director, environ, "rooms", "list", "--project", "arena", "--text",
+	listed := clitest.Read[[]opsview.LobbyRoom](t, director, environ, "rooms", "list", "--project", "arena", "--text",
 		"town")
 	require.Equal(t, "town:1", listed[0].Room)
 	require.Len(t, show().Members, 3)

@@ -29,7 +29,7 @@ func AllViews() []Definition {
 		defineView(QueueWaits), defineView(Estimates),
 		defineView(ShadowQualities),
 		defineView(Matches), defineView(PastMatches), defineView(MatchMinutes),
-		defineView(LobbyTotals), defineView(Lobbies), defineView(LobbySessionsOfPlayer), defineView(LobbyMembers),
+		defineView(LobbyTotals), defineView(LobbyRooms), defineView(LobbySessionsOfPlayer), defineView(LobbyMembers),
 		defineView(ProjectKeys),
 		defineView(Deployments), defineView(Pools), defineView(PoolLimits), defineView(PoolSchedules),
 		defineView(Forecasts), defineView(ForecastErrors),

@@ -37,7 +37,8 @@ type AgentReplica struct {
 	Agents   int64         `db:"agents" json:"agents"`
 	SeenAt   time.Time     `db:"seen_at" json:"seen_at"`
 	LeaseAge time.Duration `db:"lease_age" json:"lease_age"`
-	// nil: not steady
+	// SteadySince is since when it has renewed its lease without a gap; nil: not steady. No lease expires until some
+	// replica has been steady for a whole one.
 	SteadySince *time.Time `db:"steady_since" sql:"nullif(steady_since, 'infinity')" json:"steady_since"`
 	// nil: it has not ended
 	EndedAt *time.Time `db:"ended_at" json:"ended_at"`
@@ -54,7 +55,7 @@ type LobbyReplica struct {
 	Sessions int64         `db:"sessions" json:"sessions"`
 	SeenAt   time.Time     `db:"seen_at" json:"seen_at"`
 	LeaseAge time.Duration `db:"lease_age" json:"lease_age"`
-	// nil: not steady
+	// SteadySince is as in [AgentReplica].
 	SteadySince *time.Time `db:"steady_since" sql:"nullif(steady_since, 'infinity')" json:"steady_since"`
 	// nil: it has not ended
 	EndedAt *time.Time `db:"ended_at" json:"ended_at"`
@@ -65,7 +66,8 @@ var LobbyReplicas = View[LobbyReplica, Any]{name: "realtime_replicas", order: Or
 
 // Process is a process of the director that is connected to the database.
 type Process struct {
-	// Process is what the process does, its host and its process id, unless DATABASE_URL names it.
+	// Process is the application_name of its connections: what it does, its host and its process id, unless DATABASE_URL
+	// sets another.
 	Process string `db:"process" json:"process"`
 	// Address is where the process connects from; "": a socket of the database's machine.
 	Address        string     `db:"address" sql:"coalesce(address, '')" json:"address"`
@@ -94,11 +96,14 @@ var OldestRunFirst = Order{"-age"}
 
 // Snapshot is what keeps vacuum from cleaning.
 type Snapshot struct {
-	Kind         string        `db:"kind" json:"kind"` // transaction, prepared transaction or replication slot
-	Holders      int64         `db:"holders" json:"holders"`
-	Age          time.Duration `db:"age" sql:"coalesce(age, '0')" json:"age"`
-	Transactions int64         `db:"transactions" sql:"coalesce(transactions, 0)" json:"transactions"`
-	Oldest       string        `db:"oldest" sql:"coalesce(oldest, '')" json:"oldest"`
+	Kind    string `db:"kind" json:"kind"` // transaction, prepared transaction or replication slot
+	Holders int64  `db:"holders" json:"holders"`
+	// Age is the time since the first of them began; 0 for replication slots, of which no time is known.
+	Age time.Duration `db:"age" sql:"coalesce(age, '0')" json:"age"`
+	// Transactions is how many have begun since, on the whole server.
+	Transactions int64 `db:"transactions" sql:"coalesce(transactions, 0)" json:"transactions"`
+	// Oldest is the holder since which most transactions have begun; "": none.
+	Oldest string `db:"oldest" sql:"coalesce(oldest, '')" json:"oldest"`
 }
 
 // Snapshots are sorted by kind.

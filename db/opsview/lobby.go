@@ -24,8 +24,8 @@ type LobbyTotal struct {
 // LobbyTotals are sorted by region.
 var LobbyTotals = View[LobbyTotal, Any]{name: "realtime", order: Order{"region"}}
 
-// Lobby is a room of the realtime lobby.
-type Lobby struct {
+// LobbyRoom is a room of the realtime lobby.
+type LobbyRoom struct {
 	Region     string     `db:"region" json:"region"`
 	Project    string     `db:"project" json:"project"`
 	Room       string     `db:"room" json:"room"` // its id, unique in the project
@@ -48,16 +48,16 @@ type Lobby struct {
 	Sanctions  string     `db:"sanctions" sql:"coalesce(sanctions, '')" json:"sanctions"` // JSON; "": none
 }
 
-// Lobbies are read in the order of region, project and id.
-var Lobbies = View[Lobby, LobbyFilter]{name: "lobbies", order: Order{"region", "project", "room"}}
+// LobbyRooms are read in the order of region, project and id.
+var LobbyRooms = View[LobbyRoom, LobbyRoomFilter]{name: "lobbies", order: Order{"region", "project", "room"}}
 
-// LobbyFilter selects rooms of the realtime lobby. Empty fields select all.
-type LobbyFilter struct {
+// LobbyRoomFilter selects rooms of the realtime lobby. Empty fields select all.
+type LobbyRoomFilter struct {
 	Project string
 	Text    string // the beginning of their ids, or their type
 }
 
-func (f LobbyFilter) selectRows(w *where) {
+func (f LobbyRoomFilter) selectRows(w *where) {
 	w.addEqual("project", f.Project)
 	if f.Text != "" {
 		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
@@ -69,7 +69,8 @@ type LobbySession struct {
 	Region  string `db:"region" json:"region"`
 	Session string `db:"session" json:"session"`
 	Project string `db:"project" json:"project"`
-	Player  string `db:"player" sql:"coalesce(player, '')" json:"player"` // "": none
+	// Player is the sub of its token; without one the session's own id.
+	Player string `db:"player" sql:"coalesce(player, '')" json:"player"`
 	// State is connected, cut off, suspended or expired.
 	State          string     `db:"state" json:"state"`
 	Replica        *uuid.UUID `db:"replica" json:"replica"`
@@ -87,7 +88,8 @@ type LobbySession struct {
 	TakeoversSince *time.Time `db:"takeovers_since" json:"takeovers_since"`
 }
 
-// LobbySessionsOfPlayer are the sessions of a player, latest first, found by an index in each project.
+// LobbySessionsOfPlayer are the sessions of a player, latest first. The index of players needs the project, and among
+// the views of schema ops that of keys says which there are: sessions in a project without keys are not found.
 var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions",
 	order: Order{"-created_at"}, each: group{
 		from: "(SELECT DISTINCT region, project FROM ops.project_keys) g",
@@ -118,16 +120,18 @@ type LobbyMember struct {
 var LobbyMembers = View[LobbyMember, LobbyMemberFilter]{name: "lobby_members",
 	order: Order{"region", "project", "room", "session"}}
 
-// LobbyMemberFilter selects the rooms of sessions, which an index finds with their regions.
+// LobbyMemberFilter selects the places of these sessions, which an index finds with their regions. Empty fields select
+// none.
 type LobbyMemberFilter struct{ Regions, Sessions []string }
 
 func (f LobbyMemberFilter) selectRows(w *where) {
+	// Empty arrays, and not nil ones, which would be NULL.
 	w.add("region = ANY (?)", append([]string{}, f.Regions...))
 	w.add("session = ANY (?)", append([]string{}, f.Sessions...))
 }
 
-// roomsOf reads the places of sessions in rooms, at most 100.
-func roomsOf(ctx context.Context, q Querier, sessions []LobbySession) ([]LobbyMember, error) {
+// membersOf reads the places of sessions in rooms, at most 100.
+func membersOf(ctx context.Context, q Querier, sessions []LobbySession) ([]LobbyMember, error) {
 	if len(sessions) == 0 {
 		return nil, nil
 	}

@@ -193,7 +193,7 @@ func ReadPlayer(ctx context.Context, q Querier, player, universe string, p Page)
 	if found.Lobby, err = LobbySessionsOfPlayer.Read(ctx, q, LobbySessionFilter{player}, first); err != nil {
 		return found, err
 	}
-	if found.Rooms, err = roomsOf(ctx, q, found.Lobby); err != nil {
+	if found.Rooms, err = membersOf(ctx, q, found.Lobby); err != nil {
 		return found, err
 	}
 	stored, err := StoredPlayers.Read(ctx, q, StoredPlayerFilter{Universe: universe, Player: player}, Page{Limit: 1})

@@ -11,7 +11,7 @@ import (
 // lobbiesView is what templates/lobbies.html reads.
 type lobbiesView struct {
 	Totals   []opsview.LobbyTotal
-	Rooms    []opsview.Lobby
+	Rooms    []opsview.LobbyRoom
 	Next     string
 	Filtered bool
 }
@@ -22,7 +22,7 @@ var lobbiesPage = page[lobbiesView]{routePath: "/lobbies", templateName: "lobbie
 
 // loadLobbies reads a page of the rooms that the filter selects. The totals are of all.
 func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err error) {
-	f := opsview.LobbyFilter{Project: q.Get("project"), Text: q.Get("text")}
+	f := opsview.LobbyRoomFilter{Project: q.Get("project"), Text: q.Get("text")}
 	v.Filtered = f.Project+f.Text != ""
 	from := opsview.Page{Limit: pageSize}
 	if q.Paged() {
@@ -34,7 +34,7 @@ func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err erro
 	if v.Totals, _, err = listView(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
 		return v, err
 	}
-	rooms, more, err := listView(ctx, s, opsview.Lobbies, f, from)
+	rooms, more, err := listView(ctx, s, opsview.LobbyRooms, f, from)
 	v.Rooms = rooms
 	if more {
 		last := rooms[len(rooms)-1]

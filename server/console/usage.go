@@ -79,7 +79,7 @@ var signsOfUse = []struct {
 	{usesAgents, anyRow(opsview.Agents, opsview.AgentFilter{})},
 	// A project with keys is set up, though nobody may be in its rooms now.
 	{usesLobby, anyRow(opsview.ProjectKeys, opsview.Any{})},
-	{usesLobby, anyRow(opsview.Lobbies, opsview.LobbyFilter{})},
+	{usesLobby, anyRow(opsview.LobbyRooms, opsview.LobbyRoomFilter{})},
 	{usesPools, anyRow(opsview.Pools, opsview.PoolFilter{})},
 	{usesPools, anyRow(opsview.Deployments, opsview.DeploymentFilter{})},
 	{usesWebhooks, anyRow(opsview.Webhooks, opsview.WebhookFilter{})},
