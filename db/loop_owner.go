@@ -22,18 +22,20 @@ type ProfileOwner struct {
 	LiveVersion   int       // the version that decides
 	IsPaused      bool      // the profile makes no matches
 	ShadowVersion int       // the version that only reports what it would decide; 0: none
-	WorkerID      uuid.UUID // the last worker that took the profile; zero: none has
+	WorkerID      uuid.UUID // the last that took the profile; zero: none has, or it gave the profile up
 	Epoch         int64     // how many times a worker has taken the profile
 	IsOwned       bool      // the worker's lease runs
 }
 
-// RenewLoopWorker makes the lease of a worker of the director loop end after lease. Errors: Unavailable.
+// RenewLoopWorker makes the lease of a worker of the director loop end after lease, and stores its weight. The first call
+// registers the worker. Errors: Unavailable.
 func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
 	return frame.Classify(s.q.RenewLoopWorker(ctx,
 		query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
 }
 
-// EndLoopWorker ends the lease of a worker, so that others take over its profiles at once. Errors: Unavailable.
+// EndLoopWorker deletes a worker, so that others take over its profiles at once, and every worker whose lease ended more
+// than a minute ago. Errors: Unavailable.
 func (s *Store) EndLoopWorker(ctx context.Context, id uuid.UUID) error {
 	return frame.Classify(s.q.EndLoopWorker(ctx, id))
 }
@@ -48,7 +50,8 @@ func (s *Store) LoopWorkers(ctx context.Context) ([]LoopWorker, error) {
 	return workers, frame.Classify(err)
 }
 
-// ProfileOwners returns the profiles of a universe that are not retired, by name. Errors: Unavailable.
+// ProfileOwners returns the profiles of a universe that are not retired, by name; none while the universe's region
+// refuses writes. Errors: Unavailable.
 func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOwner, error) {
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))

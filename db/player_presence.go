@@ -7,7 +7,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// MaxPresence bounds the players of a call of [Store.PlayerPresence].
+// MaxPresence is how many players a call of [Store.PlayerPresence] may ask for. Callers must see to it: the call does not
+// count them.
 const MaxPresence = 1000
 
 // PlayerPresence says whether a player of the realtime lobby is connected, and where.
@@ -21,8 +22,8 @@ type PlayerPresence struct {
 // PresenceRoom is a room in which a player is.
 type PresenceRoom struct{ ID, Type string }
 
-// PlayerPresence returns the presence of players, each once; unknown players are not connected. Errors: TooMany,
-// Unavailable.
+// PlayerPresence returns the presence of up to [MaxPresence] players; unknown ones are not connected. players must have
+// each name once. Errors: TooMany, Unavailable.
 func (s *Store) PlayerPresence(ctx context.Context, region, project string,
 	players []string) (found []PlayerPresence, err error) {
 	p := query.PlayerPresenceParams{Region: region, Project: project, Players: players}

@@ -34,7 +34,8 @@ func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
 	return d
 }
 
-// createTicketBatch decides a batch of new tickets: it answers those that it could insert.
+// createTicketBatch decides a batch of new tickets: it answers those that it could insert, and refuses the others or
+// leaves them to the next batch with new ids.
 func (s *Store) createTicketBatch(ctx context.Context, region string, calls []*createCall) error {
 	ids, err := s.insertTickets(ctx, region, calls)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Store) createTicketBatch(ctx context.Context, region string, calls []*c
 		}
 		rejected = append(rejected, c)
 	}
-	return s.answerConflicts(ctx, region, rejected)
+	return s.refuseOrRedraft(ctx, region, rejected)
 }
 
 // insertTickets inserts the tickets whose ids and players are free, and returns their ids.
@@ -91,7 +92,8 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 }
 
 // createParams returns the parameters of the statements, and the players of the tickets. arePlain means that no ticket
-// has a TTL or a player: the parameters of these columns are then left out.
+// has a TTL or a player. Ttls, KeepAlive and Players are then empty: CreatePlainTickets has no such columns, and in
+// CreateTickets unnest fills them with NULL.
 func createParams(region string, calls []*createCall) (p query.CreateTicketsParams, players []string, arePlain bool) {
 	n, terms, doubles := len(calls), 0, 0
 	arePlain = true
@@ -132,9 +134,9 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	return p, players, arePlain
 }
 
-// answerConflicts refuses those of the tickets that were not inserted whose players have a ticket already. The ids of
+// refuseOrRedraft refuses those of the tickets that were not inserted whose players have a ticket already. The ids of
 // the others were in use: they get new ids, and stay for the next batch.
-func (s *Store) answerConflicts(ctx context.Context, region string, rejected []*createCall) error {
+func (s *Store) refuseOrRedraft(ctx context.Context, region string, rejected []*createCall) error {
 	if len(rejected) == 0 {
 		return nil
 	}

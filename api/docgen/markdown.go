@@ -70,10 +70,10 @@ func renderList(lines []string) string {
 	}
 	var items []string
 	for _, line := range lines {
-		if mark := bullet.FindString(line); mark != "" {
-			items = append(items, line[len(mark):])
+		if itemBullet := bullet.FindString(line); itemBullet != "" {
+			items = append(items, line[len(itemBullet):])
 		} else {
-			// A line without a mark continues the item before it.
+			// A line without a bullet continues the item before it.
 			items[len(items)-1] += " " + strings.TrimSpace(line)
 		}
 	}
@@ -84,8 +84,8 @@ func renderList(lines []string) string {
 	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
 }
 
-// renderTable gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names
-// its column, which a narrow screen shows in front of it.
+// renderTable renders a table. Each cell names its column, which a narrow screen shows in front of it. In a table whose
+// first column is Code, each row gets an anchor: /docs#no_capacity is the type of a problem.
 func renderTable(lines []string) string {
 	var out strings.Builder
 	class, heads := "", splitCells(lines[0])

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// readRosters lists the open sessions of an instance, on one page. No match opened them.
+// readRosters lists all open sessions of an instance on one page. Unlike a director, it names no match of a session, even
+// of one that [Director.Match] has filled.
 func (d *Director) readRosters(r *http.Request) (any, *problem) {
 	query := r.URL.Query()
 	ref := instanceRef{InstanceID: query.Get("instance_id"), Incarnation: query.Get("incarnation")}

@@ -36,6 +36,8 @@ func refuseFrame(why string) *refusal {
 	return &refusal{closeCode: closeBadRequest, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
+// refuseToken is the refusal of a token. why is a [token.ProjectRefusal], which has a hint, or another text, which has
+// none.
 func refuseToken(why string) *refusal {
 	return &refusal{closeCode: closeToken, code: "token_refused", reason: "token verification failed: " + why,
 		hint: tokenHints[token.ProjectRefusal(why)], isCharged: true}

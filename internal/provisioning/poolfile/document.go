@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/internal/base/document"
 )
 
-// poolDocument is a file as YAML has it. Its keys are the paths of problems.
+// poolDocument is a file as it is written in YAML. A [Problem] names a value by the path of its keys.
 type poolDocument struct {
 	Apps     []app     `yaml:"apps,omitempty"`
 	Pools    []pool    `yaml:"pools,omitempty"`
@@ -78,7 +78,7 @@ type pool struct {
 	EmptyTTL    text       `yaml:"empty_ttl,omitempty"`
 	Coordinates *place     `yaml:"coordinates,omitempty"`
 	Networks    []text     `yaml:"networks,omitempty"`
-	Modes       *[]text    `yaml:"modes,omitempty"` // nil: all of the app version's, which an empty list is not
+	Modes       *[]text    `yaml:"modes,omitempty"` // nil: all modes of the app version; empty: none
 	Zone        text       `yaml:"zone,omitempty"`
 	Schedule    []schedule `yaml:"schedule,omitempty"`
 	Forecast    bool       `yaml:"forecast,omitempty"`

@@ -20,11 +20,10 @@ func (JSONCodec) Binary() bool { return false }
 func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 	root, err := esjson.ParseText(frame)
 	if err != nil {
-		return Envelope{}, badFrame(ridBefore(frame), err)
+		return Envelope{}, badFrame(ridBeforeError(frame), err)
 	}
 	limit := newBudget()
-	// The parser accepts more than the protocol does. What it can make of a frame is bounded by the length of the
-	// frame.
+	// The limits are checked after parsing: the length of the frame bounds what the parser allocates.
 	if err := limit.takeValue(root); err != nil {
 		return Envelope{}, badFrame(ridOf(root), err)
 	}
@@ -36,8 +35,8 @@ func (JSONCodec) Encode(out Outgoing) []byte {
 	return esjson.Append(nil, out.fieldMap())
 }
 
-// ridBefore looks for the rid in the part of a frame that is JSON, before the error.
-func ridBefore(frame []byte) string {
+// ridBeforeError looks for the rid in the part of a frame that is JSON, before the error.
+func ridBeforeError(frame []byte) string {
 	in := json.NewDecoder(bytes.NewReader(frame))
 	if brace, err := in.Token(); err != nil || brace != json.Delim('{') {
 		return ""
