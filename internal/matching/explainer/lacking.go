@@ -58,7 +58,9 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	now := r.Options.Store.Now()
 	groups := lackGroups{}
 	s.Reasons = map[string]string{}
-	s.Partial, err = r.readOldestFree(ctx, now, func(c db.Candidate) {
+	// A ticket that is in a match or paused does not wait for other tickets.
+	isFree := func(c db.Candidate) bool { return c.IsFree(now) }
+	s.Partial, err = r.readCandidates(ctx, min(r.Options.MaxCandidates, maxSurveyed), isFree, func(c db.Candidate) {
 		waited := now.Sub(c.CreatedAt)
 		s.Tickets++
 		s.Oldest = max(s.Oldest, waited)
@@ -74,32 +76,6 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	})
 	s.Lacking = groups.sorted()
 	return s, err
-}
-
-// readOldestFree reads the tickets that are free at now, the oldest first, as many as a survey compares. It reports
-// whether the queue has more tickets.
-func (r *Reader) readOldestFree(ctx context.Context, now time.Time, use func(db.Candidate)) (partial bool, err error) {
-	after, read := "", 0
-	for hasMore := true; hasMore; {
-		var page []db.Candidate
-		page, hasMore, err = r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after)
-		if err != nil {
-			return false, err
-		}
-		for _, c := range page {
-			// Asked only when there is another one: a queue of just so many tickets was read in full.
-			if read == min(r.Options.MaxCandidates, maxSurveyed) {
-				return true, nil
-			}
-			after = c.TicketID
-			// A ticket that is in a match or paused does not wait for other tickets.
-			if c.IsFree(now) {
-				read++
-				use(c)
-			}
-		}
-	}
-	return false, nil
 }
 
 // surveyedProfile is a live profile with the engine that says what its candidates need.

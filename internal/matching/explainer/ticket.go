@@ -166,7 +166,21 @@ func (r *Reader) addSeats(ctx context.Context, q *explain.Question) error {
 // the queue has more.
 func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 	q explain.Question) (partial bool, err error) {
-	after, read := "", 0
+	// Tickets that are in a match cannot play with this one, whatever the rules say.
+	isOther := func(c db.Candidate) bool { return c.TicketID != q.Ticket.ID && c.IsFree(q.Now) }
+	return r.readCandidates(ctx, r.Options.MaxCandidates, isOther, func(c db.Candidate) {
+		// A ticket that cannot be decoded is no candidate of a worker, and plays with nobody.
+		if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
+			e.Compare(t)
+		}
+	})
+}
+
+// readCandidates reads the tickets of the queue that are wanted, the oldest first, at most so many, page by page. It
+// reports whether the queue has more of them.
+func (r *Reader) readCandidates(ctx context.Context, most int, isWanted func(db.Candidate) bool,
+	use func(db.Candidate)) (partial bool, err error) {
+	after, count := "", 0
 	for hasMore := true; hasMore; {
 		var page []db.Candidate
 		page, hasMore, err = r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after)
@@ -175,19 +189,15 @@ func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
 		}
 		for _, c := range page {
 			after = c.TicketID
-			// Tickets that are in a match cannot play with this one, whatever the rules say.
-			if c.TicketID == q.Ticket.ID || !c.IsFree(q.Now) {
+			if !isWanted(c) {
 				continue
 			}
 			// Asked only when there is another one: a queue of just so many tickets was read in full.
-			if read == r.Options.MaxCandidates {
+			if count == most {
 				return true, nil
 			}
-			read++
-			// A ticket that cannot be decoded is no candidate of a worker, and plays with nobody.
-			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
-				e.Compare(t)
-			}
+			count++
+			use(c)
 		}
 	}
 	return false, nil
