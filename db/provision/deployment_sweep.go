@@ -63,7 +63,7 @@ func (s *Store) NoteList(ctx context.Context, region, provider string, refs []st
 	beganAt time.Time) (newlyDue int, err error) {
 	due, err := s.frame.Queries.NoteList(ctx,
 		query.NoteListParams{Region: region, Provider: provider, Refs: refs, Began: &beganAt, Now: s.virtualNow()})
-	// The loop provision asks the provider about each deployment that is due.
+	// The loop "provision" asks the provider about each deployment that is due.
 	if err == nil && due > 0 {
 		s.sendNotice(notify.TopicDeployments, region)
 	}
