@@ -32,10 +32,14 @@ type memoryLog struct {
 	room   lobby.Snapshot
 	rows   []db.LobbyRow
 	all    []db.LobbyRow // without what was pruned from the log
+	hold   chan struct{} // readings of the log wait until it is closed; nil: they do not wait
 }
 
 func (l *memoryLog) LobbyLog(_ context.Context, _ string,
 	after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
+	if l.hold != nil {
+		<-l.hold
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range l.rows {

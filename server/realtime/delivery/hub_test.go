@@ -62,6 +62,41 @@ func TestEveryMemberIsSentOneSequence(t *testing.T) {
 	})
 }
 
+// Pins a join that waits for an earlier one of its session, for which the log is read, and is lost with its room when
+// the last member leaves meanwhile.
+func TestAJoinBehindAReadingIsNotLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.stop()
+		w.log.hold = make(chan struct{})
+		late, other := w.here[0], w.here[1]
+		w.join(late, "x")
+		for range 3 {
+			w.log.act("", w.message("s-elsewhere"))
+		}
+		w.join(other, "y")
+		w.deliver(1)
+		synctest.Wait()
+		w.deliver(0) // the room lacks the rows since
+		w.joinAgain(late)
+		w.deliver(0)
+		w.leave(other, "")
+		w.deliver(0)
+		synctest.Wait()
+		close(w.log.hold)
+		w.settle()
+		joined := 0
+		for _, frame := range late.frames {
+			if p, _ := frame["p"].(map[string]any); frame["t"] == "room.joined" && p["client_id"] == "s-a" {
+				joined++
+			}
+		}
+		require.Equal(t, 2, joined)
+		w.checkState(t, late)
+	})
+}
+
 // An asynchronous standby is promoted, which lacks three rows that members were sent. Whether it has fewer rows than
 // they by the time it is looked at, or more, all of them see what it has. Pins rows at known positions that were
 // dropped, and a state that was wrong for as long as the room lived.

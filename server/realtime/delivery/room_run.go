@@ -27,7 +27,8 @@ func newHubRoom(o HubOptions, requests *logRequests, a db.LobbyAnswer, forget fu
 				requests.requestSnapshot(r) // what the room knows may be wrong
 			}
 		},
-		isUnused: func() bool { return len(r.localMembers) == 0 },
+		// A join that waits would be lost with the room.
+		isUnused: func() bool { return len(r.localMembers) == 0 && len(r.joinsBehind) == 0 },
 		retire: func() {
 			r.wakeTimer.Stop()
 			forget(r)
