@@ -46,8 +46,7 @@ func (c *Caller) loop(ctx context.Context, during period) {
 		if ctx.Err() != nil {
 			return // the error may come from the cancelled context
 		}
-		// Turns of the warm-up count as well: the meter is read while turns go on, and its costs are divided by the turns in
-		// between.
+		// Turns of the warm-up count as well: the meter is read during turns, and its costs are divided by the turns in between.
 		c.run.record.answered.Add(1)
 		if c.isMeasured {
 			c.run.record.endTurn(c.spentTime, c.run.kindOf(err), time.Since(during.from))

@@ -152,7 +152,8 @@ func (p erasedPlayer) deleteForeignTickets(ctx context.Context, universe string)
 	}
 	var ids []string
 	for _, t := range rows {
-		// The statement compares bytes of the body, which may be equal by chance. Only the decoded body tells.
+		// The statement compares bytes of the body, which may be equal by chance. Only the decoded body shows whether it names
+		// the player.
 		if t.IsPlayer || p.isIn(t.Body) {
 			ids = append(ids, t.ID)
 		}

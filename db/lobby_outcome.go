@@ -38,7 +38,7 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 }
 
 // tellRooms runs the actions by which rooms learn of the outcomes of their tickets, and forgets the outcomes. It
-// returns nil if no room is told.
+// returns nil if no room waits for an outcome.
 func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
 	further []string) (*lobbyTurn, error) {
 	forget := query.ForgetOutcomesParams{Region: region}

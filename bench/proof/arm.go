@@ -20,8 +20,7 @@ type arm struct {
 	load        *bench.Options // a step may change it before each run; nil: there is a run instead
 	run         func(ctx context.Context) (bench.Result, error)
 	preparation []step // before each run, and before the database settles
-	// beside goes on during each run, from the end of its warm-up on. Its ctx ends with the run, which is no error. nil:
-	// nothing.
+	// beside runs during each run, from the end of the warm-up. Its ctx ends with the run, which is no error. nil: nothing.
 	beside step
 	// complete adds to each result, which has a map of values; nil: nothing.
 	complete func(ctx context.Context, r *bench.Result) error

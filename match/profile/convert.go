@@ -45,7 +45,7 @@ func (c *converter) convertProfile(n *node) {
 	p.Accept = n.goodValue("accept").goodValue("within").durationOr(0)
 	p.LatencyJump = n.goodValue("latency_jump").durationOr(0)
 	p.TTL = n.goodValue("ttl").durationOr(10 * time.Minute)
-	// data: null is no data, so that game servers need not tell both apart.
+	// data: null is no data, so that game servers need not distinguish the two.
 	if data := n.goodValue("data"); data != nil && data.kind != isNull {
 		p.Data = encodeJSON(data.jsonValue())
 	}

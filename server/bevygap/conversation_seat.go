@@ -88,7 +88,7 @@ func (c *conversation) findOffer(ctx context.Context) (*db.Offer, *failure) {
 		case !fault.Is(err, fault.Unavailable):
 			return nil, c.internalFailure(ctx, err)
 		}
-		// During an outage the client goes on waiting: after an error it would never ask again.
+		// During an outage the client keeps waiting: after an error it would never ask again.
 		if !wait.For(ctx, retryEvery) {
 			return nil, interruptionOf(ctx, unavailableFailure)
 		}

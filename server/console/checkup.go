@@ -68,7 +68,7 @@ var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run
 	}}}
 
 // beginExamination begins an examination if none runs and the latest diagnosis is too old. It returns a channel that is
-// closed when the examination that runs has ended; nil: none runs. The examination goes on after ctx has ended, since
+// closed when the examination that runs has ended; nil: none runs. The examination continues after ctx has ended, since
 // others wait for it as well.
 func (c *checkup) beginExamination(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()

@@ -89,7 +89,7 @@ func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.Roster
 		if ctx.Err() != nil {
 			return known, ctx.Err()
 		}
-		// During an outage the call goes on waiting: after an error all game servers would call again at once, while the
+		// During an outage the call keeps waiting: after an error all game servers would call again at once, while the
 		// database starts.
 		isOutage := fault.Is(err, fault.Unavailable)
 		if !isOutage && (err != nil || state.Digest != l.knownCursor) {

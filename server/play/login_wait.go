@@ -100,7 +100,7 @@ func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *
 			return err
 		}
 		select {
-		// During an outage followPlace returns the last place that is known, and the stream goes on.
+		// During an outage followPlace returns the last place that is known, and the stream stays open.
 		case <-step.C:
 			if l, err = f.followPlace(ctx, r, l); err != nil {
 				return err

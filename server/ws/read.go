@@ -56,7 +56,7 @@ func (r *Reader) ReadMessage(ctx context.Context, c *Conn,
 		return err
 	}
 	if !isWhole {
-		// While this waits, TCP leaves the rest of the message with the client. The time SmallWithin goes on meanwhile,
+		// While this waits, TCP leaves the rest of the message with the client. The time SmallWithin is not stopped meanwhile,
 		// unless readRest sets another.
 		if err := r.largeBudget.Acquire(ctx, int64(r.limits.LargeBytes)); err != nil {
 			return err

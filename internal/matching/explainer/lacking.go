@@ -96,7 +96,7 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	}
 	all := surveyedProfiles{}
 	for i, info := range live {
-		// Without its rules, but known: a ticket that names the profile must not be told that there is none.
+		// Without its rules, but known: the profile of a ticket that names it exists.
 		if i >= maxRead {
 			all[info.Name] = surveyedProfile{}
 			continue

@@ -137,8 +137,8 @@ func (t *turn) runStep(s *searchState) bool {
 	return true
 }
 
-// advanceTime goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier,
-// and reports whether there was one.
+// advanceTime sets the time to that of the next decision that time alone makes possible, or of the next change,
+// whichever is earlier, and reports whether there was one.
 func (t *turn) advanceTime(s *searchState) bool {
 	if at, isDue := t.nextDecision(s); isDue {
 		s.scheduleDecision(at)

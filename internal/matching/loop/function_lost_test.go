@@ -25,7 +25,7 @@ func (s *unreadable) Candidates(ctx context.Context, universe string, ids []stri
 	return s.Store.Candidates(ctx, universe, ids)
 }
 
-// Pins a call of a function whose accepted tickets could not be read: they were in no match and in nobody's pool until
+// Pins a call of a function whose accepted tickets could not be read: they were neither in a match nor candidates until
 // their marks expired.
 func TestTicketsOfACallThatFailsAreFree(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ type Privacy uint8
 const (
 	Plain Privacy = iota
 	// Hashed: players and the values of attributes are hashed. Names of attributes, tags that belong to none, and
-	// latencies are plain. Who vouches for the attributes is left out.
+	// latencies are plain. The source of the attributes is left out.
 	Hashed
 	NoAttributes // players are hashed; attributes, tags and latencies are left out
 )

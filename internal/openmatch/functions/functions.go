@@ -109,7 +109,7 @@ func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig,
 	}
 	answered, err := call(ctx, at, profile, propose)
 	switch {
-	// Unavailable tells operators more than the timeout that came while the call waited for a connection.
+	// Operators need the cause Unavailable, not the timeout that followed while the call waited for a connection.
 	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable:
 		return context.Cause(ctx)
 	case err != nil && !answered:
