@@ -9,7 +9,7 @@
 //   - lease.go, follow.go, replica.go: the ids of this replica in the database; what each reads of its agents and
 //     commands; the connections that it owns
 //   - accept.go, key.go: handshakes, keys and limits
-//   - conversation.go, effects.go: the protocol of one connection, as a pure state machine
+//   - agent.go, effects.go: the protocol of one connection, as a pure state machine
 //   - socket_serve.go, socket_host.go: what happens to a conversation: messages, ticks, answers of the database
 //   - socket_effects.go, socket_write.go, socket_end.go, socket.go: what its socket does then; one reader and one writer
 //     at a time
