@@ -6,7 +6,7 @@ import "slices"
 // holds. If that fails, the players are back in the teams that they had, and further distributions are judged as they
 // are: exchanges would lead to the same ones again.
 func (s *search) settleTeams() bool {
-	p := &s.placing
+	p := &s.placement
 	if s.castAndJudge() == 0 {
 		return true
 	}
@@ -24,7 +24,7 @@ func (s *search) settleTeams() bool {
 
 // swapWhileBetter swaps two units as long as that brings the line-up nearer to holding.
 func (s *search) swapWhileBetter() bool {
-	p := &s.placing
+	p := &s.placement
 	current := s.castAndJudge()
 	for improved := true; improved; {
 		improved = false

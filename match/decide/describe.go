@@ -72,7 +72,7 @@ func (s *search) chosenValues() map[string]string {
 func (s *search) ruleValues() []RuleValue {
 	values := make([]RuleValue, len(s.plan.rules))
 	for i, r := range s.plan.rules {
-		v := s.placing.verdicts[i]
+		v := s.placement.verdicts[i]
 		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.ruleText(r)}
 		// A rule that has ended has measured nothing: neither value nor limit.
 		if v.hasEnded {

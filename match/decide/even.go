@@ -22,7 +22,7 @@ func (s *search) evenTeams() {
 	if s.plan.evenBy.numberColumn == noColumn || len(s.plan.teams) < 2 {
 		return
 	}
-	e := &s.evening
+	e := &s.evenSplit
 	s.cutUnits(s.plan.maySplit)
 	s.weighUnits()
 	e.judgesLeft = evenJudges
@@ -46,11 +46,11 @@ func (s *search) evenTeams() {
 
 // weighUnits computes what each unit adds to its team, with the roles that its players have.
 func (s *search) weighUnits() {
-	e := &s.evening
+	e := &s.evenSplit
 	e.unitWeights, e.unitTeams, e.absoluteSum = e.unitWeights[:0], e.unitTeams[:0], 0
 	e.teamWeights = append(e.teamWeights[:0], make([]weight, len(s.plan.teams))...)
-	for i := range s.placing.units {
-		u := &s.placing.units[i]
+	for i := range s.placement.units {
+		u := &s.placement.units[i]
 		kept := foldParty(s.numbersOf(u, s.finalLine.scratchValues[:0]), 0, s.plan.evenBy.partyFold)
 		s.finalLine.scratchValues = kept
 		low, high := extremesOf(kept)
@@ -78,7 +78,7 @@ func (s *search) numbersOf(u *unit, to []float64) []float64 {
 
 // weighTeams computes teamWeights of the units' teams, and returns by how much the teams' values differ.
 func (s *search) weighTeams() (uneven float64) {
-	e := &s.evening
+	e := &s.evenSplit
 	for team := range e.teamWeights {
 		e.teamWeights[team] = weight{low: math.Inf(1), high: math.Inf(-1)}
 	}
@@ -104,7 +104,7 @@ func (s *search) weighTeams() (uneven float64) {
 // descendEven makes the exchanges of two units, or of a party for two units, that make the teams' values more equal,
 // until there is none, and returns by how much they still differ. With mustHold, every rule holds after each exchange.
 func (s *search) descendEven(mustHold bool) float64 {
-	e := &s.evening
+	e := &s.evenSplit
 	const mayFail = false
 	least, isValid := s.evenerThan(math.Inf(1), mayFail)
 	// With ratings by role, mixed teams may give roles with which a rule does not hold.
@@ -135,9 +135,9 @@ func (s *search) descendEven(mustHold bool) float64 {
 // descendForTwo exchanges a party for two units of another team that have as many players together, as descendEven
 // exchanges a unit for one.
 func (s *search) descendForTwo(i int, least *float64, mustHold bool) (improved bool) {
-	n := len(s.evening.unitTeams)
+	n := len(s.evenSplit.unitTeams)
 	// Each party is tried with every pair of the others: with more units, the cube of their number would be too many.
-	if s.placing.units[i].playerCount < 2 || n > evenUnits {
+	if s.placement.units[i].playerCount < 2 || n > evenUnits {
 		return false
 	}
 	for j := range n {
@@ -160,7 +160,7 @@ func (s *search) descendForTwo(i int, least *float64, mustHold bool) (improved b
 // mayBeEvener reports whether the teams may be more even after a unit is exchanged for others of one team, from the sums
 // of the teams. It spares weighTeams, which adds up the numbers of all units, for most exchanges.
 func (s *search) mayBeEvener(least float64, unit int, others ...int) bool {
-	e, even := &s.evening, &s.plan.evenBy
+	e, even := &s.evenSplit, &s.plan.evenBy
 	// These values do not follow from sums.
 	if even.byRole != nil || even.teamFold == profile.FoldMin || even.teamFold == profile.FoldMax {
 		return true
@@ -208,45 +208,45 @@ func (s *search) evenerThan(least float64, mustHold bool) (value float64, isEven
 
 // holdsEven casts the roles and reports whether every rule holds. It returns false once judgesLeft is used up.
 func (s *search) holdsEven() bool {
-	s.evening.judgesLeft--
-	return s.evening.judgesLeft >= 0 && s.castAndJudge() == 0
+	s.evenSplit.judgesLeft--
+	return s.evenSplit.judgesLeft >= 0 && s.castAndJudge() == 0
 }
 
 // mayExchange reports whether two units have the same size and are in different teams.
 func (s *search) mayExchange(i, j int) bool {
-	return s.evening.unitTeams[i] != s.evening.unitTeams[j] &&
-		s.placing.units[i].playerCount == s.placing.units[j].playerCount
+	return s.evenSplit.unitTeams[i] != s.evenSplit.unitTeams[j] &&
+		s.placement.units[i].playerCount == s.placement.units[j].playerCount
 }
 
 func (s *search) exchangeUnits(i, j int) {
-	a, b := s.evening.unitTeams[i], s.evening.unitTeams[j]
+	a, b := s.evenSplit.unitTeams[i], s.evenSplit.unitTeams[j]
 	s.moveUnit(i, b)
 	s.moveUnit(j, a)
 }
 
 func (s *search) mayExchangeForTwo(i, j, k int) bool {
-	team, units := s.evening.unitTeams, s.placing.units
+	team, units := s.evenSplit.unitTeams, s.placement.units
 	return team[j] == team[k] && team[i] != team[j] && units[i].playerCount == units[j].playerCount+units[k].playerCount
 }
 
 // exchangeForTwo puts unit i into the team of units j and k, and these into its team. Done twice, it changes nothing.
 func (s *search) exchangeForTwo(i, j, k int) {
-	a := s.evening.unitTeams[i]
-	s.moveUnit(i, s.evening.unitTeams[j])
+	a := s.evenSplit.unitTeams[i]
+	s.moveUnit(i, s.evenSplit.unitTeams[j])
 	s.moveUnit(j, a)
 	s.moveUnit(k, a)
 }
 
 // moveUnit puts a unit into a team, here and in the line-up.
 func (s *search) moveUnit(unit, team int) {
-	s.evening.unitTeams[unit] = team
-	s.putUnit(&s.placing.units[unit], team)
+	s.evenSplit.unitTeams[unit] = team
+	s.putUnit(&s.placement.units[unit], team)
 }
 
 // mixTeams exchanges units of equal size at random.
 func (s *search) mixTeams() {
-	for i := range s.evening.unitTeams {
-		if j := s.randomLot.drawBelow(len(s.evening.unitTeams)); s.mayExchange(i, j) {
+	for i := range s.evenSplit.unitTeams {
+		if j := s.randomLot.drawBelow(len(s.evenSplit.unitTeams)); s.mayExchange(i, j) {
 			s.exchangeUnits(i, j)
 		}
 	}

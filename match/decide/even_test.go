@@ -96,7 +96,7 @@ func TestNoEvenerExchangeIsLeftOut(t *testing.T) {
 		s := search{plan: &plan{}}
 		s.plan.evenBy.teamFold = rapid.SampledFrom([]profile.Fold{profile.FoldMean, profile.FoldSum, profile.FoldMin,
 			profile.FoldMax}).Draw(t, "teams")
-		e := &s.evening
+		e := &s.evenSplit
 		e.teamWeights = make([]weight, rapid.IntRange(2, 4).Draw(t, "number of teams"))
 		for range rapid.IntRange(3, 12).Draw(t, "units") {
 			x := rapid.Float64Range(-3000, 3000).Draw(t, "number")

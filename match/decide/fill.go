@@ -47,16 +47,16 @@ func (s *search) fillLineup() bool {
 
 // isFilled reports whether no role is empty or, without forRoles, no place is free.
 func (s *search) isFilled(forRoles bool) bool {
-	left := s.filling.freePlaces
+	left := s.fill.freePlaces
 	if forRoles {
-		left = s.filling.emptyRolePlaces
+		left = s.fill.emptyRolePlaces
 	}
 	return !slices.ContainsFunc(left, func(n int) bool { return n > 0 })
 }
 
 // drawRoom draws the sizes of the teams: often the greatest, since more players wait less then, or the least.
 func (s *search) drawRoom() {
-	f := &s.filling
+	f := &s.fill
 	f.freePlaces, f.emptyRolePlaces = f.freePlaces[:0], f.emptyRolePlaces[:0]
 	least := s.plan.leastAt(s.line.ageOf(s.seed)).teamSizes
 	sizeChoice := s.randomLot.drawBelow(4)
@@ -82,7 +82,7 @@ func (s *search) drawRoom() {
 // fillPlace puts a ticket into a team with room, and reports whether it could. With forRole, the ticket must fill an
 // empty role there.
 func (s *search) fillPlace(c *candidate, forRole bool) bool {
-	f := &s.filling
+	f := &s.fill
 	// A random team is tried first: if it were always the same, the others would get what it refuses.
 	first := s.randomLot.drawBelow(len(f.freePlaces))
 	for i := range f.freePlaces {
@@ -97,13 +97,13 @@ func (s *search) fillPlace(c *candidate, forRole bool) bool {
 // fillTeam puts a ticket into a team with room and reports whether it stays there: not if roles of the team would have
 // no place left, if it fills no empty role although it must (forRole), or if a rule cannot hold any more.
 func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
-	f, t := &s.filling, &s.plan.teams[team]
+	f, t := &s.fill, &s.plan.teams[team]
 	s.finalLine.pushPick(c)
 	s.finalLine.setTeam(len(s.finalLine.picks)-1, team)
 	emptyRolePlaces := 0
 	if len(t.roleNeeds) > 0 {
-		s.casting.resetRoles(&s.finalLine)
-		emptyRolePlaces = s.casting.recastTeam(team, t.roleNeeds)
+		s.roleCaster.resetRoles(&s.finalLine)
+		emptyRolePlaces = s.roleCaster.recastTeam(team, t.roleNeeds)
 	}
 	freePlaces := f.freePlaces[team] - c.playerCount
 	fillsNoRole := emptyRolePlaces == f.emptyRolePlaces[team]
@@ -119,7 +119,7 @@ func (s *search) fillTeam(c *candidate, team int, forRole bool) bool {
 // fillTeams puts the players of a party into any teams with room, each into the one with the most. It reports whether
 // all have a place; otherwise nothing has changed.
 func (s *search) fillTeams(c *candidate) bool {
-	f := &s.filling
+	f := &s.fill
 	s.finalLine.pushPick(c)
 	from, to := s.finalLine.playersOf(len(s.finalLine.picks) - 1)
 	for p := from; p < to; p++ {
@@ -170,7 +170,7 @@ func (s *search) judgeDistance() float64 {
 		}
 	}
 	over, regions := s.judgeTicketRules()
-	s.placing.holdingRegions = regions
+	s.placement.holdingRegions = regions
 	// Each rule holds somewhere, but no region is common to all of them.
 	if regions == 0 && s.finalLine.allowedRegions != 0 && over == 0 {
 		over = 1

@@ -110,9 +110,9 @@ func (s *search) countEmptyPlaces() (areEnoughLeft bool) {
 	if len(s.plan.roleNames) == 0 {
 		return true
 	}
-	s.casting.resetRoles(&s.line)
+	s.roleCaster.resetRoles(&s.line)
 	for role, least := range s.plan.roleNeeds() {
-		s.emptyPlaces += s.casting.castRoles(anyTeam, []roleNeed{{roleIndex: role, minPlayers: least}})
+		s.emptyPlaces += s.roleCaster.castRoles(anyTeam, []roleNeed{{roleIndex: role, minPlayers: least}})
 	}
 	return s.emptyPlaces <= s.plan.maxPlayers-s.line.playerCount
 }

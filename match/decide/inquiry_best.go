@@ -70,9 +70,9 @@ func (s *search) lackedRoles(picks []*candidate, now int64, allowed uint64) map[
 	for _, c := range picks {
 		s.line.pushPick(c)
 	}
-	s.casting.resetRoles(&s.line)
+	s.roleCaster.resetRoles(&s.line)
 	for role, least := range s.plan.roleNeeds() {
-		if n := s.casting.castRoles(anyTeam, []roleNeed{{roleIndex: role, minPlayers: least}}); n > 0 {
+		if n := s.roleCaster.castRoles(anyTeam, []roleNeed{{roleIndex: role, minPlayers: least}}); n > 0 {
 			lacks[s.plan.roleNames[role]] = n
 		}
 	}

@@ -109,7 +109,7 @@ func (t *trial) tryLimit(s scale, x float64) (enough float64, ok bool) {
 		return 0, false
 	}
 	at := slices.Index(t.inquiry.engine.plan.rules, t.rule)
-	needs := max(s.currentValue, s.scaleValue(t.inquiry.engine.search.placing.verdicts[at].value))
+	needs := max(s.currentValue, s.scaleValue(t.inquiry.engine.search.placement.verdicts[at].value))
 	if needs >= x {
 		return x, true
 	}

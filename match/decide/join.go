@@ -118,7 +118,7 @@ func (s *search) joinRoster(pl *plan, r *roster, c *candidate, now int64, allowe
 
 // takeSeats puts the players of the open match where they are.
 func (s *search) takeSeats() {
-	p := &s.placing
+	p := &s.placement
 	p.teamSizes = append(p.teamSizes[:0], make([]int, len(s.plan.teams))...)
 	for pick, c := range s.finalLine.picks {
 		if !c.isSeated {
@@ -142,7 +142,7 @@ func (s *search) byFreeSeats() []int {
 }
 
 func (s *search) freePlaces(team int) int {
-	return s.plan.teams[team].spec.Max - s.placing.teamSizes[team]
+	return s.plan.teams[team].spec.Max - s.placement.teamSizes[team]
 }
 
 // fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it
@@ -152,9 +152,9 @@ func (s *search) fitsInto(team int, c *candidate) bool {
 		return false
 	}
 	before := s.freeSeatSpread()
-	s.placing.teamSizes[team] += c.playerCount
+	s.placement.teamSizes[team] += c.playerCount
 	after := s.freeSeatSpread()
-	s.placing.teamSizes[team] -= c.playerCount
+	s.placement.teamSizes[team] -= c.playerCount
 	return after <= max(before, unevenWithout)
 }
 
@@ -170,14 +170,14 @@ func (s *search) freeSeatSpread() int {
 // holdsInTeams casts the roles and judges the rules that look at teams. A role may stay empty while its team has a free
 // seat for it.
 func (s *search) holdsInTeams() bool {
-	s.casting.resetRoles(&s.finalLine)
+	s.roleCaster.resetRoles(&s.finalLine)
 	for team := range s.plan.teams {
 		needs := s.plan.teams[team].roleNeeds
-		empty := s.casting.castRoles(team, needs)
+		empty := s.roleCaster.castRoles(team, needs)
 		if empty > s.plan.teams[team].spec.Max-s.finalLine.teamSize(team) {
 			return false
 		}
-		s.casting.castMore(team, needs)
+		s.roleCaster.castMore(team, needs)
 	}
 	v := s.violationOf(0)
 	// Ratings depend on the role: another division of the same roles may hold.

@@ -8,7 +8,7 @@ func (s *search) judgeTeamRules() (over float64, regions uint64) { return s.judg
 func (s *search) judgeTicketRules() (over float64, regions uint64) { return s.judgeRules(false) }
 
 func (s *search) judgeRules(looksAtTeams bool) (over float64, regions uint64) {
-	p := &s.placing
+	p := &s.placement
 	if len(p.verdicts) != len(s.plan.rules) {
 		p.verdicts = make([]verdict, len(s.plan.rules))
 	}
@@ -27,7 +27,7 @@ func (s *search) judgeRules(looksAtTeams bool) (over float64, regions uint64) {
 // holdsWithoutTeams judges the rules that need no teams, sets holdingRegions, and reports whether these rules hold.
 func (s *search) holdsWithoutTeams() bool {
 	over, regions := s.judgeTicketRules()
-	s.placing.holdingRegions = regions
+	s.placement.holdingRegions = regions
 	// While no region is known, no rule holds in one. A match whose rules hold otherwise is made all the same, and
 	// waits for a host; a rule on latencies does not hold then.
 	return over == 0 && (regions != 0 || s.finalLine.allowedRegions == 0)
@@ -80,7 +80,7 @@ func (s *search) violationOf(empty int) float64 {
 	over, regions := s.judgeTeamRules()
 	total := float64(empty) + over
 	// Each rule holds somewhere, but no region is common to all of them.
-	if regions&s.placing.holdingRegions == 0 && s.finalLine.allowedRegions != 0 && total == 0 {
+	if regions&s.placement.holdingRegions == 0 && s.finalLine.allowedRegions != 0 && total == 0 {
 		return 1
 	}
 	return total
@@ -91,13 +91,13 @@ func (s *search) castAll(holders roleHolders) int {
 	if len(s.plan.roleNames) == 0 {
 		return 0
 	}
-	s.casting.resetRoles(&s.finalLine)
+	s.roleCaster.resetRoles(&s.finalLine)
 	empty := 0
 	for team := range s.plan.teams {
 		needs := s.plan.teams[team].roleNeeds
-		empty += s.casting.castRoles(team, needs)
+		empty += s.roleCaster.castRoles(team, needs)
 		if holders == mostHolders {
-			s.casting.castMore(team, needs)
+			s.roleCaster.castMore(team, needs)
 		}
 	}
 	return empty
@@ -115,7 +115,7 @@ func (s *search) exchangeRoles(v float64) float64 {
 		improved = false
 		for p := range l.roleByPlayer {
 			for q := p + 1; q < l.playerCount; q++ {
-				if !s.casting.mayExchange(p, q) {
+				if !s.roleCaster.mayExchange(p, q) {
 					continue
 				}
 				tried++
@@ -142,8 +142,8 @@ func (s *search) exchangeRoles(v float64) float64 {
 // holdingRegions returns where every rule holds by its latest verdict.
 func (s *search) holdingRegions() uint64 {
 	set := s.finalLine.allowedRegions
-	for i := range s.placing.verdicts {
-		set &= s.placing.verdicts[i].holdingRegions
+	for i := range s.placement.verdicts {
+		set &= s.placement.verdicts[i].holdingRegions
 	}
 	return set
 }

@@ -26,7 +26,7 @@ func (s *search) placeTeams(least *leastStep) bool {
 
 // distributeUnits looks for teams in which every rule holds, of whole parties or, with split, of single players.
 func (s *search) distributeUnits(least *leastStep, split bool) bool {
-	p := &s.placing
+	p := &s.placement
 	s.beginPlacing(least, split)
 	// A line-up that is complete is judged even if the search has hardly a step left: there are steps to seat each unit
 	// once, and some to seat units otherwise.
@@ -39,18 +39,18 @@ func (s *search) distributeUnits(least *leastStep, split bool) bool {
 
 // beginPlacing cuts the line-up into units that are in no team.
 func (s *search) beginPlacing(least *leastStep, split bool) {
-	p := &s.placing
+	p := &s.placement
 	p.leastSizes, p.hasExchanged = least, false
 	s.cutUnits(split)
 	p.teamSizes = append(p.teamSizes[:0], make([]int, len(s.plan.teams))...)
 	p.teamStrengths = append(p.teamStrengths[:0], make([]float64, len(s.plan.teams))...)
 	p.orderScratch = append(p.orderScratch[:0], make([]int, len(p.units)*len(s.plan.teams))...)
-	s.casting.resetRoles(&s.finalLine)
+	s.roleCaster.resetRoles(&s.finalLine)
 }
 
 // placeUnit puts unit i and all after it into teams, and reports whether every rule then holds.
 func (s *search) placeUnit(i int) bool {
-	p := &s.placing
+	p := &s.placement
 	if i == len(p.units) {
 		return s.hasValidSizes() && s.settleTeams()
 	}
@@ -75,20 +75,20 @@ func (s *search) placeUnit(i int) bool {
 // seatUnit puts a unit into a team, and counts it there.
 func (s *search) seatUnit(u *unit, team int) {
 	s.putUnit(u, team)
-	s.placing.teamSizes[team] += u.playerCount
-	s.placing.teamStrengths[team] += u.strength
+	s.placement.teamSizes[team] += u.playerCount
+	s.placement.teamStrengths[team] += u.strength
 }
 
 // isCastable reports whether the places that are left in a team are enough for the roles that nobody of it fills.
 func (s *search) isCastable(team int) bool {
 	t := &s.plan.teams[team]
-	return len(t.roleNeeds) == 0 || s.casting.recastTeam(team, t.roleNeeds) <= t.spec.Max-s.placing.teamSizes[team]
+	return len(t.roleNeeds) == 0 || s.roleCaster.recastTeam(team, t.roleNeeds) <= t.spec.Max-s.placement.teamSizes[team]
 }
 
 // teamOrder returns the teams with a place for a unit: first the one that lacks most of its least size, then the
 // emptiest, then the weakest. Of teams that are empty and interchangeable it returns one.
 func (s *search) teamOrder(i int, u *unit) []int {
-	p := &s.placing
+	p := &s.placement
 	n := len(s.plan.teams)
 	order := p.orderScratch[i*n : i*n]
 	for team := range n {
@@ -107,7 +107,7 @@ func (s *search) teamOrder(i int, u *unit) []int {
 // repeatsClass reports whether an empty team is interchangeable with an empty one in order: trying both would try the
 // same twice.
 func (s *search) repeatsClass(order []int, team int) bool {
-	p := &s.placing
+	p := &s.placement
 	return p.teamSizes[team] == 0 && slices.ContainsFunc(order, func(o int) bool {
 		return p.teamSizes[o] == 0 && s.plan.teams[o].classIndex == s.plan.teams[team].classIndex
 	})
@@ -115,8 +115,8 @@ func (s *search) repeatsClass(order []int, team int) bool {
 
 // hasValidSizes reports whether every team has a size that the profile allows.
 func (s *search) hasValidSizes() bool {
-	for team, size := range s.placing.teamSizes {
-		if !s.plan.teams[team].allowsSize(size, s.placing.leastSizes.teamSizes[team]) {
+	for team, size := range s.placement.teamSizes {
+		if !s.plan.teams[team].allowsSize(size, s.placement.leastSizes.teamSizes[team]) {
 			return false
 		}
 	}

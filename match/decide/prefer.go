@@ -67,7 +67,7 @@ func (s *search) evenPreferred() {
 
 // judgeAgain judges all rules of the match in s.finalLine, with the teams and roles that it has.
 func (s *search) judgeAgain() {
-	_, s.placing.holdingRegions = s.judgeTicketRules()
+	_, s.placement.holdingRegions = s.judgeTicketRules()
 	s.judgeTeamRules()
 }
 

@@ -78,7 +78,7 @@ const maxPacking = 256
 
 // partySizes returns the sizes of c and of the picks, without those of one player.
 func (s *search) partySizes(l *lineup, c *candidate) []int {
-	parties := s.placing.partyScratch[:0]
+	parties := s.placement.partyScratch[:0]
 	if c.playerCount > 1 {
 		parties = append(parties, c.playerCount)
 	}
@@ -87,7 +87,7 @@ func (s *search) partySizes(l *lineup, c *candidate) []int {
 			parties = append(parties, pick.playerCount)
 		}
 	}
-	s.placing.partyScratch = parties
+	s.placement.partyScratch = parties
 	return parties
 }
 

@@ -2,9 +2,9 @@ package decide
 
 import "slices"
 
-// casting gives roles to players by bipartite matching: players on one side, the places of roles on the other. It looks
+// roleCaster gives roles to players by bipartite matching: players on one side, the places of roles on the other. It looks
 // for augmenting paths, from a place that is still empty over players who change to another place.
-type casting struct {
+type roleCaster struct {
 	line        *lineup
 	wantedRoles [][]uint8 // by player: the roles that it would take; nil: it has its seat already
 	visited     []bool    // by player: augmentRole has tried it
@@ -14,7 +14,7 @@ type casting struct {
 type roleNeed struct{ roleIndex, minPlayers, maxPlayers int }
 
 // resetRoles takes all roles from the players, except from those who have their seats already.
-func (k *casting) resetRoles(l *lineup) {
+func (k *roleCaster) resetRoles(l *lineup) {
 	k.line = l
 	k.wantedRoles = k.wantedRoles[:0]
 	for pick, c := range l.picks {
@@ -38,7 +38,7 @@ func (k *casting) resetRoles(l *lineup) {
 
 // castRoles fills the least number of each role's places with players of the team, or with anyTeam of the match, and
 // returns how many places stay empty.
-func (k *casting) castRoles(team int, needs []roleNeed) (empty int) {
+func (k *roleCaster) castRoles(team int, needs []roleNeed) (empty int) {
 	for _, need := range needs {
 		for n := k.countHolders(team, need.roleIndex); n < need.minPlayers; n++ {
 			k.visited = slices.Grow(k.visited[:0], len(k.wantedRoles))[:len(k.wantedRoles)]
@@ -52,7 +52,7 @@ func (k *casting) castRoles(team int, needs []roleNeed) (empty int) {
 }
 
 // recastTeam casts the roles of one team anew. Nobody of it may have a seat already.
-func (k *casting) recastTeam(team int, needs []roleNeed) (empty int) {
+func (k *roleCaster) recastTeam(team int, needs []roleNeed) (empty int) {
 	for p, t := range k.line.teamByPlayer {
 		if t == team {
 			k.line.roleByPlayer[p] = noRole
@@ -63,7 +63,7 @@ func (k *casting) recastTeam(team int, needs []roleNeed) (empty int) {
 
 // augmentRole finds a player for one more place of a role: one without a role, or one whose own place another player
 // takes. Players that prefer the role come first.
-func (k *casting) augmentRole(team, role int) bool {
+func (k *roleCaster) augmentRole(team, role int) bool {
 	// By rank, so that everybody's first role comes before anybody's second.
 	deepest := 0
 	for rank := 0; rank <= deepest; rank++ {
@@ -86,7 +86,7 @@ func (k *casting) augmentRole(team, role int) bool {
 }
 
 // castMore gives players without a role the first of their roles that may still have one more player.
-func (k *casting) castMore(team int, needs []roleNeed) {
+func (k *roleCaster) castMore(team int, needs []roleNeed) {
 	for p, wanted := range k.wantedRoles {
 		if k.line.teamByPlayer[p] != team || k.line.roleByPlayer[p] != noRole {
 			continue
@@ -102,7 +102,7 @@ func (k *casting) castMore(team int, needs []roleNeed) {
 }
 
 // countHolders counts the players in a role: those of a team, or all (anyTeam).
-func (k *casting) countHolders(team, role int) int {
+func (k *roleCaster) countHolders(team, role int) int {
 	n := 0
 	for p, r := range k.line.roleByPlayer {
 		if r == role && (team == anyTeam || k.line.teamByPlayer[p] == team) {
@@ -113,13 +113,13 @@ func (k *casting) countHolders(team, role int) int {
 }
 
 // mayExchange reports whether two players of a team would take each other's role.
-func (k *casting) mayExchange(p, q int) bool {
+func (k *roleCaster) mayExchange(p, q int) bool {
 	a, b := k.line.roleByPlayer[p], k.line.roleByPlayer[q]
 	return a != b && k.line.teamByPlayer[p] == k.line.teamByPlayer[q] && k.wouldTake(p, b) && k.wouldTake(q, a)
 }
 
 // wouldTake reports whether a player would take a role, or have none. Players who have their seats already would not.
-func (k *casting) wouldTake(player, role int) bool {
+func (k *roleCaster) wouldTake(player, role int) bool {
 	wanted := k.wantedRoles[player]
 	return len(wanted) > 0 && (role == noRole || slices.Contains(wanted, uint8(role)))
 }

@@ -7,15 +7,15 @@ type search struct {
 	plan *plan
 	seed *candidate
 
-	line      lineup  // the tickets chosen so far, in the order of choice
-	seedOnly  lineup  // the seed alone
-	trialLine lineup  // memory for finalLine before a change
-	finalLine lineup  // tickets in the order of ids, with teams and roles
-	choices   choices // the candidates that may be chosen
-	casting   casting
-	filling   filling
-	placing   placing
-	evening   evening
+	line       lineup  // the tickets chosen so far, in the order of choice
+	seedOnly   lineup  // the seed alone
+	trialLine  lineup  // memory for finalLine before a change
+	finalLine  lineup  // tickets in the order of ids, with teams and roles
+	choices    choices // the candidates that may be chosen
+	roleCaster roleCaster
+	fill       fill
+	placement  placement
+	evenSplit  evenSplit
 
 	emptyPlaces   int  // places of roles that nobody of the line-up fills
 	minPlayers    int  // that a match needs at the seed's age
@@ -35,8 +35,8 @@ const (
 // scannedPerStep is how many candidates a search looks at in the time of a step.
 const scannedPerStep = 4
 
-// placing distributes the tickets of a line-up over the teams.
-type placing struct {
+// placement distributes the tickets of a line-up over the teams.
+type placement struct {
 	units          []unit
 	teamSizes      []int     // by team: players
 	teamStrengths  []float64 // by team
@@ -61,14 +61,14 @@ type unit struct {
 // wholeParty is the playerIndex of a unit that is a party.
 const wholeParty = -1
 
-// filling is a match that is filled team by team.
-type filling struct {
+// fill is a match that is filled team by team.
+type fill struct {
 	freePlaces      []int // by team: places that are free
 	emptyRolePlaces []int // by team: places of roles that nobody of it fills
 }
 
-// evening is a match whose teams are made even.
-type evening struct {
+// evenSplit is a match whose teams are made even.
+type evenSplit struct {
 	unitWeights []weight // by unit
 	absoluteSum float64  // the sum of all numbers without their signs
 	teamWeights []weight // by team, as of the last call of weighTeams

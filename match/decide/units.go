@@ -8,7 +8,7 @@ import (
 
 // cutUnits makes the units: the largest first, for which the fewest teams have room, then the strongest.
 func (s *search) cutUnits(split bool) {
-	p := &s.placing
+	p := &s.placement
 	p.units = p.units[:0]
 	for pick, c := range s.finalLine.picks {
 		if !split {
