@@ -78,7 +78,7 @@ func TestSessionsOfTheLobbyAskTheValve(t *testing.T) {
 	n := setupQueue(t)
 	n.valve("launch", 100, noStaff)
 	n.tokens("launch", 0, 0)
-	named := func(name string) func(*db.OpenRealtime) { return func(o *db.OpenRealtime) { o.PlayerSub = name } }
+	named := func(name string) func(*db.RealtimeRequest) { return func(o *db.RealtimeRequest) { o.PlayerSub = name } }
 	ann, bob, cy := n.open(n.client("ann", named("ann"))), n.open(n.client("bob", named("bob"))), n.open(n.client("cy",
 		named("cy")))
 	_, err := n.EnqueueRealtime(t.Context(), wants(cy, "duel", 2))

@@ -18,7 +18,7 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, env, dialect, protocol_id)
 	        VALUES ('arena', 'v1', 'process', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 2,
 	                '{"A": "b"}', 'lightyear-be', '18446744073709551615')`)
-	v, err := b.AppVersion(t.Context(), "arena", "v1")
+	v, err := b.FindAppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.NotZero(t, v.AppliedAt)
 	v.AppliedAt = time.Time{}
@@ -29,7 +29,7 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 		Dialect: netcode.LightyearBE, ProtocolID: 1<<64 - 1,
 	}, v)
 
-	_, err = b.AppVersion(t.Context(), "arena", "v2")
+	_, err = b.FindAppVersion(t.Context(), "arena", "v2")
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
@@ -38,7 +38,7 @@ func TestAppVersionThatWasUsed(t *testing.T) {
 	b := setup(t)
 	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, used_at)
 	        VALUES ('arena', 'v1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, now())`)
-	v, err := b.AppVersion(t.Context(), "arena", "v1")
+	v, err := b.FindAppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.True(t, v.WasStarted)
 }

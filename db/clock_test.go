@@ -59,7 +59,7 @@ func TestSlowReadingsDoNotShiftTheClock(t *testing.T) {
 	requireCorrected("a slow answer")
 	c.measure(t, b.Store, 1500*time.Millisecond, 0)
 	requireCorrected("a slow request")
-	reading, ok := b.ClockReading()
+	reading, ok := b.LatestClockReading()
 	require.True(t, ok)
 	require.WithinDuration(t, c.now(), reading.MeasuredAt, time.Second, "the clocks were compared just now")
 

@@ -250,8 +250,8 @@ func callMakingRoom[Arg any](
 	return changed, err
 }
 
-// Login returns the actor of events that the login of the database causes. Errors: Unavailable.
-func (s *Store) Login(ctx context.Context) (actor string, err error) {
+// ReadLoginActor returns the actor of events that the login of the database causes. Errors: Unavailable.
+func (s *Store) ReadLoginActor(ctx context.Context) (actor string, err error) {
 	actor, err = s.q.Login(ctx)
 	return actor, frame.Classify(err)
 }

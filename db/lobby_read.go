@@ -24,8 +24,8 @@ type LobbyPositions struct {
 	ByRoom          map[uuid.UUID]int64
 }
 
-// LobbyPositions reads the positions of rooms. Errors: Unavailable.
-func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (LobbyPositions, error) {
+// ReadLobbyPositions reads the positions of rooms. Errors: Unavailable.
+func (s *Store) ReadLobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (LobbyPositions, error) {
 	positions := LobbyPositions{ByRoom: make(map[uuid.UUID]int64, len(lobbies))}
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
 		rows, err := s.q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: region, Uids: part})

@@ -22,9 +22,9 @@ type DeployedServer struct {
 	ReadAt     int64  // when this was read, by the database's clock, in microseconds since 1970
 }
 
-// DeployedServer returns what is known of the server of a deployment. Errors: Gone if the deployment is over,
+// FindDeployedServer returns what is known of the server of a deployment. Errors: Gone if the deployment is over,
 // Elsewhere, Unavailable.
-func (s *Store) DeployedServer(ctx context.Context, of provision.Joining) (DeployedServer, error) {
+func (s *Store) FindDeployedServer(ctx context.Context, of provision.Joining) (DeployedServer, error) {
 	if err := s.CheckHere(of.Region); err != nil {
 		return DeployedServer{}, err
 	}

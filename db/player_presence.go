@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// MaxPresence is how many players a call of [Store.PlayerPresence] may ask for. Callers must see to it: the call does not
-// count them.
+// MaxPresence is how many players a call of [Store.ReadPlayerPresence] may ask for. Callers must see to it: the
+// call does not count them.
 const MaxPresence = 1000
 
 // PlayerPresence says whether a player of the realtime lobby is connected, and where.
@@ -22,9 +22,9 @@ type PlayerPresence struct {
 // PresenceRoom is a room in which a player is.
 type PresenceRoom struct{ ID, Type string }
 
-// PlayerPresence returns the presence of up to [MaxPresence] players; unknown ones are not connected. players must have
-// each name once. Errors: TooMany, Unavailable.
-func (s *Store) PlayerPresence(ctx context.Context, region, project string,
+// ReadPlayerPresence returns the presence of up to [MaxPresence] players; unknown ones are not connected. players must
+// have each name once. Errors: TooMany, Unavailable.
+func (s *Store) ReadPlayerPresence(ctx context.Context, region, project string,
 	players []string) (found []PlayerPresence, err error) {
 	p := query.PlayerPresenceParams{Region: region, Project: project, Players: players}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {

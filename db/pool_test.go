@@ -77,7 +77,7 @@ func TestDeclarePoolsReadsBackWhatWasDeclared(t *testing.T) {
 		done.PoolChanges)
 	require.Equal(t, "unchanged", b.declare([]provision.AppVersion{v}, p).PoolChanges[0].Change)
 
-	stored, err := b.AppVersion(t.Context(), "arena", "v1")
+	stored, err := b.FindAppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	v.GamePort, v.Endpoint, v.StartWithin, v.RegisterWithin = "game", "{ip}:{port}", 3*time.Minute, time.Minute
 	v.Grace, v.MaxLifetime, v.DrainAhead, v.AppliedAt = 30*time.Second, 24*time.Hour, time.Hour, stored.AppliedAt
@@ -98,7 +98,7 @@ func TestDeclarePoolsIsAllOrNothing(t *testing.T) {
 		provision.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
 	require.Equal(t, "pools[1].modes", e.Field)
 	require.Contains(t, e.Detail, "belongs to pool arena/v1")
-	_, err := b.AppVersion(t.Context(), "arena", "v2")
+	_, err := b.FindAppVersion(t.Context(), "arena", "v2")
 	require.True(t, fault.Is(err, fault.NotFound))
 }
 
@@ -121,7 +121,7 @@ func TestDeclarePoolsKeepsWhatServersDependOn(t *testing.T) {
 	larger.Fallback = &provision.AppFallback{Provider: "agones", Launch: "fleet"}
 	require.Equal(t, []string{"fallback"}, b.declare([]provision.AppVersion{larger}).AppChanges[0].ChangedFields,
 		"an outage of the provider is the time to add one")
-	v, err := b.AppVersion(t.Context(), "arena", "v1")
+	v, err := b.FindAppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.Equal(t, larger.Fallback, v.Fallback)
 }

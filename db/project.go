@@ -113,8 +113,8 @@ func projectUnknown() error { return fault.New(fault.NotFound, "project_unknown"
 // ProjectCounts has the numbers of projects, of keys, and of the tokens that were minted.
 type ProjectCounts = query.ProjectCountsRow
 
-// ProjectCounts counts projects, keys, and the tokens that were minted, in all regions. Errors: Unavailable.
-func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
+// CountProjects counts projects, keys, and the tokens that were minted, in all regions. Errors: Unavailable.
+func (s *Store) CountProjects(ctx context.Context) (ProjectCounts, error) {
 	counts, err := s.q.ProjectCounts(ctx)
 	return counts, frame.Classify(err)
 }

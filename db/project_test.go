@@ -286,7 +286,7 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k1", 0))
 	require.NoError(t, err)
-	counts, err := p.ProjectCounts(t.Context())
+	counts, err := p.CountProjects(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, db.ProjectCounts{Projects: 1, Keys: 4, Revoked: 2, Rotated: 1, Tokens: 60}, counts,
 		"a rotation counts as revoked and created, too")

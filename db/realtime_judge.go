@@ -81,7 +81,7 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 
 // judge decides which session a client gets, and counts a new one among the sessions of its player and its key. Errors:
 // Forbidden, TooMany, Unavailable.
-func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
+func (f openFacts) judge(o RealtimeRequest) (OpenedRealtime, error) {
 	row, resumed := f.resumable(o)
 	hasSameToken := resumed && bytes.Equal(row.TokenDigest, o.TokenDigest)
 	if err := f.judgeToken(o, hasSameToken); err != nil {
@@ -119,7 +119,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 
 // countNewSession counts a new session for the calls of the batch that follow, or refuses it if its player or its key
 // has too many. Sessions that were closed count until they can no longer be resumed.
-func (f openFacts) countNewSession(o OpenRealtime) error {
+func (f openFacts) countNewSession(o RealtimeRequest) error {
 	playerIndex := slices.IndexFunc(f.playerSessions, func(r query.SessionsOfPlayersRow) bool {
 		return r.Project == o.ProjectID && r.Player == o.PlayerSub
 	})
@@ -145,7 +145,7 @@ func tooManySessions(format string, limit int) error {
 }
 
 // resumable returns the session that the client asks for, if it may resume it.
-func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, bool) {
+func (f openFacts) resumable(o RealtimeRequest) (query.LockRealtimeSessionsRow, bool) {
 	row, ok := f.sessionsByID[o.resumes()]
 	if !ok || row.Expired || row.Project != o.ProjectID {
 		return row, false
@@ -159,7 +159,7 @@ func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, boo
 
 // judgeToken refuses a token that has expired. A client cannot change its token while it is connected: with the token
 // of the session, it resumes the session for some time after the token has expired.
-func (f openFacts) judgeToken(o OpenRealtime, hasSameToken bool) error {
+func (f openFacts) judgeToken(o RealtimeRequest, hasSameToken bool) error {
 	if o.TokenExpires.IsZero() {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (f openFacts) judgeToken(o OpenRealtime, hasSameToken bool) error {
 }
 
 // judgeKey refuses a client whose key may open no session.
-func (f openFacts) judgeKey(o OpenRealtime) error {
+func (f openFacts) judgeKey(o RealtimeRequest) error {
 	// Only a verified token names a key.
 	if !o.IsAuthenticated {
 		return nil

@@ -15,9 +15,9 @@ import (
 // maxNewsSessions bounds the sessions of a statement, and of a page of OwnedRealtime.
 const maxNewsSessions = 1000
 
-// RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all
+// ReadRealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all
 // sessions every ten seconds, and for single ones after a notification. Errors: Unavailable.
-func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
+func (s *Store) ReadRealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	var news []RealtimeNews
 	for part := range slices.Chunk(sessions, maxNewsSessions) {

@@ -17,7 +17,7 @@ func (n *nexis) news(sessions ...db.OpenedRealtime) []db.RealtimeNews {
 	for _, o := range sessions {
 		all = append(all, epochOf(o))
 	}
-	return must.Get(n.RealtimeNews(n.t.Context(), lobbyRegion, n.replica, all))(n.t)
+	return must.Get(n.ReadRealtimeNews(n.t.Context(), lobbyRegion, n.replica, all))(n.t)
 }
 
 // Pins a connection that stays open after its session was taken over, ended, or lost its key, since the notice was
@@ -26,7 +26,7 @@ func TestAReplicaLearnsWhatItMissed(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	n.key("p1", "k2", "token:mint")
-	kept, taken, ended, revoked := n.open(n.client("a")), n.open(n.client("b")), n.open(n.client("c")), n.open(n.client("d", func(o *db.OpenRealtime) { o.KeyID = "k2" }))
+	kept, taken, ended, revoked := n.open(n.client("a")), n.open(n.client("b")), n.open(n.client("c")), n.open(n.client("d", func(o *db.RealtimeRequest) { o.KeyID = "k2" }))
 	require.Empty(t, n.news(kept, taken, ended, revoked))
 	n.open(n.client("b", resuming(taken), at(n.beginReplica(n.Store))))
 	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", ended.SessionID)

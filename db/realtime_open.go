@@ -17,7 +17,7 @@ import (
 //
 // Errors: Invalid, Forbidden (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers:
 // ten within ten seconds; too_many_sessions: the player has 32, or the key Config.MaxSessionsOfKey), Unavailable.
-func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
+func (s *Store) OpenRealtime(ctx context.Context, o RealtimeRequest) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.ProjectID); n == 0 || n > maxProjectID || !isStorable(o.ProjectID) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id",
 			Detail: "a project id has 1 to 128 characters"}
@@ -157,7 +157,7 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 	}
 }
 
-func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
+func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o RealtimeRequest, opened OpenedRealtime) {
 	p.Ids = append(p.Ids, opened.SessionID)
 	p.Projects = append(p.Projects, o.ProjectID)
 	p.Players = append(p.Players, opened.PlayerSub)
@@ -169,7 +169,7 @@ func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, o
 	p.Owners = append(p.Owners, o.ReplicaID)
 }
 
-func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
+func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o RealtimeRequest, opened OpenedRealtime) {
 	p.Ids = append(p.Ids, opened.SessionID)
 	p.TookOver = append(p.TookOver, opened.TookOver)
 	p.Authenticated = append(p.Authenticated, o.IsAuthenticated)

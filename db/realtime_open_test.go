@@ -18,7 +18,7 @@ import (
 func TestANewSessionHasItsOwnID(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	ann, bob := n.open(n.client("ann")), n.open(n.client("bob", func(o *db.OpenRealtime) { o.PlayerSub = "bob" }))
+	ann, bob := n.open(n.client("ann")), n.open(n.client("bob", func(o *db.RealtimeRequest) { o.PlayerSub = "bob" }))
 	require.Regexp(t, "^s-[0-9a-f]{16}$", ann.SessionID)
 	require.NotEqual(t, ann.SessionID, bob.SessionID)
 	require.Equal(t, db.OpenedRealtime{SessionID: ann.SessionID, OwnerEpoch: 1, PlayerSub: ann.SessionID}, ann,
@@ -46,34 +46,34 @@ func TestASessionIsResumedThroughAnotherStore(t *testing.T) {
 func TestASessionIsBoundToItsTokenOrPlayer(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	ann := func(o *db.OpenRealtime) { o.PlayerSub = "ann" }
+	ann := func(o *db.RealtimeRequest) { o.PlayerSub = "ann" }
 	named, unnamed := n.open(n.client("t1", ann)), n.open(n.client("t2"))
-	anonymous := n.open(n.client("", func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }))
+	anonymous := n.open(n.client("", func(o *db.RealtimeRequest) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }))
 	for _, c := range []struct {
 		name    string
 		resume  db.OpenedRealtime
-		change  func(*db.OpenRealtime)
+		change  func(*db.RealtimeRequest)
 		resumed bool
 	}{
-		{"identical token", unnamed, func(o *db.OpenRealtime) { o.TokenDigest = digest("t2") }, true},
-		{"another token of the same player", named, func(o *db.OpenRealtime) { o.PlayerSub = "ann" }, true},
-		{"another player's token", named, func(o *db.OpenRealtime) { o.PlayerSub = "bob" }, false},
-		{"a token without a player", named, func(*db.OpenRealtime) {}, false},
-		{"another token", unnamed, func(*db.OpenRealtime) {}, false},
+		{"identical token", unnamed, func(o *db.RealtimeRequest) { o.TokenDigest = digest("t2") }, true},
+		{"another token of the same player", named, func(o *db.RealtimeRequest) { o.PlayerSub = "ann" }, true},
+		{"another player's token", named, func(o *db.RealtimeRequest) { o.PlayerSub = "bob" }, false},
+		{"a token without a player", named, func(*db.RealtimeRequest) {}, false},
+		{"another token", unnamed, func(*db.RealtimeRequest) {}, false},
 		{"a player whose name is the id of a session", unnamed,
-			func(o *db.OpenRealtime) { o.PlayerSub = unnamed.SessionID }, false},
-		{"no token", unnamed, func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil },
+			func(o *db.RealtimeRequest) { o.PlayerSub = unnamed.SessionID }, false},
+		{"no token", unnamed, func(o *db.RealtimeRequest) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil },
 			false},
-		{"a token for an anonymous session", anonymous, func(*db.OpenRealtime) {}, false},
+		{"a token for an anonymous session", anonymous, func(*db.RealtimeRequest) {}, false},
 		{"an anonymous client", anonymous,
-			func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }, true},
+			func(o *db.RealtimeRequest) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }, true},
 		{"the same player in another project", named,
-			func(o *db.OpenRealtime) { o.ProjectID, o.PlayerSub = "p2", "ann" }, false},
-		{"another token of the same key", unnamed, func(o *db.OpenRealtime) { o.ResumeByKey = true }, true},
+			func(o *db.RealtimeRequest) { o.ProjectID, o.PlayerSub = "p2", "ann" }, false},
+		{"another token of the same key", unnamed, func(o *db.RealtimeRequest) { o.ResumeByKey = true }, true},
 		{"a token of the same key id in another project", unnamed,
-			func(o *db.OpenRealtime) { o.ProjectID, o.ResumeByKey = "p2", true }, false},
-		{"an id that never was", db.OpenedRealtime{SessionID: "s-0000000000000000"}, func(*db.OpenRealtime) {}, false},
-		{"an id that cannot be", db.OpenedRealtime{SessionID: "s-\x00"}, func(*db.OpenRealtime) {}, false},
+			func(o *db.RealtimeRequest) { o.ProjectID, o.ResumeByKey = "p2", true }, false},
+		{"an id that never was", db.OpenedRealtime{SessionID: "s-0000000000000000"}, func(*db.RealtimeRequest) {}, false},
+		{"an id that cannot be", db.OpenedRealtime{SessionID: "s-\x00"}, func(*db.RealtimeRequest) {}, false},
 	} {
 		opened := n.open(n.client(c.name, resuming(c.resume), c.change))
 		require.Equal(t, c.resumed, opened.IsResumed, c.name)
@@ -88,10 +88,10 @@ func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t, func(c *db.Config) { c.PodClock = func() time.Time { return time.Unix(0, 0) } })
 	now := one[time.Time](n.bundle, "SELECT clock_timestamp()")
-	expired := func(ago time.Duration) func(*db.OpenRealtime) {
-		return func(o *db.OpenRealtime) { o.TokenExpires = now.Add(-ago) }
+	expired := func(ago time.Duration) func(*db.RealtimeRequest) {
+		return func(o *db.RealtimeRequest) { o.TokenExpires = now.Add(-ago) }
 	}
-	refused := func(o db.OpenRealtime) {
+	refused := func(o db.RealtimeRequest) {
 		t.Helper()
 		_, err := n.OpenRealtime(t.Context(), o)
 		requireKind(t, fault.Forbidden, "token_expired", err)
@@ -103,8 +103,8 @@ func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	refused(n.client("ann", resuming(first), expired(25*time.Hour)))
 	refused(n.client("bob", resuming(first), expired(time.Hour)))
 
-	named := n.open(n.client("cid", func(o *db.OpenRealtime) { o.PlayerSub = "cid" }))
-	refused(n.client("other", resuming(named), expired(time.Hour), func(o *db.OpenRealtime) { o.PlayerSub = "cid" }))
+	named := n.open(n.client("cid", func(o *db.RealtimeRequest) { o.PlayerSub = "cid" }))
+	refused(n.client("other", resuming(named), expired(time.Hour), func(o *db.RealtimeRequest) { o.PlayerSub = "cid" }))
 	n.suspend(true, named)
 	n.steady(n.replica)
 	n.age(named, time.Minute)
@@ -117,12 +117,12 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 	n.key("p1", "narrow", "token:read")
 	n.key("p1", "graceful", "token:mint")
 	n.key("p1", "revoked", "token:mint")
-	first := n.open(n.client("ann", func(o *db.OpenRealtime) { o.KeyID = "revoked" }))
+	first := n.open(n.client("ann", func(o *db.RealtimeRequest) { o.KeyID = "revoked" }))
 	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() WHERE id = 'revoked'")
 	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 minute' WHERE id = 'graceful'")
 	for key, code := range map[string]string{"": "key_required", "narrow": "key_scope", "nobody": "key_unknown",
 		"revoked": "key_revoked", "graceful": "", "k1": ""} {
-		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.OpenRealtime) { o.KeyID = key }))
+		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.RealtimeRequest) { o.KeyID = key }))
 		if code == "" {
 			require.NoError(t, err, key)
 			continue
@@ -130,9 +130,9 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 		requireKind(t, fault.Forbidden, code, err)
 	}
 	_, err := n.OpenRealtime(t.Context(),
-		n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.KeyID = "revoked" }))
+		n.client("ann", resuming(first), func(o *db.RealtimeRequest) { o.KeyID = "revoked" }))
 	requireKind(t, fault.Forbidden, "key_revoked", err)
-	n.open(n.client("bob", func(o *db.OpenRealtime) { o.KeyID, o.KeyRequired = "", false }))
+	n.open(n.client("bob", func(o *db.RealtimeRequest) { o.KeyID, o.KeyRequired = "", false }))
 }
 
 // Pins a leaked key with which somebody opens sessions until the database is full. Those that are opened at the same
@@ -161,8 +161,8 @@ func TestTheSessionsOfAKeyAreBounded(t *testing.T) {
 	_, err := n.OpenRealtime(t.Context(), n.client("late"))
 	requireKind(t, fault.TooMany, "too_many_sessions", err)
 	require.True(t, n.open(n.client("ann", resuming(first))).IsResumed)
-	n.open(n.client("bob", func(o *db.OpenRealtime) { o.KeyID = "other" }))
-	n.open(n.client("cid", func(o *db.OpenRealtime) { o.ProjectID = "p2" }))
+	n.open(n.client("bob", func(o *db.RealtimeRequest) { o.KeyID = "other" }))
+	n.open(n.client("cid", func(o *db.RealtimeRequest) { o.ProjectID = "p2" }))
 }
 
 // Pins two tabs with one session that fight for it for ever.
@@ -270,10 +270,10 @@ func TestAnEndedReplicaOpensNoSessions(t *testing.T) {
 func TestTextThatCannotBeStoredIsInvalid(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	for _, change := range []func(*db.OpenRealtime){
-		func(o *db.OpenRealtime) { o.ProjectID = "" }, func(o *db.OpenRealtime) { o.ProjectID = "p\x00" },
-		func(o *db.OpenRealtime) { o.PlayerSub = "\xff" },
-		func(o *db.OpenRealtime) { o.KeyID = "\x00" },
+	for _, change := range []func(*db.RealtimeRequest){
+		func(o *db.RealtimeRequest) { o.ProjectID = "" }, func(o *db.RealtimeRequest) { o.ProjectID = "p\x00" },
+		func(o *db.RealtimeRequest) { o.PlayerSub = "\xff" },
+		func(o *db.RealtimeRequest) { o.KeyID = "\x00" },
 	} {
 		_, err := n.OpenRealtime(t.Context(), n.client("ann", change))
 		requireKind(t, fault.Invalid, "invalid", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// OpenRealtime asks for the session of a client of the realtime lobby that has just connected.
-type OpenRealtime struct {
+// RealtimeRequest asks for the session of a client of the realtime lobby that has just connected.
+type RealtimeRequest struct {
 	Region, ProjectID string
 	PlayerSub         string // the token's sub; "": the client has no name, and the player is the session
 	IsAuthenticated   bool   // a token was verified
@@ -46,7 +46,7 @@ type OpenedRealtime struct {
 }
 
 // resumes returns the session to resume, "" if there can be none.
-func (o OpenRealtime) resumes() string {
+func (o RealtimeRequest) resumes() string {
 	// Any other text is the id of no session, and Postgres might refuse it.
 	if len(o.ResumedSession) != len(sessionPrefix)+sessionDigits || !isStorable(o.ResumedSession) {
 		return ""
@@ -54,11 +54,11 @@ func (o OpenRealtime) resumes() string {
 	return o.ResumedSession
 }
 
-func (o OpenRealtime) bytes() int {
+func (o RealtimeRequest) bytes() int {
 	return textBytes(o.Region, o.ProjectID, o.PlayerSub, o.KeyID, o.KeyScope, o.ResumedSession) + len(o.TokenDigest)
 }
 
-type openCall = batch.Call[OpenRealtime, OpenedRealtime]
+type openCall = batch.Call[RealtimeRequest, OpenedRealtime]
 
 // realtimeOpening is one transaction that opens and resumes sessions.
 type realtimeOpening struct {

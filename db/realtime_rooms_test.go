@@ -46,7 +46,7 @@ func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 	n.join(bob, "chat", "chat:1")
 	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)},
 		db.Suspension{AwayAction: chats(t).MarkAway, IsAnnounced: true}))
-	back := n.open(n.client("ann", resuming(ann), func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }))
+	back := n.open(n.client("ann", resuming(ann), func(o *db.RealtimeRequest) { o.BackAction = chats(t).MarkBack }))
 	var ids []string
 	for _, r := range back.RoomAnswers {
 		ids = append(ids, r.RoomSnapshot.ID)
@@ -67,7 +67,7 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 	n := setupRealtime(t)
 	first := n.open(n.client("ann"))
 	n.join(first, "chat", "chat:1")
-	n.open(n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }))
+	n.open(n.client("ann", resuming(first), func(o *db.RealtimeRequest) { o.BackAction = chats(t).MarkBack }))
 	said := len(n.entries("chat:1"))
 	for _, act := range []lobby.Action{
 		chats(t).LeaveRoom(first.SessionID, first.PlayerSub), chats(t).HandleMessage(lobby.Message{Session: first.SessionID, Type: "say", Data: json.RawMessage(`{}`)}),
@@ -99,8 +99,8 @@ func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	n.steady(n.replica)
-	ann := n.open(n.client("ann", func(o *db.OpenRealtime) { o.PlayerSub = "ann" }))
-	bob := n.open(n.client("bob", func(o *db.OpenRealtime) { o.PlayerSub = "bob" }))
+	ann := n.open(n.client("ann", func(o *db.RealtimeRequest) { o.PlayerSub = "ann" }))
+	bob := n.open(n.client("bob", func(o *db.RealtimeRequest) { o.PlayerSub = "bob" }))
 	n.join(ann, "chat", "chat:1")
 	n.join(bob, "chat", "chat:1")
 	n.join(ann, "echo_room", "echo_room:1") // ends with its last member
@@ -173,7 +173,7 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 		case o.SessionID == "" || step < 25:
 			opened, err := store.OpenRealtime(ctx,
 				n.client(fmt.Sprint("client", client), resuming(o),
-					func(r *db.OpenRealtime) { r.BackAction = types.MarkBack }))
+					func(r *db.RealtimeRequest) { r.BackAction = types.MarkBack }))
 			if !fault.Is(err, fault.TooMany) {
 				require.NoError(n.t, err)
 				o = opened

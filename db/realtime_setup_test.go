@@ -45,8 +45,8 @@ func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 }
 
 // client is a client with a token of its own, which connects to the replica.
-func (n *nexis) client(token string, change ...func(*db.OpenRealtime)) db.OpenRealtime {
-	return variant.Apply(db.OpenRealtime{
+func (n *nexis) client(token string, change ...func(*db.RealtimeRequest)) db.RealtimeRequest {
+	return variant.Apply(db.RealtimeRequest{
 		Region: lobbyRegion, ProjectID: "p1", IsAuthenticated: true, KeyID: "k1", KeyRequired: true,
 		KeyScope: "token:mint", TokenDigest: digest(token),
 		ResumeTTL: 30 * time.Second, ReplicaID: n.replica, BackAction: back,
@@ -58,17 +58,17 @@ func digest(token string) []byte {
 	return sum[:]
 }
 
-func (n *nexis) open(o db.OpenRealtime) db.OpenedRealtime {
+func (n *nexis) open(o db.RealtimeRequest) db.OpenedRealtime {
 	n.t.Helper()
 	return must.Get(n.OpenRealtime(n.t.Context(), o))(n.t)
 }
 
-func resuming(o db.OpenedRealtime) func(*db.OpenRealtime) {
-	return func(r *db.OpenRealtime) { r.ResumedSession = o.SessionID }
+func resuming(o db.OpenedRealtime) func(*db.RealtimeRequest) {
+	return func(r *db.RealtimeRequest) { r.ResumedSession = o.SessionID }
 }
 
-func at(replica uuid.UUID) func(*db.OpenRealtime) {
-	return func(r *db.OpenRealtime) { r.ReplicaID = replica }
+func at(replica uuid.UUID) func(*db.RealtimeRequest) {
+	return func(r *db.RealtimeRequest) { r.ReplicaID = replica }
 }
 
 func epochOf(o db.OpenedRealtime) db.SessionEpoch {

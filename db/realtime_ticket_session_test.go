@@ -144,9 +144,9 @@ func TestATicketOfAPartyWaitsForAllItsMembers(t *testing.T) {
 	n.RequireInvariants()
 }
 
-func withBack(t *testing.T) func(*db.OpenRealtime) {
+func withBack(t *testing.T) func(*db.RealtimeRequest) {
 	t.Helper()
-	return func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }
+	return func(o *db.RealtimeRequest) { o.BackAction = chats(t).MarkBack }
 }
 
 // Pins a party that waits for ever with a ticket that it no longer has.

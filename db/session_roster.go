@@ -69,10 +69,10 @@ const (
 
 type rosterCall = batch.Call[InstanceRef, RosterState]
 
-// RosterState returns the current digest of an instance's sessions. Calls that wait at the same time share one
+// ReadRosterState returns the current digest of an instance's sessions. Calls that wait at the same time share one
 // statement, so that many game servers that wake up together cost few statements. Errors: NotFound when the instance is
 // unknown or its lease has expired, Superseded, Unavailable.
-func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, error) {
+func (s *Store) ReadRosterState(ctx context.Context, ref InstanceRef) (RosterState, error) {
 	return s.batchGroups.rosterStates.Do(ctx, "", ref)
 }
 

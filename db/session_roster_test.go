@@ -14,7 +14,7 @@ import (
 
 func (b *bundle) rosterState(r db.InstanceRef) db.RosterState {
 	b.t.Helper()
-	return must.Get(b.RosterState(b.t.Context(), r))(b.t)
+	return must.Get(b.ReadRosterState(b.t.Context(), r))(b.t)
 }
 
 // rosters returns all sessions of an instance.
@@ -138,12 +138,12 @@ func (b *bundle) drain(instance string) {
 func TestRostersOfOtherIncarnations(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.RosterState(t.Context(), ref("a"))
+	_, err := b.ReadRosterState(t.Context(), ref("a"))
 	requireKind(t, fault.NotFound, "instance_unknown", err)
 	old := b.AddServer("a", 8)
 	b.place(request("ann", 8))
 	b.AddServer("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
-	_, err = b.RosterState(t.Context(), refOf(old))
+	_, err = b.ReadRosterState(t.Context(), refOf(old))
 	requireKind(t, fault.Superseded, "superseded", err)
 	require.Empty(t, b.rosters("a"), "its sessions ended with the incarnation before")
 	_, _, err = b.SessionRosters(t.Context(), b.rosterState(ref("a")), "us.0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33")
@@ -183,7 +183,7 @@ func TestSeatedPlayersWakeTheirServer(t *testing.T) {
 	m.AddServer("b", 64)
 	m.drain("b")
 	other := m.Replica()
-	state, err := other.RosterState(t.Context(), ref("a"))
+	state, err := other.ReadRosterState(t.Context(), ref("a"))
 	require.NoError(t, err)
 	woken, stop := other.SubscribeSessions(state)
 	defer stop()

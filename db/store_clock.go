@@ -18,8 +18,8 @@ func (s *Store) Now() time.Time {
 	return now
 }
 
-// ClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
-func (s *Store) ClockReading() (r ClockReading, ok bool) {
+// LatestClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
+func (s *Store) LatestClockReading() (r ClockReading, ok bool) {
 	if p := s.clock.latestReading.Load(); p != nil {
 		return *p, true
 	}

@@ -45,7 +45,7 @@ type groups struct {
 	mintingKeys  *batch.Group[projectKeyName, query.ProjectKey]
 	lobbyActions *batch.Group[LobbyAction, LobbyAnswer]
 
-	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]
+	realtimeOpens *batch.Group[RealtimeRequest, OpenedRealtime]
 	suspensions   *batch.Group[suspendRequest, struct{}]
 
 	allGroups []interface {

@@ -119,7 +119,8 @@ func (s *Store) addAgentGroups(g *groups) {
 // addLobbyGroups adds the groups of the realtime lobby.
 func (s *Store) addLobbyGroups(g *groups) {
 	g.realtimeOpens = addGroup(s, g, "realtime open",
-		batch.Limits[OpenRealtime]{MaxWeight: 256, CallWeight: batch.One[OpenRealtime], CallBytes: OpenRealtime.bytes},
+		batch.Limits[RealtimeRequest]{MaxWeight: 256, CallWeight: batch.One[RealtimeRequest],
+			CallBytes: RealtimeRequest.bytes},
 		s.openRealtimeBatch)
 	g.suspensions = addGroup(s, g, "suspension",
 		batch.Limits[suspendRequest]{MaxWeight: suspendedAtOnce, CallWeight: suspendRequest.weight,

@@ -69,8 +69,8 @@ type WebhookState struct {
 	Now           time.Time     // by the database's clock
 }
 
-// WebhookState reads the state of a webhook. Errors: Conflict, when it was deleted; Unavailable.
-func (s *Store) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookState, error) {
+// ReadWebhookState reads the state of a webhook. Errors: Conflict, when it was deleted; Unavailable.
+func (s *Store) ReadWebhookState(ctx context.Context, webhook uuid.UUID) (WebhookState, error) {
 	r, err := s.q.WebhookState(ctx, webhook)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return WebhookState{}, webhookTaken

@@ -83,7 +83,7 @@ func (c versionCache) get(ctx context.Context, store *db.Store, app, version str
 	if v, ok := c[key]; ok {
 		return v, nil
 	}
-	v, err := store.AppVersion(ctx, app, version)
+	v, err := store.FindAppVersion(ctx, app, version)
 	if err != nil {
 		return nil, err
 	}

@@ -16,15 +16,15 @@ import (
 )
 
 // tokenClient is a client whose token resumes its session.
-func tokenClient(types *lobby.Types, replica uuid.UUID, token, resume string) db.OpenRealtime {
+func tokenClient(types *lobby.Types, replica uuid.UUID, token, resume string) db.RealtimeRequest {
 	sum := sha256.Sum256([]byte(token))
-	return db.OpenRealtime{
+	return db.RealtimeRequest{
 		Region: "eu", ProjectID: "p1", IsAuthenticated: true, TokenDigest: sum[:], ResumeTTL: 30 * time.Second,
 		ReplicaID: replica, BackAction: types.MarkBack, ResumedSession: resume,
 	}
 }
 
-func (b *bundle) openRealtime(o db.OpenRealtime) db.OpenedRealtime {
+func (b *bundle) openRealtime(o db.RealtimeRequest) db.OpenedRealtime {
 	b.t.Helper()
 	return must.Get(b.OpenRealtime(b.t.Context(), o))(b.t)
 }

@@ -21,7 +21,7 @@ func (b *bundle) lobbyReplica(types *lobby.Types, sessions int) (uuid.UUID, []db
 	owned := make([]db.SessionEpoch, sessions)
 	for i := range owned {
 		o := must.Get(b.OpenRealtime(ctx,
-			db.OpenRealtime{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: replica,
+			db.RealtimeRequest{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: replica,
 				BackAction: types.MarkBack}))(b.t)
 		owned[i] = db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}
 		must.Get(b.ActInLobby(ctx, db.LobbyAction{
@@ -78,7 +78,7 @@ func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	require.NoError(t, b.EndRealtimeReplica(t.Context(), "eu", drained))
 	require.Empty(t, once(t, l))
 	returned, err := b.OpenRealtime(t.Context(),
-		db.OpenRealtime{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: live,
+		db.RealtimeRequest{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: live,
 			BackAction: types.MarkBack, ResumedSession: owned[0].ID})
 	require.NoError(t, err)
 	require.True(t, returned.IsResumed)

@@ -15,7 +15,7 @@ func TestAWorkerAloneReadsTheClock(t *testing.T) {
 	o := b.options()
 	o.Store, o.Reports = b.Replica(), true
 	once(t, loopOf(t, o, "clock"))
-	_, ok := o.Store.ClockReading()
+	_, ok := o.Store.LatestClockReading()
 	require.True(t, ok)
 
 	o.Reports = false

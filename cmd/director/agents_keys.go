@@ -72,7 +72,7 @@ func (p *program) agentKeyCreate() *cobra.Command {
 			n.BoundName = agentName
 		}
 		// Keys are written by the director itself and not by a function of schema ops, which would know the login.
-		actor, err := op.store.Login(ctx)
+		actor, err := op.store.ReadLoginActor(ctx)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(agentKeyWords),
 	}, byAgentKey, func(ctx context.Context, op operator, args []string) error {
-		actor, err := op.store.Login(ctx)
+		actor, err := op.store.ReadLoginActor(ctx)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func (p *program) deploymentsStart() *cobra.Command {
 // provider; "" requires none.
 func (op operator) newDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
 	requiredProvider string) (n provision.NewDeployment, v provision.AppVersion, err error) {
-	if v, err = op.store.AppVersion(ctx, of.App, of.Version); err != nil {
+	if v, err = op.store.FindAppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
 	// A worker would start a server of another provider itself.

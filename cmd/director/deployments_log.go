@@ -107,6 +107,6 @@ func (op operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref
 	if end.Provider != "" {
 		return end.Provider, *end.Ref, nil
 	}
-	v, err := op.store.AppVersion(ctx, end.App, end.Version)
+	v, err := op.store.FindAppVersion(ctx, end.App, end.Version)
 	return v.Provider, *end.Ref, err
 }

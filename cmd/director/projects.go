@@ -44,7 +44,7 @@ func (p *program) projectsCreate() *cobra.Command {
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, op operator, args []string) error {
 		// Projects are written by the director itself and not by a function of schema ops, which would know the login.
 		// The event names the login of the database: a command knows no other name of the operator.
-		actor, err := op.store.Login(ctx)
+		actor, err := op.store.ReadLoginActor(ctx)
 		if err != nil {
 			return err
 		}

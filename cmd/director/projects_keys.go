@@ -93,7 +93,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if n.Actor, err = op.store.Login(ctx); err != nil {
+		if n.Actor, err = op.store.ReadLoginActor(ctx); err != nil {
 			return err
 		}
 		// The secret is made and sealed while the id of the key is known and nothing is inserted yet: it is sealed for
@@ -126,7 +126,7 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 		Example: "  director projects key revoke demo-project demo-key",
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
 	}, func(ctx context.Context, op operator, args []string) error {
-		actor, err := op.store.Login(ctx)
+		actor, err := op.store.ReadLoginActor(ctx)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		actor, err := op.store.Login(ctx)
+		actor, err := op.store.ReadLoginActor(ctx)
 		if err != nil {
 			return err
 		}

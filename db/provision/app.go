@@ -91,8 +91,8 @@ type AppPort struct {
 // Name returns APP/VERSION, as people write it.
 func (v *AppVersion) Name() string { return v.App + "/" + v.Version }
 
-// AppVersion returns an app version. Errors: NotFound, Unavailable.
-func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion, error) {
+// FindAppVersion returns an app version. Errors: NotFound, Unavailable.
+func (s *Store) FindAppVersion(ctx context.Context, app, version string) (AppVersion, error) {
 	v, err := readAppVersion(ctx, s.frame.Queries, app, version)
 	return v, frame.Classify(err)
 }

@@ -25,9 +25,9 @@ type DeploymentPlace struct {
 	IsReady      bool                     // the provider reports the server as ready
 }
 
-// DeploymentPlace returns where a server runs, as far as its provider has reported it. Errors: Gone for a deployment
-// that is over, Unavailable.
-func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
+// FindDeploymentPlace returns where a server runs, as far as its provider has reported it. Errors: Gone for a
+// deployment that is over, Unavailable.
+func (s *Store) FindDeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
 	if err := s.checkHere(region); err != nil {
 		return DeploymentPlace{}, err
 	}

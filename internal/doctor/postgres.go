@@ -216,7 +216,7 @@ func (d Doctor) checkClock(ctx context.Context) (Finding, error) {
 	if err := d.Store.ReadClock(ctx); err != nil {
 		return Finding{}, err
 	}
-	r, _ := d.Store.ClockReading()
+	r, _ := d.Store.LatestClockReading()
 	return judgeClock(r.Offset), nil
 }
 

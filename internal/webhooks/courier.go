@@ -72,7 +72,7 @@ func isTaken(err error) bool { return fault.Is(err, fault.Conflict) }
 
 // deliverStep sends what is due, and then what is new, and returns the pause until the next step.
 func (c *courier) deliverStep(ctx context.Context) (pause time.Duration, err error) {
-	state, err := c.engine.options.Store.WebhookState(ctx, c.webhookLease.Webhook)
+	state, err := c.engine.options.Store.ReadWebhookState(ctx, c.webhookLease.Webhook)
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // ContextStore is the part of db.Store that serves /fleet/context.
 type ContextStore interface {
-	DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (provision.DeploymentPlace, error)
+	FindDeploymentPlace(ctx context.Context, region string, id uuid.UUID) (provision.DeploymentPlace, error)
 	StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error
 }
 
@@ -107,7 +107,7 @@ func (f contextFace) showContext(ctx context.Context, _ rest.In[rest.None]) (dep
 func (f contextFace) readPlace(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	return f.options.Store.DeploymentPlace(ctx, d.Region, d.ID)
+	return f.options.Store.FindDeploymentPlace(ctx, d.Region, d.ID)
 }
 
 // awaitPlace waits until the address is known. An unreachable database counts as not known.

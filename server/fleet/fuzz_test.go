@@ -124,8 +124,8 @@ func FuzzFleet(f *testing.F) {
 	})
 }
 
-// RosterState implements fleet.SessionStore.
-func (s sink) RosterState(_ context.Context, ref db.InstanceRef) (db.RosterState, error) {
+// ReadRosterState implements fleet.SessionStore.
+func (s sink) ReadRosterState(_ context.Context, ref db.InstanceRef) (db.RosterState, error) {
 	require.True(s.t, rest.ID.Valid(ref.InstanceID))
 	return db.RosterState{Digest: "d"}, nil
 }

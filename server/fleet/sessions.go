@@ -12,7 +12,7 @@ import (
 
 // SessionStore is the part of db.Store that serves GET /fleet/sessions.
 type SessionStore interface {
-	RosterState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error)
+	ReadRosterState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error)
 	SessionRosters(ctx context.Context, state db.RosterState,
 		after string) (rosters []db.SessionRoster, more bool, err error)
 	SubscribeSessions(state db.RosterState) (wake <-chan struct{}, stop func())

@@ -67,7 +67,7 @@ func (f sessionFace) listSessions(ctx context.Context, in rest.In[rest.None]) (r
 func (f sessionFace) readState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	return f.options.Store.RosterState(ctx, ref)
+	return f.options.Store.ReadRosterState(ctx, ref)
 }
 
 // awaitChange returns the first state that differs from the known one, or the known one when the call must end. An

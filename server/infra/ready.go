@@ -28,7 +28,7 @@ type Database interface {
 	SchemaVersion(ctx context.Context) (int64, error)
 	RestoredFromDump(ctx context.Context) (bool, error)
 	PoolerTrouble() string
-	ClockReading() (r db.ClockReading, ok bool)
+	LatestClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
 
@@ -229,7 +229,7 @@ func (r Readiness) checkSigningKey() check {
 // checkClock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at
 // a wrong time.
 func (r Readiness) checkClock() check {
-	reading, ok := r.Database.ClockReading()
+	reading, ok := r.Database.LatestClockReading()
 	if !ok {
 		return check{"clock", "the clock has not been compared with the database's yet", true}
 	}

@@ -55,7 +55,7 @@ func (e environment) WebhookKeySet() ([]byte, string, error) {
 	return []byte(`{"keys":[]}`), `"e"`, nil
 }
 func (e environment) MaxAge() time.Duration { return time.Minute }
-func (e environment) ClockReading() (db.ClockReading, bool) {
+func (e environment) LatestClockReading() (db.ClockReading, bool) {
 	return db.ClockReading{Offset: e.offset, MeasuredAt: now.Add(-e.offset - e.age)}, !e.unread
 }
 

@@ -28,7 +28,7 @@ type counters struct {
 }
 
 func (f *face) showCounters(ctx context.Context, _ rest.In[rest.None]) (reply, error) {
-	rows, err := f.options.Store.ProjectCounts(ctx)
+	rows, err := f.options.Store.CountProjects(ctx)
 	if err != nil {
 		return reply{}, err
 	}

@@ -124,8 +124,8 @@ func (c *conn) silenceAtEnd() time.Duration {
 }
 
 // openRequest returns what the store is asked for.
-func (h *handshake) openRequest(who identity, r *replica, resume string) db.OpenRealtime {
-	return db.OpenRealtime{
+func (h *handshake) openRequest(who identity, r *replica, resume string) db.RealtimeRequest {
+	return db.RealtimeRequest{
 		Region: r.region.name, ProjectID: who.project, PlayerSub: who.player, IsAuthenticated: who.isAuthenticated,
 		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: db.ScopeMint,
 		TokenDigest: who.tokenDigest, TokenExpires: who.tokenExpires,

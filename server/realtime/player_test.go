@@ -107,12 +107,12 @@ func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
 	ada.Leave(t, room)
 	bo.Join(t, "duel", room, nil)
 	opened, err := a.store.OpenRealtime(t.Context(),
-		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "ada",
+		db.RealtimeRequest{Region: "global", ProjectID: "p1", PlayerSub: "ada",
 			ReplicaID: a.ensureRegion("global").replicaID(), ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Empty(t, opened.Invitations)
 	opened, err = a.store.OpenRealtime(t.Context(),
-		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "bo", ReplicaID: a.ensureRegion("global").replicaID(),
+		db.RealtimeRequest{Region: "global", ProjectID: "p1", PlayerSub: "bo", ReplicaID: a.ensureRegion("global").replicaID(),
 			ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Len(t, opened.Invitations, 1)

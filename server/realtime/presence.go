@@ -62,7 +62,7 @@ func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (rpcAnswer, er
 		c.server.presences.forgetConn(c)
 		return rpcAnswer{P: map[string]any{"players": []any{}}}, nil
 	}
-	found, err := c.server.store.PlayerPresence(ctx, c.region, c.project, players)
+	found, err := c.server.store.ReadPlayerPresence(ctx, c.region, c.project, players)
 	if err != nil {
 		return rpcAnswer{}, err
 	}
@@ -194,7 +194,7 @@ func (l *presences) followPlayers(ctx context.Context, w *watchedPlayers) {
 		Do: func(ctx context.Context, _ bool) error {
 			// A copy of the names: the lock is not held while the database is asked.
 			for page := range slices.Chunk(l.playersOf(w), db.MaxPresence) {
-				found, err := l.server.store.PlayerPresence(ctx, w.projectName.region, w.projectName.project, page)
+				found, err := l.server.store.ReadPlayerPresence(ctx, w.projectName.region, w.projectName.project, page)
 				if err != nil {
 					return err
 				}

@@ -14,7 +14,7 @@ import (
 
 // Clock is the database's clock; db.Store implements it.
 type Clock interface {
-	ClockReading() (r db.ClockReading, ok bool)
+	LatestClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
 
@@ -64,14 +64,14 @@ func clockCollectors(clock Clock) []prometheus.Collector {
 	return []prometheus.Collector{
 		gaugeFunc("director_clock_offset_seconds", "Database time minus the time of this machine's clock.",
 			func() float64 {
-				if r, ok := clock.ClockReading(); ok {
+				if r, ok := clock.LatestClockReading(); ok {
 					return r.Offset.Seconds()
 				}
 				return math.NaN()
 			}),
 		gaugeFunc("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.",
 			func() float64 {
-				if r, ok := clock.ClockReading(); ok {
+				if r, ok := clock.LatestClockReading(); ok {
 					return clock.Now().Sub(r.MeasuredAt.Add(r.Offset)).Seconds()
 				}
 				return math.NaN()

@@ -47,7 +47,7 @@ func setupLobbies(t *testing.T) *lobbies {
 // open connects a client of a player.
 func (l *lobbies) open(player string) string {
 	l.t.Helper()
-	o := must.Get(l.OpenRealtime(l.t.Context(), db.OpenRealtime{
+	o := must.Get(l.OpenRealtime(l.t.Context(), db.RealtimeRequest{
 		Region: region, ProjectID: "p1", PlayerSub: player, IsAuthenticated: true, TokenDigest: []byte(player),
 		ResumeTTL: time.Minute, ReplicaID: l.replica, BackAction: l.types.MarkBack,
 	}))(l.t)

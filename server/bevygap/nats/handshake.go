@@ -106,5 +106,5 @@ func (c *conn) judgeDeployment() error {
 func (c *conn) readFacts(ctx context.Context) (db.DeployedServer, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return c.server.options.Store.DeployedServer(ctx, c.deployment)
+	return c.server.options.Store.FindDeployedServer(ctx, c.deployment)
 }

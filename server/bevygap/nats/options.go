@@ -54,7 +54,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // Store is the part of db.Store that this face calls.
 type Store interface {
-	DeployedServer(ctx context.Context, of provision.Joining) (db.DeployedServer, error)
+	FindDeployedServer(ctx context.Context, of provision.Joining) (db.DeployedServer, error)
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
 	NoteRefusedRegistration(ctx context.Context, of provision.Joining, why string) error
 	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)

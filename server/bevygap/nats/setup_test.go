@@ -196,11 +196,11 @@ func (m *moody) refusal() error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "away"}
 }
 
-func (m *moody) DeployedServer(ctx context.Context, of provision.Joining) (db.DeployedServer, error) {
+func (m *moody) FindDeployedServer(ctx context.Context, of provision.Joining) (db.DeployedServer, error) {
 	if err := m.refusal(); err != nil {
 		return db.DeployedServer{}, err
 	}
-	return m.Store.DeployedServer(ctx, of)
+	return m.Store.FindDeployedServer(ctx, of)
 }
 
 func (m *moody) Register(ctx context.Context, r db.Registration) (db.Registered, error) {

@@ -34,7 +34,7 @@ func (f *logReader) comparePositions(ctx context.Context) error {
 func (f *logReader) readPositions(ctx context.Context, page []uuid.UUID) (db.LobbyPositions, error) {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
-	return f.options.Store.LobbyPositions(ctx, f.options.Region, page)
+	return f.options.Store.ReadLobbyPositions(ctx, f.options.Region, page)
 }
 
 // requestMissing asks to read what a room lacks by the positions of the database.

@@ -53,7 +53,7 @@ func (l *memoryLog) LobbyLog(_ context.Context, _ string,
 	return rows, false, nil
 }
 
-func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (db.LobbyPositions, error) {
+func (l *memoryLog) ReadLobbyPositions(context.Context, string, []uuid.UUID) (db.LobbyPositions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return db.LobbyPositions{ServerStartedAt: l.server, ByRoom: map[uuid.UUID]int64{l.uid: l.room.LogPosition}}, nil
@@ -76,7 +76,7 @@ func (l *memoryLog) UnreadPlayerMessages(context.Context, string, string, int64)
 	return nil, nil
 }
 
-func (l *memoryLog) RealtimeNews(context.Context, string, uuid.UUID, []db.SessionEpoch) ([]db.RealtimeNews, error) {
+func (l *memoryLog) ReadRealtimeNews(context.Context, string, uuid.UUID, []db.SessionEpoch) ([]db.RealtimeNews, error) {
 	return nil, nil
 }
 

@@ -130,7 +130,7 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 			enqueued[ref.ID] = s.enqueueCount()
 		}
 	}
-	read, err := n.options.Store.RealtimeNews(ctx, n.options.Region, replica, page)
+	read, err := n.options.Store.ReadRealtimeNews(ctx, n.options.Region, replica, page)
 	if err != nil {
 		return err
 	}

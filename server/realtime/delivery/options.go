@@ -17,9 +17,9 @@ const hubTimeout = 3 * time.Second
 // storeReader is the part of db.Store from which a hub reads what its members are sent.
 type storeReader interface {
 	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
-	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)
+	ReadLobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
-	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
+	ReadRealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
 	UnreadPlayerMessages(ctx context.Context, region, session string, after int64) ([]db.PlayerMessage, error)
 }
