@@ -202,3 +202,11 @@ func TestJoining(t *testing.T) {
 	m.Joins.Roster[0].Attributes = skilled(4)
 	require.Equal(t, []string{"rule"}, broken(p, m), "rules hold over the roster too")
 }
+
+// Pins a check that read the oldest ticket of a match that has none.
+func TestAMatchWithoutTicketsIsReported(t *testing.T) {
+	t.Parallel()
+	p := twoTeams()
+	p.Trade = []profile.Trade{{Attribute: "skill", PerSecond: 1}}
+	require.Contains(t, broken(p, verify.Match{}), "whole")
+}

@@ -12,8 +12,12 @@ import (
 // end. Latency counts as nothing: the match may prefer a region that none of its players has measured, and the checker
 // does not know which regions have room.
 func (g *game) checkDue() []Violation {
-	// A trade is about new matches: nobody waits to join. At nine tenths of its ttl, a ticket pays any price.
-	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sortedAges[len(g.sortedAges)-1] >= g.p.TTL/10*9 {
+	// A trade is about new matches: nobody waits to join. A match without tickets is reported by checkParties.
+	if len(g.p.Trade) == 0 || g.match.Joins != nil || len(g.sortedAges) == 0 {
+		return nil
+	}
+	// At nine tenths of its ttl, a ticket pays any price.
+	if oldest := g.sortedAges[len(g.sortedAges)-1]; oldest >= g.p.TTL/10*9 {
 		return nil
 	}
 	waited, cost := 0.0, 0.0
