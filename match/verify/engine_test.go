@@ -55,7 +55,7 @@ func (s *scene) session(id string) *verify.Session {
 			for i, team := range r.Teams {
 				for _, p := range team {
 					seat := verify.Seat{Ticket: p.Ticket, Sub: p.Sub, Team: s.p.Teams[i].Name, Role: p.Role}
-					session.Roster = append(session.Roster, verify.Seated{Seat: seat, Attributes: p.Attributes})
+					session.Roster = append(session.Roster, verify.RosterPlayer{Seat: seat, Attributes: p.Attributes})
 				}
 			}
 			return session

@@ -11,62 +11,63 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Guess looks for a new match of some of the tickets by filling teams at random, so many times. What it returns is
-// valid; if it finds none, there may be one. It is for more tickets than [Find] can try.
+// Guess returns a valid new match of some of the tickets, in one of the regions. It fills teams at random, at most so
+// many times: if it returns false, there may be a match that it missed. It is for more tickets than [Find] can try.
 func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand,
 	tries int) (Match, bool) {
-	g := guesser{p: p, now: now, regions: regions, random: random, firmRules: firmRules(p.Rules)}
-	for _, t := range tickets {
-		if len(Candidate(p, t)) == 0 {
-			g.queuedTickets = append(g.queuedTickets, t)
-		}
+	g := guesser{p: p, now: now, regions: regions, random: random, candidates: candidatesOf(p, tickets),
+		firmRules: slices.DeleteFunc(slices.Clone(p.Rules), mayBeMended)}
+	if len(g.candidates) == 0 {
+		return Match{}, false
 	}
 	for range tries {
-		if len(g.queuedTickets) > 0 && g.tryMatch() {
-			return g.triedMatch, true
+		g.fillMatch()
+		if len(g.tried.Tickets) > 0 && len(Check(p, g.tried, now)) == 0 {
+			return g.tried, true
 		}
 	}
 	return Match{}, false
 }
 
-// guesser fills a match.
+// guesser fills matches at random.
 type guesser struct {
-	p             *profile.Profile
-	now           time.Time
-	regions       []string
-	random        *rand.Rand
-	queuedTickets []match.Ticket
-	firmRules     []profile.Rule // that no further ticket mends
-	triedMatch    Match
-	freePlaces    []int // by team: free places
+	p          *profile.Profile
+	now        time.Time
+	regions    []string
+	random     *rand.Rand
+	candidates []match.Ticket
+	firmRules  []profile.Rule // those that no further ticket mends
+	tried      Match
+	freePlaces []int // of the teams of p.Teams, by their index
 }
 
-// firmRules returns the rules that a match breaks for good once some of its tickets do.
-func firmRules(rules []profile.Rule) []profile.Rule {
-	return slices.DeleteFunc(slices.Clone(rules), func(r profile.Rule) bool {
-		switch r.Kind {
-		case profile.Same, profile.Different, profile.Common, profile.Avoid:
-			// Whether they bind a player with another role is not known before all have theirs.
-			return r.Role != ""
-		case profile.Near:
-			// A mean moves with each ticket, and numbers by role with each role.
-			return r.Role != "" || r.FromMean || r.Rates()
-		case profile.Latency:
-			// A mean moves with each ticket.
-			return r.Role != "" || r.TakeMean
-		default:
-			return true
-		}
-	})
+// mayBeMended reports whether a rule that the tickets of a match violate may hold once more tickets or roles are added.
+// An older ticket, which widens the limits of a rule, is left out: a guess may miss such a match.
+func mayBeMended(r profile.Rule) bool {
+	// Whether the rule counts a player is not known before all players have their roles.
+	if r.Role != "" {
+		return true
+	}
+	switch r.Kind {
+	case profile.Same, profile.Different, profile.Common, profile.Avoid:
+		return false
+	case profile.Near:
+		// A mean changes with each ticket, and numbers by role with each role.
+		return r.FromMean || r.Rates()
+	case profile.Latency:
+		return r.TakeMean
+	default:
+		return true
+	}
 }
 
-// tryMatch fills one match at random, and reports whether it is valid.
-func (g *guesser) tryMatch() bool {
+// fillMatch fills a new match at random with tickets that violate no firm rule.
+func (g *guesser) fillMatch() {
 	// In a region from the beginning, so that rules on latencies refuse tickets early.
-	g.triedMatch = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
+	g.tried = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
 	g.drawPlaces()
 	order := g.drawOrder()
-	// Roles first: those who fill one are few, and would find their places taken.
+	// Roles first: the players who fill one are few, and would find their places taken.
 	g.seatRoles(order)
 	for _, i := range order {
 		for _, team := range g.random.Perm(len(g.p.Teams)) {
@@ -75,64 +76,77 @@ func (g *guesser) tryMatch() bool {
 			}
 		}
 	}
-	return len(g.triedMatch.Tickets) > 0 && len(Check(g.p, g.triedMatch, g.now)) == 0
 }
 
-// drawPlaces draws the teams' sizes, often the least or the greatest of all teams.
+// drawPlaces draws the teams' sizes: all the least, all the greatest, or one for each.
 func (g *guesser) drawPlaces() {
+	const allLeast, allGreatest, kinds = 0, 1, 3
 	g.freePlaces = g.freePlaces[:0]
-	like := g.random.IntN(3)
+	kind := g.random.IntN(kinds)
 	for _, t := range g.p.Teams {
-		least := t.Min
-		for _, f := range g.p.Fewer {
-			// The least size of any age: Check refuses the match if its tickets have not waited for it.
-			least = min(least, f.Players[t.Name])
+		least := g.leastEver(t)
+		stepsToGreatest := (t.Max - least) / t.Step
+		steps := g.random.IntN(stepsToGreatest + 1)
+		switch kind {
+		case allLeast:
+			steps = 0
+		case allGreatest:
+			steps = stepsToGreatest
 		}
-		if g.p.BotsAfter > 0 {
-			least = besideBots(t)
-		}
-		// One of the sizes that the team's step allows.
-		steps := (t.Max - least) / t.Step
-		g.freePlaces = append(g.freePlaces, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
+		g.freePlaces = append(g.freePlaces, least+steps*t.Step)
 	}
 }
 
-// drawOrder draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the
-// time it leaves out the older ones, whose rules may be wider.
+// leastEver returns the least size of a team at any age: Check refuses the match if its tickets have not waited for it.
+func (g *guesser) leastEver(t profile.Team) int {
+	if g.p.BotsAfter > 0 {
+		return leastBesideBots(t)
+	}
+	least := t.Min
+	for _, step := range g.p.Fewer {
+		least = min(least, step.Players[t.Name])
+	}
+	return least
+}
+
+// drawOrder draws a candidate and returns the indices of all in a random order after it, or those first whose skill is
+// near its own. Half of the time it leaves out the candidates that are older, at whose age rules may be wider.
 func (g *guesser) drawOrder() []int {
-	order := g.random.Perm(len(g.queuedTickets))
-	first := &g.queuedTickets[order[0]]
+	order := g.random.Perm(len(g.candidates))
+	first := &g.candidates[order[0]]
 	if g.random.IntN(2) == 0 {
+		// No player has the attribute "": without a skill, the noise alone decides.
 		attribute := []string{"skill", ""}[g.random.IntN(2)]
+		// Of skills that differ by 300 (standard deviation), as those of verifytest.RandomQueue.
 		noise := 200 * g.random.Float64()
-		distance := make([]float64, len(g.queuedTickets))
-		for i := range g.queuedTickets {
-			distance[i] = math.Abs(numberOf(&g.queuedTickets[i], attribute)-numberOf(first, attribute)) +
+		distance := make([]float64, len(g.candidates))
+		for i := range g.candidates {
+			distance[i] = math.Abs(numberOf(&g.candidates[i], attribute)-numberOf(first, attribute)) +
 				noise*g.random.Float64()
 		}
 		slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
 	}
 	if g.random.IntN(2) == 0 {
-		order = slices.DeleteFunc(order, func(i int) bool { return g.queuedTickets[i].Created.Before(first.Created) })
+		order = slices.DeleteFunc(order, func(i int) bool { return g.candidates[i].Created.Before(first.Created) })
 	}
 	return order
 }
 
-// numberOf returns the number of the first player, which is near enough for an order.
+// numberOf returns a number of a ticket's first player, which is near enough to those of the others for an order.
 func numberOf(t *match.Ticket, attribute string) float64 {
 	return t.Players[0].Attributes[attribute].Number
 }
 
-// seatRoles seats players who would take the roles that a team has to have.
+// seatRoles seats tickets that have a player for a role that a team still has to have.
 func (g *guesser) seatRoles(order []int) {
 	for team, t := range g.p.Teams {
 		for _, role := range t.Roles {
 			for _, i := range order {
-				if g.vacantPlaces(team, role) == 0 {
+				if g.missingPlayers(team, role) == 0 {
 					break
 				}
-				if slices.ContainsFunc(g.queuedTickets[i].Players,
-					func(p match.Player) bool { return takesRole(p, role.Name) }) {
+				if slices.ContainsFunc(g.candidates[i].Players,
+					func(p match.Player) bool { return wishesRole(p, role.Name) }) {
 					g.seatTicket(i, team)
 				}
 			}
@@ -140,51 +154,58 @@ func (g *guesser) seatRoles(order []int) {
 	}
 }
 
-// takesRole leaves out what autofill adds: a guess may miss such a match.
-func takesRole(p match.Player, role string) bool {
+// wishesRole reports whether a player has asked for a role. Roles that autofill adds are left out: a guess may miss
+// such a match.
+func wishesRole(p match.Player, role string) bool {
 	return slices.Contains(textsOf(p.Attributes["role"]), role)
 }
 
-// vacantPlaces returns how many players with a role a team still has to have.
-func (g *guesser) vacantPlaces(team int, role profile.Role) int {
-	n := role.Min
-	for _, s := range g.triedMatch.Seats {
+// missingPlayers returns how many players with a role the team of an index still has to have.
+func (g *guesser) missingPlayers(team int, role profile.Role) int {
+	missing := role.Min
+	for _, s := range g.tried.Seats {
 		if s.Team == g.p.Teams[team].Name && s.Role == role.Name {
-			n--
+			missing--
 		}
 	}
-	return max(0, n)
+	return max(0, missing)
 }
 
-// seatTicket seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is
-// broken for good.
+// seatTicket seats the i-th candidate in the team of an index, each of its players with the first role that the player
+// has asked for and the team still has to have. It returns false, and changes nothing, if the ticket has a seat
+// already, the team has too few free places, or a firm rule is violated then.
 func (g *guesser) seatTicket(i, team int) bool {
-	t := &g.queuedTickets[i]
-	if g.freePlaces[team] < len(t.Players) ||
-		slices.ContainsFunc(g.triedMatch.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
+	t := &g.candidates[i]
+	isSeated := slices.ContainsFunc(g.tried.Tickets, func(o match.Ticket) bool { return o.ID == t.ID })
+	if isSeated || g.freePlaces[team] < len(t.Players) {
 		return false
 	}
-	before := len(g.triedMatch.Seats)
-	g.triedMatch.Tickets = append(g.triedMatch.Tickets, *t)
+	before := g.tried
+	g.tried.Tickets = append(g.tried.Tickets, *t)
 	for _, p := range t.Players {
-		seat := Seat{Ticket: t.ID, Sub: p.Sub, Team: g.p.Teams[team].Name}
-		for _, role := range g.p.Teams[team].Roles {
-			if seat.Role == "" && takesRole(p, role.Name) && g.vacantPlaces(team, role) > 0 {
-				seat.Role = role.Name
-			}
-		}
-		g.triedMatch.Seats = append(g.triedMatch.Seats, seat)
+		g.tried.Seats = append(g.tried.Seats,
+			Seat{Ticket: t.ID, Sub: p.Sub, Team: g.p.Teams[team].Name, Role: g.roleFor(p, team)})
 	}
-	if g.rulesHold() {
-		g.freePlaces[team] -= len(t.Players)
-		return true
+	if !g.firmRulesHold() {
+		g.tried = before
+		return false
 	}
-	g.triedMatch.Tickets = g.triedMatch.Tickets[:len(g.triedMatch.Tickets)-1]
-	g.triedMatch.Seats = g.triedMatch.Seats[:before]
-	return false
+	g.freePlaces[team] -= len(t.Players)
+	return true
 }
 
-func (g *guesser) rulesHold() bool {
-	game := newGame(g.p, g.triedMatch, g.now)
-	return len(game.checkOnce()) == 0 && len(game.checkMode()) == 0 && len(game.checkRules(g.firmRules)) == 0
+// roleFor returns the first role that the player has asked for and the team still has to have; "": none.
+func (g *guesser) roleFor(p match.Player, team int) string {
+	for _, role := range g.p.Teams[team].Roles {
+		if wishesRole(p, role.Name) && g.missingPlayers(team, role) > 0 {
+			return role.Name
+		}
+	}
+	return ""
+}
+
+// firmRulesHold reports whether the match may become valid with more tickets.
+func (g *guesser) firmRulesHold() bool {
+	c := newChecker(g.p, g.tried, g.now)
+	return len(c.checkOnce()) == 0 && len(c.checkMode()) == 0 && len(c.checkRules(g.firmRules)) == 0
 }

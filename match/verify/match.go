@@ -33,14 +33,15 @@ type Seat struct {
 // Session is a playing match that newcomers join.
 type Session struct {
 	Started time.Time
-	Roster  []Seated
+	Roster  []RosterPlayer
 }
 
-// Seated is a player of a roster. Players whose seats name the same ticket are a party; one without a ticket is alone.
-type Seated struct {
+// RosterPlayer is a player of a roster. Players whose seats name the same ticket are a party; one without a ticket is
+// alone.
+type RosterPlayer struct {
 	Seat       Seat
 	Attributes match.Attributes
-	Latencies  map[string]uint16 // nil: not known, which fails no rule
+	Latencies  map[string]uint16 // in milliseconds, by region; nil: not known, which fails no rule
 }
 
 // Violation is a condition that does not hold.
@@ -53,57 +54,65 @@ type Violation struct {
 	Value, Limit float64
 }
 
-// member is a player of a match: a newcomer, or of the roster.
-type member struct {
-	seat       Seat
-	attributes match.Attributes
-	latencies  map[string]uint16
-	ticketAge  time.Duration // of its ticket; of no meaning in a roster
-	isSeated   bool
+// newViolation returns the violation of a condition on something that is not a number.
+func newViolation(rule, format string, args ...any) Violation {
+	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 }
 
-// game is a match with what rules read of it.
-type game struct {
+// measuredViolation returns the violation of a condition on a number.
+func measuredViolation(rule string, value, limit float64, format string, args ...any) Violation {
+	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
+}
+
+// checker is a match with what rules read of it.
+type checker struct {
 	p           *profile.Profile
 	match       Match
 	now         time.Time
-	members     []member                 // by ticket and sub
+	members     []member                 // sorted by ticket and sub
 	ageByTicket map[string]time.Duration // of the newcomers' tickets
-	sortedAges  []time.Duration          // the same, ascending
-	matchRegion string
+	sortedAges  []time.Duration          // those of ageByTicket, ascending
+	region      string                   // in which rules are checked: that of the match, or one that is tried
 }
 
-// newGame collects the players of a match, newcomers and roster, with what rules read of them.
-func newGame(p *profile.Profile, m Match, now time.Time) *game {
-	g := &game{p: p, match: m, now: now, ageByTicket: map[string]time.Duration{}, matchRegion: m.Region}
+// member is a player of a match: a newcomer, or one of the roster.
+type member struct {
+	seat       Seat
+	attributes match.Attributes
+	latencies  map[string]uint16 // in milliseconds, by region
+	ticketAge  time.Duration     // 0 in a roster, whose players do not wait
+	inRoster   bool
+}
+
+// newChecker collects the players of a match, newcomers and roster, with what rules read of them.
+func newChecker(p *profile.Profile, m Match, now time.Time) *checker {
+	c := &checker{p: p, match: m, now: now, ageByTicket: map[string]time.Duration{}, region: m.Region}
 	tickets := map[string]match.Ticket{}
 	for _, t := range m.Tickets {
-		tickets[t.ID], g.ageByTicket[t.ID] = t, now.Sub(t.Created)
+		tickets[t.ID] = t
+		c.ageByTicket[t.ID] = now.Sub(t.Created)
 	}
-	g.sortedAges = slices.Sorted(maps.Values(g.ageByTicket))
+	c.sortedAges = slices.Sorted(maps.Values(c.ageByTicket))
 	for _, s := range m.Seats {
 		t := tickets[s.Ticket]
-		g.members = append(g.members, member{seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies,
-			ticketAge: g.ageByTicket[s.Ticket]})
+		c.members = append(c.members, member{seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies,
+			ticketAge: c.ageByTicket[s.Ticket]})
 	}
 	if m.Joins != nil {
-		for _, s := range m.Joins.Roster {
-			if s.Seat.Ticket == "" {
-				// Alone: a party that is named after its player.
-				s.Seat.Ticket = s.Seat.Sub
-			}
-			g.members = append(g.members,
-				member{seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, isSeated: true})
+		for _, player := range m.Joins.Roster {
+			c.members = append(c.members, member{seat: inParty(player.Seat), attributes: player.Attributes,
+				latencies: player.Latencies, inRoster: true})
 		}
 	}
 	// A sum of floating-point numbers depends on their order, which must not be that of the seats.
-	slices.SortStableFunc(g.members, func(a, b member) int {
+	slices.SortStableFunc(c.members, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.seat.Ticket, b.seat.Ticket), cmp.Compare(a.seat.Sub, b.seat.Sub))
 	})
-	return g
+	return c
 }
 
-// attributesOf returns nil for a player whom the ticket does not have, which checkParties reports.
+// attributesOf returns the attributes of a player of a ticket; nil for one whom the ticket does not have, which
+// checkWhole reports.
 func attributesOf(t match.Ticket, sub string) match.Attributes {
 	for _, p := range t.Players {
 		if p.Sub == sub {
@@ -113,19 +122,15 @@ func attributesOf(t match.Ticket, sub string) match.Attributes {
 	return nil
 }
 
-// newViolation is a condition that measures nothing.
-func newViolation(rule, format string, args ...any) Violation {
-	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
+// inParty returns the seat with a ticket: a player of a roster without one is a party that has the player's name.
+func inParty(s Seat) Seat {
+	s.Ticket = cmp.Or(s.Ticket, s.Sub)
+	return s
 }
 
-// measuredViolation is a condition with the value that was measured, and the limit.
-func measuredViolation(rule string, value, limit float64, format string, args ...any) Violation {
-	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
-}
-
-// membersIn returns the players of a team; of "" those of the match. The slice is the caller's.
-func (g *game) membersIn(team string) (found []member) {
-	for _, m := range g.members {
+// membersIn returns the players of a team; of "" all of the match. The slice is the caller's.
+func (c *checker) membersIn(team string) (found []member) {
+	for _, m := range c.members {
 		if team == "" || m.seat.Team == team {
 			found = append(found, m)
 		}

@@ -174,7 +174,7 @@ func TestJoining(t *testing.T) {
 	roster := func(teams ...string) *verify.Session {
 		s := &verify.Session{Started: now.Add(-time.Minute)}
 		for i, team := range teams {
-			s.Roster = append(s.Roster, verify.Seated{Seat: verify.Seat{Ticket: "r", Sub: "r" + string(rune('0'+i)), Team: team}, Attributes: skilled(3)})
+			s.Roster = append(s.Roster, verify.RosterPlayer{Seat: verify.Seat{Ticket: "r", Sub: "r" + string(rune('0'+i)), Team: team}, Attributes: skilled(3)})
 		}
 		return s
 	}

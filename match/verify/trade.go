@@ -8,75 +8,79 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// checkDue: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its
-// end. Latency counts as nothing: the match may prefer a region that none of its players has measured, and the checker
-// does not know which regions have room.
-func (g *game) checkDue() []Violation {
-	// A trade is about new matches: nobody waits to join. A match without tickets is reported by checkParties.
-	if len(g.p.Trade) == 0 || g.match.Joins != nil || len(g.sortedAges) == 0 {
+// checkDue checks that the players of a new match have waited, in sum, for as long as it costs them, unless a ticket is
+// near its end. Latency counts as nothing: the match may prefer a region that none of its players has measured, and the
+// checker does not know which regions have room.
+func (c *checker) checkDue() []Violation {
+	// A trade is about new matches: nobody waits to join. A match without tickets is reported by checkWhole.
+	if len(c.p.Trade) == 0 || c.match.Joins != nil || len(c.sortedAges) == 0 {
 		return nil
 	}
 	// At nine tenths of its ttl, a ticket pays any price.
-	if oldest := g.sortedAges[len(g.sortedAges)-1]; oldest >= g.p.TTL/10*9 {
+	if oldest := c.sortedAges[len(c.sortedAges)-1]; oldest >= c.p.TTL/10*9 {
 		return nil
 	}
-	waited, cost := 0.0, 0.0
-	for _, m := range g.members {
+	var waited, cost float64 // in seconds
+	for _, m := range c.members {
 		waited += m.ticketAge.Seconds()
 	}
-	for _, t := range g.p.Trade {
-		cost += g.paidFor(t) / t.PerSecond
+	for _, t := range c.p.Trade {
+		cost += c.qualityLoss(t) / t.PerSecond
 	}
-	if waited >= cost-rounding*(1+cost) {
+	// 1 is added for costs near 0: of those the error is a nanosecond, the unit of times.
+	if waited >= cost-roundingError*(1+cost) {
 		return nil
 	}
 	return []Violation{measuredViolation("trade", waited, cost,
 		"players have waited for %.3f s in sum, and the match costs them %.3f s", waited, cost)}
 }
 
-// rounding is the share by which two ways to add the same numbers may differ; times are whole nanoseconds.
-const rounding = 1e-9
+// roundingError is the share by which the sums of the same numbers may differ that are added in other orders.
+const roundingError = 1e-9
 
-// paidFor returns what the players pay of a quality, summed over them.
-func (g *game) paidFor(t profile.Trade) float64 {
+// qualityLoss returns how much of a quality the match lacks, summed over its players, in the quality's unit.
+func (c *checker) qualityLoss(t profile.Trade) float64 {
 	switch t.Quality {
 	case profile.OfLatency:
 		return 0
 	case profile.OfBalance:
-		return g.paidForBalance(t)
-	case profile.OfAttribute:
+		return c.balanceLoss(t)
+	default: // profile.OfAttribute
+		values := c.tradedNumbers("", t)
+		return distancesFromMean(values, slices.Repeat([]int{1}, len(values)))
 	}
-	all := g.numbersIn("", t)
-	return fromMean(all, slices.Repeat([]int{1}, len(all)))
 }
 
-func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
-	for _, m := range g.membersIn(team) {
-		// Players without the number pay nothing.
-		if v, ok := g.ownValue(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
-			all = append(all, v.Number)
-		}
-	}
-	return all
-}
-
-// fromMean returns the sum of the distances from the mean of values, each for so many players.
-func fromMean(values []float64, players []int) (total float64) {
-	mean, _ := foldNumbers(profile.FoldMean, values)
-	for i, x := range values {
-		total += float64(players[i]) * math.Abs(x-mean)
-	}
-	return total
-}
-
-func (g *game) paidForBalance(t profile.Trade) float64 {
+// balanceLoss returns the distances of the teams' values from their mean, summed over the players.
+func (c *checker) balanceLoss(t profile.Trade) float64 {
 	var values []float64
 	var players []int
-	for _, team := range g.teamNames() {
-		if there := g.numbersIn(team, t); len(there) > 0 {
-			value, _ := foldNumbers(t.Teams, there)
-			values, players = append(values, value), append(players, len(there))
+	for _, team := range c.teamNames() {
+		if numbers := c.tradedNumbers(team, t); len(numbers) > 0 {
+			value, _ := foldNumbers(t.Teams, numbers)
+			values, players = append(values, value), append(players, len(numbers))
 		}
 	}
-	return fromMean(values, players)
+	return distancesFromMean(values, players)
+}
+
+// tradedNumbers returns what a trade compares of the players of a team; of "" of all. Players without the number lose
+// nothing, and are left out.
+func (c *checker) tradedNumbers(team string, t profile.Trade) (numbers []float64) {
+	for _, m := range c.membersIn(team) {
+		if v, ok := c.ownValue(attributeInRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
+			numbers = append(numbers, v.Number)
+		}
+	}
+	return numbers
+}
+
+// distancesFromMean returns the sum of the players' distances from the mean of the values: the i-th value is that of
+// players[i] players. Each value counts once in the mean.
+func distancesFromMean(values []float64, players []int) (sum float64) {
+	mean, _ := foldNumbers(profile.FoldMean, values)
+	for i, value := range values {
+		sum += float64(players[i]) * math.Abs(value-mean)
+	}
+	return sum
 }
