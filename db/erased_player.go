@@ -129,7 +129,7 @@ func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 			reasons[i] = reasonByMember
 		}
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{TicketRegion: universe,
-			Tickets: tickets, Reasons: reasons, Told: []uuid.UUID{}, Silent: []string{}, Lost: true})
+			Tickets: tickets, Reasons: reasons, Aware: []uuid.UUID{}, Silent: []string{}, Lost: true})
 		_, err = p.pass.store.leaveQueue(ctx, q, universe, leave)
 		return err
 	})

@@ -11,20 +11,20 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// TellLobbies lets rooms know what became of the tickets with which their members queued, and returns the number of
-// outcomes, at most batch. A room that queues again by now is not told of its former ticket. Any number of workers may
-// call TellLobbies at the same time. Errors: Unavailable.
-func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
+// DeliverTicketOutcomes notifies rooms of what became of the tickets with which their members queued, and returns the
+// number of outcomes, at most batch. A room that queues again by now is not notified of its former ticket. Any number of
+// workers may call DeliverTicketOutcomes at the same time. Errors: Unavailable.
+func (s *Store) DeliverTicketOutcomes(ctx context.Context, region string, batch int) (delivered int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil // an earlier attempt was rolled back
 			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
-			told = len(outcomes)
-			if err != nil || told == 0 {
+			delivered = len(outcomes)
+			if err != nil || delivered == 0 {
 				return err
 			}
-			turn, err = s.tellRooms(ctx, q, region, outcomes, further)
+			turn, err = s.deliverOutcomes(ctx, q, region, outcomes, further)
 			return err
 		})
 	})
@@ -34,13 +34,13 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 	if turn != nil {
 		s.announce(turn)
 	}
-	return told, nil
+	return delivered, nil
 }
 
-// tellRooms runs the actions by which rooms learn of the outcomes of their tickets, and forgets the outcomes. It
+// deliverOutcomes runs the actions by which rooms learn of the outcomes of their tickets, and forgets the outcomes. It
 // returns nil if no room waits for an outcome.
-func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
-	further []string) (*lobbyTurn, error) {
+func (s *Store) deliverOutcomes(ctx context.Context, q *query.Queries, region string,
+	outcomes []query.LobbyOutcomesRow, further []string) (*lobbyTurn, error) {
 	forget := query.ForgetOutcomesParams{Region: region}
 	var all []uuid.UUID
 	for _, o := range outcomes {
@@ -48,8 +48,8 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 		forget.Lobbies = append(forget.Lobbies, o.Lobby)
 		forget.Tickets = append(forget.Tickets, o.Ticket)
 	}
-	// Read before the rooms are locked, since the steps must be known then. Rooms that queue again do not hear of their
-	// former ticket.
+	// Read before the rooms are locked, since the steps must be known then. Rooms that queue again are not notified
+	// of their former ticket.
 	queuedBefore, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 			return nil, frame.ErrRolledBack
 		}
 	}
-	// All outcomes, also those of rooms that are not told.
+	// All outcomes, also those of rooms that are not notified.
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)
 	return turn, nil
 }

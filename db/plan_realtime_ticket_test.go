@@ -47,7 +47,7 @@ func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.WaitingSessions(ctx, query.WaitingSessionsParams{Region: "eu", Universe: "global", Sessions: sessions, Lobbies: lobbies, Subs: sessions, Heirs: sessions}))
 		},
 		"ForgetWaiting": func(ctx context.Context, q *query.Queries) error {
-			return q.ForgetWaiting(ctx, query.ForgetWaitingParams{TicketRegion: "global", Tickets: ids, Reasons: ids, Told: lobbies, Silent: sessions})
+			return q.ForgetWaiting(ctx, query.ForgetWaitingParams{TicketRegion: "global", Tickets: ids, Reasons: ids, Aware: lobbies, Silent: sessions})
 		},
 		"AddWaiting": func(ctx context.Context, q *query.Queries) error {
 			return q.AddWaiting(ctx, query.AddWaitingParams{Region: "eu", TicketRegion: "global", Sessions: sessions, Tickets: ids})

@@ -77,7 +77,7 @@ func (s *Store) cancelOutsideLobby(ctx context.Context, c *cancelling) error {
 		if c.sessionID != "" {
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
 				TicketRegion: c.universe, Tickets: []string{c.ticketID}, Reasons: []string{reasonByMember},
-				Told: []uuid.UUID{}, Silent: []string{},
+				Aware: []uuid.UUID{}, Silent: []string{},
 			})
 		}
 		_, err = s.leaveQueue(ctx, q, c.universe, []leavingTicket{{ticketID: c.ticketID, finalState: TicketCancelled,

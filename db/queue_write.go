@@ -60,7 +60,7 @@ func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leavi
 	for _, r := range rows {
 		left[r.ID] = true
 	}
-	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.awareRooms...),
+	forget := query.ForgetWaitingParams{TicketRegion: universe, Aware: append([]uuid.UUID{}, t.awareRooms...),
 		Silent: append([]string{}, t.awareSessions...)}
 	for _, l := range leaves {
 		if !left[l.ticketID] && t.wasQueued(ticketRef{universe, l.ticketID}) {

@@ -89,7 +89,7 @@ func forgetLost(q *query.Queries, r query.LostWaitingRow) {
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
 		TicketRegion: r.TicketRegion, Tickets: []string{r.Ticket}, Reasons: []string{reasonOf(r)}, Lost: true,
 		// No room and no session has been notified before. nil would be NULL.
-		Told: []uuid.UUID{}, Silent: []string{},
+		Aware: []uuid.UUID{}, Silent: []string{},
 	})
 }
 

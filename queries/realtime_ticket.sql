@@ -32,8 +32,9 @@ LEFT JOIN LATERAL (
 ORDER BY r.session;
 
 -- name: ForgetWaiting :exec
--- Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are told the
--- reason later, except the rooms @told. The sessions are told, except those of @silent; sessions of a room only if the ticket was lost.
+-- Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are notified
+-- of the reason later, except the rooms @aware, which know it. The sessions are notified, except those of @silent; sessions of a room only if
+-- the ticket was lost.
 WITH held AS MATERIALIZED (
     SELECT r.region, r.session, r.lobby, r.ticket, r.room_type, r.size, w.reason
     FROM (SELECT unnest(@tickets::text[]) COLLATE "C" AS ticket, unnest(@reasons::text[]) AS reason) w
@@ -50,7 +51,7 @@ WITH held AS MATERIALIZED (
         reason = excluded.reason, at = excluded.at
 )
 INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
-SELECT DISTINCT h.region, h.lobby, h.ticket, h.reason FROM held h WHERE h.lobby IS NOT NULL AND h.lobby <> ALL (@told::uuid[])
+SELECT DISTINCT h.region, h.lobby, h.ticket, h.reason FROM held h WHERE h.lobby IS NOT NULL AND h.lobby <> ALL (@aware::uuid[])
 ON CONFLICT (region, lobby, ticket) DO NOTHING;
 
 -- name: AddWaiting :exec
@@ -79,7 +80,7 @@ FROM (SELECT unnest(@sessions::text[]) COLLATE "C" AS session) w
 JOIN realtime_tickets r ON r.region = @region AND r.session = w.session;
 
 -- name: RefuseLobby :exec
--- A room that could not queue is told why.
+-- A room that could not queue is notified of the reason.
 INSERT INTO lobby_outcomes (region, lobby, ticket, reason, detail)
 SELECT @region, unnest(@lobbies::uuid[]), '', unnest(@reasons::text[]), unnest(@details::text[])
 ON CONFLICT (region, lobby, ticket) DO UPDATE SET reason = excluded.reason, detail = excluded.detail;
@@ -185,7 +186,7 @@ SELECT @region, n.lobby, n.session, n.player, 'invited', clock_timestamp() + int
 FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS session, unnest(@players::text[]) AS player) n;
 
 -- name: EndSessionsWaiting :exec
--- Deletes the rows of tickets that are in a match now. The rooms that queued with them are told of the match's room later.
+-- Deletes the rows of tickets that are in a match now. The rooms that queued with them are notified of the match's room later.
 WITH held AS MATERIALIZED (
     SELECT r.region, r.session, r.lobby, r.ticket, w.match_id, w.room
     FROM (SELECT unnest(@tickets::text[]) COLLATE "C" AS ticket, unnest(@matches::uuid[]) AS match_id, unnest(@rooms::text[]) AS room) w
@@ -261,7 +262,7 @@ LEFT JOIN LATERAL (
 ORDER BY r.queued_at, r.ticket, r.place;
 
 -- name: LobbyOutcomes :many
--- Returns what rooms have to be told, the oldest first.
+-- Returns the outcomes that have to be delivered to rooms, the oldest first.
 SELECT o.lobby, o.ticket, o.match_id, coalesce(o.room, '')::text AS room, coalesce(o.reason, '')::text AS reason, o.detail,
        coalesce(l.project, '')::text AS project, coalesce(l.id, '')::text AS lobby_id
 FROM lobby_outcomes o LEFT JOIN lobbies l ON l.region = o.region AND l.uid = o.lobby

@@ -25,7 +25,7 @@ func (n lobbyTicketNotifier) runOnce(ctx context.Context) (Done, error) {
 		return errors.Join(
 			n.sweep(ctx, region, done, "waiting_ended", lost),
 			n.sweep(ctx, region, done, "tickets_paused", n.store.PauseForgottenTickets),
-			n.sweep(ctx, region, done, "rooms_told", n.store.TellLobbies),
+			n.sweep(ctx, region, done, "outcomes_delivered", n.store.DeliverTicketOutcomes),
 			n.sweep(ctx, region, done, "match_rooms_ended", n.store.EndMatchRooms),
 			n.sweep(ctx, region, done, "waiting_forgotten", n.store.ForgetExpiredWaits))
 	})

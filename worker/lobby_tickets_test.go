@@ -29,12 +29,12 @@ func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	}))(t)
 	b.Exec(`UPDATE lobbies SET state = (state::jsonb || '{"phase": "queued", "queue": {"room_type": "duel", "size": 2}}')::json`)
 	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, reason) VALUES ('eu', $1, 't-1', 'declined')", party.LobbyUID)
-	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
+	require.Equal(t, Done{"outcomes_delivered": 1}, once(t, l))
 	require.Equal(t, "open", storetest.One[string](b.DB, "SELECT state->>'phase' FROM lobbies"))
 	require.Empty(t, once(t, l))
 
 	b.Exec("INSERT INTO lobby_outcomes (region, lobby, ticket, match_id, room) VALUES ('eu', $1, 't-2', $2, 'duel:match:1')", party.LobbyUID, uuid.New())
-	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
+	require.Equal(t, Done{"outcomes_delivered": 1}, once(t, l))
 	require.Equal(t, "matched", storetest.One[string](b.DB, "SELECT state->>'phase' FROM lobbies"))
 	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM lobby_outcomes"))
 }

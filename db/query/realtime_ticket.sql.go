@@ -81,7 +81,7 @@ type EndSessionsWaitingParams struct {
 	TicketRegion string
 }
 
-// Deletes the rows of tickets that are in a match now. The rooms that queued with them are told of the match's room later.
+// Deletes the rows of tickets that are in a match now. The rooms that queued with them are notified of the match's room later.
 func (q *Queries) EndSessionsWaiting(ctx context.Context, arg EndSessionsWaitingParams) error {
 	_, err := q.db.Exec(ctx, endSessionsWaiting,
 		arg.Tickets,
@@ -214,7 +214,7 @@ ON CONFLICT (region, lobby, ticket) DO NOTHING
 `
 
 type ForgetWaitingParams struct {
-	Told         []uuid.UUID
+	Aware        []uuid.UUID
 	Tickets      []string
 	Reasons      []string
 	TicketRegion string
@@ -222,11 +222,12 @@ type ForgetWaitingParams struct {
 	Silent       []string
 }
 
-// Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are told the
-// reason later, except the rooms @told. The sessions are told, except those of @silent; sessions of a room only if the ticket was lost.
+// Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are notified
+// of the reason later, except the rooms @aware, which know it. The sessions are notified, except those of @silent; sessions of a room only if
+// the ticket was lost.
 func (q *Queries) ForgetWaiting(ctx context.Context, arg ForgetWaitingParams) error {
 	_, err := q.db.Exec(ctx, forgetWaiting,
-		arg.Told,
+		arg.Aware,
 		arg.Tickets,
 		arg.Reasons,
 		arg.TicketRegion,
@@ -461,7 +462,7 @@ type LobbyOutcomesRow struct {
 	LobbyID string
 }
 
-// Returns what rooms have to be told, the oldest first.
+// Returns the outcomes that have to be delivered to rooms, the oldest first.
 func (q *Queries) LobbyOutcomes(ctx context.Context, arg LobbyOutcomesParams) ([]LobbyOutcomesRow, error) {
 	rows, err := q.db.Query(ctx, lobbyOutcomes, arg.Region, arg.Batch)
 	if err != nil {
@@ -670,7 +671,7 @@ type RefuseLobbyParams struct {
 	Details []string
 }
 
-// A room that could not queue is told why.
+// A room that could not queue is notified of the reason.
 func (q *Queries) RefuseLobby(ctx context.Context, arg RefuseLobbyParams) error {
 	_, err := q.db.Exec(ctx, refuseLobby,
 		arg.Region,

@@ -55,9 +55,9 @@ func TestPartiesDoNotQueueForNothing(t *testing.T) {
 	party.gather(t)
 	party.queue(t)
 	for {
-		told, err := a.store.TellLobbies(t.Context(), "global", 10)
+		delivered, err := a.store.DeliverTicketOutcomes(t.Context(), "global", 10)
 		require.NoError(t, err)
-		if told > 0 {
+		if delivered > 0 {
 			break
 		}
 	}

@@ -112,7 +112,7 @@ func (l *lobbies) phase(room string) (phase string) {
 // tell lets rooms know what became of their tickets, as workers do.
 func (l *lobbies) tell() {
 	l.t.Helper()
-	must.Get(l.TellLobbies(l.t.Context(), region, 100))(l.t)
+	must.Get(l.DeliverTicketOutcomes(l.t.Context(), region, 100))(l.t)
 }
 
 const matchRooms = "SELECT count(*) FROM lobbies WHERE match_id IS NOT NULL"
