@@ -19,9 +19,9 @@ type Settled struct {
 
 // SettledPage is a part of the feed of settled tickets.
 type SettledPage struct {
-	SettledTickets []Settled    // in the order in which their transactions began to write
-	NextPoint      SettledPoint // where the next page begins
-	HasMore        bool         // another page has rows from before the beginning of this reading
+	SettledTickets []Settled // in the order in which their transactions began to write
+	NextPoint      FeedPoint // where the next page begins
+	HasMore        bool      // another page has rows from before the beginning of this reading
 	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled
 	// before NextPoint. A caller that now reads its tickets, and then the feed from NextPoint, misses nothing.
 	ServerChanged bool
@@ -35,7 +35,7 @@ const settledPage = 1000
 // page, it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with
 // the same values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only.
 // Errors: Unavailable.
-func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
+func (s *Store) SettledSince(ctx context.Context, region string, since FeedPoint) (SettledPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
 	var late []query.SettledLateRow
@@ -58,7 +58,7 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	}
 	// The numbers of another server, or of one that lost transactions, cannot be compared with the point.
 	if since.readSnapshot != "" && !since.isOf(now) {
-		return SettledPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+		return SettledPage{NextPoint: FeedPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
 	rows := make([]query.SettledSinceRow, 0, len(late)+len(newer))
@@ -71,7 +71,7 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 }
 
 // isOf reports whether the point is from the server that answered, which has not lost transactions since.
-func (p SettledPoint) isOf(now query.CurrentSnapshotRow) bool {
+func (p FeedPoint) isOf(now query.CurrentSnapshotRow) bool {
 	return p.serverStartedAt.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.readSnapshot)
 }
 

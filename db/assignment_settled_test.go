@@ -21,7 +21,7 @@ import (
 type feed struct {
 	b      *bundle
 	region string
-	at     db.SettledPoint
+	at     db.FeedPoint
 	seen   map[string][]string // what was read of each ticket
 	rows   int
 }

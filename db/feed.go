@@ -13,16 +13,16 @@ import (
 
 // FeedEnd returns a point from which a feed returns all later changes. A caller can therefore read everything, and then
 // the changes made in the meantime. Errors: Unavailable.
-func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
+func (s *Store) FeedEnd(ctx context.Context) (FeedPoint, error) {
 	now, err := s.q.CurrentSnapshot(ctx)
-	return SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot}, frame.Classify(err)
+	return FeedPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot}, frame.Classify(err)
 }
 
 // IsZero reports whether nothing was read yet.
-func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
+func (p FeedPoint) IsZero() bool { return p == FeedPoint{} }
 
 // Includes reports whether all writes of a transaction are before the point. The transaction must have ended.
-func (p SettledPoint) Includes(tx uint64) bool {
+func (p FeedPoint) Includes(tx uint64) bool {
 	if p.readSnapshot == "" || tx >= snapshotEnd(p.readSnapshot) {
 		return false
 	}
@@ -35,8 +35,8 @@ func (p SettledPoint) Includes(tx uint64) bool {
 // a statement returns, not counting further rows of its last transaction, and tx returns the transaction of a row. The
 // results are the rows of the page, the point after them, and whether another page has rows from before the beginning
 // of this reading.
-func advanceFeed[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
-	tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
+func advanceFeed[R any](since FeedPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
+	tx func(R) uint64) (rows []R, next FeedPoint, more bool) {
 	// A reading that is under way keeps its target, whatever has happened since it began.
 	target := since.targetSnapshot
 	if target == "" {
@@ -49,19 +49,19 @@ func advanceFeed[R any](since SettledPoint, now query.CurrentSnapshotRow, late, 
 		more = len(newer) >= size && tx(newer[len(newer)-1]) < snapshotEnd(target)
 	}
 	if more {
-		return rows, SettledPoint{serverStartedAt: now.Server, readSnapshot: since.readSnapshot, targetSnapshot: target,
+		return rows, FeedPoint{serverStartedAt: now.Server, readSnapshot: since.readSnapshot, targetSnapshot: target,
 			afterTx: tx(rows[len(rows)-1])}, true
 	}
-	return rows, SettledPoint{serverStartedAt: now.Server, readSnapshot: target}, false
+	return rows, FeedPoint{serverStartedAt: now.Server, readSnapshot: target}, false
 }
 
-// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is
-// valid in the process that read it only.
+// FeedPoint is a position in a feed of changes that transactions have committed. The zero value is before the first
+// reading. A point is valid in the process that read it only.
 //
 // Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that
 // is visible in it has been read. New rows come from transactions that the snapshot lists as in progress, and from
 // later ones. A transaction that stays open stays in that list, and does not delay the feed.
-type SettledPoint struct {
+type FeedPoint struct {
 	serverStartedAt time.Time // when the server started that numbers the transactions
 	readSnapshot    string    // the snapshot; "" before the first reading
 

@@ -31,9 +31,9 @@ func (c Candidate) IsFree(now time.Time) bool { return !c.IsPaused && !c.Pending
 // CandidatePage is a part of the queue's changes.
 type CandidatePage struct {
 	Candidates    []Candidate
-	NextPoint     SettledPoint // where the next reading begins
-	HasMore       bool         // there are more changes up to the moment at which this reading began
-	ServerChanged bool         // Postgres was restarted or replaced: the whole queue must be read again
+	NextPoint     FeedPoint // where the next reading begins
+	HasMore       bool      // there are more changes up to the moment at which this reading began
+	ServerChanged bool      // Postgres was restarted or replaced: the whole queue must be read again
 }
 
 const (
@@ -91,7 +91,7 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 // with the NextPoint of each page, it leaves no ticket out, whatever the order in which transactions commit; a ticket
 // may be returned twice. A transaction that stays open does not make it read anything again. [Store.SettledSince]
 // returns tickets that left the queue. Errors: Unavailable.
-func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
+func (s *Store) CandidatesSince(ctx context.Context, universe string, since FeedPoint) (CandidatePage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
 	var late []query.CandidatesLateRow
@@ -112,7 +112,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	}
 	// Another server numbers its transactions otherwise, so the caller reads the whole queue.
 	if !since.isOf(now) {
-		return CandidatePage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+		return CandidatePage{NextPoint: FeedPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
 	rows := make([]query.CandidatesSinceRow, 0, len(late)+len(newer))

@@ -11,14 +11,14 @@ import (
 // TicketEventsPage is a part of the feed of ticket_events.
 type TicketEventsPage struct {
 	TicketIDs     []string // that entered other states
-	NextPoint     SettledPoint
+	NextPoint     FeedPoint
 	HasMore       bool // there is more up to the moment at which this reading began
 	ServerChanged bool // as in [SettledPage]: any ticket may have entered another state
 }
 
 // TicketEventsSince returns the tickets that entered other states since a point, as [Store.SettledSince] returns those
 // that left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
-func (s *Store) TicketEventsSince(ctx context.Context, region string, since SettledPoint) (TicketEventsPage, error) {
+func (s *Store) TicketEventsSince(ctx context.Context, region string, since FeedPoint) (TicketEventsPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
 	var late []query.EventsLateRow
@@ -39,7 +39,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 	}
 	// Transaction numbers of another server are of another history: the caller reads all its tickets anew.
 	if since.readSnapshot != "" && !since.isOf(now) {
-		return TicketEventsPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+		return TicketEventsPage{NextPoint: FeedPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
 	rows := make([]query.EventsSinceRow, 0, len(late)+len(young))

@@ -30,7 +30,7 @@ func (s *Store) ReportProcess(ctx context.Context, troubles []Trouble) error {
 	if err != nil {
 		return err
 	}
-	return s.writeReport(ctx, query.ReportProcessParams{
+	return s.writeProcessReport(ctx, query.ReportProcessParams{
 		Process: s.processName(), Troubles: list,
 		Providers:         append([]string{}, s.cfg.Providers...),
 		KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
@@ -40,12 +40,12 @@ func (s *Store) ReportProcess(ctx context.Context, troubles []Trouble) error {
 // TryWrite tests that the database takes writes, as ReportProcess does. Its row is that of no process: it names no
 // providers and no keys, which would count as those of a further process. Errors: those of ReportProcess.
 func (s *Store) TryWrite(ctx context.Context) error {
-	return s.writeReport(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
+	return s.writeProcessReport(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
 		Providers: []string{}, KeyEncryptionKeys: []string{}})
 }
 
-// writeReport writes the row of a process, and then lets Postgres write a temporary file.
-func (s *Store) writeReport(ctx context.Context, row query.ReportProcessParams) error {
+// writeProcessReport writes the row of a process, and then lets Postgres write a temporary file.
+func (s *Store) writeProcessReport(ctx context.Context, row query.ReportProcessParams) error {
 	if err := s.frame.InTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
 		return frame.Classify(err)
 	}

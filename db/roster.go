@@ -38,7 +38,7 @@ type RosterReplica struct {
 type RosterPage struct {
 	Agents        []RosterAgent
 	Replicas      []RosterReplica // all, on each page
-	NextPoint     SettledPoint    // where the next read of changes begins
+	NextPoint     FeedPoint       // where the next read of changes begins
 	HasMore       bool            // there are more changes from before the start of this read
 	ServerChanged bool            // Postgres was restarted or replaced: the whole fleet must be read again
 }
@@ -68,7 +68,7 @@ func (s *Store) RosterAfter(ctx context.Context, region, after string) (page Ros
 // RosterSince returns the agents that changed since a point, including agents that left. A caller that continues with
 // the NextPoint of each page misses no change, in whatever order transactions commit; an agent may be returned twice.
 // Errors: Unavailable.
-func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoint) (RosterPage, error) {
+func (s *Store) RosterSince(ctx context.Context, region string, since FeedPoint) (RosterPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow
 	var changed []query.RosterSinceRow
@@ -86,7 +86,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		return RosterPage{NextPoint: since}, frame.Classify(err)
 	}
 	if !since.isOf(now) {
-		return RosterPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+		return RosterPage{NextPoint: FeedPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
 			ServerChanged: true}, nil
 	}
 	// The late rows come first: see the statement.

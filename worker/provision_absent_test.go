@@ -96,7 +96,7 @@ func TestAServerOfEdgegapThatIsNotKnownYetIsKept(t *testing.T) {
 	m, err := New(o)
 	require.NoError(t, err)
 	t.Cleanup(m.provision.finishSteps)
-	fake.Next("get", edgegaptest.NotKnown)
+	fake.QueueFaults("get", edgegaptest.NotKnown)
 	w.Exec("UPDATE app_versions SET launch_version = '1.0'")
 	id := w.want()
 	w.Exec("UPDATE deployments SET address = '203.0.113.7'")

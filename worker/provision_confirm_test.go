@@ -30,7 +30,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 	cluster, p := agonesCluster(t, kubernetes)
 	a.cluster = cluster
 	a.provisioner = a.works.workerOf("shop", p)
-	a.cluster.Next("allocate", agonestest.LoseAnswer)
+	a.cluster.QueueFaults("allocate", agonestest.LoseAnswer)
 	a.id = a.want()
 	a.step(a.provisioner)
 	require.Equal(t, "deploying", a.phase(a.id))
@@ -102,7 +102,7 @@ func TestTheFirstConfirmedRefWins(t *testing.T) {
 	t.Parallel()
 	a := allocate(t, false)
 	a.works.elapse(time.Minute)
-	a.cluster.Next("allocate", agonestest.LoseAnswer)
+	a.cluster.QueueFaults("allocate", agonestest.LoseAnswer)
 	a.step(a.provisioner)
 	require.Len(t, a.cluster.Refs(), 2, "nothing has named the first one in time")
 	first, second := a.cluster.Refs()[0], a.cluster.Refs()[1]

@@ -43,8 +43,8 @@ func (p *progress) endBar() {
 	}
 }
 
-// writeReport prints the table of a report, and what the replay does not reproduce.
-func writeReport(out cli.Output, report *replay.Report) error {
+// writeReplayReport prints the table of a report, and what the replay does not reproduce.
+func writeReplayReport(out cli.Output, report *replay.Report) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, report)
 	}

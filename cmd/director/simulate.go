@@ -104,15 +104,15 @@ func (p *program) printReplayed(ctx context.Context, what string, out cli.Output
 		return err
 	}
 	if file != "" {
-		if err := writeReportPage(file, report); err != nil {
+		if err := writeReplayPage(file, report); err != nil {
 			return err
 		}
 	}
-	return writeReport(out, report)
+	return writeReplayReport(out, report)
 }
 
-// writeReportPage replaces a file that is there.
-func writeReportPage(file string, report *replay.Report) (err error) {
+// writeReplayPage replaces a file that is there.
+func writeReplayPage(file string, report *replay.Report) (err error) {
 	to, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)

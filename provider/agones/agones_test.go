@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 			New:        func(t *testing.T) provider.Provider { return open(t, e.cfg) },
 			Spec:       spec(),
 			AliveCount: func(*testing.T) int { return e.AliveCount() },
-			LoseReply:  func(*testing.T) { e.Next("allocate", agonestest.LoseAnswer) },
+			LoseReply:  func(*testing.T) { e.QueueFaults("allocate", agonestest.LoseAnswer) },
 			Block:      func(*testing.T) func() { return e.Block() },
 			UnknownApp: provider.Capacity,
 		}

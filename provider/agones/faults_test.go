@@ -89,11 +89,11 @@ func TestAllocationErrors(t *testing.T) {
 	for fault, kind := range map[agonestest.Fault]provider.Kind{
 		agonestest.Contention: provider.Transient, agonestest.Cancelled: provider.Ambiguous, agonestest.Fail500: provider.Ambiguous, agonestest.Page404: provider.Permanent,
 	} {
-		e.Next("allocate", fault)
+		e.QueueFaults("allocate", fault)
 		_, err := p.Deploy(t.Context(), spec())
 		require.Equal(t, kind, provider.KindOf(err), "%d: %v", fault, err)
 	}
-	e.Next("allocate", agonestest.NotJSON)
+	e.QueueFaults("allocate", agonestest.NotJSON)
 	_, err := p.Deploy(t.Context(), spec())
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err), "%v", err)
 	require.Equal(t, 1, e.AliveCount())
@@ -116,10 +116,10 @@ func TestBadAnswersOfKubernetes(t *testing.T) {
 	o, err := p.Deploy(t.Context(), s)
 	require.NoError(t, err)
 	for _, fault := range []agonestest.Fault{agonestest.Page404, agonestest.Fail500, agonestest.NotJSON} {
-		e.Next("get", fault)
+		e.QueueFaults("get", fault)
 		_, err := p.Get(t.Context(), o.Ref)
 		require.Equal(t, provider.Transient, provider.KindOf(err), "%d: %v", fault, err)
-		e.Next("list", fault)
+		e.QueueFaults("list", fault)
 		_, err = p.List(t.Context(), s.Owner, "")
 		require.Equal(t, provider.Transient, provider.KindOf(err), "%d: %v", fault, err)
 	}

@@ -59,7 +59,7 @@ func TestConformance(t *testing.T) {
 					New:        func(t *testing.T) provider.Provider { return e.open(t) },
 					Spec:       spec(),
 					AliveCount: func(*testing.T) int { return e.AliveCount() },
-					LoseReply:  func(*testing.T) { e.Next("start", dockertest.LoseAnswer) },
+					LoseReply:  func(*testing.T) { e.QueueFault("start", dockertest.LoseAnswer) },
 					Block:      func(*testing.T) func() { return e.Block() },
 				}
 			})

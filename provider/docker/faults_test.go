@@ -21,7 +21,7 @@ func TestCreatedIsNotDeployed(t *testing.T) {
 	t.Parallel()
 	e := start(t, dockertest.Options{})
 	p, s := e.open(t), spec()
-	e.Next("create", dockertest.LoseAnswer)
+	e.QueueFault("create", dockertest.LoseAnswer)
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err))
 	require.Equal(t, 1, e.Containers())
@@ -44,16 +44,16 @@ func TestBadAnswers(t *testing.T) {
 		p, s := e.open(t), spec()
 		_, err := p.Deploy(t.Context(), s)
 		require.NoError(t, err)
-		e.Next("inspect", fault)
+		e.QueueFault("inspect", fault)
 		_, err = p.Get(t.Context(), provider.Ref(s.Tag))
 		require.Equal(t, provider.Transient, provider.KindOf(err), "%d: %v", fault, err)
-		e.Next("list", fault)
+		e.QueueFault("list", fault)
 		_, err = p.List(t.Context(), s.Owner, "")
 		require.Equal(t, provider.Transient, provider.KindOf(err), "%d: %v", fault, err)
 	}
 	for _, op := range []string{"create", "start"} {
 		e := start(t, dockertest.Options{})
-		e.Next(op, dockertest.Fail500)
+		e.QueueFault(op, dockertest.Fail500)
 		_, err := e.open(t).Deploy(t.Context(), spec())
 		require.Equal(t, provider.Ambiguous, provider.KindOf(err), "%s: %v", op, err)
 	}
@@ -169,7 +169,7 @@ func TestTidy(t *testing.T) {
 		require.NoError(t, err)
 	}
 	e.End(nameOf(ended), 0)
-	e.Next("create", dockertest.LoseAnswer)
+	e.QueueFault("create", dockertest.LoseAnswer)
 	_, err := p.Deploy(t.Context(), created)
 	require.Error(t, err)
 	list := func() int {

@@ -25,7 +25,7 @@ func TestReadLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 	}
-	e.Next("log", dockertest.Fail500)
+	e.QueueFault("log", dockertest.Fail500)
 	_, err = p.ReadLog(t.Context(), o.Ref, 1)
 	require.Equal(t, provider.Transient, provider.KindOf(err), "%v", err)
 }

@@ -58,7 +58,7 @@ func TestOneServerSurvivesForEachRow(t *testing.T) {
 			if all[i].ref != "" {
 				continue
 			}
-			e.Next("deploy", faults[rand.IntN(len(faults))])
+			e.QueueFaults("deploy", faults[rand.IntN(len(faults))])
 			all[i].work(t, p, rand.IntN(4) == 0)
 			e.Drain()
 			if all[i].ref == "" {

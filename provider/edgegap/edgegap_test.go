@@ -63,7 +63,7 @@ func TestConformance(t *testing.T) {
 					New:        func(t *testing.T) provider.Provider { return e.client(t, fast) },
 					Spec:       spec(),
 					AliveCount: func(*testing.T) int { return e.AliveCount() },
-					LoseReply:  func(*testing.T) { e.Next("deploy", edgegaptest.LoseAnswer) },
+					LoseReply:  func(*testing.T) { e.QueueFaults("deploy", edgegaptest.LoseAnswer) },
 					Block:      func(*testing.T) func() { return e.Block() },
 				}
 			})

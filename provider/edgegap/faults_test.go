@@ -41,7 +41,7 @@ func TestDeployKinds(t *testing.T) {
 	} {
 		e := start(t, edgegaptest.Options{})
 		p := e.client(t, fast)
-		e.Next("deploy", fault)
+		e.QueueFaults("deploy", fault)
 		_, err := p.Deploy(t.Context(), spec())
 		require.Error(t, err)
 		require.Equal(t, want.kind, provider.KindOf(err), "fault %d: %v", fault, err)
@@ -64,7 +64,7 @@ func TestReadKinds(t *testing.T) {
 		edgegaptest.LoseAnswer, edgegaptest.Fail500, edgegaptest.NotJSON, edgegaptest.NoID, edgegaptest.Huge,
 	} {
 		for _, op := range []string{"get", "list"} {
-			e.Next(op, fault, fault, fault) // the transport repeats a read whose connection broke
+			e.QueueFaults(op, fault, fault, fault) // the transport repeats a read whose connection broke
 		}
 		_, err := p.Get(t.Context(), o.Ref)
 		require.Equal(t, provider.Transient, provider.KindOf(err), "get, fault %d: %v", fault, err)
@@ -72,7 +72,7 @@ func TestReadKinds(t *testing.T) {
 		require.Equal(t, provider.Transient, provider.KindOf(err), "list, fault %d: %v", fault, err)
 		e.Drain()
 	}
-	e.Next("stop", edgegaptest.Proxy404)
+	e.QueueFaults("stop", edgegaptest.Proxy404)
 	require.Equal(t, provider.Transient, provider.KindOf(p.Stop(t.Context(), o.Ref, 0)))
 	require.Equal(t, 1, e.AliveCount())
 }
@@ -82,7 +82,7 @@ func TestInError(t *testing.T) {
 	t.Parallel()
 	e := start(t, edgegaptest.Options{})
 	p := e.client(t, fast)
-	e.Next("deploy", edgegaptest.InError)
+	e.QueueFaults("deploy", edgegaptest.InError)
 	_, err := p.Deploy(t.Context(), spec())
 	var failed *provider.Error
 	require.ErrorAs(t, err, &failed)
@@ -100,7 +100,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	e := start(t, edgegaptest.Options{})
 	p := e.client(t, fast)
-	e.Next("deploy", edgegaptest.TooManyRetryAfter)
+	e.QueueFaults("deploy", edgegaptest.TooManyRetryAfter)
 	_, err := p.Deploy(t.Context(), spec())
 	var limited *provider.Error
 	require.ErrorAs(t, err, &limited)
@@ -156,7 +156,7 @@ func TestCallsThatWaitAreNotMadeInAPause(t *testing.T) {
 		require.NoError(t, err)
 		_, err = p.Get(t.Context(), "abcdef")
 		require.NoError(t, err)
-		fake.Next("get", edgegaptest.TooManyRetryAfter)
+		fake.QueueFaults("get", edgegaptest.TooManyRetryAfter)
 		// One a second: all but the first still wait when the API answers.
 		outcomes := make(chan error, 5)
 		for range cap(outcomes) {
@@ -196,7 +196,7 @@ func TestListOverPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 10)
 	require.Equal(t, 4, e.Calls("list"))
-	e.Next("list", edgegaptest.None, edgegaptest.None, edgegaptest.Fail500)
+	e.QueueFaults("list", edgegaptest.None, edgegaptest.None, edgegaptest.Fail500)
 	_, err = provider.ListAll(t.Context(), p, "ld-test")
 	require.Error(t, err, "three pages of four are no list")
 }
@@ -207,7 +207,7 @@ func TestListLate(t *testing.T) {
 	e := start(t, edgegaptest.Options{ListAfter: 300 * time.Millisecond})
 	p := e.client(t, fast)
 	s := spec()
-	e.Next("deploy", edgegaptest.LoseAnswer)
+	e.QueueFaults("deploy", edgegaptest.LoseAnswer)
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err))
 	found, err := p.Find(t.Context(), s.Owner, s.Tag)
@@ -226,7 +226,7 @@ func TestAServerThatIsNotKnownIsNotGone(t *testing.T) {
 	p := e.client(t, fast)
 	o, err := p.Deploy(t.Context(), spec())
 	require.NoError(t, err)
-	e.Next("get", edgegaptest.NotKnown)
+	e.QueueFaults("get", edgegaptest.NotKnown)
 	for _, want := range []provider.Phase{provider.PhaseAbsent, provider.PhasePending} {
 		got, err := p.Get(t.Context(), o.Ref)
 		require.NoError(t, err)
@@ -319,7 +319,7 @@ func TestWebhooks(t *testing.T) {
 	e.End(string(o.Ref))
 	require.Equal(t, "/hooks/eu", <-called, "it has ended")
 
-	e.Next("deploy", edgegaptest.InError)
+	e.QueueFaults("deploy", edgegaptest.InError)
 	_, err = p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Capacity, provider.KindOf(err))
 	require.Equal(t, "/hooks/eu", <-called, "it failed")

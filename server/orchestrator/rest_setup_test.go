@@ -133,7 +133,7 @@ func (f *fleet) Undrain(_ context.Context, agentID, actor string) (db.CommandAns
 // Subscribe, FeedEnd, RosterAfter and RosterSince implement the store of a roster.
 func (f *fleet) Subscribe(string, string) (<-chan struct{}, func()) { return nil, func() {} }
 
-func (f *fleet) FeedEnd(context.Context) (db.SettledPoint, error) { return db.SettledPoint{}, nil }
+func (f *fleet) FeedEnd(context.Context) (db.FeedPoint, error) { return db.FeedPoint{}, nil }
 
 func (f *fleet) RosterAfter(context.Context, string, string) (page db.RosterPage, full bool, err error) {
 	page.Replicas = []db.RosterReplica{{ID: theReplica, IsLive: true}}
@@ -145,7 +145,7 @@ func (f *fleet) RosterAfter(context.Context, string, string) (page db.RosterPage
 	return page, false, nil
 }
 
-func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) (db.RosterPage, error) {
+func (f *fleet) RosterSince(_ context.Context, _ string, since db.FeedPoint) (db.RosterPage, error) {
 	return db.RosterPage{NextPoint: since, Replicas: []db.RosterReplica{{ID: theReplica, IsLive: true}}}, nil
 }
 

@@ -47,7 +47,7 @@ func (s *changingTicket) Subscribe(string, string) (wake <-chan struct{}, stop f
 	return nil, func() {}
 }
 
-func (s *changingTicket) SettledSince(ctx context.Context, _ string, _ db.SettledPoint) (db.SettledPage, error) {
+func (s *changingTicket) SettledSince(ctx context.Context, _ string, _ db.FeedPoint) (db.SettledPage, error) {
 	// The first reading of the feed is behind that of the ticket, and wakes all followers. There is no other.
 	after := s.firstRead
 	if s.feedReadings.Add(1) > 1 {
@@ -61,7 +61,7 @@ func (s *changingTicket) SettledSince(ctx context.Context, _ string, _ db.Settle
 	}
 }
 
-func (s *changingTicket) TicketEventsSince(context.Context, string, db.SettledPoint) (db.TicketEventsPage, error) {
+func (s *changingTicket) TicketEventsSince(context.Context, string, db.FeedPoint) (db.TicketEventsPage, error) {
 	return db.TicketEventsPage{}, nil
 }
 

@@ -22,7 +22,7 @@ func TestAProviderWithoutRoomEndsNoRequest(t *testing.T) {
 		VALUES ('my game', '1', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour', 'lightyear-le', '7')`)
 	e.ExecSQL("INSERT INTO pools (region, app, version, max_servers, max_starting, latitude, longitude) VALUES ('eu', 'my game', '1', 12, 3, 50, 8)")
 	e.ExecSQL("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')")
-	e.fake.Next("deploy", edgegaptest.InError, edgegaptest.InError, edgegaptest.InError)
+	e.fake.QueueFaults("deploy", edgegaptest.InError, edgegaptest.InError, edgegaptest.InError)
 
 	replica := e.ServeReplica("--work")
 	b := &bevygapRig{rig: e.rig}

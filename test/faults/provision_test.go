@@ -56,7 +56,7 @@ func (r *edgegapRig) lose(calls int) {
 				faults[i] = edgegaptest.CutBefore
 			}
 		}
-		r.fake.Next(op, faults...)
+		r.fake.QueueFaults(op, faults...)
 	}
 }
 

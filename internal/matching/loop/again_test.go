@@ -110,14 +110,14 @@ type watched struct {
 }
 
 func (s *watched) CandidatesSince(ctx context.Context, universe string,
-	since db.SettledPoint) (db.CandidatePage, error) {
+	since db.FeedPoint) (db.CandidatePage, error) {
 	s.reads.Add(1)
 	until, _ := ctx.Deadline()
 	s.until.Store(&until)
 	return s.Store.CandidatesSince(ctx, universe, since)
 }
 
-func (s *watched) SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error) {
+func (s *watched) SettledSince(ctx context.Context, region string, since db.FeedPoint) (db.SettledPage, error) {
 	if until, ok := ctx.Deadline(); ok && s.until.Load() != nil && until.Equal(*s.until.Load()) {
 		s.shared.Store(true)
 	}

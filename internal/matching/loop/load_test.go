@@ -27,13 +27,13 @@ func (s *scripted) CandidatesAfter(context.Context, string, string) (page []db.C
 	return page, len(s.pages) > 0, nil
 }
 
-func (s *scripted) CandidatesSince(context.Context, string, db.SettledPoint) (db.CandidatePage, error) {
+func (s *scripted) CandidatesSince(context.Context, string, db.FeedPoint) (db.CandidatePage, error) {
 	page := db.CandidatePage{Candidates: s.changed}
 	s.changed = nil
 	return page, nil
 }
 
-func (s *scripted) SettledSince(context.Context, string, db.SettledPoint) (db.SettledPage, error) {
+func (s *scripted) SettledSince(context.Context, string, db.FeedPoint) (db.SettledPage, error) {
 	page := db.SettledPage{SettledTickets: s.left}
 	s.left = nil
 	return page, nil

@@ -39,9 +39,9 @@ type queue struct {
 	unrecorded    []unrecordedTicket // oldest first
 
 	// Following changes.
-	followsChanges bool            // from changesPoint and settledPoint on
-	changesPoint   db.SettledPoint // up to which the tickets that came or changed were read
-	settledPoint   db.SettledPoint // up to which the tickets that left were read
+	followsChanges bool         // from changesPoint and settledPoint on
+	changesPoint   db.FeedPoint // up to which the tickets that came or changed were read
+	settledPoint   db.FeedPoint // up to which the tickets that left were read
 
 	// Reading everything.
 	isFullyRead bool       // the tickets that waited when changes were first followed are in memory, or it is full

@@ -17,7 +17,7 @@ func (q *queue) startFollowing(ctx context.Context) error {
 		return err
 	}
 	// Both points are read before any ticket, so that followChanges reads every change after these readings.
-	settled, err := q.settledSince(ctx, db.SettledPoint{})
+	settled, err := q.settledSince(ctx, db.FeedPoint{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (q *queue) readChanged(ctx context.Context) (page db.CandidatePage, err err
 }
 
 // settledSince reads a page of what left the queue.
-func (q *queue) settledSince(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
+func (q *queue) settledSince(ctx context.Context, since db.FeedPoint) (page db.SettledPage, err error) {
 	err = callDatabase(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
 		page, err = q.store.SettledSince(ctx, q.universe, since)
 		return err

@@ -43,14 +43,14 @@ type owners interface {
 
 // tickets has the calls about the queue.
 type tickets interface {
-	FeedEnd(ctx context.Context) (db.SettledPoint, error)
+	FeedEnd(ctx context.Context) (db.FeedPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
 	NewestCandidates(ctx context.Context, universe string, most int) ([]db.Candidate, error)
 	CandidateIDsAfter(ctx context.Context,
 		universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error)
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
-	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)
-	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
+	CandidatesSince(ctx context.Context, universe string, since db.FeedPoint) (db.CandidatePage, error)
+	SettledSince(ctx context.Context, region string, since db.FeedPoint) (db.SettledPage, error)
 	SetTicketState(ctx context.Context, universe string, state db.TicketState, ids []string, reason string) error
 }
 

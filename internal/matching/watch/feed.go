@@ -54,7 +54,7 @@ func (h *Hub) readFeeds(ctx context.Context) error {
 // first reading after that learns where the feed ends and wakes all followers, which began before it.
 func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if h.Following() == 0 {
-		h.eventsPoint = db.SettledPoint{}
+		h.eventsPoint = db.FeedPoint{}
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -79,7 +79,7 @@ func (h *Hub) readSettled(ctx context.Context) (more bool, err error) {
 	isFirst, isIdle := h.settledPoint.IsZero(), h.isIdle()
 	since := h.settledPoint
 	if isIdle {
-		since = db.SettledPoint{} // asks for the end of the feed alone: nobody needs the tickets before it
+		since = db.FeedPoint{} // asks for the end of the feed alone: nobody needs the tickets before it
 	}
 	page, err := h.store.SettledSince(ctx, h.region, since)
 	if err != nil {

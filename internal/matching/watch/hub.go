@@ -33,8 +33,8 @@ const (
 // Store is what a hub needs of the database; [db.Store] implements it.
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
-	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
-	TicketEventsSince(ctx context.Context, region string, since db.SettledPoint) (db.TicketEventsPage, error)
+	SettledSince(ctx context.Context, region string, since db.FeedPoint) (db.SettledPage, error)
+	TicketEventsSince(ctx context.Context, region string, since db.FeedPoint) (db.TicketEventsPage, error)
 	ticketReader
 	lifeStore
 }
@@ -50,13 +50,13 @@ type Hub struct {
 	guard       *panics.Guard
 	pollEvery   time.Duration
 
-	hasRun        atomic.Bool     // Run was called
-	feedRead      chan struct{}   // closed after the first reading of the feed of settled tickets
-	stopped       chan struct{}   // closed when Run has ended
-	followerAdded chan struct{}   // wakes Run when the first follower is added
-	lives         *lifeExtender   // of watched tickets
-	settledPoint  db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
-	eventsPoint   db.SettledPoint // as settledPoint, of the feed of events; zero while nobody follows
+	hasRun        atomic.Bool   // Run was called
+	feedRead      chan struct{} // closed after the first reading of the feed of settled tickets
+	stopped       chan struct{} // closed when Run has ended
+	followerAdded chan struct{} // wakes Run when the first follower is added
+	lives         *lifeExtender // of watched tickets
+	settledPoint  db.FeedPoint  // where the next reading begins; zero before the first. Only Run's goroutine uses it
+	eventsPoint   db.FeedPoint  // as settledPoint, of the feed of events; zero while nobody follows
 
 	mu                sync.Mutex // guards the fields below
 	watchersByTicket  map[string][]*watcher

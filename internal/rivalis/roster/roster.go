@@ -29,9 +29,9 @@ const (
 // Store is the part of the database that a roster uses; [db.Store] implements it.
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
-	FeedEnd(ctx context.Context) (db.SettledPoint, error)
+	FeedEnd(ctx context.Context) (db.FeedPoint, error)
 	RosterAfter(ctx context.Context, region, after string) (page db.RosterPage, full bool, err error)
-	RosterSince(ctx context.Context, region string, since db.SettledPoint) (db.RosterPage, error)
+	RosterSince(ctx context.Context, region string, since db.FeedPoint) (db.RosterPage, error)
 }
 
 // Config configures a roster or its events. The zero value is usable.
@@ -66,7 +66,7 @@ type Roster struct {
 type reading struct {
 	fleet     *fleet // nil before the end of the first read
 	view      *View
-	readPoint db.SettledPoint
+	readPoint db.FeedPoint
 	beganAt   time.Time     // when the read began
 	replaced  chan struct{} // closed when a later reading has replaced this one
 }
@@ -174,7 +174,7 @@ func (r *Roster) readChanges(ctx context.Context) error {
 var errServerChanged = errors.New("Postgres was restarted or replaced")
 
 // readSince applies the changes since a point, page by page.
-func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint) (db.SettledPoint, error) {
+func (r *Roster) readSince(ctx context.Context, f *fleet, since db.FeedPoint) (db.FeedPoint, error) {
 	for more := true; more; {
 		page, err := readWithin(ctx, func(ctx context.Context) (db.RosterPage, error) {
 			return r.store.RosterSince(ctx, r.region, since)

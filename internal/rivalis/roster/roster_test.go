@@ -256,7 +256,7 @@ type replaced struct {
 	read atomic.Bool
 }
 
-func (r *replaced) RosterSince(ctx context.Context, region string, since db.SettledPoint) (db.RosterPage, error) {
+func (r *replaced) RosterSince(ctx context.Context, region string, since db.FeedPoint) (db.RosterPage, error) {
 	if !r.read.Swap(true) {
 		return db.RosterPage{ServerChanged: true}, nil
 	}

@@ -40,8 +40,8 @@ const (
 	Page404          // it is not executed, and a proxy answers with a page of its own
 )
 
-// Fake holds the game servers of a cluster. Safe for concurrent use. The faults of Next are of the operations allocate,
-// get, delete, list and fleet.
+// Fake holds the game servers of a cluster. Safe for concurrent use. The faults of QueueFaults are of the operations
+// allocate, get, delete, list and fleet.
 type Fake struct {
 	faultqueue.Queue[Fault]
 

@@ -118,13 +118,13 @@ func (f *Fake) End(name string, code int) {
 	}
 }
 
-// Next queues a fault of a later call: create, start, stop, inspect, log or list.
-func (f *Fake) Next(op string, fault Fault) {
+// QueueFault queues a fault of a later call: create, start, stop, inspect, log or list.
+func (f *Fake) QueueFault(op string, fault Fault) {
 	path := map[string]string{
 		"create": "/containers/create", "start": "/containers/{name}/start", "stop": "/containers/{name}/stop",
 		"inspect": "/containers/{name}/json", "log": "/containers/{name}/logs", "list": "/containers/json",
 	}[op]
-	f.faults.Next(path, fault)
+	f.faults.QueueFaults(path, fault)
 }
 
 // Block makes calls hang, after they were executed, until unblock is called or their clients leave.

@@ -49,7 +49,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHT
 
 // guarded applies the next fault of a route.
 func (f *Fake) guarded(route string, do func(*http.Request) (int, any)) http.Handler {
-	// What follows the version, by which Next queues its faults.
+	// What follows the version, by which QueueFault queues faults.
 	path := route[slices.Index([]byte(route), 'v')+len("v1.41"):]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault := f.enter(path)

@@ -31,7 +31,7 @@ type Options struct {
 	Run func(ctx context.Context, env map[string]string)
 }
 
-// Fake is an http.Handler that behaves as Edgegap's API. Safe for concurrent use. The faults of Next are of the
+// Fake is an http.Handler that behaves as Edgegap's API. Safe for concurrent use. The faults of QueueFaults are of the
 // operations deploy, get, list, stop and app.
 type Fake struct {
 	faultqueue.Queue[Fault]

@@ -15,8 +15,8 @@ type Queue[F any] struct {
 	gate   chan struct{} // closed by unblock; nil: calls are not blocked
 }
 
-// Next queues faults of the next calls of an operation, one for each call.
-func (q *Queue[F]) Next(op string, faults ...F) {
+// QueueFaults keeps faults for the next calls of an operation, one for each call.
+func (q *Queue[F]) QueueFaults(op string, faults ...F) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.faults == nil {
