@@ -69,7 +69,7 @@ func TestLargeMatchesKeepTheRules(t *testing.T) {
 	t.Parallel()
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := scene{p: verifytest.LargeProfiles().Draw(t, "profile"), tickets: verifytest.Crowd().Draw(t, "tickets")}
+		s := scene{p: verifytest.LargeProfiles().Draw(t, "profile"), tickets: verifytest.LargeQueues().Draw(t, "tickets")}
 		s.decide(rapid.Uint64().Draw(t, "seed"))
 		for _, m := range s.out.Proposals {
 			found++

@@ -1,13 +1,14 @@
 package verifytest
 
+// blockedAttribute lists the subs that a player avoids.
+const blockedAttribute = "blocked"
+
 // The names that profiles and tickets share. Each attribute has one kind.
 var (
-	numbers = []string{"skill", "level"}
-	words   = []string{"clan", "platform"}
-	lists   = []string{"maps", "languages"}
-	values  = []string{"a", "b", "c"}
-	roles   = []string{"tank", "healer"}
-	regions = []string{"ap", "eu", "us"}
-	// blocked lists the subs that a player avoids.
-	blocked = "blocked"
+	numberAttributes = []string{"skill", "level"}
+	textAttributes   = []string{"clan", "platform"}
+	listAttributes   = []string{"maps", "languages"}
+	attributeTexts   = []string{"a", "b", "c"} // of texts and lists
+	roles            = []string{"tank", "healer"}
+	regions          = []string{"ap", "eu", "us"}
 )

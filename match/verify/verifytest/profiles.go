@@ -17,7 +17,7 @@ const Name = "generated"
 // Profiles generates valid profiles with 1 to 3 teams of up to 3 players each, and up to 4 rules of all kinds.
 func Profiles() *rapid.Generator[*profile.Profile] {
 	return rapid.Custom(func(t *rapid.T) *profile.Profile {
-		p := &profile.Profile{Name: Name, TTL: 10 * time.Minute, Age: ages.Draw(t, "age")}
+		p := &profile.Profile{Name: Name, TTL: 10 * time.Minute, Age: ageKinds.Draw(t, "age")}
 		p.Teams = drawTeams(t)
 		p.Pool = rapid.SampledFrom([]*match.Pool{nil, {}, {Tags: []string{"ranked"}}}).Draw(t, "pool")
 		p.Modes = rapid.SampledFrom([][]string{nil, {"arena"}, {"arena", "duel"}}).Draw(t, "modes")
@@ -26,19 +26,9 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 			p.Attributes = map[string]profile.Attribute{"skill": {Kind: match.Number,
 				Default: &match.Value{Kind: match.Number, Number: 2}}}
 		}
-		if rapid.Bool().Draw(t, "fewer") {
-			p.Fewer = drawFewer(t, p.Teams)
-		}
-		if rapid.IntRange(0, 3).Draw(t, "bots") == 0 {
-			// Later than every step of fewer, as Parse demands.
-			p.BotsAfter = time.Minute
-		}
-		if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 &&
-			slices.ContainsFunc(p.Teams, func(t profile.Team) bool { return len(t.Roles) > 0 }) {
-			p.Autofill = later.Draw(t, "autofill after")
-		}
-		drawPreferences(t, p)
-		d := drawer{t: t, p: p}
+		drawWaiting(t, p)
+		drawPriorities(t, p)
+		d := ruleDrawer{t: t, p: p}
 		for i := range rapid.IntRange(0, 4).Draw(t, "rules") {
 			p.Rules = append(p.Rules, d.drawRule(fmt.Sprintf("rule-%d", i), 0))
 		}
@@ -49,15 +39,51 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 	})
 }
 
-// drawPreferences draws what changes which matches are found, and not which are valid.
-func drawPreferences(t *rapid.T, p *profile.Profile) {
+// drawWaiting draws what the profile allows, beside its rules, when tickets have waited.
+func drawWaiting(t *rapid.T, p *profile.Profile) {
+	if rapid.Bool().Draw(t, "fewer") {
+		p.Fewer = []profile.Fewer{{AfterWait: stepAges.Draw(t, "fewer after"), Players: fewerPlayers(p.Teams)}}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "bots") == 0 {
+		// Later than every step of fewer, as Parse demands.
+		p.BotsAfter = time.Minute
+	}
+	if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 &&
+		slices.ContainsFunc(p.Teams, func(t profile.Team) bool { return len(t.Roles) > 0 }) {
+		p.Autofill = stepAges.Draw(t, "autofill after")
+	}
+}
+
+// fewerPlayers returns a least size for each team: one player less than now, where the team's step and its roles allow
+// that.
+func fewerPlayers(teams []profile.Team) map[string]int {
+	least := map[string]int{}
+	for _, team := range teams {
+		needed := 0
+		for _, role := range team.Roles {
+			needed += role.Min
+		}
+		// Less would also be valid, but would change the queues that tests name by their seed: see RandomQueue.
+		if len(team.Roles) == 1 {
+			needed *= 2
+		}
+		least[team.Name] = team.Min
+		if team.Step == 1 && team.Min > max(1, needed) {
+			least[team.Name]--
+		}
+	}
+	return least
+}
+
+// drawPriorities draws what changes which of the valid matches are made, and when.
+func drawPriorities(t *rapid.T, p *profile.Profile) {
 	if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
-		p.Batch = profile.Batch{Attribute: "skill", For: later.Draw(t, "batch for")}
+		p.Batch = profile.Batch{Attribute: "skill", For: stepAges.Draw(t, "batch for")}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "priority") == 0 {
-		p.Priority = profile.Priority{Attribute: "level", UpTo: later.Draw(t, "priority up to")}
+		p.Priority = profile.Priority{Attribute: "level", UpTo: stepAges.Draw(t, "priority up to")}
 	}
-	drawTrade(t, p)
+	p.Trade = drawTrade(t)
 	switch rapid.IntRange(0, 5).Draw(t, "order") {
 	case 0:
 		p.Order = []profile.Order{{Distance: "skill"}, {Value: "level", Descending: true}}
@@ -66,25 +92,26 @@ func drawPreferences(t *rapid.T, p *profile.Profile) {
 	}
 }
 
-// drawTrade draws what waiting is worth, of which some matches are due at once and some later.
-func drawTrade(t *rapid.T, p *profile.Profile) {
+// drawTrade draws what waiting is worth, mostly nothing. At these rates some matches are due at once and some later.
+func drawTrade(t *rapid.T) []profile.Trade {
 	rate := rapid.SampledFrom([]float64{0.05, 1, 20})
 	switch rapid.IntRange(0, 9).Draw(t, "trade") {
 	case 0:
-		p.Trade = []profile.Trade{{Attribute: "skill", PerSecond: rate.Draw(t, "rate")}}
+		return []profile.Trade{{Attribute: "skill", PerSecond: rate.Draw(t, "rate")}}
 	case 1:
-		p.Trade = []profile.Trade{
+		return []profile.Trade{
 			{Quality: profile.OfBalance, Attribute: "skill", Teams: profile.FoldMean, PerSecond: rate.Draw(t, "rate")},
 			{Quality: profile.OfLatency, PerSecond: rate.Draw(t, "latency rate")},
 			{Attribute: "level", PerSecond: rate.Draw(t, "level rate")},
 		}
 	}
+	return nil
 }
 
 func drawTeams(t *rapid.T) (teams []profile.Team) {
-	split := rapid.IntRange(0, 5).Draw(t, "split") == 0
+	allowsSplit := rapid.IntRange(0, 5).Draw(t, "split") == 0
 	for i := range rapid.IntRange(1, 3).Draw(t, "teams") {
-		team := profile.Team{Name: string(rune('r' + i)), Step: 1, AllowSplit: split}
+		team := profile.Team{Name: teamName(i), Step: 1, AllowSplit: allowsSplit}
 		team.Min = rapid.IntRange(1, 3).Draw(t, "min")
 		team.Max = rapid.IntRange(team.Min, 3).Draw(t, "max")
 		// Steps must lead from the least size to the greatest.
@@ -97,33 +124,20 @@ func drawTeams(t *rapid.T) (teams []profile.Team) {
 	return teams
 }
 
-// drawRoles returns roles that need no more players than the least size of their team.
+// teamName returns the name of the i-th team: r, s, t or u.
+func teamName(i int) string { return string(rune('r' + i)) }
+
+// drawRoles draws no roles, or roles that need no more players than the least size of their team.
 func drawRoles(t *rapid.T, team profile.Team) (drawn []profile.Role) {
 	if rapid.IntRange(0, 2).Draw(t, "roles") > 0 {
 		return nil
 	}
 	players := team.Min
-	for _, name := range []string{"healer", "tank"} {
+	for _, name := range []string{"healer", "tank"} { // sorted, as Parse sorts them
 		least := rapid.IntRange(0, min(1, players)).Draw(t, name)
+		players -= least
 		most := rapid.IntRange(1, min(2, team.Max)).Draw(t, name+" at most")
-		drawn, players = append(drawn, profile.Role{Name: name, Min: least, Max: most}), players-least
+		drawn = append(drawn, profile.Role{Name: name, Min: least, Max: most})
 	}
 	return drawn
-}
-
-// drawFewer lowers the least size of all teams that can be smaller than that, as far as their roles allow.
-func drawFewer(t *rapid.T, teams []profile.Team) []profile.Fewer {
-	least := map[string]int{}
-	for _, team := range teams {
-		// At least one player, and as many as the roles take.
-		needed := 1
-		for _, role := range team.Roles {
-			needed = max(needed, team.Roles[0].Min+team.Roles[len(team.Roles)-1].Min, role.Min)
-		}
-		least[team.Name] = team.Min
-		if team.Step == 1 && team.Min > needed {
-			least[team.Name] = team.Min - 1
-		}
-	}
-	return []profile.Fewer{{AfterWait: later.Draw(t, "fewer after"), Players: least}}
 }
