@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// There are few names and values, so that random pools often hold random fields.
+// What fields and pools consist of: few names and values, so that random pools often hold random fields.
 var (
 	names = rapid.SampledFrom([]string{"", "a", "b", "A", "mode", "a\x00"})
 	texts = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "A", "b", "a\x00", "é", "{}", "NULL"}),
@@ -24,11 +24,12 @@ var (
 		rapid.Map(rapid.Int32(), func(n int32) match.Exclude { return match.Exclude(n) }))
 	moments = rapid.Custom(func(t *rapid.T) match.Moment {
 		return match.Moment{
-			// Around the turn of a second, so that now the seconds and now the nanoseconds decide.
+			// Around the turn of a second, so that sometimes the seconds decide, sometimes the nanoseconds.
 			Seconds: rapid.Int64Range(1_790_000_000, 1_790_000_001).Draw(t, "seconds"),
 			Nanos:   rapid.OneOf(rapid.Int32Range(0, 3), rapid.Int32Range(999_999_998, 999_999_999)).Draw(t, "nanos"),
 		}
 	})
+	// bounds are of create_time, also those that no ticket reaches: the years 1 and 9999, and int64 nanoseconds.
 	bounds = rapid.OneOf(moments, rapid.SampledFrom([]match.Moment{
 		{}, {Seconds: -62135596800}, {Seconds: 253402300799, Nanos: 999_999_999}, {Seconds: -9223372037},
 		{Seconds: 9223372037},
@@ -56,7 +57,7 @@ func Pools() *rapid.Generator[match.Pool] {
 		// Independent of any fields: such pools hold few of them, by chance.
 		return match.Pool{
 			Doubles:       rapid.SliceOfN(doubleRanges(names), 0, 2).Draw(t, "doubles"),
-			Strings:       rapid.SliceOfN(drawEquals(), 0, 2).Draw(t, "strings"),
+			Strings:       rapid.SliceOfN(stringFilters(), 0, 2).Draw(t, "strings"),
 			Tags:          rapid.SliceOfN(texts, 0, 2).Draw(t, "tags"),
 			CreatedBefore: rapid.Ptr(bounds, true).Draw(t, "created_before"),
 			CreatedAfter:  rapid.Ptr(bounds, true).Draw(t, "created_after"),
@@ -64,8 +65,8 @@ func Pools() *rapid.Generator[match.Pool] {
 	})
 }
 
-// Fitting generates pools that often hold f: their strings and tags are some of those of f, and their ranges, with
-// random ends, are of doubles that f has.
+// Fitting generates pools that often hold the fields: their strings and tags are some of the fields', and their ranges,
+// with random ends, are of doubles that are among the fields.
 func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 	return rapid.Custom(func(t *rapid.T) match.Pool {
 		var p match.Pool
@@ -98,8 +99,8 @@ func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRan
 	})
 }
 
-// drawEquals generates filters of texts.
-func drawEquals() *rapid.Generator[match.StringEquals] {
+// stringFilters generates filters of strings.
+func stringFilters() *rapid.Generator[match.StringEquals] {
 	return rapid.Custom(func(t *rapid.T) match.StringEquals {
 		return match.StringEquals{Arg: names.Draw(t, "arg"), Value: texts.Draw(t, "value")}
 	})

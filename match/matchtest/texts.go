@@ -8,44 +8,44 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// stringArgs returns cases of texts, which are compared byte by byte: neither case nor normal forms of Unicode are
-// folded.
-func stringArgs() (cases []Case) {
-	either := func(name, arg, value string, has map[string]string, held bool) {
+// stringCases returns cases about strings, which are compared byte by byte: neither case nor normal forms of Unicode
+// are folded.
+func stringCases() (cases []Case) {
+	add := func(name, arg, value string, has map[string]string, isHeld bool) {
 		cases = append(cases, Case{
 			"string " + name, match.Pool{Strings: []match.StringEquals{{Arg: arg, Value: value}}},
-			match.Fields{Strings: has}, held,
+			match.Fields{Strings: has}, isHeld,
 		})
 	}
-	either("of no search fields", "s", "a", nil, false)
-	either("equal", "s", "a", map[string]string{"r": "b", "s": "a"}, true)
-	either("of another name", "s", "a", map[string]string{"r": "a"}, false)
-	either("of another case", "s", "a", map[string]string{"s": "A"}, false)
-	either("whose name is of another case", "s", "a", map[string]string{"S": "a"}, false)
-	either("that begins alike", "s", "a", map[string]string{"s": "ab"}, false)
-	either("that ends in a space", "s", "a", map[string]string{"s": "a "}, false)
-	either("that is empty", "s", "", map[string]string{"s": ""}, true)
-	either("that is empty, missing", "s", "", map[string]string{"r": ""}, false)
-	either("that is not empty", "s", "", map[string]string{"s": "a"}, false)
-	either("without a name", "", "a", map[string]string{"": "a"}, true)
-	either("that a store could join to its name otherwise", "a", "b=c", map[string]string{"a=b": "c"}, false)
-	either("that a store could join to its name without a break", "a", "bc", map[string]string{"ab": "c"}, false)
-	either("that looks like a pattern", "s", "%", map[string]string{"s": "a"}, false)
-	either("written in another way", "s", "\u00e9", map[string]string{"s": "e\u0301"}, false)
+	add("of no search fields", "s", "a", nil, false)
+	add("equal", "s", "a", map[string]string{"r": "b", "s": "a"}, true)
+	add("of another name", "s", "a", map[string]string{"r": "a"}, false)
+	add("of another case", "s", "a", map[string]string{"s": "A"}, false)
+	add("whose name is of another case", "s", "a", map[string]string{"S": "a"}, false)
+	add("that begins alike", "s", "a", map[string]string{"s": "ab"}, false)
+	add("that ends in a space", "s", "a", map[string]string{"s": "a "}, false)
+	add("that is empty", "s", "", map[string]string{"s": ""}, true)
+	add("that is empty, missing", "s", "", map[string]string{"r": ""}, false)
+	add("that is not empty", "s", "", map[string]string{"s": "a"}, false)
+	add("without a name", "", "a", map[string]string{"": "a"}, true)
+	add("that a store could join to its name otherwise", "a", "b=c", map[string]string{"a=b": "c"}, false)
+	add("that a store could join to its name without a break", "a", "bc", map[string]string{"ab": "c"}, false)
+	add("that looks like a pattern", "s", "%", map[string]string{"s": "a"}, false)
+	add("written in another way", "s", "\u00e9", map[string]string{"s": "e\u0301"}, false)
 	for _, odd := range oddTexts() {
-		either(odd.name, "s", odd.text, map[string]string{"s": odd.text}, true)
-		either(odd.name+" as a name", odd.text, "a", map[string]string{odd.text: "a"}, true)
-		either(odd.name+", a little different", "s", odd.text, map[string]string{"s": odd.text + "a"}, false)
+		add(odd.name, "s", odd.text, map[string]string{"s": odd.text}, true)
+		add(odd.name+" as a name", odd.text, "a", map[string]string{odd.text: "a"}, true)
+		add(odd.name+", a little different", "s", odd.text, map[string]string{"s": odd.text + "a"}, false)
 	}
-	in := map[string]string{"s": "a", "t": "b"}
+	two := map[string]string{"s": "a", "t": "b"}
 	cases = append(cases,
 		Case{"string and another", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"},
-			{Arg: "t", Value: "b"}}}, match.Fields{Strings: in}, true},
+			{Arg: "t", Value: "b"}}}, match.Fields{Strings: two}, true},
 		Case{"string and another that differs",
 			match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"}, {Arg: "t", Value: "a"}}},
-			match.Fields{Strings: in}, false},
+			match.Fields{Strings: two}, false},
 		Case{"string wanted as two", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"},
-			{Arg: "s", Value: "b"}}}, match.Fields{Strings: in}, false},
+			{Arg: "s", Value: "b"}}}, match.Fields{Strings: two}, false},
 		Case{"string that is a double", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "1"}}},
 			match.Fields{Doubles: map[string]float64{"s": 1}}, false},
 		Case{"string that is a tag", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "s"}}},
@@ -75,4 +75,31 @@ func oddTexts() []oddText {
 		{"at the end of all", "\U0010ffff"},
 		{"longer than an index entry", long.String()},
 	}
+}
+
+// tagCases returns cases about tags, which are compared as texts are.
+func tagCases() (cases []Case) {
+	add := func(name string, has []string, isHeld bool, want ...string) {
+		cases = append(cases, Case{"tag " + name, match.Pool{Tags: want}, match.Fields{Tags: has}, isHeld})
+	}
+	add("of no search fields", nil, false, "a")
+	add("present", []string{"b", "a"}, true, "a")
+	add("present twice", []string{"a", "a"}, true, "a")
+	add("wanted twice", []string{"a"}, true, "a", "a")
+	add("of another case", []string{"A"}, false, "a")
+	add("that begins alike", []string{"ab"}, false, "a")
+	add("that is empty", []string{""}, true, "")
+	add("that is empty, missing", []string{"a"}, false, "")
+	add("of two, both present", []string{"a", "b", "c"}, true, "c", "a")
+	add("of two, one present", []string{"a"}, false, "a", "b")
+	for _, odd := range oddTexts() {
+		add(odd.name, []string{"a", odd.text}, true, odd.text)
+		add(odd.name+", missing", []string{"a"}, false, odd.text)
+	}
+	cases = append(cases,
+		Case{"tag that is the name of a double", match.Pool{Tags: []string{"x"}},
+			match.Fields{Doubles: map[string]float64{"x": 1}}, false},
+		Case{"tag that is a string", match.Pool{Tags: []string{"x"}},
+			match.Fields{Strings: map[string]string{"x": "x"}}, false})
+	return cases
 }
