@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// newCandidate makes a candidate of a ticket that lacks nothing.
+// newCandidate makes a candidate of a ticket for which findLacks returned nothing.
 func (pl *plan) newCandidate(t *match.Ticket, regions *regionSet) *candidate {
 	n := len(t.Players)
 	c := &candidate{ticket: t, createdNanos: t.Created.UnixNano(), playerCount: n, allowedModes: pl.modesOf(t)}
@@ -22,10 +22,10 @@ func (pl *plan) newCandidate(t *match.Ticket, regions *regionSet) *candidate {
 	c.numberValues = fillColumns(pl.numberColumns, pl.profile, t, (*column).numberOf)
 	c.atomValues = fillColumns(pl.atomColumns, pl.profile, t, (*column).atomOf)
 	c.listValues = fillColumns(pl.listColumns, pl.profile, t, (*column).listOf)
-	pl.addRoles(c)
-	pl.addTraits(c)
+	pl.setWantedRoles(c)
+	pl.setTraitCounts(c)
 	c.kind = kindOf(c)
-	c.differentBits = pl.valuesOf(c)
+	c.differentBits = pl.differentBitsOf(c)
 	regions.measureCandidate(c)
 	c.turnNanos = c.createdNanos - int64(pl.headStart(c))
 	pl.placeOnPivot(c) // after the turn, which is the key without a pivot
@@ -39,13 +39,13 @@ func fillColumns[V any](columns []column, p *profile.Profile, t *match.Ticket,
 	if len(columns) == 0 {
 		return nil
 	}
-	to := make([]V, 0, len(columns)*len(t.Players))
+	values := make([]V, 0, len(columns)*len(t.Players))
 	for i := range columns {
 		for j := range t.Players {
-			to = append(to, value(&columns[i], p, &t.Players[j]))
+			values = append(values, value(&columns[i], p, &t.Players[j]))
 		}
 	}
-	return to
+	return values
 }
 
 // placeOnPivot computes where the candidate is along the pivot.
@@ -55,15 +55,16 @@ func (pl *plan) placeOnPivot(c *candidate) {
 		return
 	}
 	c.pivotLow, c.pivotHigh = pl.pivot.spanOf(c)
-	// All players are left out.
+	// All players are left out, so the pivot compares only optional values or those of a role. Windows have no end then
+	// (see choosePivot), and the key only orders.
 	if c.pivotLow > c.pivotHigh {
 		c.pivotLow, c.pivotHigh = 0, 0
 	}
 	c.pivotKey = float64(c.pivotLow/2) + float64(c.pivotHigh/2)
 }
 
-// addRoles notes which roles each player would take, the preferred one first.
-func (pl *plan) addRoles(c *candidate) {
+// setWantedRoles notes which roles each player would take, the preferred one first.
+func (pl *plan) setWantedRoles(c *candidate) {
 	if len(pl.roleNames) == 0 {
 		return
 	}
@@ -82,9 +83,9 @@ func (pl *plan) addRoles(c *candidate) {
 	}
 }
 
-// addTraits counts the players of a candidate that have each trait. If a party stays in one team, its players with a
-// role count only as far as a team needs them.
-func (pl *plan) addTraits(c *candidate) {
+// setTraitCounts counts anew the players of a candidate that have each trait; the first traits are the roles. If a
+// party stays in one team, its players with a role count only as far as a team needs them.
+func (pl *plan) setTraitCounts(c *candidate) {
 	if len(pl.traitNeeds) == 0 {
 		return
 	}
@@ -116,7 +117,7 @@ func (pl *plan) takeAnyRole(c *candidate) {
 		}
 		c.wantedRoles[i] = roles
 	}
-	pl.addTraits(c)
+	pl.setTraitCounts(c)
 	c.kind = kindOf(c)
 }
 
@@ -167,21 +168,26 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	return time.Duration(least * float64(time.Second))
 }
 
-// valuesOf returns a bit for each value of a candidate that `different` rules compare.
-func (pl *plan) valuesOf(c *candidate) (values uint64) {
+// differentBitsOf returns a bit for each value of a candidate that `different` rules compare.
+func (pl *plan) differentBitsOf(c *candidate) (bits uint64) {
 	for _, column := range pl.differentColumns {
 		for _, a := range c.atomsOf(column) {
-			values |= valueBit(a)
+			bits |= differentBit(a)
 		}
 	}
-	return values
+	return bits
 }
 
-// valueBit returns a value's bit, by a hash; 0 for a value that is left out.
-func valueBit(a atom) uint64 {
+// goldenRatio is 2^64 divided by it: a product's highest bits depend on all bits of the factor (Knuth, The Art of
+// Computer Programming 3, 6.4). The bits of a whole number differ only in the upper half.
+const goldenRatio = 0x9E3779B97F4A7C15
+
+// differentBit returns a value's bit, by a hash; 0 for a value that is left out.
+func differentBit(a atom) uint64 {
 	if a == (atom{}) {
 		return 0
 	}
 	v := a.Value()
-	return 1 << ((hashText(v.text) ^ math.Float64bits(v.number)>>32) % 64)
+	numberHash := math.Float64bits(v.number) * goldenRatio >> 58 // 0 to 63
+	return 1 << ((hashText(v.text) ^ numberHash) % 64)
 }

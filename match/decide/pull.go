@@ -74,7 +74,7 @@ func (s *search) sortChoices() {
 // pullNext appends the next candidate that can be with the seed.
 func (s *search) pullNext() {
 	k := &s.choices
-	for k.scannedCount < maxScanned && len(k.list) < k.maxList {
+	for k.scannedCount < maxScanned && k.hasPlaces() {
 		c := k.walk.nextCandidate()
 		if c == nil {
 			break
@@ -84,8 +84,8 @@ func (s *search) pullNext() {
 		if c == k.seed {
 			continue
 		}
-		isRare := k.variety.isRare(c)
-		if !isRare && !k.wantsKind(c.kind) {
+		hasPlace := len(k.list) < k.maxList && k.wantsKind(c.kind)
+		if !hasPlace && !k.variety.isRare(c) {
 			// Its kind has all its places for now. It may get one that no other kind needs, once all kinds have
 			// theirs.
 			if len(k.reserve) < k.maxList {
@@ -97,7 +97,7 @@ func (s *search) pullNext() {
 			k.noteRefusal(c, because)
 			continue
 		}
-		if isRare && !k.wantsKind(c.kind) {
+		if !hasPlace {
 			// A rare value gets a place beyond the limit, so that it takes none from the seed's nearest.
 			k.variety.placesLeft--
 			k.maxList++
@@ -112,6 +112,9 @@ func (s *search) pullNext() {
 	k.isExhausted = true
 	s.pullReserve()
 }
+
+// hasPlaces reports whether the list has a place for anybody, or only for rare values.
+func (k *choices) hasPlaces() bool { return len(k.list) < k.maxList || k.variety.placesLeft > 0 }
 
 // pullReserve adds the candidates of the reserve, as far as there is room.
 func (s *search) pullReserve() {

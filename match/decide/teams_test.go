@@ -49,6 +49,31 @@ func TestRareRoleIsFound(t *testing.T) {
 	require.Len(t, found[0].PassedOver, maxPassedOver)
 }
 
+// Four hundred nearer players of two classes do not hide those of two further classes, on both sides of them, whether
+// classes are texts or numbers.
+func TestRareValuesAreFound(t *testing.T) {
+	t.Parallel()
+	for name, class := range map[string]func(n int) option{
+		"texts":           func(n int) option { return textOf("class", fmt.Sprint("class ", n)) },
+		"whole numbers":   func(n int) option { return number("class", float64(n)) },
+		"other numbers":   func(n int) option { return number("class", float64(n)+0.1) },
+		"great numbers":   func(n int) option { return number("class", float64(n)*1e6) },
+		"falling numbers": func(n int) option { return number("class", -float64(n)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tickets []*match.Ticket
+			for i := range 400 {
+				tickets = append(tickets, ticket(fmt.Sprintf("common-%03d", i), class(1+i%2), skill(float64(i))))
+			}
+			tickets = append(tickets, ticket("rare-3", class(3), skill(-1000)), ticket("rare-4", class(4), skill(1400)))
+			found := decide(with(game(4), nearSkill(3000), on(profile.Different, "class", profile.Limits{})), tickets...)
+			require.Len(t, found, 1)
+			require.Subset(t, found[0].Tickets, []string{"rare-3", "rare-4"})
+		})
+	}
+}
+
 func TestPartiesStayTogether(t *testing.T) {
 	t.Parallel()
 	found := decide(game(3, 3), ticket("a", party(2)), ticket("b", party(2)), ticket("c", party(2), waited(-time.Second)), ticket("d"), ticket("e"))
