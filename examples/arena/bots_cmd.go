@@ -63,11 +63,12 @@ func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, 
 	if err != nil {
 		return err
 	}
-	// After the bots were made: mistakes in the flags end the command at once, and the time counts from the first call.
+	// The time of --for begins here, with the first call of a bot, and not while the flags are checked.
 	ctx, stop := untilSignal(cmd.Context(), playFor)
 	defer stop()
 	swarm.Run(ctx)
-	// The end of --for and a signal end ctx, and not the command's own context: they are no errors.
+	// A signal and the end of --for end only ctx: neither is an error. The command's context ends where a caller
+	// cancels it.
 	return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(swarm.Stats()), context.Cause(cmd.Context()))
 }
 

@@ -47,13 +47,13 @@ func serverCommand(c *common) *cobra.Command {
 			return err
 		}
 		cfg.FleetToken = os.Getenv("FLEET_TOKEN")
-		switch {
-		case deployed:
-			// What its deployment says wins over the flags: the director refuses another region or capacity.
+		if deployed {
+			// What the deployment says wins over the flags: the director refuses another region or capacity.
 			c.directorURLs = d.URLs
 			cfg = cfg.Deployed(d, gamePort)
-		case cfg.InstanceID == "":
-			// A new name for each process: of two with one name, the later one replaces the other.
+		}
+		if cfg.InstanceID == "" {
+			// A new name for each process: of two processes with one name, the later one replaces the other.
 			cfg.InstanceID = "arena-" + strings.ToLower(rand.Text()[:8])
 		}
 		return runServer(cmd, c, cfg, grace, startWithin)
@@ -69,11 +69,10 @@ func runServer(cmd *cobra.Command, c *common, cfg server.Config, grace, startWit
 	}
 	defer client.Close()
 	cfg.Director = client
-	// The SDK retries within this time: in a compose file, the server may start before the director.
+	// The SDK retries within startWithin: in a compose file, the server may start before the director.
 	ctx, stop := untilSignal(cmd.Context(), startWithin)
 	s, err := server.Start(ctx, cfg)
-	// Run listens for signals by itself from here on.
-	stop()
+	stop() // Run listens for signals itself
 	if err != nil {
 		return err
 	}

@@ -87,8 +87,8 @@ func (a *answers) firstAsked(key string) time.Time {
 	return first
 }
 
-// addAnswer records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve
-// itself.
+// addAnswer records an answer that has a seat in it. It is the caller's seat; each other member of a party calls
+// /resolve itself.
 func (a *answers) addAnswer(req *http.Request, asked time.Time, body []byte) {
 	one := answer{replicaURL: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
 	if json.Unmarshal(body, &one.matchTicket) != nil || one.matchTicket.SessionID == "" {

@@ -55,8 +55,8 @@ func newPlayers(c *cluster) (p *players, err error) {
 	return p, nil
 }
 
-// tellBackend stores what the studio's ranking knows: the skill of each bot, since a login speaks for its own player only,
-// and with whom it may party.
+// tellBackend stores what the studio's ranking knows: the skill of each bot, since a login speaks for its own player
+// only, and with whom it may party.
 func (p *players) tellBackend(ctx context.Context, token string) error {
 	facts := map[string]sdk.PlayerFacts{}
 	for _, party := range p.botSwarm.Parties() {

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// cheatServers queues for ranked play as clients that were changed: with a skill of their own choice, of which the login knows
-// nothing, and in a party with players who never asked for it.
+// cheatServers queues for ranked play as clients that were changed: with a skill of their own choice, of which the
+// login knows nothing, and in a party with players who never asked for it.
 func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
 	weak := map[string]any{"skill": 400}
 	player := sdk.NewPlayer(p.client,

@@ -44,8 +44,8 @@ type record struct {
 	queueing queueing
 }
 
-// askDatabase makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE
-// seat: every seat, current or past, with the server that hosts it.
+// askDatabase makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the
+// CTE seat: every seat, current or past, with the server that hosts it.
 func (j *judge) askDatabase(ctx context.Context, claim, query string, args ...any) proof {
 	const seat = `
 		WITH hosted AS (

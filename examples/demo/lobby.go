@@ -88,8 +88,8 @@ func (l *lobby) run(ctx context.Context) error {
 	return nil
 }
 
-// connectFriends makes a project and a token for each friend, and connects the first half to one replica, the others to the
-// other.
+// connectFriends makes a project and a token for each friend, and connects the first half to one replica, the others to
+// the other.
 func (l *lobby) connectFriends(ctx context.Context) error {
 	if err := l.cluster.startFriendsServer(ctx); err != nil {
 		return err

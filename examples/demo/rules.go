@@ -49,9 +49,9 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 // them for a second.
 const recordedWithin = 3 * time.Second
 
-// countUnrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
-// are an error, but those of the last moments, which are not due yet. The worker may still decide between the reading of
-// the time and its end.
+// countUnrecorded returns how many matches have no tickets in the history because their worker was killed just after.
+// Others are an error, but those of the last moments, which are not due yet. The worker may still decide between the
+// reading of the time and its end.
 func (j *judge) countUnrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.dbPool.QueryRow(ctx, `
@@ -120,8 +120,8 @@ func seatsIn(raw []byte) (seats []verify.Seat, err error) {
 	return seats, nil
 }
 
-// ticketsIn reads tickets of a document of the history, with what the check of the demo's matches compares: the skill of
-// each player, and the latencies of the ticket.
+// ticketsIn reads tickets of a document of the history, with what the check of the demo's matches compares: the skill
+// of each player, and the latencies of the ticket.
 func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 	var rows []struct {
 		ID         string    `json:"id"`

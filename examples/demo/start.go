@@ -139,7 +139,8 @@ func (c *cluster) startServers(ctx context.Context) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// stopAll stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not end.
+// stopAll stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not
+// end.
 func (c *cluster) stopAll() error {
 	// A context of its own: that of the demo has ended, if Ctrl-C ended the demo.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

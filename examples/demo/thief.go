@@ -10,8 +10,8 @@ import (
 // maxStolen is how many tokens the thief shows at a time.
 const maxStolen = 5
 
-// stealTokens shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals.
-// The players stay connected; the other proofs would notice if they did not.
+// stealTokens shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the
+// refusals. The players stay connected; the other proofs would notice if they did not.
 func (p *players) stealTokens(ctx context.Context) (shown, refused int) {
 	for _, b := range p.botSwarm.Stats().Bots {
 		stolen, ok := p.redeemedToken(b)
@@ -19,7 +19,7 @@ func (p *players) stealTokens(ctx context.Context) (shown, refused int) {
 			continue
 		}
 		match := sdk.Match{SessionID: stolen.matchTicket.SessionID, Endpoint: stolen.matchTicket.Endpoint}
-		admitted, err := p.botSwarm.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.matchTicket.SessionToken})
+		admitted, err := p.botSwarm.TryToken(ctx, sdk.Seat{Match: match, SessionToken: stolen.matchTicket.SessionToken})
 		if err != nil {
 			continue // the server may just have been killed, which is no refusal
 		}

@@ -46,8 +46,8 @@ func (r *agentRig) replica(args ...string) *replicaOfAgents {
 	return p
 }
 
-// attach runs a simulated game server until the test ends, or until cut is called, as if it were killed then. A frame that
-// the protocol does not allow ends it before.
+// attach runs a simulated game server until the test ends, or until cut is called, as if it were killed then. A frame
+// that the protocol does not allow ends it before.
 func (r *agentRig) attach(name string, change ...func(*agents.Config)) (a *agents.Agent, cut func()) {
 	r.T.Helper()
 	a = rigtest.NewAgent(r.address.ListenAddr(), name, change...)

@@ -20,8 +20,8 @@ const longestPeriod = 70 * time.Second
 
 var cpuSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total ([0-9.e+-]+)$`)
 
-// A process with every listener and every loop, and nobody who calls it, uses next to no CPU: without profiles, and with
-// one for which nobody queues. Pins a loop that never sleeps again once something without an occasion is due.
+// A process with every listener and every loop, and nobody who calls it, uses next to no CPU: without profiles, and
+// with one for which nobody queues. Pins a loop that never sleeps again once something without an occasion is due.
 func TestIdleProcessesSleep(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestALoopWithoutProfilesSleeps")

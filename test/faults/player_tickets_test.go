@@ -85,7 +85,8 @@ func (r *rig) answer(sub, ticket, answer string) {
 	}, 30*time.Second, 100*time.Millisecond, "%s: %s", sub, answer)
 }
 
-// streamEvents follows the events of a ticket at a replica, after one of them. The channel is closed at the end of the stream.
+// streamEvents follows the events of a ticket at a replica, after one of them. The channel is closed at the end of the
+// stream.
 func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan webtest.Event {
 	r.T.Helper()
 	request := webtest.Request(r.T, http.MethodGet, at.URL+"/tickets/"+ticket+"/events", nil)

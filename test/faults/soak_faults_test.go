@@ -110,8 +110,8 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 	})
 }
 
-// sendHalfRequests leaves connections to the replica whose requests never end: they end within a header, within the body
-// of a call that changes something, and within the body of one that waits.
+// sendHalfRequests leaves connections to the replica whose requests never end: they end within a header, within the
+// body of a call that changes something, and within the body of one that waits.
 func (s *soak) sendHalfRequests(ctx context.Context) {
 	authorization := "Authorization: Bearer " + s.PlayerLogin.AccessToken("half") + "\r\n"
 	requests := []string{

@@ -195,8 +195,8 @@ func TestASynchronousStandbyLosesNothing(t *testing.T) {
 	}
 }
 
-// An asynchronous standby has not got the last moments of the primary, which is killed. What was acknowledged in them is
-// lost, and nothing else; its players ask again, and have what they get once.
+// An asynchronous standby has not got the last moments of the primary, which is killed. What was acknowledged in them
+// is lost, and nothing else; its players ask again, and have what they get once.
 //
 //nolint:paralleltest // it measures
 func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {

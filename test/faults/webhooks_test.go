@@ -58,8 +58,8 @@ func (s *subscriber) count() int {
 	return len(s.ids)
 }
 
-// Pins an event that is lost, doubled under another id or out of its session's order, and a webhook that waits for long,
-// when the worker that delivers is killed, or frozen for longer than its lease.
+// Pins an event that is lost, doubled under another id or out of its session's order, and a webhook that waits for
+// long, when the worker that delivers is killed, or frozen for longer than its lease.
 func TestWebhooksOutliveTheirWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_WEBHOOK_HOSTS=127.0.0.1")

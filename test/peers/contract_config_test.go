@@ -31,8 +31,8 @@ func (c contractRun) config(r *contractRig) string {
 	return text.String()
 }
 
-// contractChecks bounds what a request that the contract's schemas accept may be refused with: with 400 only where a rule
-// binds two fields, or a field to the caller, which no schema says.
+// contractChecks bounds what a request that the contract's schemas accept may be refused with: with 400 only where a
+// rule binds two fields, or a field to the caller, which no schema says.
 const contractChecks = `
 request-timeout = 20.0
 max-stream-events = 1

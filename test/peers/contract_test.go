@@ -40,7 +40,8 @@ type contractRun struct {
 // everything is all that Schemathesis has.
 const everything = "examples,coverage,fuzzing,stateful"
 
-// contractRuns are by the kind of credential. The first four call all routes, the others those that the credential is for.
+// contractRuns are by the kind of credential. The first four call all routes, the others those that the credential is
+// for.
 var contractRuns = map[string]contractRun{
 	"each its own": {phases: everything, codec: "ascii", examples: 30, credentials: (*contractRig).own, isComplete: true},
 	"Unicode":      {phases: "fuzzing,stateful", examples: 20, credentials: (*contractRig).own},
@@ -66,9 +67,9 @@ var contractRuns = map[string]contractRun{
 	}},
 }
 
-// Pins an answer that the contract does not describe, and every 5xx that it describes only for outages. Schemathesis makes
-// requests from the contract, valid ones, nearly valid ones, and chains in which a request uses what an answer before
-// has returned, and sends them to two replicas in turn.
+// Pins an answer that the contract does not describe, and every 5xx that it describes only for outages. Schemathesis
+// makes requests from the contract, valid ones, nearly valid ones, and chains in which a request uses what an answer
+// before has returned, and sends them to two replicas in turn.
 func TestContractHoldsForSchemathesis(t *testing.T) {
 	t.Parallel()
 	for kind, run := range contractRuns {

@@ -22,8 +22,8 @@ var lightyears = map[string]lightyear{
 	"0.29": {"../../sdk/rust/bevy/Cargo.toml", "", "31950-31999"},
 }
 
-// Players and a game server with the plugins for Bevy: Lightyear accepts the connect tokens, and the director knows who is
-// connected, while its only replica is killed and comes back.
+// Players and a game server with the plugins for Bevy: Lightyear accepts the connect tokens, and the director knows who
+// is connected, while its only replica is killed and comes back.
 func TestLightyearPlays(t *testing.T) {
 	t.Parallel()
 	for version, l := range lightyears {

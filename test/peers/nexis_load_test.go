@@ -113,8 +113,8 @@ func (c *loadClient) ask(ctx context.Context, kind string, p frame) error {
 	}
 }
 
-// measure lets all clients make requests, each after the answer to the one before, and returns how many were answered in
-// a second.
+// measure lets all clients make requests, each after the answer to the one before, and returns how many were answered
+// in a second.
 func measure(t *testing.T, clients []*loadClient, request func(*loadClient, context.Context) error) float64 {
 	t.Helper()
 	var answered atomic.Int64

@@ -43,10 +43,11 @@ type nexisStep struct {
 	Differs string
 }
 
-// TestNexisSaysTheSame sends the same frames to Nexis' server and to a replica, and compares the frames that all clients
-// receive, one by one: what Nexis sends a replica sends in the same order, with the same fields. It may add fields, and an
-// answer to a request that Nexis answers with an event only; an answer may come before or after its events; and a state's
-// seq begins at 1, not at 0. The steps that differ otherwise are those of which docs/nexis.md says so.
+// TestNexisSaysTheSame sends the same frames to Nexis' server and to a replica, and compares the frames that all
+// clients receive, one by one: what Nexis sends a replica sends in the same order, with the same fields. It may add
+// fields, and an answer to a request that Nexis answers with an event only; an answer may come before or after its
+// events; and a state's seq begins at 1, not at 0. The steps that differ otherwise are those of which docs/nexis.md
+// says so.
 func TestNexisSaysTheSame(t *testing.T) {
 	t.Parallel()
 	var steps []nexisStep

@@ -25,9 +25,9 @@ const openMatchClone = "DIRECTOR_TEST_OPENMATCH"
 // second ago, which a worker may have deleted by then.
 const differsFromOpenMatch = "^(TestPaging|TestQueryBackfillsPaging|TestBackfillSkipExpiredError)$"
 
-// TestOpenMatchsOwnTests runs the end-to-end tests of Open Match, or of its fork, against two replicas: its frontend and
-// its queries call one, its backend the other. Their file that starts Open Match in memory is replaced by one that calls
-// the replicas; nothing in the clone changes.
+// TestOpenMatchsOwnTests runs the end-to-end tests of Open Match, or of its fork, against two replicas: its frontend
+// and its queries call one, its backend the other. Their file that starts Open Match in memory is replaced by one that
+// calls the replicas; nothing in the clone changes.
 func TestOpenMatchsOwnTests(t *testing.T) {
 	t.Parallel()
 	clone := os.Getenv(openMatchClone)

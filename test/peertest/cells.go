@@ -29,8 +29,8 @@ func (r *Rig) newEntry(address string) *entry {
 	return e
 }
 
-// A player who knows the address of another installation is seated where the region is, and asks the first one no more. Its
-// ticket is where it was created. Installations that name each other make no loop, and a cell names no other one.
+// A player who knows the address of another installation is seated where the region is, and asks the first one no more.
+// Its ticket is where it was created. Installations that name each other make no loop, and a cell names no other one.
 func followsCell(r *Rig) {
 	a := r.serve()
 	r.Installation.ApplyProfile(asked)

@@ -232,8 +232,8 @@ func lobbyStarts(r *Rig) {
 	require.Contains(r.T, failed.Message, "there are chat, lobby, party", "the hint")
 }
 
-// A replica is killed: its client resumes its session at the other, with what changed meanwhile, and all hear one order.
-// A client that takes over a session again and again ends the other.
+// A replica is killed: its client resumes its session at the other, with what changed meanwhile, and all hear one
+// order. A client that takes over a session again and again ends the other.
 func lobbySurvivesReplica(r *Rig) {
 	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	session := r.enterLobby("bo", a, b)

@@ -25,8 +25,8 @@ import (
 // FleetToken is the secret of the game servers.
 const FleetToken = "a-fleet-token-for-tests"
 
-// Rig is an installation: a Postgres, durable and of its own unless NewRigOn made it, and processes of the director on it.
-// Its fields may be changed while no other goroutine uses it; its methods are safe for concurrent use.
+// Rig is an installation: a Postgres, durable and of its own unless NewRigOn made it, and processes of the director on
+// it. Its fields may be changed while no other goroutine uses it; its methods are safe for concurrent use.
 type Rig struct {
 	T           *testing.T
 	BinaryPath  string   // the binary that the next process runs
@@ -87,8 +87,8 @@ func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 	return r
 }
 
-// NewEmbeddedRig makes a rig without processes: its replicas run inside the test, which sets their URLs and the SQLPool. A call may
-// take as long as the timeout.
+// NewEmbeddedRig makes a rig without processes: its replicas run inside the test, which sets their URLs and the
+// SQLPool. A call may take as long as the timeout.
 func NewEmbeddedRig(t *testing.T, timeout time.Duration) *Rig {
 	t.Helper()
 	return &Rig{T: t, PlayerLogin: keytest.NewLogin(t), HTTPClient: &http.Client{Timeout: timeout}}

@@ -30,37 +30,38 @@ func newBot(config *Config, client *http.Client, name string, skill float64) *bo
 	return b
 }
 
-// playMatch plays one match for the planned time. It connects with the party's seat first and, when the connection is lost,
-// with the seat that the director returns next.
+// playMatch plays one match until the bot has played for the time of stay. It connects with the party's seat first and,
+// when the connection is lost, with the seat that the director returns next.
 func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration) {
 	// Also after an error: the next visit is then one of a new match.
-	defer b.record.noteRest()
+	defer b.record.endMatch()
 	seat, err := b.resolveSeat(ctx, match)
 	if err != nil {
 		b.noteFailure(ctx, err)
+		if seat, err = b.awaitSeat(ctx, match); err != nil {
+			return
+		}
 	}
 	pause := newPauses()
-	for left := stay; left > 0 && ctx.Err() == nil; {
-		if err != nil {
-			// No seat yet, or the last one was lost: the director returns the seat that the bot has, or another.
-			seat, err = retryForever(ctx, b,
-				func() (sdk.Seat, error) { return b.player.Seat(ctx, b.soloRequest(match)) })
-			if err != nil {
-				return
-			}
+	for {
+		played, err := b.playVisit(ctx, seat, stay)
+		if err == nil {
+			return
 		}
-		var played time.Duration
-		played, err = b.sitDown(ctx, seat, left)
-		// It was connected: the next loss begins with the shortest pause again.
+		b.noteFailure(ctx, err)
+		// The bot was connected, so that the next loss begins with the shortest pause again.
 		if played > 0 {
 			pause.Reset()
 		}
-		if err != nil {
-			b.noteFailure(ctx, err)
-			pauseFor(ctx, pause.NextBackOff())
-		}
+		pauseFor(ctx, pause.NextBackOff())
 		// Only time on a server counts, so that a killed server shortens no match.
-		left -= played
+		stay -= played
+		if stay <= 0 || ctx.Err() != nil {
+			return
+		}
+		if seat, err = b.awaitSeat(ctx, match); err != nil {
+			return
+		}
 	}
 }
 
@@ -70,25 +71,26 @@ func (b *bot) resolveSeat(ctx context.Context, match sdk.Match) (sdk.Seat, error
 	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
 }
 
-// soloRequest calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it
-// still exists.
-func (b *bot) soloRequest(match sdk.Match) sdk.MatchRequest {
-	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
+// awaitSeat calls matchmake for this bot alone until the director returns a seat: the one that the bot still has, or a
+// new one. Its only error is the end of ctx.
+func (b *bot) awaitSeat(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
+	alone := sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
+	return retryForever(ctx, b, func() (sdk.Seat, error) { return b.player.Seat(ctx, alone) })
 }
 
-// sitDown connects and plays for at most stay. It returns how long it played, and the error that ended it early.
-func (b *bot) sitDown(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
+// playVisit connects and plays for at most stay. It returns how long it played, and the error that ended it early.
+func (b *bot) playVisit(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
 	conn, err := connect(ctx, b.httpClient, seat, b.config.SilentFor)
 	if err != nil {
 		return 0, err
 	}
-	b.record.noteSeat(seat)
+	b.record.beginVisit(seat)
 	start := time.Now()
 	err = b.playUntil(ctx, conn, stay)
 	return time.Since(start), err
 }
 
-// playUntil chases coins until the time is over or ctx ends; neither is an error.
+// playUntil chases coins until the time of stay is over or ctx ends; neither is an error.
 func (b *bot) playUntil(ctx context.Context, c *connection, stay time.Duration) error {
 	timer := time.AfterFunc(stay, c.leaveGame)
 	defer timer.Stop()
@@ -96,20 +98,19 @@ func (b *bot) playUntil(ctx context.Context, c *connection, stay time.Duration) 
 	defer stop()
 	defer func() { _ = c.ws.CloseNow() }()
 	for {
-		err := b.chaseCoins(context.WithoutCancel(ctx), c) // the end of ctx closes the connection, see leaveGame
-		switch {
-		case err == nil:
-		// The time is over or ctx has ended: the failed read is expected.
-		case c.isClosedByBot.Load():
+		// Without the end of ctx, at which leaveGame closes the connection cleanly.
+		err := b.chaseCoins(context.WithoutCancel(ctx), c)
+		if err != nil && c.isClosedByBot.Load() {
 			return nil
-		default:
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// chaseCoins reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
-// as dead, even if its machine keeps the connection open.
+// chaseCoins reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor
+// counts as dead, even if its machine keeps the connection open.
 func (b *bot) chaseCoins(ctx context.Context, c *connection) error {
 	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
 	defer cancel()
@@ -119,25 +120,26 @@ func (b *bot) chaseCoins(ctx context.Context, c *connection) error {
 	}
 	b.record.noteState(m.State)
 	if m.State.Tick%3 != 0 {
-		return nil // steering three times a second is enough
+		return nil // of ten states a second: steering three times is enough
 	}
 	return c.sendMessage(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
 }
 
+// noteFailure counts and logs an error, unless the end of ctx has caused it.
 func (b *bot) noteFailure(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	b.record.noteTrouble(err)
+	b.record.countError(err)
 	b.config.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
 		slog.Any("error", err))
 }
 
-// retryForever repeats do with growing pauses until it succeeds or ctx ends, and counts errors.
+// retryForever repeats do with growing pauses until do succeeds or ctx ends. The failures count as the bot's.
 func retryForever[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, func() (T, error) {
 		got, err := do()
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			b.noteFailure(ctx, err)
 		}
 		return got, err

@@ -14,9 +14,10 @@ type Config struct {
 	Director *sdk.Client
 	// AccessToken yields the access token of a player. It must be safe for concurrent use.
 	AccessToken func(ctx context.Context, sub string) (string, error)
-	// Count is how many bots there are, named bot-001 and so on. Default 8. Names replaces "bot", so that
-	// two swarms at one director are different players.
-	Count  int
+	// Count is how many bots there are. Default 8.
+	Count int
+	// Names is what the names of the bots begin with, so that two swarms at one director are different players.
+	// Default "bot", for bot-001 and so on.
 	Names  string
 	Region string
 	// Modes are distributed to the parties in turn.
@@ -28,8 +29,7 @@ type Config struct {
 	MaxParty int
 	// MaxPlayers is the requested size of sessions. Default 8.
 	MaxPlayers int
-	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2
-	// s.
+	// PlayFor is how long bots stay in a match, Rest how long they pause after it. Defaults 5 to 20 s and 0.2 to 2 s.
 	PlayFor, Rest Span
 	// SilentFor is after how long without a message a server counts as dead. Default 5 s.
 	SilentFor time.Duration
@@ -57,8 +57,7 @@ func (s Span) orDefault(otherwise Span) Span {
 }
 
 func (c Config) withDefaults() Config {
-	c.Count = max(c.Count, 0)
-	if c.Count == 0 {
+	if c.Count <= 0 {
 		c.Count = 8
 	}
 	c.MaxParty = max(c.MaxParty, 1)

@@ -23,10 +23,11 @@ const maxFrame = 1 << 20
 type connection struct {
 	ws            *websocket.Conn
 	silentFor     time.Duration
-	isClosedByBot atomic.Bool // the bot closed it
+	isClosedByBot atomic.Bool
 }
 
-// connect sends the token of a seat and waits for the welcome. A server that is silent for longer counts as dead.
+// connect sends the token of a seat and waits for the welcome. A server that is silent for longer than silentFor counts
+// as dead.
 func connect(ctx context.Context, client *http.Client, seat sdk.Seat, silentFor time.Duration) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*silentFor) // dialling, and then the welcome
 	defer cancel()
@@ -73,9 +74,9 @@ func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 	return nil
 }
 
-// leaveGame closes the connection, which ends the reading in playUntil.
+// leaveGame closes the connection, which ends the read in chaseCoins.
 func (c *connection) leaveGame() {
-	// Before the close, so that the reader knows why its read fails.
+	// Before the close, so that playUntil knows why the read fails.
 	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
@@ -85,18 +86,19 @@ func (c *connection) sendMessage(ctx context.Context, m game.ClientMessage) erro
 	if err != nil {
 		return err
 	}
-	return cutOff(c.ws.Write(ctx, websocket.MessageText, raw))
+	return asCutOff(c.ws.Write(ctx, websocket.MessageText, raw))
 }
 
 func (c *connection) receiveMessage(ctx context.Context) (m game.ServerMessage, err error) {
 	_, raw, err := c.ws.Read(ctx)
 	if err != nil {
-		return m, cutOff(err)
+		return m, asCutOff(err)
 	}
 	return m, json.Unmarshal(raw, &m)
 }
 
-func cutOff(err error) error {
+// asCutOff wraps an error of the WebSocket; nil stays nil.
+func asCutOff(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func LoadIssuer(spec string) (*Issuer, error) {
 	return parseIssuer(raw)
 }
 
-// parseIssuer quotes nothing of its input in errors: it may be a secret.
+// parseIssuer reads a private JWK. Its errors quote nothing of the input, which may be a secret.
 func parseIssuer(raw []byte) (*Issuer, error) {
 	var jwk struct {
 		Kty string `json:"kty"`

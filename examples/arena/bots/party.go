@@ -18,7 +18,7 @@ type party struct {
 	rng      *rand.Rand
 }
 
-// newParty makes the nth party of a swarm.
+// newParty makes the nth party of a swarm, from 0: it plays the nth mode, in turn.
 func newParty(config *Config, n int, members []*bot) *party {
 	mode := config.Modes[n%len(config.Modes)]
 	return &party{
@@ -31,19 +31,20 @@ func newParty(config *Config, n int, members []*bot) *party {
 // runRounds plays one match after the other.
 func (p *party) runRounds(ctx context.Context) {
 	for ctx.Err() == nil {
-		p.matchOnce(ctx)
+		p.playRound(ctx)
 		// Drawn at random, so that parties do not queue in step.
 		pauseFor(ctx, p.config.Rest.drawDuration(p.rng))
 	}
 }
 
-func (p *party) matchOnce(ctx context.Context) {
+// playRound waits for a match and plays it, until all members have left.
+func (p *party) playRound(ctx context.Context) {
 	match, err := p.awaitMatch(ctx)
 	// Only the end of ctx: all other errors are retried.
 	if err != nil {
 		return
 	}
-	// One for all: a party leaves together.
+	// Drawn once, since a party leaves together.
 	stay := p.config.PlayFor.drawDuration(p.rng)
 	var playing sync.WaitGroup
 	for _, b := range p.members {
@@ -59,8 +60,8 @@ func (p *party) awaitMatch(ctx context.Context) (sdk.Match, error) {
 	return p.matchByMatchmake(ctx)
 }
 
-// matchByMatchmake calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict
-// because the director does not know yet that a member's last match is over.
+// matchByMatchmake calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a
+// conflict because the director does not know yet that a member's last match is over.
 func (p *party) matchByMatchmake(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	req := p.matchRequest()

@@ -7,8 +7,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// newPauses grow from 0.2 to 2 seconds: until the lease of a dead server expires, the director still sends its players
-// there, and connecting fails at once.
+// newPauses returns pauses that grow from 0.2 to 2 seconds: until the lease of a dead server expires, the director
+// still sends its players there, and connecting fails at once.
 func newPauses() *backoff.ExponentialBackOff {
 	p := backoff.NewExponentialBackOff()
 	p.InitialInterval, p.MaxInterval = 200*time.Millisecond, 2*time.Second

@@ -11,7 +11,8 @@ import (
 // cancelWithin bounds how long a party that stops waits for its ticket to leave the queue.
 const cancelWithin = 2 * time.Second
 
-// matchByTicket queues the party until it is assigned, and returns its match. It replaces a ticket that leaves the queue in another way.
+// matchByTicket queues the party until it is assigned, and returns its match. It replaces a ticket that leaves the
+// queue in another way.
 func (p *party) matchByTicket(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	return retryForever(ctx, leader, func() (sdk.Match, error) {
@@ -61,10 +62,11 @@ func awaitFinal(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 	}
 }
 
-// withdrawTicket cancels a ticket that nobody waits for, so that it leaves the queue before it expires.
+// withdrawTicket cancels a ticket that nobody waits for any more, so that the ticket leaves the queue before it
+// expires.
 func withdrawTicket(ctx context.Context, q *sdk.Queued) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer cancel()
-	// Without its error: a ticket that stays expires with the profile's ttl.
+	// The error does not matter: a ticket that stays expires with the profile's ttl.
 	_, _ = q.Cancel(ctx)
 }

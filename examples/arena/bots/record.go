@@ -15,15 +15,15 @@ import (
 
 // record keeps one bot's statistics.
 type record struct {
-	// The bot writes what follows, and Stats reads it at any time.
-	mu        sync.Mutex
+	mu        sync.Mutex // the bot writes the fields, and Swarm.Stats reads them at any time
 	botStats  BotStats
 	lostIn    string // the session that it was disconnected from and rejoins
 	lastScore int    // in the last state of this visit
 	hasState  bool   // a state of this visit has arrived
 }
 
-func (r *record) statsCopy() BotStats {
+// copyStats returns the statistics until now.
+func (r *record) copyStats() BotStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Maps and slices are cloned: the bot continues to write its own.
@@ -33,8 +33,8 @@ func (r *record) statsCopy() BotStats {
 	return copied
 }
 
-// noteSeat begins a visit.
-func (r *record) noteSeat(seat sdk.Seat) {
+// beginVisit begins a visit.
+func (r *record) beginVisit(seat sdk.Seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	visit := Visit{StartedAt: time.Now(), Endpoint: seat.Endpoint, SessionID: seat.SessionID, Reason: Matched}
@@ -56,15 +56,15 @@ func (r *record) noteSeat(seat sdk.Seat) {
 	r.botStats.Playing, r.lostIn, r.hasState = true, "", false
 }
 
-// noteRest ends a match.
-func (r *record) noteRest() {
+// endMatch ends a match.
+func (r *record) endMatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.botStats.Playing, r.lostIn = false, ""
 }
 
-// noteTrouble counts an error, which ends a visit in progress.
-func (r *record) noteTrouble(err error) {
+// countError counts an error, which ends a visit in progress.
+func (r *record) countError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Lost while it played: the next visit to the same session is a rejoin, and to another one a move.
@@ -95,19 +95,13 @@ func (r *record) noteState(state *game.State) {
 // errorKind names an error in the counts of a run: by the close code of the game's connection where there is one, else
 // by the kind that the SDK or this program gives it; "other" where it has none.
 func errorKind(err error) string {
+	byCloseCode := map[websocket.StatusCode]string{
+		game.StatusRefused: "refused", game.StatusReplaced: "replaced", game.StatusSessionEnded: "session_ended",
+		websocket.StatusGoingAway: "server_closing", websocket.StatusTryAgainLater: "try_again",
+	}
 	// The close code first: an error with one is also errCutOff.
-	switch websocket.CloseStatus(err) {
-	case game.StatusRefused:
-		return "refused"
-	case game.StatusReplaced:
-		return "replaced"
-	case game.StatusSessionEnded:
-		return "session_ended"
-	case websocket.StatusGoingAway:
-		return "server_closing"
-	case websocket.StatusTryAgainLater:
-		return "try_again"
-	default:
+	if kind, known := byCloseCode[websocket.CloseStatus(err)]; known {
+		return kind
 	}
 	for _, k := range [...]struct {
 		err  error

@@ -22,16 +22,16 @@ func seatIn(session string) sdk.Seat {
 func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	t.Parallel()
 	r := &record{botStats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
-	r.noteTrouble(errNotReached)
-	r.noteSeat(seatIn("a"))
-	r.noteTrouble(errCutOff)
-	r.noteTrouble(errNotReached)
-	r.noteSeat(seatIn("a"))
-	r.noteTrouble(errCutOff)
-	r.noteSeat(seatIn("b"))
-	r.noteRest()
-	r.noteSeat(seatIn("b"))
-	s := r.statsCopy()
+	r.countError(errNotReached)
+	r.beginVisit(seatIn("a"))
+	r.countError(errCutOff)
+	r.countError(errNotReached)
+	r.beginVisit(seatIn("a"))
+	r.countError(errCutOff)
+	r.beginVisit(seatIn("b"))
+	r.endMatch()
+	r.beginVisit(seatIn("b"))
+	s := r.copyStats()
 	var reasons []Reason
 	for _, v := range s.Visits {
 		reasons = append(reasons, v.Reason)
@@ -41,7 +41,7 @@ func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	require.Equal(t, map[string]int{"not_reached": 2, "cut_off": 2}, s.Errors)
 	require.Equal(t, []string{"ws://a", "ws://b"}, s.Servers())
 	require.Equal(t, map[string]int{"ws://b": 1}, Stats{Bots: []BotStats{s}}.Playing())
-	r.noteSeat(seatIn("c"))
+	r.beginVisit(seatIn("c"))
 	require.Len(t, s.Visits, 4, "a snapshot is a copy")
 }
 
@@ -50,14 +50,14 @@ func TestCoinsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	r := &record{botStats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
 	for _, visit := range [][]int{{0, 1, 3}, {3, 4}, {0, 0, 2}} {
-		r.noteSeat(seatIn("a"))
+		r.beginVisit(seatIn("a"))
 		for _, score := range visit {
 			r.noteState(&game.State{Players: []game.PlayerState{{Name: "other", Score: 99},
 				{Name: "bot-001", Score: score}}})
 		}
 	}
-	require.Equal(t, 6, r.statsCopy().Coins)
-	require.Equal(t, 8, r.statsCopy().States)
+	require.Equal(t, 6, r.copyStats().Coins)
+	require.Equal(t, 8, r.copyStats().States)
 }
 
 // The memory of a bot that plays for a week is bounded.
@@ -65,9 +65,9 @@ func TestVisitsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := &record{}
 	for i := range 1000 {
-		r.noteSeat(seatIn(fmt.Sprint(i)))
+		r.beginVisit(seatIn(fmt.Sprint(i)))
 	}
-	s := r.statsCopy()
+	s := r.copyStats()
 	require.Len(t, s.Visits, maxVisits)
 	require.Equal(t, "999", s.Visits[maxVisits-1].SessionID)
 	require.Equal(t, 1000, s.Matches)
@@ -81,10 +81,10 @@ func TestKinds(t *testing.T) {
 		"session_closed": &sdk.Error{Status: 410}, "no_seat": &sdk.Error{Status: 403},
 		"unauthorized":         &sdk.Error{Status: 401},
 		"director_unavailable": &sdk.Error{Status: 503},
-		"refused":              cutOff(websocket.CloseError{Code: game.StatusRefused}),
-		"session_ended":        cutOff(websocket.CloseError{Code: game.StatusSessionEnded}),
-		"server_closing":       cutOff(websocket.CloseError{Code: websocket.StatusGoingAway}),
-		"cut_off":              cutOff(errors.New("EOF")),
+		"refused":              asCutOff(websocket.CloseError{Code: game.StatusRefused}),
+		"session_ended":        asCutOff(websocket.CloseError{Code: game.StatusSessionEnded}),
+		"server_closing":       asCutOff(websocket.CloseError{Code: websocket.StatusGoingAway}),
+		"cut_off":              asCutOff(errors.New("EOF")),
 		"other":                errors.New("?"),
 	} {
 		require.Equal(t, want, errorKind(err))

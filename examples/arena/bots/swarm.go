@@ -40,7 +40,7 @@ func New(cfg Config) (*Swarm, error) {
 	}
 	// A transport of its own: Run closes its idle connections, and not those of others.
 	s := &Swarm{botsConfig: cfg, httpClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
-	// Stream 0 makes the parties. Each party draws from a stream of its own: see newParty.
+	// This stream of random numbers makes the parties. Each party plays by a stream of its own: see newParty.
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
 	// The last party is smaller, so that the number of bots is exact.
 	for len(s.allBots) < cfg.Count {
@@ -49,9 +49,10 @@ func New(cfg Config) (*Swarm, error) {
 	return s, nil
 }
 
-// addParty makes bots whose skills are near each other.
+// addParty adds a party of new bots whose skills are near each other.
 func (s *Swarm) addParty(size int, rng *rand.Rand) {
-	// A normal distribution, as ratings have it: the middle is crowded, the ends wait longer.
+	// Normally distributed around 1500, as ratings are: in the middle a match is found soon, at the ends it takes longer.
+	// Friends play about equally well.
 	first, skill := len(s.allBots), 1500+300*rng.NormFloat64()
 	for range size {
 		name := fmt.Sprintf("%s-%03d", cmp.Or(s.botsConfig.Names, "bot"), len(s.allBots)+1)
@@ -96,14 +97,14 @@ func (s *Swarm) Run(ctx context.Context) {
 func (s *Swarm) Stats() Stats {
 	all := Stats{}
 	for _, b := range s.allBots {
-		all.Bots = append(all.Bots, b.record.statsCopy())
+		all.Bots = append(all.Bots, b.record.copyStats())
 	}
 	return all
 }
 
-// Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server
+// TryToken connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server
 // admitted the bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
-func (s *Swarm) Try(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
+func (s *Swarm) TryToken(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
 	c, err := connect(ctx, s.httpClient, seat, s.botsConfig.SilentFor)
 	if websocket.CloseStatus(err) == game.StatusRefused {
 		return false, nil

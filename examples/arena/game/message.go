@@ -29,7 +29,8 @@ type ServerMessage struct {
 }
 
 // Close codes of the server, in addition to those of RFC 6455. After StatusRefused a client asks the director for
-// another token; after SessionEnded and StatusGoingAway for another match; after Replaced it does not connect again.
+// another token; after StatusSessionEnded and the RFC's StatusGoingAway for another match; after StatusReplaced it does
+// not connect again.
 const (
 	StatusRefused      websocket.StatusCode = 4001
 	StatusReplaced     websocket.StatusCode = 4002

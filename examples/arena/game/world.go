@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Sizes and speeds, in metres.
+// The measures of the game.
 const (
-	Size         = 100.0
-	Speed        = 20.0 // metres per second
-	Reach        = 2.0  // of a player, for picking up coins
-	CoinsPerHead = 3
+	Size         = 100.0 // side of the field, in metres
+	Speed        = 20.0  // of a player, in metres per second
+	Reach        = 2.0   // from how far a player picks up a coin, in metres
+	CoinsPerHead = 3     // coins on the field for each player on it
 	TickEvery    = 100 * time.Millisecond
 )
 
@@ -26,11 +26,12 @@ type Point struct {
 // Distance is how far apart two points are.
 func (p Point) Distance(q Point) float64 { return math.Hypot(p.X-q.X, p.Y-q.Y) }
 
-// Towards is the direction from p to q.
-func (p Point) Towards(q Point) Point { return Point{q.X - p.X, q.Y - p.Y}.unitVector() }
+// Towards is the direction from p to q. It is shorter than 1 when q is nearer than a metre, so that a player slows down
+// there.
+func (p Point) Towards(q Point) Point { return Point{q.X - p.X, q.Y - p.Y}.atMostUnit() }
 
-// unitVector shortens a direction to length 1, so that no player moves faster by sending a longer one.
-func (p Point) unitVector() Point {
+// atMostUnit shortens a direction to length 1, so that no player moves faster by sending a longer one.
+func (p Point) atMostUnit() Point {
 	length := math.Hypot(p.X, p.Y)
 	if length <= 1 {
 		return p
@@ -65,7 +66,7 @@ func (s *State) ToNearestCoin(name string) Point {
 			me = p.Position
 		}
 	}
-	// There is a coin wherever there is a player: Step adds them before it is shown.
+	// There is a coin wherever there is a player: Step adds coins before a state is sent.
 	for i, coin := range s.Coins {
 		if i == 0 || me.Distance(coin) < me.Distance(best) {
 			best = coin
@@ -84,8 +85,8 @@ type World struct {
 }
 
 type player struct {
-	atPoint, towards Point
-	score            int
+	position, heading Point
+	score             int
 }
 
 // NewWorld makes an empty field. The same seed and moves give the same match.
@@ -96,7 +97,7 @@ func NewWorld(seed uint64) *World {
 // Join puts a player on the field, with the former score if the player has been here before.
 func (w *World) Join(name string) {
 	if w.playerByName[name] == nil {
-		w.playerByName[name] = &player{atPoint: w.randomPoint(), score: w.leftScores[name]}
+		w.playerByName[name] = &player{position: w.randomPoint(), score: w.leftScores[name]}
 	}
 }
 
@@ -111,7 +112,7 @@ func (w *World) Leave(name string) {
 // Steer sets a player's direction until the next call; zero stands still.
 func (w *World) Steer(name string, heading Point) {
 	if p := w.playerByName[name]; p != nil {
-		p.towards = heading.unitVector()
+		p.heading = heading.atMostUnit()
 	}
 }
 
@@ -121,10 +122,10 @@ func (w *World) Step() {
 	for _, name := range w.playerNames() { // in order, so that the same seed gives the same match
 		p := w.playerByName[name]
 		reach := Speed * TickEvery.Seconds()
-		p.atPoint = Point{p.atPoint.X + p.towards.X*reach, p.atPoint.Y + p.towards.Y*reach}.clampedToField()
+		p.position = Point{p.position.X + p.heading.X*reach, p.position.Y + p.heading.Y*reach}.clampedToField()
 		// Of two players who reach a coin in one tick, the first by name gets it.
 		before := len(w.coinPlaces)
-		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.atPoint) <= Reach })
+		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.position) <= Reach })
 		p.score += before - len(w.coinPlaces)
 	}
 	// Coins follow the number of players, so that a full room is no harder than an empty one. They are not taken away
@@ -138,7 +139,7 @@ func (w *World) Step() {
 func (w *World) State() State {
 	s := State{Tick: w.tickCount, Players: []PlayerState{}, Coins: append([]Point{}, w.coinPlaces...)}
 	for _, name := range w.playerNames() {
-		s.Players = append(s.Players, PlayerState{name, w.playerByName[name].atPoint, w.playerByName[name].score})
+		s.Players = append(s.Players, PlayerState{name, w.playerByName[name].position, w.playerByName[name].score})
 	}
 	// Stable: players with equal scores keep the order of their names.
 	slices.SortStableFunc(s.Players, func(a, b PlayerState) int { return cmp.Compare(b.Score, a.Score) })

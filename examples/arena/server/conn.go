@@ -27,13 +27,13 @@ const (
 type conn struct {
 	ws                    *websocket.Conn
 	playerName, sessionID string
-	sessionMode           string // of the session
+	sessionMode           string
 	maxPlayers            int
 	frameQueue            chan []byte
 }
 
-// offerFrame queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing,
-// and a slow player must not slow the room.
+// offerFrame queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth
+// nothing, and a slow player must not slow the room.
 func (c *conn) offerFrame(frame []byte) {
 	select {
 	case c.frameQueue <- frame:
@@ -43,25 +43,23 @@ func (c *conn) offerFrame(frame []byte) {
 
 // serveGame serves a connection from admission to close.
 func (s *Server) serveGame(w http.ResponseWriter, r *http.Request) {
-	if !s.beginWork() {
+	if !s.beginConn() {
 		http.Error(w, "closing", http.StatusServiceUnavailable)
 		return
 	}
 	defer s.goroutines.Done()
-	admission, ws := s.acceptPlayer(w, r) //nolint:contextcheck // the request's context is not the connection's
-	if ws == nil {
+	ws, admission := s.acceptPlayer(w, r) //nolint:contextcheck // the request's context is not the connection's
+	if admission == nil {
 		return
 	}
 	defer func() { _ = ws.CloseNow() }()
-	if admission != nil {
-		// Reports that the seat is free, whatever has ended the connection.
-		defer admission.Leave()
-		s.servePlayer(ws, admission) //nolint:contextcheck // the same
-	}
+	// Reports that the seat is free, whatever has ended the connection.
+	defer admission.Leave()
+	s.servePlayer(ws, admission) //nolint:contextcheck // the same
 }
 
-// acceptPlayer accepts and admits a connection. When it fails, it has already answered or closed it.
-func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
+// acceptPlayer accepts and admits a connection. It returns nil when the connection has been answered or closed instead.
+func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*websocket.Conn, *sdk.Admission) {
 	select {
 	// Before the handshake of the WebSocket: a crowd that never says hello must not take the memory of sockets.
 	case s.joinSlots <- struct{}{}:
@@ -81,12 +79,13 @@ func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admi
 	admission, err := s.admitPlayer(ws)
 	if err != nil {
 		s.turnAway(ws, err)
+		return nil, nil
 	}
-	return admission, ws
+	return ws, admission
 }
 
-// admitPlayer waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not
-// end the context of a connection that has become a WebSocket.
+// admitPlayer waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does
+// not end the context of a connection that has become a WebSocket.
 func (s *Server) admitPlayer(ws *websocket.Conn) (*sdk.Admission, error) {
 	ctx, cancel := context.WithTimeout(s.lifeContext, s.serverConfig.HelloTimeout)
 	defer cancel()
@@ -97,7 +96,7 @@ func (s *Server) admitPlayer(ws *websocket.Conn) (*sdk.Admission, error) {
 	if hello.Type != game.TypeHello {
 		return nil, errNoHello
 	}
-	// A time of its own, from which a slow player's hello takes nothing.
+	// A timeout of its own, of which a slow hello takes nothing.
 	ctx, cancel = context.WithTimeout(s.lifeContext, admitTimeout)
 	defer cancel()
 	return s.gameServer.Admit(ctx, hello.Token)
@@ -113,6 +112,7 @@ func receiveMessage(ctx context.Context, ws *websocket.Conn) (m game.ClientMessa
 	return m, json.Unmarshal(raw, &m)
 }
 
+// turnAway logs why a player was not admitted, and closes the connection.
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	code, reason := closeCode(err)
 	// The log has the whole error, the close code only what the client does next.
@@ -155,29 +155,29 @@ func (s *Server) servePlayer(ws *websocket.Conn, admission *sdk.Admission) {
 	}
 	// Before the room offers states: the queue is empty, so that the welcome is never dropped.
 	c.offerFrame(welcome)
-	place := s.rooms.enterRoom(c)
-	defer place.removeConn(c)
+	room := s.rooms.enterRoom(c)
+	defer room.removeConn(c)
 	gone := make(chan struct{})
 	s.goroutines.Go(func() {
 		defer close(gone)
-		c.listenFor(place)
+		c.readMoves(room)
 	})
 	c.writeFrames(gone, admission)
-	// This ends the read in listenFor. The place in the room is left after it, so that no move follows.
+	// This ends the read in readMoves. Only then removeConn runs, so that no move follows it.
 	_ = ws.CloseNow()
 	<-gone
 }
 
-// listenFor reads the player's moves until the connection ends.
-func (c *conn) listenFor(place *room) {
+// readMoves reads the player's moves until the connection ends.
+func (c *conn) readMoves(room *gameRoom) {
 	for {
-		// Without an end of its own: a player may stand still, and pings find those who are gone.
+		// Without a timeout: a player may stand still, and pings find those who are gone.
 		m, err := receiveMessage(context.Background(), c.ws)
 		if err != nil {
 			return
 		}
 		if m.Type == game.TypeSteer {
-			place.steerPlayer(c, m.Heading)
+			room.steerPlayer(c, m.Heading)
 		}
 	}
 }
@@ -187,7 +187,6 @@ func (c *conn) writeFrames(gone <-chan struct{}, admission *sdk.Admission) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {
-		var err error
 		select {
 		case <-gone:
 			return
@@ -197,16 +196,19 @@ func (c *conn) writeFrames(gone <-chan struct{}, admission *sdk.Admission) {
 			_ = c.ws.Close(code, reason)
 			return
 		case frame := <-c.frameQueue:
-			err = withinTimeout(func(ctx context.Context) error { return c.ws.Write(ctx, websocket.MessageText, frame) })
+			write := func(ctx context.Context) error { return c.ws.Write(ctx, websocket.MessageText, frame) }
+			if withinTimeout(write) != nil {
+				return
+			}
 		case <-ping.C:
-			err = withinTimeout(c.ws.Ping)
-		}
-		if err != nil {
-			return
+			if withinTimeout(c.ws.Ping) != nil {
+				return
+			}
 		}
 	}
 }
 
+// withinTimeout does something that takes at most writeTimeout.
 func withinTimeout(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()

@@ -15,140 +15,140 @@ import (
 type rooms struct {
 	log          *slog.Logger
 	emptyFor     time.Duration
-	onEnd        func(session string)
+	onEnd        func(session string) // of a session whose room stayed empty
 	goroutines   sync.WaitGroup
 	serverClosed <-chan struct{}
 
-	// Held while that of a room is taken, and never the other way round.
+	// mu is locked before that of a room, and never after it.
 	mu        sync.Mutex
-	openRooms map[string]*room
+	openRooms map[string]*gameRoom
 }
 
 func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
 	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, onEnd: ended, serverClosed: closed,
-		openRooms: map[string]*room{}}
+		openRooms: map[string]*gameRoom{}}
 }
 
 // enterRoom adds a connection to the room of its session. The first one opens the room, whose mode and size are in its
 // token. All modes of the arena have the same rules; the mode is only shown.
-func (r *rooms) enterRoom(c *conn) *room {
+func (r *rooms) enterRoom(c *conn) *gameRoom {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	place := r.openRooms[c.sessionID]
-	if place == nil {
-		place = &room{session: c.sessionID, world: game.NewWorld(rand.Uint64()), connByPlayer: map[string]*conn{}}
-		r.openRooms[c.sessionID] = place
+	room := r.openRooms[c.sessionID]
+	if room == nil {
+		room = &gameRoom{session: c.sessionID, world: game.NewWorld(rand.Uint64()), connByPlayer: map[string]*conn{}}
+		r.openRooms[c.sessionID] = room
 		r.log.LogAttrs(context.Background(), slog.LevelInfo, "session opened", slog.String("session_id", c.sessionID),
 			slog.String("mode", c.sessionMode), slog.Int("max_players", c.maxPlayers))
-		r.goroutines.Go(func() { r.runRoom(place) })
+		r.goroutines.Go(func() { r.runRoom(room) })
 	}
 	// Still under the lock, so that runRoom cannot retire the room before the player is in it.
-	place.addConn(c)
-	return place
+	room.addConn(c)
+	return room
 }
 
-// runRoom ticks the room, and ends its session when it has been empty for long.
-func (r *rooms) runRoom(place *room) {
+// runRoom ticks the room, and ends its session when the room has been empty for emptyFor.
+func (r *rooms) runRoom(room *gameRoom) {
 	ticker := time.NewTicker(game.TickEvery)
 	defer ticker.Stop()
-	// Counted from the opening: the party that made the session may still be connecting.
-	last := time.Now()
+	// From the opening, because the party that made the session may still be connecting.
+	occupiedAt := time.Now()
 	for {
 		select {
 		// Without onEnd: the SDK has ended by then, see closeAll.
 		case <-r.serverClosed:
 			return
 		case now := <-ticker.C:
-			if place.tickWorld() > 0 {
-				last = now
+			if room.tickWorld() > 0 {
+				occupiedAt = now
 			}
 			// A player may have entered since the tick: retireRoom looks again, under the lock under which players enter.
-			if now.Sub(last) >= r.emptyFor && r.retireRoom(place) {
-				r.onEnd(place.session)
+			if now.Sub(occupiedAt) >= r.emptyFor && r.retireRoom(room) {
+				r.onEnd(room.session)
 				return
 			}
 		}
 	}
 }
 
-// retireRoom removes an empty room, unless a player has just entered it.
-func (r *rooms) retireRoom(place *room) bool {
+// retireRoom removes an empty room and returns true, unless a player has just entered it.
+func (r *rooms) retireRoom(room *gameRoom) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if place.countConns() > 0 {
+	if room.countConns() > 0 {
 		return false
 	}
-	delete(r.openRooms, place.session)
+	delete(r.openRooms, room.session)
 	return true
 }
 
 func (r *rooms) countPlayers() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, place := range r.openRooms {
-		n += place.countConns()
+	for _, room := range r.openRooms {
+		n += room.countConns()
 	}
 	return n
 }
 
-// room is one session: a world and the connections of its players.
-type room struct {
+// gameRoom is one session: a world and the connections of its players.
+type gameRoom struct {
 	session string
 
 	mu           sync.Mutex
 	world        *game.World
-	connByPlayer map[string]*conn // by player
+	connByPlayer map[string]*conn
 }
 
-func (p *room) addConn(c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	// A player who is on the field already, by a connection that is not noticed as dead yet, keeps place and score.
-	p.world.Join(c.playerName)
-	p.connByPlayer[c.playerName] = c
+func (r *gameRoom) addConn(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// A player who is on the field already, by a connection that is not noticed as dead yet, keeps position and score.
+	r.world.Join(c.playerName)
+	r.connByPlayer[c.playerName] = c
 }
 
-// removeConn does nothing for a connection whose player has connected again.
-func (p *room) removeConn(c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.connByPlayer[c.playerName] == c {
-		p.world.Leave(c.playerName)
-		delete(p.connByPlayer, c.playerName)
+// removeConn takes the player off the field, unless the player has connected again with a newer connection.
+func (r *gameRoom) removeConn(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.connByPlayer[c.playerName] == c {
+		r.world.Leave(c.playerName)
+		delete(r.connByPlayer, c.playerName)
 	}
 }
 
-func (p *room) steerPlayer(c *conn, heading game.Point) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.connByPlayer[c.playerName] == c {
-		p.world.Steer(c.playerName, heading)
+func (r *gameRoom) steerPlayer(c *conn, heading game.Point) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.connByPlayer[c.playerName] == c {
+		r.world.Steer(c.playerName, heading)
 	}
 }
 
 // tickWorld advances the world, sends it to all players, and returns their number. The state is encoded once for all of
 // them.
-func (p *room) tickWorld() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (r *gameRoom) tickWorld() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	// An empty world stands still, until a player returns or the room is retired.
-	if len(p.connByPlayer) == 0 {
+	if len(r.connByPlayer) == 0 {
 		return 0
 	}
-	p.world.Step()
-	state := p.world.State()
+	r.world.Step()
+	state := r.world.State()
 	frame, err := json.Marshal(game.ServerMessage{Type: game.TypeState, State: &state})
 	if err != nil {
-		return len(p.connByPlayer) // a number that JSON cannot encode: this tick is skipped
+		return len(r.connByPlayer) // a number that JSON cannot encode: this tick is skipped
 	}
-	for _, c := range p.connByPlayer {
+	for _, c := range r.connByPlayer {
 		c.offerFrame(frame)
 	}
-	return len(p.connByPlayer)
+	return len(r.connByPlayer)
 }
 
-func (p *room) countConns() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.connByPlayer)
+func (r *gameRoom) countConns() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.connByPlayer)
 }

@@ -97,9 +97,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Advertise == "" && !cfg.DirectorSaysEndpoint {
 		cfg.Advertise = "ws://" + reachableEndpoint(listener.Addr()) + "/play"
 	}
+	// All seats may be joined at once. The 64 more are for connections that show no token, which keep none of these out.
 	s := &Server{serverConfig: cfg, joinSlots: make(chan struct{}, cfg.Capacity+64)}
 	s.lifeContext, s.endLife = context.WithCancel(context.Background())
-	// The function is called for sessions that players have left, after sdk.Start has set gameServer.
+	// The function runs only for sessions that players have joined and left, so after sdk.Start has set gameServer.
 	s.rooms = newRooms(cfg, func(session string) { s.gameServer.End(session) }, s.lifeContext.Done())
 	s.gameServer, err = sdk.Start(ctx, cfg.Director, s.serverOptions())
 	if err != nil {
@@ -135,9 +136,9 @@ func reachableEndpoint(addr net.Addr) string {
 func (s *Server) serverOptions() sdk.ServerOptions {
 	return sdk.ServerOptions{
 		InstanceID: s.serverConfig.InstanceID, Endpoint: s.serverConfig.Advertise, Region: s.serverConfig.Region,
-		Modes: s.serverConfig.Modes, Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version, FleetToken: s.serverConfig.FleetToken,
-		HeartbeatEvery: s.serverConfig.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
-		// The director prefers servers with less.
+		Modes: s.serverConfig.Modes, Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version,
+		FleetToken: s.serverConfig.FleetToken, HeartbeatEvery: s.serverConfig.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
+		// The director prefers servers with a lower load.
 		Load: func() float64 { return float64(s.Players()) / float64(s.serverConfig.Capacity) },
 	}
 }
@@ -175,9 +176,9 @@ func (s *Server) closeAll() {
 	s.rooms.goroutines.Wait()
 }
 
-// beginWork counts a connection that closeAll waits for, and returns false after closeAll has begun. net/http does not wait for
-// connections that have become WebSockets.
-func (s *Server) beginWork() bool {
+// beginConn counts a connection that closeAll waits for, and returns false after closeAll has begun. net/http does not
+// wait for connections that have become WebSockets.
+func (s *Server) beginConn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isClosed {

@@ -53,13 +53,13 @@ func (b *bundle) seat(sub string) sdk.Seat {
 	return must.Get(p.Seat(b.t.Context(), sdk.MatchRequest{Region: "eu", Mode: "ffa"}))(b.t)
 }
 
-// dial connects and sends what, unless that is empty.
-func (b *bundle) dial(what string) *websocket.Conn {
+// dial connects and sends a message, unless that is empty.
+func (b *bundle) dial(message string) *websocket.Conn {
 	ws, _, err := websocket.Dial(b.t.Context(), b.server.Endpoint(), nil)
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = ws.CloseNow() })
-	if what != "" {
-		require.NoError(b.t, ws.Write(b.t.Context(), websocket.MessageText, []byte(what)))
+	if message != "" {
+		require.NoError(b.t, ws.Write(b.t.Context(), websocket.MessageText, []byte(message)))
 	}
 	return ws
 }
@@ -87,8 +87,8 @@ func (b *bundle) receive(ws *websocket.Conn) (m game.ServerMessage) {
 	return m
 }
 
-// closed reads until the server closes the connection, and returns the close code.
-func (b *bundle) closed(ws *websocket.Conn) websocket.StatusCode {
+// awaitClose reads until the server closes the connection, and returns the close code.
+func (b *bundle) awaitClose(ws *websocket.Conn) websocket.StatusCode {
 	for {
 		if _, _, err := ws.Read(b.t.Context()); err != nil {
 			return websocket.CloseStatus(err)
@@ -100,10 +100,10 @@ func (b *bundle) eventually(what string, ok func() bool) {
 	require.Eventually(b.t, ok, 10*time.Second, 5*time.Millisecond, what)
 }
 
-func (b *bundle) connected() (subs []string) {
+func (b *bundle) connectedPlayers() (subs []string) {
 	for _, s := range b.director.Sessions() {
-		for sub, connected := range s.Seats {
-			if connected {
+		for sub, isConnected := range s.Seats {
+			if isConnected {
 				subs = append(subs, sub)
 			}
 		}
@@ -116,7 +116,7 @@ func TestPlayerPlays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ws := b.join(b.seat("alice"))
-	require.Equal(t, []string{"alice"}, b.connected())
+	require.Equal(t, []string{"alice"}, b.connectedPlayers())
 	require.Equal(t, 1, b.server.Players())
 	steer := `{"type":"steer","heading":{"x":1e300,"y":0}}`
 	require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte(steer)))
@@ -130,7 +130,7 @@ func TestPlayerPlays(t *testing.T) {
 	}
 	require.InDelta(t, game.Size, at.X, 0)
 	require.NoError(t, ws.Close(websocket.StatusNormalClosure, ""))
-	b.eventually("the seat is free", func() bool { return len(b.connected()) == 0 && b.server.Players() == 0 })
+	b.eventually("the seat is free", func() bool { return len(b.connectedPlayers()) == 0 && b.server.Players() == 0 })
 	b.eventually("the load follows", func() bool { return b.director.Instances()["arena-1"].Load == 0 })
 }
 
@@ -155,13 +155,13 @@ func TestRefusesConnectionsWithoutAValidToken(t *testing.T) {
 		"no token": hello(""), "garbage": hello("a.b.c"), "cut": hello(seat.SessionToken[:len(seat.SessionToken)-8]),
 		"no hello": `{"type":"steer"}`, "no JSON": `hello`,
 	} {
-		require.Equal(t, game.StatusRefused, b.closed(b.dial(message)), name)
+		require.Equal(t, game.StatusRefused, b.awaitClose(b.dial(message)), name)
 	}
-	require.Equal(t, websocket.StatusMessageTooBig, b.closed(b.dial(hello(string(make([]byte, game.MaxMessage))))))
-	require.Empty(t, b.connected())
+	require.Equal(t, websocket.StatusMessageTooBig, b.awaitClose(b.dial(hello(string(make([]byte, game.MaxMessage))))))
+	require.Empty(t, b.connectedPlayers())
 	b.join(seat)
-	require.Equal(t, game.StatusRefused, b.closed(b.dial(hello(seat.SessionToken))), "a replay while its owner plays")
-	require.Equal(t, []string{"alice"}, b.connected())
+	require.Equal(t, game.StatusRefused, b.awaitClose(b.dial(hello(seat.SessionToken))), "a replay while its owner plays")
+	require.Equal(t, []string{"alice"}, b.connectedPlayers())
 }
 
 // A connection that sends nothing is closed.
@@ -179,11 +179,11 @@ func TestSecondConnectionReplacesTheFirst(t *testing.T) {
 	b := setup(t)
 	first := b.join(b.seat("alice"))
 	second := b.join(b.seat("alice"))
-	require.Equal(t, game.StatusReplaced, b.closed(first))
+	require.Equal(t, game.StatusReplaced, b.awaitClose(first))
 	for range 3 {
 		require.Len(t, b.receive(second).State.Players, 1)
 	}
-	require.Equal(t, []string{"alice"}, b.connected())
+	require.Equal(t, []string{"alice"}, b.connectedPlayers())
 }
 
 // A session without players ends, although a seat in it is still reserved.
@@ -195,7 +195,7 @@ func TestEmptySessionsEnd(t *testing.T) {
 	ws := b.join(alice)
 	require.NoError(t, ws.Close(websocket.StatusNormalClosure, ""))
 	b.eventually("the session is closed", func() bool { return b.director.Sessions()[0].Closed })
-	code := b.closed(b.dial(hello(late.SessionToken)))
+	code := b.awaitClose(b.dial(hello(late.SessionToken)))
 	require.Equal(t, game.StatusRefused, code)
 }
 
@@ -205,7 +205,7 @@ func TestLostSessionsSendPlayersAway(t *testing.T) {
 	b := setup(t)
 	ws := b.join(b.seat("alice"))
 	b.director.Expire("arena-1")
-	require.Equal(t, game.StatusSessionEnded, b.closed(ws))
+	require.Equal(t, game.StatusSessionEnded, b.awaitClose(ws))
 	b.eventually("registered again", func() bool { return len(b.director.Instances()) == 1 })
 	b.join(b.seat("alice"))
 }
@@ -218,7 +218,7 @@ func TestShutdownSendsPlayersAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	code := make(chan websocket.StatusCode)
-	go func() { code <- b.closed(ws) }()
+	go func() { code <- b.awaitClose(ws) }()
 	require.NoError(t, b.server.Shutdown(ctx))
 	require.Equal(t, websocket.StatusGoingAway, <-code)
 	require.Empty(t, b.director.Instances())
