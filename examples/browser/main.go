@@ -34,7 +34,7 @@ const (
 	roomType = "arena"
 )
 
-// botsPlay is how long the matches of bots last: short, so that one is soon in the queue when a player comes.
+// botsPlay is how long bots stay in a match: short, so that one of them is soon in the queue when a player comes.
 var botsPlay = bots.Span{Min: 6 * time.Second, Max: 12 * time.Second}
 
 // options are the flags of the program.
@@ -95,7 +95,7 @@ func runServer(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	// Before the game server is registered: a port that is taken is the usual mistake, and seats nobody then.
+	// Before the game server registers: if the port is taken, which is the usual mistake, nobody has been seated yet.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listenAddress)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func runServer(ctx context.Context, o options) error {
 	fmt.Printf(`open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room
 A match needs two players: the %[2]d bots queue all the time; or open a second tab with another name. Ctrl-C stops it
 `, listener.Addr(), max(0, o.botCount))
-	// A second for the matches: a person who stops the example looks at no game any more.
+	// Matches get only one second to end: a person who stops the example looks at no game any more.
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()
@@ -128,7 +128,7 @@ func startGame(ctx context.Context, director *sdk.Client, log *slog.Logger) (*se
 	})
 }
 
-// runBots only logs its error: the page works without bots, for two players.
+// runBots lets bots queue and play until ctx ends. It only logs an error: without bots the page works for two players.
 func runBots(ctx context.Context, count int, director *sdk.Client, issuer *bots.Issuer, log *slog.Logger) {
 	if count <= 0 {
 		return

@@ -18,19 +18,19 @@ import (
 //go:embed page
 var files embed.FS
 
-// settings are what the page has to know.
+// settings are what the scripts of the pages have to know. They read them from /settings.
 type settings struct {
 	URLs    []string `json:"urls"`
 	Region  string   `json:"region"`
 	Mode    string   `json:"mode"`
 	Profile string   `json:"profile"`
-	Lobby   []string `json:"lobby"` // URLs
+	Lobby   []string `json:"lobby"` // URLs of the realtime lobby
 	// RoomType is the type of the match that a room of the lobby queues for.
 	RoomType string `json:"room_type"`
-	Bots     int    `json:"bots"` // that queue as players do
+	Bots     int    `json:"bots"` // how many bots queue as players do
 }
 
-// newPage returns the handler of the page, of the built client and of the login.
+// newPage returns the handler of the pages, of the built client and of both logins.
 func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error) {
 	if _, err := os.Stat(filepath.Join(o.sdkDir, "index.js")); err != nil {
 		return nil, fmt.Errorf("--sdk: no built client (run make sdk-ts): %w", err)

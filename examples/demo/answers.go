@@ -19,20 +19,21 @@ type answers struct {
 	transport *http.Transport
 
 	playerLogin   devlogin.Issuer
-	skillByPlayer map[string]float64 // by player, as the login knows them
+	skillByPlayer map[string]float64 // as the login knows them
 
 	mu            sync.Mutex
 	inOrder       []answer             // in the order of arrival
 	firstCalledAt map[string]time.Time // when a call was first made, by Idempotency-Key
-	playerByToken map[string]string    // by access token
+	playerByToken map[string]string    // by the header Authorization
 }
 
 // answer is an answer of /matchmake or /resolve that gives a player a seat.
 type answer struct {
 	matchTicket sdk.Ticket // without a token in an answer of /matchmake
 
-	playerName, replicaURL string // replica as its base URL
-	// firstCalledAt is that of the first attempt: a retry returns what the first attempt decided.
+	playerName string
+	replicaURL string // base URL of the replica that answered
+	// firstCalledAt is when the first attempt began: a retry returns what the first attempt decided.
 	firstCalledAt, answeredAt time.Time
 }
 
@@ -49,16 +50,19 @@ func (a *answers) accessToken(_ context.Context, player string) (string, error) 
 	if skill, known := a.skillByPlayer[player]; known {
 		claims.Game = map[string]float64{"skill": skill}
 	}
-	token, _, err := a.playerLogin.Mint(claims, 10*time.Minute)
+	token, _, err := a.playerLogin.Mint(claims, 10*time.Minute) // when it has expired, the SDK asks for another one
+	if err != nil {
+		return "", err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.playerByToken["Bearer "+token] = player
-	return token, err
+	return token, nil
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
-	asked := a.firstAsked(req.Header.Get("Idempotency-Key"))
+	firstCalledAt := a.noteCall(req.Header.Get("Idempotency-Key"))
 	resp, err := a.transport.RoundTrip(req)
 	// Only an acknowledged seat is a promise.
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -71,26 +75,30 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	// For the SDK, which reads the body after this.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	a.addAnswer(req, asked, body)
+	a.addAnswer(req, firstCalledAt, body)
 	return resp, nil
 }
 
-func (a *answers) firstAsked(key string) time.Time {
+// noteCall returns when a call with this key was first made, which is now if there was none before.
+func (a *answers) noteCall(key string) time.Time {
+	now := time.Now()
+	// A call without a key is a new one each time.
+	if key == "" {
+		return now
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first, ok := a.firstCalledAt[key]
-	// A call without a key is a new one each time.
-	if key == "" || !ok {
-		first = time.Now()
-		a.firstCalledAt[key] = first
+	if first, isRetry := a.firstCalledAt[key]; isRetry {
+		return first
 	}
-	return first
+	a.firstCalledAt[key] = now
+	return now
 }
 
-// addAnswer records an answer that has a seat in it. It is the caller's seat; each other member of a party calls
+// addAnswer records an answer that has a seat in it. The seat is the caller's: each other member of a party calls
 // /resolve itself.
-func (a *answers) addAnswer(req *http.Request, asked time.Time, body []byte) {
-	one := answer{replicaURL: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
+func (a *answers) addAnswer(req *http.Request, firstCalledAt time.Time, body []byte) {
+	one := answer{replicaURL: "http://" + req.URL.Host, firstCalledAt: firstCalledAt, answeredAt: time.Now()}
 	if json.Unmarshal(body, &one.matchTicket) != nil || one.matchTicket.SessionID == "" {
 		return
 	}
@@ -100,7 +108,7 @@ func (a *answers) addAnswer(req *http.Request, asked time.Time, body []byte) {
 	a.inOrder = append(a.inOrder, one)
 }
 
-// findWhere returns the answers that are wanted, in the order of arrival.
+// findWhere returns the answers for which wanted returns true, in the order of arrival.
 func (a *answers) findWhere(wanted func(answer) bool) (found []answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

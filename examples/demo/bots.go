@@ -29,15 +29,14 @@ type players struct {
 // newPlayers makes bots that know the addresses of both replicas.
 func newPlayers(c *cluster) (p *players, err error) {
 	p = &players{answers: newAnswers(c.playerLogin)}
-	// Their log is a file: on the screen it would hide the play.
+	// The bots' log is a file: on the screen it would hide the play.
 	if p.logFile, err = os.Create(filepath.Join(c.logsDir(), "bots.log")); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.logFile, nil))
-	// Over a transport that records the answers, which the proofs compare with the database.
+	// The client's transport records the answers, which the proofs compare with the database.
 	p.client, err = sdk.New(sdk.Options{URLs: c.replicaURLs, HTTPClient: &http.Client{Transport: p.answers},
-		Logger:    log,
-		UserAgent: "arena-bots"})
+		Logger: log, UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +54,9 @@ func newPlayers(c *cluster) (p *players, err error) {
 	return p, nil
 }
 
-// tellBackend stores what the studio's ranking knows: the skill of each bot, since a login speaks for its own player
-// only, and with whom it may party.
-func (p *players) tellBackend(ctx context.Context, token string) error {
+// storeFacts stores with the director what the studio's ranking knows of each bot: its skill, which other members of a
+// party cannot vouch for, and with whom it may party.
+func (p *players) storeFacts(ctx context.Context, token string) error {
 	facts := map[string]sdk.PlayerFacts{}
 	for _, party := range p.botSwarm.Parties() {
 		for _, name := range party {
@@ -82,8 +81,8 @@ func (p *players) countPlaying() (playing, welcomed int) {
 	return playing, welcomed
 }
 
-// closeLog must be called after the swarm's Run has returned.
-func (p *players) closeLog() {
+// close closes the client and the log. It must be called after the swarm's Run has returned.
+func (p *players) close() {
 	p.client.Close()
 	_ = p.logFile.Close()
 }

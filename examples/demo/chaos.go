@@ -21,13 +21,14 @@ func (c *chaos) isCrowded(context.Context) bool {
 	return playing > botCount/2
 }
 
-// crowdedWithFriends reports whether also the friends of the lobby are playing, some of whom are connected to the
-// replica to be killed.
-func (c *chaos) crowdedWithFriends(ctx context.Context) bool {
+// isCrowdedWithFriends reports whether bots and the friends of the lobby are playing: some of the friends are connected
+// to the replica to be killed.
+func (c *chaos) isCrowdedWithFriends(ctx context.Context) bool {
 	return c.friendsPlay() && c.isCrowded(ctx)
 }
 
-// busiestServer returns the ready server with the most connected players, but not one that was killed before.
+// busiestServer returns the ready server with the most connected players, but not one that was killed before, how many
+// they are, and the database's time.
 func (c *chaos) busiestServer(ctx context.Context) (server string, connected int, now time.Time, err error) {
 	err = c.proofJudge.dbPool.QueryRow(ctx, `
 		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
@@ -41,14 +42,17 @@ func (c *chaos) killServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The database's time, read before the kill: what the kill ends, ends later.
+	// The time was read before the kill, so that everything that the kill ends has a later time.
 	c.proofJudge.chaosRecord.killedServer, c.proofJudge.chaosRecord.serverKilledAt = server, now
 	c.cluster.processNamed(server).Kill()
 	c.screen.eventf("!", "kill -9 %s, with %d players on it; its lease expires within %s", server, connected, leaseTTL)
 	return nil
 }
 
-func (c *chaos) evictedPlay(ctx context.Context) bool { return c.proofJudge.evictedPlayOn(ctx).holds }
+// areEvictedPlaying reports whether all players of the killed server play elsewhere.
+func (c *chaos) areEvictedPlaying(ctx context.Context) bool {
+	return c.proofJudge.evictedPlayOn(ctx).holds
+}
 
 func (c *chaos) reportEvicted(ctx context.Context) error {
 	c.screen.eventf("✓", "%s", c.proofJudge.evictedPlayOn(ctx).evidenceText)
@@ -56,34 +60,36 @@ func (c *chaos) reportEvicted(ctx context.Context) error {
 }
 
 func (c *chaos) killReplica(context.Context) error {
-	// The second: the first one serves the control API of the lobby and the console. See losesReplica for its friends.
-	c.proofJudge.chaosRecord.killedReplica = c.cluster.replicas[1]
-	c.cluster.processNamed(c.proofJudge.chaosRecord.killedReplica.command.Name).Kill()
-	c.proofJudge.chaosRecord.replicaKilledAt = time.Now()
-	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players",
-		c.proofJudge.chaosRecord.killedReplica.command.Name,
-		c.proofJudge.countAnswers(c.proofJudge.chaosRecord.beforeKill))
+	r := &c.proofJudge.chaosRecord
+	// The second: the first one serves the control API of the lobby and the console. The friends who are connected to it
+	// wait for the kill: see awaitFailover.
+	r.killedReplica = c.cluster.replicas[1]
+	c.cluster.processNamed(r.killedReplica.command.Name).Kill()
+	r.replicaKilledAt = time.Now()
+	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", r.killedReplica.command.Name,
+		c.proofJudge.countAnswers(r.beforeKill))
 	return nil
 }
 
-func (c *chaos) answeredWithoutReplica(context.Context) bool {
+// hasAnsweredMeanwhile reports whether the other replica has answered players since the kill.
+func (c *chaos) hasAnsweredMeanwhile(context.Context) bool {
 	return c.proofJudge.countAnswers(c.proofJudge.chaosRecord.withoutReplica) > 0
 }
 
 func (c *chaos) restartReplica(ctx context.Context) error {
+	r := &c.proofJudge.chaosRecord
 	start := time.Now()
-	if err := c.cluster.launchReplica(ctx, c.proofJudge.chaosRecord.killedReplica); err != nil {
+	if err := c.cluster.launchReplica(ctx, r.killedReplica); err != nil {
 		return err
 	}
-	c.proofJudge.chaosRecord.replicaBackAt = time.Now()
-	c.screen.eventf("✓", "%s was started again, ready %s", c.proofJudge.chaosRecord.killedReplica.command.Name,
-		tookText(start))
+	r.replicaBackAt = time.Now()
+	c.screen.eventf("✓", "%s was started again, ready %s", r.killedReplica.command.Name, tookText(start))
 	return nil
 }
 
-// everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica
-// answers.
-func (c *chaos) everythingSeen(context.Context) bool {
+// hasSeenEverything reports whether everything that the proofs need has happened: all bots have played, and the
+// restarted replica answers.
+func (c *chaos) hasSeenEverything(context.Context) bool {
 	_, welcomed := c.proofJudge.players.countPlaying()
 	return welcomed == botCount && c.proofJudge.countAnswers(c.proofJudge.chaosRecord.afterRestart) > 0
 }
@@ -100,7 +106,7 @@ func (c *chaos) drainServer(ctx context.Context) error {
 	}
 	c.proofJudge.chaosRecord.drainedServer = server
 	c.screen.eventf("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
-	// The time after the drain: seats that were given before it break no promise.
+	// Read after the drain: seats that were given before that time break no promise.
 	return c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
 		Scan(&c.proofJudge.chaosRecord.drainedAt, &c.proofJudge.chaosRecord.drainedIncarnation)
 }

@@ -8,21 +8,22 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// cheatServers queues for ranked play as clients that were changed: with a skill of their own choice, of which the
+// queueAsCheat queues for ranked play as clients that were changed: with a skill of their own choice, of which the
 // login knows nothing, and in a party with players who never asked for it.
-func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
+func (p *players) queueAsCheat(ctx context.Context) (tried, refused int) {
 	weak := map[string]any{"skill": 400}
 	player := sdk.NewPlayer(p.client,
 		func(ctx context.Context) (string, error) { return p.answers.accessToken(ctx, "cheat") })
 	for _, request := range []sdk.TicketRequest{
 		{Attributes: weak},
 		{Players: map[string]sdk.TicketPlayer{"cheat": {Attributes: weak}}},
-		// The backend lets bot-001 party with its own party alone: see tellBackend.
+		// The backend lets bot-001 party with its own party alone: see storeFacts.
 		{Party: []string{"bot-001", "cheat"}, Attributes: weak},
 	} {
 		request.Profiles = []string{profileName}
 		_, err := player.Queue(ctx, request)
-		if tried++; errors.Is(err, sdk.ErrInvalid) || errors.Is(err, sdk.ErrForbidden) {
+		tried++
+		if errors.Is(err, sdk.ErrInvalid) || errors.Is(err, sdk.ErrForbidden) {
 			refused++
 		}
 	}
@@ -30,7 +31,7 @@ func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
 }
 
 func (c *chaos) tryCheating(ctx context.Context) error {
-	tried, refused := c.proofJudge.players.cheatServers(ctx)
+	tried, refused := c.proofJudge.players.queueAsCheat(ctx)
 	c.proofJudge.chaosRecord.cheatsTried += tried
 	c.proofJudge.chaosRecord.cheatsRefused += refused
 	c.screen.eventf("·", "a changed client says that its skill is 400, and takes a stranger along: %d of %d refused",
@@ -38,6 +39,7 @@ func (c *chaos) tryCheating(ctx context.Context) error {
 	return nil
 }
 
+// cheatRefused proves that a client cannot choose a player's skill or party.
 func (j *judge) cheatRefused() proof {
 	return proof{
 		claim: "Nobody was ranked by their own word",

@@ -38,23 +38,23 @@ func capacityOf(i int) int { return (3 - i%2) * sessionSize }
 // cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator
 // does. Its directory holds bin/, postgres/, and logs/ with the logs of all processes.
 type cluster struct {
-	workDir     string
-	playerLogin devlogin.Issuer
-	fleetKey    string // the game servers' secret
-	// rankingToken is that of the studio's backend, which knows the players' skills.
-	rankingToken string
-	consoleLink  string   // the link that opens the console
-	directorEnv  []string // of all processes of the director
+	workDir      string
+	playerLogin  devlogin.Issuer
+	fleetKey     string   // the game servers' secret
+	rankingToken string   // the secret of the studio's backend, which knows the players' skills
+	consoleLink  string   // opens the console
+	directorEnv  []string // environment of all processes of the director
 	postgres     *pglocal.Cluster
 	dbPool       *pgxpool.Pool
 
 	launchedServers *process.Provider // reads the game servers that workers start
-	revokeWill      func()            // of the last will that kills them
+	revokeWill      func()            // revokes the last will, which kills them after a kill of the demo
 
-	replicas         []replica
-	replicaURLs      []string        // of the replicas
-	lobbyURLs        []string        // of the realtime lobby, in the order of the replicas
-	backend          backend.Backend // makes tokens for the realtime lobby
+	replicas    []replica
+	replicaURLs []string        // base URLs, in the order of the replicas
+	lobbyURLs   []string        // URLs of the realtime lobby, in the order of the replicas
+	backend     backend.Backend // makes tokens for the realtime lobby
+
 	mu               sync.Mutex
 	startedProcesses []*subprocess.Process
 }
@@ -62,7 +62,6 @@ type cluster struct {
 // replica is a replica of the director. It keeps its address when it is started again.
 type replica struct {
 	command subprocess.Command
-
 	baseURL string
 }
 
@@ -70,8 +69,8 @@ func (c *cluster) logsDir() string { return filepath.Join(c.workDir, "logs") }
 func (c *cluster) binDir() string  { return filepath.Join(c.workDir, "bin") }
 func (c *cluster) removeDir()      { _ = os.RemoveAll(c.workDir) }
 
-// newCommand is a run of one of the binaries. It inherits only the variables that every program needs: others, such as
-// DATABASE_URL, could make it use another database.
+// newCommand returns the command that runs one of the binaries under a name. Besides env it gets only the variables of
+// this process that every program needs: others, such as DATABASE_URL, could make it use another database.
 func (c *cluster) newCommand(binary, name string, env []string, args ...string) subprocess.Command {
 	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
 		if value, ok := os.LookupEnv(variable); ok {
@@ -103,8 +102,8 @@ func (c *cluster) launchReplica(ctx context.Context, r replica) error {
 	return c.processNamed(r.command.Name).AwaitReady(ctx, r.baseURL+"/readyz")
 }
 
-// processesNamed are the processes whose name has the prefix, the latest last.
-func (c *cluster) processesNamed(prefix string) (found []*subprocess.Process) {
+// processesWithPrefix returns the processes whose name begins with a prefix, in the order of their starts.
+func (c *cluster) processesWithPrefix(prefix string) (found []*subprocess.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.startedProcesses {
@@ -115,16 +114,22 @@ func (c *cluster) processesNamed(prefix string) (found []*subprocess.Process) {
 	return found
 }
 
-// processNamed returns the latest process of the name.
+// processNamed returns the process of a name that was started; of several, the latest: a replica that was started again
+// has the name of the killed one.
 func (c *cluster) processNamed(name string) *subprocess.Process {
-	all := c.processesNamed(name)
-	// The latest: a replica that was started again has the name of the killed one.
-	return all[len(all)-1]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range slices.Backward(c.startedProcesses) {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
 }
 
 // unexpectedExit returns an error when a process has ended that the demo has not stopped or killed.
 func (c *cluster) unexpectedExit() error {
-	for _, p := range c.processesNamed("") {
+	for _, p := range c.processesWithPrefix("") {
 		if err := p.Err(); err != nil {
 			return err
 		}
@@ -132,7 +137,8 @@ func (c *cluster) unexpectedExit() error {
 	return c.postgres.Err()
 }
 
-func stopAll(ctx context.Context, processes []*subprocess.Process) error {
+// stopProcesses stops processes side by side. Its error is that of one that failed or did not end.
+func stopProcesses(ctx context.Context, processes []*subprocess.Process) error {
 	var group errgroup.Group
 	for _, p := range processes {
 		// Those that chaos has killed have ended, and not with exit code 0.

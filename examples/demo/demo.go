@@ -8,12 +8,12 @@
 // when one fails. The bots play for $DEMO_SECONDS, by default 60. On a terminal, or with DEMO_STAY=1, the system then
 // runs on for half an hour, to be looked at in the console.
 //
-// demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go
-// records the answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads
-// the ops views, pool.go plays in the region whose servers the director starts, and servers.go looks at these. lobby.go
-// is the friends' evening in the realtime lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs,
-// rules.go the one on the rules of matches, stay.go waits while somebody looks around, and screen.go prints. The game
-// itself is examples/arena.
+// demo.go is the main program. start.go and matchmaker.go start the processes of cluster.go, and bots.go the players;
+// answers.go records the answers that players get. steps.go says when chaos.go injects which fault, queueing.go those
+// of the queue; thief.go and cheat.go try what must be refused. watch.go reads the ops views, pool.go plays in the
+// region whose servers the director starts, and servers.go lists these. lobby.go has the friends in the realtime lobby.
+// judge.go says what the proofs read; proofs.go, pool_proofs.go and lobby_proofs.go make them, rules.go the one on the
+// rules of matches. stay.go waits while somebody looks around, and screen.go prints. The game itself is examples/arena.
 package main
 
 import (
@@ -56,15 +56,15 @@ func main() {
 
 // options are what the environment says.
 type options struct {
-	playTime time.Duration // of the play
+	playTime time.Duration // how long the bots play
 	stayTime time.Duration // how long the system runs on at most; 0: it ends with the play
 }
 
 func parseOptions(getenv func(string) string, terminal bool) (o options, err error) {
 	length, badLength := parseLength(getenv("DEMO_SECONDS"))
 	stay, badStay := parseStay(getenv("DEMO_STAY"), terminal)
-	// Both mistakes at once.
-	return options{length, stay}, errors.Join(badLength, badStay)
+	// Both mistakes are reported at once.
+	return options{playTime: length, stayTime: stay}, errors.Join(badLength, badStay)
 }
 
 // parseLength refuses less than 15 seconds, in which a lease expires and players are seated elsewhere, and more than an
@@ -97,9 +97,9 @@ func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end 
 		opts.playTime.Seconds())
 	defer func() {
 		// After everything, also an error: no process may outlive the demo.
-		stopped := c.stopAll()
+		stopErr := c.stopAll()
 		if end.err == nil {
-			end.proofs = append(end.proofs, endedWell(stopped))
+			end.proofs = append(end.proofs, endedWell(stopErr))
 		}
 	}()
 	if err := c.startAll(ctx, s); err != nil {
@@ -110,8 +110,8 @@ func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end 
 	if err != nil {
 		return ending{err: err}
 	}
-	defer players.closeLog()
-	if err := players.tellBackend(ctx, c.rankingToken); err != nil {
+	defer players.close()
+	if err := players.storeFacts(ctx, c.rankingToken); err != nil {
 		return ending{err: fmt.Errorf("the ranking: %w", err)}
 	}
 	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount,
@@ -121,7 +121,8 @@ func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end 
 		// concludeDemo prints only what follows these.
 		end.printedProofs = len(end.proofs)
 		s.showSummary(end.proofs, end.proofs)
-		end.err = visit{opts.stayTime, c.consoleLink, players.botSwarm.Run, c.unexpectedExit}.lookAround(ctx, s)
+		end.err = inspection{maxTime: opts.stayTime, consoleLink: c.consoleLink, runBots: players.botSwarm.Run,
+			unexpectedExit: c.unexpectedExit}.await(ctx, s)
 	}
 	return end
 }
@@ -131,57 +132,63 @@ func playFor(ctx context.Context, c *cluster, players *players, s *screen, lengt
 	s.startedAt = time.Now()
 	timed, end := context.WithTimeout(ctx, length+extraTime)
 	defer end()
-	group, stage := errgroup.WithContext(timed) // the first error ends the play
-	met := newLobby(c, s)
+	group, playCtx := errgroup.WithContext(timed) // the first error ends the play
+	friends := newLobby(c, s)
 	chaos := &chaos{cluster: c, screen: s, proofJudge: judge{dbPool: c.dbPool, players: players},
-		friendsPlay: met.isPlaying}
+		friendsPlay: friends.isPlaying}
 	w := &watcher{cluster: c, players: players, screen: s}
-	group.Go(func() error { players.botSwarm.Run(stage); return nil })
-	group.Go(func() error { return w.runWatch(stage) })
+	group.Go(func() error { players.botSwarm.Run(playCtx); return nil })
+	group.Go(func() error { return w.runWatch(playCtx) })
 	provisioning := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
 		// Bots and watcher run until the chaos, the guests and the friends are done.
 		defer end()
-		all, stage := errgroup.WithContext(stage)
-		all.Go(func() error { return chaos.runSteps(stage, length) })
-		all.Go(func() error { return provisioning.runGuests(stage) })
-		all.Go(func() error { return met.run(stage) })
-		return all.Wait()
+		parts, partsCtx := errgroup.WithContext(playCtx)
+		parts.Go(func() error { return chaos.runSteps(partsCtx, length) })
+		parts.Go(func() error { return provisioning.runGuests(partsCtx) })
+		parts.Go(func() error { return friends.run(partsCtx) })
+		return parts.Wait()
 	})
-	// Of the caller's context: the end of the play's time is no error, and the proofs say what is missing.
+	// ctx and not timed: the end of the play's time is no error, and the proofs say what is missing.
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.proofJudge.fleetTally, chaos.proofJudge.poolFacts, chaos.proofJudge.together = w.fleetTally, provisioning.facts, met.together
-	why, err := chaos.proofJudge.explainMatch(ctx, c)
+	j := &chaos.proofJudge
+	j.fleetTally, j.poolFacts, j.friendsFacts = w.fleetTally, provisioning.facts, friends.facts
+	explanation, err := j.explainMatch(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s.printf("\nWhy one of the matches was made, as `director explain match` says:\n\n%s", why)
-	return chaos.proofJudge.collectProofs(ctx), nil
+	s.printf("\nWhy one of the matches was made, as `director explain match` says:\n\n%s", explanation)
+	return j.collectProofs(ctx), nil
 }
 
-// concludeDemo prints the result. It keeps the logs when a promise was broken.
+// concludeDemo prints the result, and returns the exit code. It keeps the logs when a promise was broken.
 func concludeDemo(ctx context.Context, c *cluster, s *screen, end ending) (code int) {
-	switch {
-	case ctx.Err() != nil && end.printedProofs == 0: // after the proofs, Ctrl-C is the usual end
+	// After the proofs, Ctrl-C is the usual end and no interruption.
+	if ctx.Err() != nil && end.printedProofs == 0 {
 		c.removeDir()
 		s.printf("\nInterrupted; everything has been stopped and removed.\n")
 		return exitInterrupted
-	case end.err != nil:
-		s.printf("\nThe demo failed: %v\n", end.err)
-	case s.showSummary(end.proofs[end.printedProofs:], end.proofs):
-		c.removeDir()
-		if end.printedProofs == 0 {
-			s.printf("%s", howToLook)
-		}
-		return exitKept
 	}
-	s.printf("The logs of all processes are in %s\n", c.logsDir())
-	return exitBroken
+	var kept bool
+	if end.err != nil {
+		s.printf("\nThe demo failed: %v\n", end.err)
+	} else {
+		kept = s.showSummary(end.proofs[end.printedProofs:], end.proofs)
+	}
+	if !kept {
+		s.printf("The logs of all processes are in %s\n", c.logsDir())
+		return exitBroken
+	}
+	c.removeDir()
+	if end.printedProofs == 0 {
+		s.printf("%s", howToLook)
+	}
+	return exitKept
 }
 
-// howToLook are the last lines where nobody looks on, as in CI.
+// howToLook are the last lines of a demo that ends with its play, as in CI.
 const howToLook = `
 Look around in the console of this system:  make demo DEMO_STAY=1
 Run a director to try, with a console:      make dev

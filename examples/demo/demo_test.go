@@ -54,6 +54,7 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 20, strings.Count(out.String(), "\n✓ "))
 }
 
+// DEMO_SECONDS has a default and limits.
 func TestLength(t *testing.T) {
 	t.Parallel()
 	length, err := parseLength("")
@@ -79,7 +80,7 @@ func visitConsole(out io.Reader) string {
 
 // fleetPage returns the page, or why there is none: it runs beside the test's goroutine.
 func fleetPage(console, token string) string {
-	jar, _ := cookiejar.New(nil) // fails never
+	jar, _ := cookiejar.New(nil) // never fails
 	browser := &http.Client{Jar: jar}
 	defer browser.CloseIdleConnections()
 	resp, err := browser.PostForm(console+"/login", url.Values{"token": {token}, "next": {"/fleet"}})
@@ -91,6 +92,7 @@ func fleetPage(console, token string) string {
 	return fmt.Sprintf("%s %v\n%s", resp.Status, err, page)
 }
 
+// DEMO_STAY decides; without it the demo stays on a terminal only.
 func TestStay(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string][2]time.Duration{"": {0, stayFor}, "0": {},
@@ -115,12 +117,12 @@ func TestStay(t *testing.T) {
 func TestLookAroundEnds(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := visit{20 * time.Millisecond, "http://console.example", func(ctx context.Context) { <-ctx.Done() },
-		func() error { return nil }}
-	require.NoError(t, v.lookAround(t.Context(), &screen{output: &out}))
+	i := inspection{maxTime: 20 * time.Millisecond, consoleLink: "http://console.example",
+		runBots: func(ctx context.Context) { <-ctx.Done() }, unexpectedExit: func() error { return nil }}
+	require.NoError(t, i.await(t.Context(), &screen{output: &out}))
 	require.True(t, strings.HasSuffix(out.String(), "\n  http://console.example\n"), "the link is last")
-	v.maxTime, v.failedError = stayFor, func() error { return errors.New("killed") }
-	require.ErrorContains(t, v.lookAround(t.Context(), &screen{output: &out}), "killed")
+	i.maxTime, i.unexpectedExit = stayFor, func() error { return errors.New("killed") }
+	require.ErrorContains(t, i.await(t.Context(), &screen{output: &out}), "killed")
 	require.Contains(t, out.String(), "at most 30 minutes")
 }
 

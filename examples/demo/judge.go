@@ -16,21 +16,21 @@ type proof struct {
 
 // judge makes the proofs from the database, the players' answers, the watcher's tally and the record of chaos.
 type judge struct {
-	dbPool      *pgxpool.Pool
-	players     *players
-	fleetTally  tally
-	chaosRecord record
-	poolFacts   poolFacts
-	together    together
+	dbPool       *pgxpool.Pool
+	players      *players
+	fleetTally   tally
+	chaosRecord  record
+	poolFacts    poolFacts
+	friendsFacts friendsFacts
 }
 
 // record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the
 // times of the players' answers.
 type record struct {
-	killedServer   string // killed
+	killedServer   string
 	serverKilledAt time.Time
 
-	killedReplica   replica // killed, and later started again
+	killedReplica   replica // later started again
 	replicaKilledAt time.Time
 	replicaBackAt   time.Time // zero: not yet
 

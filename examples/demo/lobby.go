@@ -25,7 +25,7 @@ var friendsProfile []byte
 const (
 	friendsRegion = "home"
 	friendsMode   = "coop"
-	friendsServer = "arena-friends" // nothing else plays there, so that chaos leaves it alone
+	friendsServer = "arena-friends" // in a region of its own, so that chaos does not kill it
 	friendsLobby  = "lobby:friday"
 	friendsMatch  = "coop" // the type of the match's room
 	roomTypes     = `{"coop": {"logic": "match", "profile": "friends"}}`
@@ -39,23 +39,23 @@ type lobby struct {
 	cluster     *cluster
 	screen      *screen
 	friendGroup friends.Group
-	matchRoom   string        // the room
+	matchRoom   string        // id of the match's room
 	allPlaying  chan struct{} // closed when all play; chaos kills the replica afterwards
-	together    together
+	facts       friendsFacts
 }
 
-// together records what happened to the friends. The proofs read it after the play.
-type together struct {
-	replicaCount int           // to which they connected
-	lineCount    int           // that each of them heard
-	sameOrder    bool          // in which they heard them
+// friendsFacts is what happened to the friends. The proofs read it after the play.
+type friendsFacts struct {
+	replicaCount int           // replicas to which the friends connected
+	lineCount    int           // lines of chat that each friend received
+	sameOrder    bool          // all received the lines in the same order
 	seatedAfter  time.Duration // from the start until the last one was admitted to the game
-	sessionID    string        // that they played in, as region.id
+	sessionID    string        // session in which they played, as region.id
 	movedPlayers []string      // those who lost their replica
-	backAfter    time.Duration // until the last of them had resumed its session
+	backAfter    time.Duration // from that loss until the last of them had resumed its session
 	allResumed   bool          // all of them kept their sessions and rooms
-	sameState    bool          // of the lobby for all of them, with the change made meanwhile
-	matchOver    bool          // the match's room said so to all
+	sameState    bool          // all see the same state of both rooms, with the change made meanwhile
+	matchOver    bool          // the match's room has said to all that the match is over
 }
 
 func newLobby(c *cluster, s *screen) *lobby {
@@ -74,13 +74,13 @@ func (l *lobby) isPlaying() bool {
 
 // run returns when the friends have finished their match.
 func (l *lobby) run(ctx context.Context) error {
-	// Also those that were connected before an error.
+	// The group as it is then: also an error leaves friends that were connected before it.
 	defer func() { l.friendGroup.Close() }()
 	if err := l.connectFriends(ctx); err != nil {
 		return fmt.Errorf("friends: %w", err)
 	}
 	for _, step := range []func(context.Context) error{l.meetFriends, l.playMatch} {
-		// With the end of the play every step fails, which proves nothing.
+		// At the end of the play every step fails. That is no error: the proofs say what has not happened.
 		if err := step(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("friends: %w", err)
 		}
@@ -120,7 +120,7 @@ func (l *lobby) connectFriends(ctx context.Context) error {
 // friendsOn returns the friends who are connected to a replica.
 func (l *lobby) friendsOn(url string) (found friends.Group) {
 	for _, f := range l.friendGroup {
-		if s := f.Client.Status(); s.URL == url {
+		if f.Client.Status().URL == url {
 			found = append(found, f)
 		}
 	}
@@ -144,7 +144,7 @@ func (l *lobby) meetFriends(ctx context.Context) error {
 		return err
 	}
 	first, second := l.friendsOn(l.cluster.lobbyURLs[0]), l.friendsOn(l.cluster.lobbyURLs[1])
-	l.together.replicaCount = min(len(first), 1) + min(len(second), 1)
+	l.facts.replicaCount = min(len(first), 1) + min(len(second), 1)
 	l.screen.eventf("·", "%s (at %s) and %s (at %s) meet in a private lobby; all hear the same %d lines of chat",
 		namesOf(first), l.cluster.replicas[0].command.Name, namesOf(second), l.cluster.replicas[1].command.Name,
 		len(lines))
@@ -154,15 +154,15 @@ func (l *lobby) meetFriends(ctx context.Context) error {
 		return err
 	}
 	l.matchRoom = match.Room
-	l.together.seatedAfter = time.Since(begun)
+	l.facts.seatedAfter = time.Since(begun)
 	return nil
 }
 
-// playMatch lets the friends play until the replica of some was killed and they are back.
+// playMatch lets the friends play until chaos has killed the replica of some of them and they are connected again.
 func (l *lobby) playMatch(ctx context.Context) error {
-	gaming, leave := context.WithCancel(ctx)
+	leaving, leave := context.WithCancel(ctx)
 	defer leave()
-	games, stage := errgroup.WithContext(gaming)
+	games, gamesCtx := errgroup.WithContext(leaving)
 	begun := time.Now()
 	// Room for all: one who is admitted after another has failed must not block.
 	admitted := make(chan string, len(l.friendGroup))
@@ -171,44 +171,44 @@ func (l *lobby) playMatch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.together.sessionID = seat.SessionID
-		games.Go(func() error { return f.Play(stage, seat, func() { admitted <- f.Name }) })
+		l.facts.sessionID = seat.SessionID
+		games.Go(func() error { return f.Play(gamesCtx, seat, func() { admitted <- f.Name }) })
 	}
 	for range l.friendGroup {
 		select {
 		case <-admitted:
-		// A game that ended: nobody else will be admitted.
-		case <-stage.Done():
+		// The game of one friend has failed, which ends the others'. Nobody else will be admitted.
+		case <-gamesCtx.Done():
 			return errors.Join(games.Wait(), ctx.Err())
 		}
 	}
-	// Without the time between both steps, in which nobody waits.
-	l.together.seatedAfter += time.Since(begun)
+	// Added to the time until the match was found: between both, nobody waited.
+	l.facts.seatedAfter += time.Since(begun)
 	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later",
-		l.friendGroup[0].Name, friendsServer, l.together.seatedAfter.Seconds())
+		l.friendGroup[0].Name, friendsServer, l.facts.seatedAfter.Seconds())
 	close(l.allPlaying)
-	if err := l.losesReplica(stage); err != nil {
+	if err := l.awaitFailover(gamesCtx); err != nil {
 		return errors.Join(err, games.Wait())
 	}
-	// The end of their context is how the friends leave: see friends.Play.
+	// The friends leave the game when their context ends: see friends.Play.
 	leave()
 	if err := games.Wait(); err != nil {
 		return err
 	}
-	return l.waitForEnd(ctx)
+	return l.awaitEnd(ctx)
 }
 
-// losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the
-// lobby.
-func (l *lobby) losesReplica(ctx context.Context) error {
+// awaitFailover waits until the second replica has been killed and its clients are connected to the first one.
+// Meanwhile the host changes the lobby.
+func (l *lobby) awaitFailover(ctx context.Context) error {
 	victims := l.friendsOn(l.cluster.lobbyURLs[1])
 	sessions := map[string]string{}
 	for _, f := range victims {
 		sessions[f.Name] = f.Client.Status().Session
-		l.together.movedPlayers = append(l.together.movedPlayers, f.Name)
+		l.facts.movedPlayers = append(l.facts.movedPlayers, f.Name)
 	}
 	for _, f := range victims {
-		// A client may be back before this looks, so that nobody ever sees it disconnected.
+		// A client that is back before this line runs is never seen disconnected, but has resumed its session.
 		hasLost := func() bool { return !f.Client.Status().Connected || f.Client.Status().Resumed > 0 }
 		if err := f.Client.Await(ctx, hasLost); err != nil {
 			return err
@@ -219,25 +219,27 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	if err := host.Client.Room(friendsLobby).Set(ctx, "map", "dust"); err != nil {
 		return err
 	}
-	l.together.allResumed = true
+	l.facts.allResumed = true
 	for _, f := range victims {
 		isBack := func() bool { return f.Client.Status().Resumed > 0 && f.Client.Status().Connected }
 		if err := f.Client.Await(ctx, isBack); err != nil {
 			return err
 		}
-		l.together.allResumed = l.together.allResumed && f.Client.Status().Session == sessions[f.Name]
+		l.facts.allResumed = l.facts.allResumed && f.Client.Status().Session == sessions[f.Name]
 	}
-	l.together.backAfter = time.Since(begun)
-	if err := l.agreeOnMap(ctx); err != nil {
+	l.facts.backAfter = time.Since(begun)
+	if err := l.awaitAgreement(ctx); err != nil {
 		return err
 	}
-	l.screen.eventf("✓", "%s lost their replica: %.1f s later they are at %s in the same rooms, and see the map that %s chose meanwhile; their game went on",
-		namesOf(victims), l.together.backAfter.Seconds(), l.cluster.replicas[0].command.Name, host.Name)
+	l.screen.eventf("✓", "%s lost their replica: %.1f s later they are at %s in the same rooms, "+
+		"and see the map that %s chose meanwhile; their game went on",
+		namesOf(victims), l.facts.backAfter.Seconds(), l.cluster.replicas[0].command.Name, host.Name)
 	return nil
 }
 
-// agreeOnMap waits until all see the same state of the lobby and have heard another line of everybody.
-func (l *lobby) agreeOnMap(ctx context.Context) error {
+// awaitAgreement waits until all see the map that the host chose, and the same state of both rooms, after another round
+// of chat.
+func (l *lobby) awaitAgreement(ctx context.Context) error {
 	for _, f := range l.friendGroup {
 		var settings struct{ Map string }
 		seen := func() bool {
@@ -250,20 +252,22 @@ func (l *lobby) agreeOnMap(ctx context.Context) error {
 	if _, err := l.friendGroup.Chat(ctx, friendsLobby, "still here"); err != nil {
 		return err
 	}
-	l.together.sameState = awaitTrue(ctx,
+	l.facts.sameState = awaitTrue(ctx,
 		func() bool { return l.friendGroup.SameState(friendsLobby) && l.friendGroup.SameState(l.matchRoom) })
-	l.together.sameOrder, l.together.lineCount = l.friendGroup.SameOrder(friendsLobby), len(l.friendGroup[0].LinesHeard(friendsLobby))
+	l.facts.sameOrder = l.friendGroup.SameOrder(friendsLobby)
+	l.facts.lineCount = len(l.friendGroup[0].LinesHeard(friendsLobby))
 	return ctx.Err()
 }
 
-// waitForEnd waits until the room of the match says to everybody that it has ended.
-func (l *lobby) waitForEnd(ctx context.Context) error {
+// awaitEnd waits until the room of the match says to everybody that it has ended.
+func (l *lobby) awaitEnd(ctx context.Context) error {
 	for _, f := range l.friendGroup {
-		if err := f.Client.Await(ctx, func() bool { return f.Client.Room(l.matchRoom).State().Text("phase") == "ended" }); err != nil {
+		hasEnded := func() bool { return f.Client.Room(l.matchRoom).State().Text("phase") == "ended" }
+		if err := f.Client.Await(ctx, hasEnded); err != nil {
 			return err
 		}
 	}
-	l.together.matchOver = true
+	l.facts.matchOver = true
 	l.screen.eventf("✓", "the friends leave the game: the room of their match says to all that it has ended")
 	return nil
 }

@@ -11,10 +11,10 @@ func (j *judge) friendsMet() proof {
 	return proof{
 		claim: "Friends on two replicas share one room",
 		// Two rounds of chat, in which each friend says a line.
-		holds: j.together.replicaCount == 2 && j.together.lineCount == 2*len(friendNames) && j.together.sameOrder,
+		holds: j.friendsFacts.replicaCount == 2 && j.friendsFacts.lineCount == 2*len(friendNames) && j.friendsFacts.sameOrder,
 		evidenceText: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames),
-			j.together.replicaCount, j.together.lineCount,
-			eitherText(j.together.sameOrder, "all in the same order", "not all in the same order")),
+			j.friendsFacts.replicaCount, j.friendsFacts.lineCount,
+			eitherText(j.friendsFacts.sameOrder, "all in the same order", "not all in the same order")),
 	}
 }
 
@@ -25,23 +25,26 @@ func (j *judge) friendsPlayed(ctx context.Context) proof {
 			format('%s of %s friends were admitted on %s with tokens from the room of their match, within %s s; %s',
 				count(*) FILTER (WHERE connected_at IS NOT NULL), $2::int, coalesce(min(instance_id), 'no server'), $4::text,
 				CASE WHEN $3 THEN 'the room knows that the match is over' ELSE 'the room does not know whether the match is over' END)
-		FROM seat WHERE region || '.' || session_id = $1`, j.together.sessionID, len(friendNames), j.together.matchOver, fmt.Sprintf("%.1f", j.together.seatedAfter.Seconds()))
+		FROM seat WHERE region || '.' || session_id = $1`,
+		j.friendsFacts.sessionID, len(friendNames), j.friendsFacts.matchOver,
+		fmt.Sprintf("%.1f", j.friendsFacts.seatedAfter.Seconds()))
 }
 
 // friendsStayed proves that the clients of a killed replica lose neither their session nor a change of their rooms.
 func (j *judge) friendsStayed() proof {
 	return proof{
 		claim: "The killed replica's clients kept their rooms",
-		holds: len(j.together.movedPlayers) > 0 && j.together.allResumed && j.together.sameState,
+		holds: len(j.friendsFacts.movedPlayers) > 0 && j.friendsFacts.allResumed && j.friendsFacts.sameState,
 		evidenceText: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s",
-			strings.Join(j.together.movedPlayers, " and "), j.together.backAfter.Seconds(),
-			eitherText(j.together.allResumed, "had resumed their sessions at the other", "had no or other sessions"),
-			eitherText(j.together.sameState,
+			strings.Join(j.friendsFacts.movedPlayers, " and "), j.friendsFacts.backAfter.Seconds(),
+			eitherText(j.friendsFacts.allResumed, "had resumed their sessions at the other", "had no or other sessions"),
+			eitherText(j.friendsFacts.sameState,
 				"all friends see the same state of both rooms, with what changed meanwhile",
 				"not all friends see the same")),
 	}
 }
 
+// eitherText returns one of two texts.
 func eitherText(holds bool, yes, no string) string {
 	if holds {
 		return yes

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// ranked is the profile that the players of one mode queue for.
+// rankedProfile is the document of the profile that the players of rankedMode queue for.
 //
 //go:embed ranked.yaml
-var ranked []byte
+var rankedProfile []byte
 
 const (
 	profileName = "ranked"
@@ -24,7 +24,7 @@ const (
 // startMatchmaker applies the profile and starts the workers, the first one alone, so that it owns the profile.
 func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	file := filepath.Join(c.workDir, "ranked.yaml")
-	if err := os.WriteFile(file, ranked, 0o600); err != nil {
+	if err := os.WriteFile(file, rankedProfile, 0o600); err != nil {
 		return "", err
 	}
 	if err := c.newCommand("director", "profiles", c.directorEnv, "profiles", "apply", "-f", file, "--reason",
@@ -45,14 +45,15 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	return how, c.runCommand(c.newCommand("director", "worker-2", c.directorEnv, "work"))
 }
 
-// ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new
-// at each start.
-func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err error) {
-	if err := c.dbPool.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
+// profileOwner returns the worker that decides for the profile, and the epoch of its ownership. The name is from the
+// logs of the workers: the database has only an id that is new at each start of a worker.
+func (c *cluster) profileOwner(ctx context.Context) (name string, epoch int64, err error) {
+	if err := c.dbPool.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`,
+		profileName).Scan(&epoch); err != nil {
 		return "", 0, err
 	}
 	line := fmt.Sprintf("profile=%s epoch=%d\n", profileName, epoch)
-	for _, p := range c.processesNamed("worker-") {
+	for _, p := range c.processesWithPrefix("worker-") {
 		log, err := os.ReadFile(filepath.Join(c.logsDir(), p.Name()+".log"))
 		if err != nil {
 			return "", 0, err
@@ -65,8 +66,8 @@ func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err er
 	return "", 0, fmt.Errorf("no log of a worker says that it decides for %s", profileName)
 }
 
-// ownedSince returns when the current owner of the profile took it; false if no owner of a later epoch has a valid
-// lease.
+// ownedSince returns when the present owner of the profile took it. It returns false if there is no owner of a later
+// epoch than this (0: of any) whose lease is valid, and after an error.
 func (c *cluster) ownedSince(ctx context.Context, epoch int64) (since time.Time, ok bool) {
 	err := c.dbPool.QueryRow(ctx, `
 		SELECT o.owned_at FROM profile_owners o JOIN loop_workers w ON w.id = o.worker

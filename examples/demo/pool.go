@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/examples/arena/bots"
-	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/sdk"
 )
 
-// pool declares the game servers that the director starts by itself.
+// poolDocument declares the game servers that the director starts by itself.
 //
 //go:embed pool.yaml
-var pool []byte
+var poolDocument []byte
 
 // The players of the pool, and what pool.yaml says.
 const (
@@ -66,13 +65,13 @@ func (p *provisioning) runGuests(ctx context.Context) error {
 	}
 	defer func() { _ = logFile.Close() }()
 	p.screen.eventf("·", "%d guests come to the region %s, which has no game server and a pool", guestCount, poolRegion)
-	watching, stop := context.WithCancel(ctx)
-	group, stage := errgroup.WithContext(watching)
-	// Beside the play: a server that was started twice might be gone at its end.
-	group.Go(func() error { return p.watchServers(stage) })
+	watching, stopWatching := context.WithCancel(ctx)
+	group, groupCtx := errgroup.WithContext(watching)
+	// During the play: a server that was started twice might be gone when the play ends.
+	group.Go(func() error { return p.watchServers(groupCtx) })
 	group.Go(func() error {
-		defer stop()
-		return p.playGuests(stage, guests)
+		defer stopWatching()
+		return p.playGuests(groupCtx, guests)
 	})
 	return errors.Join(group.Wait(), ctx.Err())
 }
@@ -83,7 +82,7 @@ func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error
 	playing, leave := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { guests.Run(playing); return nil })
-	// While the guests run: servers start only because they are there.
+	// While the guests run: without them no server starts.
 	p.killProvisioner(ctx)
 	served := awaitTrue(ctx, func() bool {
 		p.facts.welcomedCount = countWelcomed(guests)
@@ -108,12 +107,12 @@ func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error
 
 // killProvisioner kills a worker while servers start.
 func (p *provisioning) killProvisioner(ctx context.Context) {
-	countStarting := func() bool {
+	isStarting := func() bool {
 		err := p.cluster.dbPool.QueryRow(ctx, `SELECT count(*) FROM deployments
 			WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.facts.startingCount)
 		return err == nil && p.facts.startingCount > 0
 	}
-	if !awaitTrue(ctx, countStarting) {
+	if !awaitTrue(ctx, isStarting) {
 		return
 	}
 	p.cluster.processNamed(firstProvisioner).Kill()
@@ -137,11 +136,8 @@ func (p *provisioning) watchServers(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		alive, err := p.cluster.aliveServers(ctx)
-		if err == nil {
-			err = p.recordServers(ctx, alive)
-		}
-		if err != nil && ctx.Err() == nil {
+		// After the end of ctx an error only says that the look was cut off.
+		if err := p.lookOnce(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
@@ -152,13 +148,22 @@ func (p *provisioning) watchServers(ctx context.Context) error {
 	return nil
 }
 
-// recordServers records the servers that are alive, and one that no row knows.
+func (p *provisioning) lookOnce(ctx context.Context) error {
+	alive, err := p.cluster.aliveServers(ctx)
+	if err != nil {
+		return err
+	}
+	return p.recordServers(ctx, alive)
+}
+
+// recordServers records how many servers are alive, and the first one that no row knows.
 func (p *provisioning) recordServers(ctx context.Context, alive []string) error {
 	var unknown string
 	// Both tables in one statement, since a row moves from one to the other when its server has ended.
 	err := p.cluster.dbPool.QueryRow(ctx, `
 		SELECT coalesce(min(tag), '') FROM unnest($1::text[]) AS a(tag)
-		WHERE NOT EXISTS (SELECT FROM deployments d WHERE d.tag = a.tag) AND NOT EXISTS (SELECT FROM deployment_history h WHERE h.tag = a.tag)`, alive).Scan(&unknown)
+		WHERE NOT EXISTS (SELECT FROM deployments d WHERE d.tag = a.tag)
+			AND NOT EXISTS (SELECT FROM deployment_history h WHERE h.tag = a.tag)`, alive).Scan(&unknown)
 	if err != nil {
 		return err
 	}
@@ -170,8 +175,8 @@ func (p *provisioning) recordServers(ctx context.Context, alive []string) error 
 	return nil
 }
 
-// newGuests makes the players of the pool. Their names differ from those of the other bots, since a player's seats are
-// counted over all regions.
+// newGuests makes the players of the pool, and the file of their log. Their names differ from those of the other bots,
+// since a player's seats are counted over all regions.
 func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	file, err := os.Create(filepath.Join(c.logsDir(), "guests.log"))
 	if err != nil {
@@ -190,7 +195,10 @@ func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 		Logger: log, PlayFor: bots.Span{Min: 4 * time.Second, Max: 6 * time.Second},
 		Rest: bots.Span{Min: 500 * time.Millisecond, Max: time.Second},
 	})
-	return guests, file, err
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return guests, file, nil
 }
 
 func countWelcomed(s *bots.Swarm) (n int) {
@@ -205,7 +213,7 @@ func countWelcomed(s *bots.Swarm) (n int) {
 // startPool declares the pool, and starts two workers that run its servers as processes of this machine.
 func (c *cluster) startPool(ctx context.Context) error {
 	file := filepath.Join(c.workDir, "pool.yaml")
-	if err := os.WriteFile(file, pool, 0o600); err != nil {
+	if err := os.WriteFile(file, poolDocument, 0o600); err != nil {
 		return err
 	}
 	if err := c.newCommand("director", "pools", c.directorEnv, "pools", "apply", "-f", file).Run(ctx); err != nil {
@@ -218,9 +226,10 @@ func (c *cluster) startPool(ctx context.Context) error {
 		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s",
 			filepath.Join(c.binDir(), "arena"), heartbeatEvery),
 	})
-	var commands []subprocess.Command
 	for _, name := range []string{firstProvisioner, "provisioner-2"} {
-		commands = append(commands, c.newCommand("director", name, env, "work"))
+		if err := c.runCommand(c.newCommand("director", name, env, "work")); err != nil {
+			return err
+		}
 	}
-	return errors.Join(c.runCommand(commands[0]), c.runCommand(commands[1]))
+	return nil
 }

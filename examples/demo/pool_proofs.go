@@ -12,7 +12,8 @@ func (j *judge) poolServed(ctx context.Context) proof {
 		SELECT count(*) FILTER (WHERE ready_at IS NOT NULL) > 0 AND $1::int = $2::int AND $4::int <= $5::int,
 			format('%s of %s guests played within %s s in a region that had none; %s started, the first was ready after %s s; at most %s were alive, %s were needed',
 				$1::int, $2::int, $3::text, count(*), coalesce(round(extract(epoch FROM min(ready_at - created_at)), 1)::text, '?'), $4::int, $5::int)
-		FROM deployment_history WHERE region = $6`, j.poolFacts.welcomedCount, guestCount, fmt.Sprintf("%.1f", j.poolFacts.allPlayedAfter.Seconds()),
+		FROM deployment_history WHERE region = $6`,
+		j.poolFacts.welcomedCount, guestCount, fmt.Sprintf("%.1f", j.poolFacts.allPlayedAfter.Seconds()),
 		j.poolFacts.mostAlive, neededServers, poolRegion)
 }
 
@@ -23,7 +24,8 @@ func (j *judge) poolKept(ctx context.Context) proof {
 			format('%s started when it died; %s of %s became ready; in %s looks every process had its row',
 				$1::int, count(*) FILTER (WHERE ready_at IS NOT NULL), count(*), $3::int)
 			|| CASE WHEN $2 <> '' THEN '; but not ' || $2 ELSE '' END
-		FROM deployment_history WHERE region = $4`, j.poolFacts.startingCount, j.poolFacts.strangerTag, j.poolFacts.lookCount, poolRegion)
+		FROM deployment_history WHERE region = $4`,
+		j.poolFacts.startingCount, j.poolFacts.strangerTag, j.poolFacts.lookCount, poolRegion)
 }
 
 // poolShrank proves that servers end when their players have left.

@@ -27,11 +27,11 @@ func (j *judge) everybodyPlayed(ctx context.Context) proof {
 		FROM seat WHERE connected_at IS NOT NULL AND region = $5`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins, region)
 }
 
+// nobodyOverCapacity proves that no server ever had more seats reserved than its capacity.
 func (j *judge) nobodyOverCapacity() proof {
 	p := proof{claim: "Nobody over capacity", holds: j.fleetTally.lookCount > 0 && j.fleetTally.overCapacity == ""}
 	p.evidenceText = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server",
-		j.fleetTally.lookCount,
-		100*j.fleetTally.fullestShare)
+		j.fleetTally.lookCount, 100*j.fleetTally.fullestShare)
 	if j.fleetTally.overCapacity != "" {
 		p.evidenceText = "over capacity: " + j.fleetTally.overCapacity
 	}
@@ -60,15 +60,16 @@ func (j *judge) evictedPlayOn(ctx context.Context) proof {
 		FROM total`, j.chaosRecord.killedServer, j.chaosRecord.serverKilledAt)
 }
 
-// transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call
-// seeing it. Rows carry the time at which their transaction began, and on a slow disk it commits seconds later.
+// transactionSlack is how long before the first attempt of a call left_at of its seat may be: left_at is when the
+// transaction began that ended the seat, and on a slow disk that transaction commits, for others to see, seconds later.
 const transactionSlack = 10 * time.Second
 
-// nothingLost proves that the database held every seat that players were given at some moment of the call.
+// nothingLost proves that the database had every seat that an answer gave, at some moment of the call.
 func (j *judge) nothingLost(ctx context.Context) proof {
 	var sessions, players []string
 	var from, until []time.Time
-	for _, a := range j.players.answers.findWhere(func(answer) bool { return true }) {
+	everyAnswer := func(answer) bool { return true }
+	for _, a := range j.players.answers.findWhere(everyAnswer) {
 		sessions, players = append(sessions, a.matchTicket.SessionID), append(players, a.playerName)
 		from, until = append(from, a.firstCalledAt.Add(-transactionSlack)), append(until, a.answeredAt)
 	}
@@ -85,18 +86,19 @@ func (j *judge) nothingLost(ctx context.Context) proof {
 		FROM lost`, sessions, players, from, until, j.countAnswers(j.chaosRecord.beforeKill), j.chaosRecord.killedReplica.command.Name)
 }
 
-// wentOn proves that other replicas answered players while the killed one was down, and it itself after its restart.
+// wentOn proves that the other replica answered players while the killed one was down, and that the killed one answered
+// after its restart.
 func (j *judge) wentOn() proof {
-	meanwhile, since := j.countAnswers(j.chaosRecord.withoutReplica), j.countAnswers(j.chaosRecord.afterRestart)
+	meanwhile, afterRestart := j.countAnswers(j.chaosRecord.withoutReplica), j.countAnswers(j.chaosRecord.afterRestart)
 	return proof{
-		claim: "Everything went on without it", holds: meanwhile > 0 && since > 0,
+		claim: "Everything went on without it", holds: meanwhile > 0 && afterRestart > 0,
 		evidenceText: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d",
-			meanwhile,
-			j.chaosRecord.killedReplica.command.Name, since),
+			meanwhile, j.chaosRecord.killedReplica.command.Name, afterRestart),
 	}
 }
 
-// drainHeld looks at the drained incarnation: a server that registers again under the same id is another one.
+// drainHeld proves that the drained incarnation got no new players: a server that registers again under the same id is
+// another one.
 func (j *judge) drainHeld(ctx context.Context) proof {
 	return j.askDatabase(ctx, "The drained server took nobody new", `
 		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
@@ -105,8 +107,9 @@ func (j *judge) drainHeld(ctx context.Context) proof {
 		FROM seat WHERE incarnation = $1`, j.chaosRecord.drainedIncarnation, j.chaosRecord.drainedAt, j.chaosRecord.drainedServer)
 }
 
+// thiefRefused proves that game servers refused all tokens that were shown to them a second time.
 func (j *judge) thiefRefused() proof {
-	// At least one token was shown: otherwise nothing was refused.
+	// If no token was shown, nothing was refused.
 	return proof{
 		claim:        "Replayed tokens were refused",
 		holds:        j.chaosRecord.tokensShown > 0 && j.chaosRecord.tokensShown == j.chaosRecord.tokensRefused,
@@ -114,7 +117,8 @@ func (j *judge) thiefRefused() proof {
 	}
 }
 
-// invariantsHold also fails when a view named invariant_… is missing in ops.invariants.
+// invariantsHold proves that no invariant was violated. It also fails when a view named invariant_… is missing in
+// ops.invariants, which the watcher reads.
 func (j *judge) invariantsHold(ctx context.Context) proof {
 	return j.askDatabase(ctx, "All invariants hold", `, view AS (
 			SELECT count(*) AS known FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'
@@ -126,12 +130,12 @@ func (j *judge) invariantsHold(ctx context.Context) proof {
 		FROM ops.invariants, view GROUP BY known`, j.fleetTally.lookCount, j.fleetTally.brokenInvariants)
 }
 
-// endedWell is the last proof, made after everything was stopped.
-func endedWell(stopped error) proof {
-	p := proof{claim: "Everything stopped when told", holds: stopped == nil,
+// endedWell makes the last proof, from the error of stopping everything.
+func endedWell(stopErr error) proof {
+	p := proof{claim: "Everything stopped when told", holds: stopErr == nil,
 		evidenceText: "every process that the demo did not kill ended with exit code 0"}
-	if stopped != nil {
-		p.evidenceText = strings.ReplaceAll(stopped.Error(), "\n", "; ")
+	if stopErr != nil {
+		p.evidenceText = strings.ReplaceAll(stopErr.Error(), "\n", "; ")
 	}
 	return p
 }

@@ -24,9 +24,10 @@ type history struct {
 	t *testing.T
 }
 
-// killedAt is when the server and the replica were killed.
+// killedAt is when the server, the replica and the worker of a history were killed.
 var killedAt = time.Now().Add(-time.Minute)
 
+// after is the time so many seconds after the kill.
 func after(seconds int) time.Time { return killedAt.Add(time.Duration(seconds) * time.Second) }
 
 func newHistory(t *testing.T) *history {
@@ -43,8 +44,8 @@ func (h *history) exec(sql string, args ...any) {
 	require.NoError(h.t, err, sql)
 }
 
-// seat writes a past seat: given and left so many seconds after the kill, in a session of its own on the server.
-func (h *history) seat(player, server, reason string, given, left int) (session, incarnation uuid.UUID) {
+// writeSeat writes a past seat: given and left so many seconds after the kill, in a session of its own on the server.
+func (h *history) writeSeat(player, server, reason string, given, left int) (session, incarnation uuid.UUID) {
 	h.t.Helper()
 	session, incarnation = uuid.New(), uuid.New()
 	h.exec(`INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
@@ -54,13 +55,15 @@ func (h *history) seat(player, server, reason string, given, left int) (session,
 	return session, incarnation
 }
 
-func given(player string, session uuid.UUID, asked, at int) answer {
+// answerWith is an answer of the killed replica that gave a seat, to a call made so many seconds after the kill and
+// answered at at.
+func answerWith(player string, session uuid.UUID, asked, at int) answer {
 	return answer{matchTicket: sdk.Ticket{SessionID: "local." + session.String()}, playerName: player,
 		replicaURL: "http://victim", firstCalledAt: after(asked), answeredAt: after(at)}
 }
 
-// broken requires that a proof fails with this evidence.
-func (h *history) broken(p proof, evidence string) {
+// requireBroken requires that a proof fails with this evidence.
+func (h *history) requireBroken(p proof, evidence string) {
 	h.t.Helper()
 	require.False(h.t, p.holds)
 	require.Contains(h.t, p.evidenceText, evidence)
@@ -71,20 +74,20 @@ func (h *history) broken(p proof, evidence string) {
 func TestEvictedPlayersAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.seat("ann", "dead", "session lease expired", -9, 5)
-	h.seat("ann", "other", "left", 6, 20)
+	h.writeSeat("ann", "dead", "session lease expired", -9, 5)
+	h.writeSeat("ann", "other", "left", 6, 20)
 	p := h.evictedPlayOn(t.Context())
 	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidenceText)
 	require.True(t, p.holds)
 
-	h.seat("ben", "dead", "session lease expired", -9, 5)
-	h.seat("ben", "other", "left", -30, -20) // before the kill, which does not count
-	h.seat("ben", "dead", "session lease expired", 1, 5)
-	h.broken(h.evictedPlayOn(t.Context()), "ben has no seat")
+	h.writeSeat("ben", "dead", "session lease expired", -9, 5)
+	h.writeSeat("ben", "other", "left", -30, -20) // before the kill, which does not count
+	h.writeSeat("ben", "dead", "session lease expired", 1, 5)
+	h.requireBroken(h.evictedPlayOn(t.Context()), "ben has no seat")
 
-	never, _ := h.seat("ben", "other", "expired", 6, 20)
+	never, _ := h.writeSeat("ben", "other", "expired", 6, 20)
 	h.exec(`UPDATE seat_history SET connected_at = NULL WHERE session_id = $1`, never)
-	h.broken(h.evictedPlayOn(t.Context()), "ben has not connected")
+	h.requireBroken(h.evictedPlayOn(t.Context()), "ben has not connected")
 }
 
 // The proof finds an acknowledged seat that the database does not have, also when the player had it at another time or
@@ -92,18 +95,18 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 func TestLostSeatsAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	session, _ := h.seat("ann", "other", "left", -10, 10)
+	session, _ := h.writeSeat("ann", "other", "left", -10, 10)
 	h.players.answers.inOrder = []answer{
-		given("ann", session, -9, -9),
-		given("ann", session, -9, 30), // the player left during the call, which is allowed
+		answerWith("ann", session, -9, -9),
+		answerWith("ann", session, -9, 30), // the player left during the call, which is allowed
 	}
 	p := h.nothingLost(t.Context())
 	require.True(t, p.holds, p.evidenceText)
 
-	for _, lie := range []answer{given("ben", session, -9, -9), given("ann", session, -11, -11),
-		given("ann", session, 30, 30), given("ann", uuid.New(), -9, -9)} {
-		h.players.answers.inOrder = []answer{given("ann", session, -9, -9), lie}
-		h.broken(h.nothingLost(t.Context()), lie.playerName+" in "+lie.matchTicket.SessionID)
+	for _, lie := range []answer{answerWith("ben", session, -9, -9), answerWith("ann", session, -11, -11),
+		answerWith("ann", session, 30, 30), answerWith("ann", uuid.New(), -9, -9)} {
+		h.players.answers.inOrder = []answer{answerWith("ann", session, -9, -9), lie}
+		h.requireBroken(h.nothingLost(t.Context()), lie.playerName+" in "+lie.matchTicket.SessionID)
 	}
 }
 
@@ -111,17 +114,17 @@ func TestLostSeatsAreMissed(t *testing.T) {
 func TestIntrudersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	_, h.chaosRecord.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
-	h.seat("ben", "drained", "left", 5, 10)
+	_, h.chaosRecord.drainedIncarnation = h.writeSeat("ann", "drained", "left", -10, 10)
+	h.writeSeat("ben", "drained", "left", 5, 10)
 	h.chaosRecord.drainedAt = killedAt
-	h.broken(h.drainHeld(t.Context()), "0 seats given on  since") // nothing was drained
+	h.requireBroken(h.drainHeld(t.Context()), "0 seats given on  since") // nothing was drained
 
 	h.chaosRecord.drainedServer = "drained"
 	p := h.drainHeld(t.Context())
 	require.True(t, p.holds, p.evidenceText)
 
 	h.chaosRecord.drainedAt = after(-60)
-	h.broken(h.drainHeld(t.Context()), "1 seats given on drained")
+	h.requireBroken(h.drainHeld(t.Context()), "1 seats given on drained")
 }
 
 // The proof finds an invariant that is violated now, one that was violated during the play, and one that is in no list.
@@ -132,16 +135,16 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 	require.True(t, p.holds, p.evidenceText)
 
 	h.fleetTally = tally{lookCount: 9, overCapacity: "full", brokenInvariants: "seat count drift: 1"}
-	h.broken(h.nobodyOverCapacity(), "over capacity: full")
-	h.broken(h.invariantsHold(t.Context()), "broken during the play: seat count drift: 1")
+	h.requireBroken(h.nobodyOverCapacity(), "over capacity: full")
+	h.requireBroken(h.invariantsHold(t.Context()), "broken during the play: seat count drift: 1")
 
 	h.fleetTally = tally{}
 	h.exec(`CREATE VIEW ops.invariant_of_tomorrow AS SELECT 1`)
 	var views int
 	require.NoError(t, h.dbPool.QueryRow(t.Context(), `SELECT count(*) FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'`).Scan(&views))
-	h.broken(h.invariantsHold(t.Context()), fmt.Sprintf("%d of %d views", views-1, views))
+	h.requireBroken(h.invariantsHold(t.Context()), fmt.Sprintf("%d of %d views", views-1, views))
 	h.exec(`CREATE OR REPLACE VIEW ops.invariants AS SELECT 'of tomorrow' AS name, count(*) AS violations FROM ops.invariant_of_tomorrow`)
-	h.broken(h.invariantsHold(t.Context()), "broken now: of tomorrow: 1")
+	h.requireBroken(h.invariantsHold(t.Context()), "broken now: of tomorrow: 1")
 }
 
 // A retried call counts from its first attempt, which may have made the decision.

@@ -18,10 +18,12 @@ type queueing struct {
 // matchesWait reports whether matches wait for the first game server.
 func (c *chaos) matchesWait(ctx context.Context) bool {
 	var waiting int
-	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
+	err := c.proofJudge.dbPool.QueryRow(ctx,
+		`SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
 	return err == nil && waiting > 2
 }
 
+// openArena starts the game servers, and records since when matches need not wait for one.
 func (c *chaos) openArena(ctx context.Context) error {
 	var tickets, players int
 	err := c.proofJudge.dbPool.QueryRow(ctx, `
@@ -42,16 +44,17 @@ func (c *chaos) openArena(ctx context.Context) error {
 
 // killWorker kills the worker that decides for the profile.
 func (c *chaos) killWorker(ctx context.Context) error {
-	// Before the time is read: a handover after it has a later epoch.
-	owner, epoch, err := c.cluster.ownerOf(ctx)
+	// Read before the time of the kill: an owner after a handover meanwhile has a later epoch.
+	owner, epoch, err := c.cluster.profileOwner(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.proofJudge.chaosRecord.queueing.workerKilledAt); err != nil {
+	q := &c.proofJudge.chaosRecord.queueing
+	if err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&q.workerKilledAt); err != nil {
 		return err
 	}
 	c.cluster.processNamed(owner).Kill()
-	c.proofJudge.chaosRecord.queueing.epochKilled = epoch
+	q.epochKilled = epoch
 	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", owner, profileName)
 	return nil
 }
@@ -59,20 +62,24 @@ func (c *chaos) killWorker(ctx context.Context) error {
 // noteTakeover reports whether another worker has made a match of the profile, and records since when it owns it. It
 // compares epochs, not times: the killed worker may have handed the profile over in the moment before.
 func (c *chaos) noteTakeover(ctx context.Context) bool {
-	since, ok := c.cluster.ownedSince(ctx, c.proofJudge.chaosRecord.queueing.epochKilled)
-	var matches int
-	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`,
-		profileName, c.proofJudge.chaosRecord.queueing.epochKilled).Scan(&matches)
-	if !ok || err != nil || matches == 0 {
+	q := &c.proofJudge.chaosRecord.queueing
+	since, ok := c.cluster.ownedSince(ctx, q.epochKilled)
+	if !ok {
 		return false
 	}
-	c.proofJudge.chaosRecord.queueing.takenOverAt = since
+	var matches int
+	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`,
+		profileName, q.epochKilled).Scan(&matches)
+	if err != nil || matches == 0 {
+		return false
+	}
+	q.takenOverAt = since
 	return true
 }
 
 func (c *chaos) reportTakeover(context.Context) error {
-	c.screen.eventf("✓", "another worker decides for it, %.1f s later",
-		c.proofJudge.chaosRecord.queueing.takenOverAt.Sub(c.proofJudge.chaosRecord.queueing.workerKilledAt).Seconds())
+	q := c.proofJudge.chaosRecord.queueing
+	c.screen.eventf("✓", "another worker decides for it, %.1f s later", q.takenOverAt.Sub(q.workerKilledAt).Seconds())
 	return nil
 }
 
@@ -91,12 +98,13 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 
 // matchingWentOn proves that another worker made matches after the first one was killed.
 func (j *judge) matchingWentOn(ctx context.Context) proof {
+	q := j.chaosRecord.queueing
 	p := j.askDatabase(ctx, "Matching went on without its worker", `
 		SELECT count(*) FILTER (WHERE m.epoch > $3) > 0 AND count(*) FILTER (WHERE m.epoch <= $3) > 0,
 			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE m.epoch <= $3),
 				count(*) FILTER (WHERE m.epoch > $3), round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
-		FROM match_history m WHERE profile = $4`, j.chaosRecord.queueing.workerKilledAt, j.chaosRecord.queueing.takenOverAt, j.chaosRecord.queueing.epochKilled, profileName)
-	p.holds = p.holds && !j.chaosRecord.queueing.takenOverAt.IsZero()
+		FROM match_history m WHERE profile = $4`, q.workerKilledAt, q.takenOverAt, q.epochKilled, profileName)
+	p.holds = p.holds && !q.takenOverAt.IsZero()
 	return p
 }
 
@@ -130,13 +138,13 @@ func (j *judge) explainMatch(ctx context.Context, c *cluster) (text string, err 
 	if err != nil {
 		return "", fmt.Errorf("no match to explain: %w", err)
 	}
-	why := c.newCommand("director", "explain", c.directorEnv, "explain", "match", match)
-	// Not why.Run, whose output goes to a log.
-	cmd := exec.CommandContext(ctx, why.Path, why.Args...)
-	cmd.Env = why.Env
+	explain := c.newCommand("director", "explain", c.directorEnv, "explain", "match", match)
+	// Not explain.Run, whose output goes to a log.
+	cmd := exec.CommandContext(ctx, explain.Path, explain.Args...)
+	cmd.Env = explain.Env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("director explain: %w: %s", err, out)
+		return "", fmt.Errorf("director explain: %w: %s", err, out)
 	}
-	return string(out), err
+	return string(out), nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// match writes a duel of two tickets, decided so many seconds after the kill, whose players have these skills, and
+// writeMatch writes a duel of two tickets, decided so many seconds after the kill, whose players have these skills, and
 // returns its id.
-func (h *history) match(epoch, decided int, skills map[string]int) (id uuid.UUID) {
+func (h *history) writeMatch(epoch, decided int, skills map[string]int) (id uuid.UUID) {
 	h.t.Helper()
 	id = uuid.New()
 	session := uuid.New()
@@ -34,7 +34,7 @@ func (h *history) match(epoch, decided int, skills map[string]int) (id uuid.UUID
 	return id
 }
 
-// eight are the skills of two teams.
+// eight are the skills of two teams: that of the first seven players, and that of the last.
 func eight(skill, last int) map[string]int {
 	skills := map[string]int{"bot-8": last}
 	for i := range 7 {
@@ -47,18 +47,18 @@ func eight(skill, last int) map[string]int {
 func TestMissingSeatsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.broken(h.oneSeatEach(t.Context()), "0 players in 0 matches")
-	id := h.match(1, 0, eight(1500, 1500))
+	h.requireBroken(h.oneSeatEach(t.Context()), "0 players in 0 matches")
+	id := h.writeMatch(1, 0, eight(1500, 1500))
 	p := h.oneSeatEach(t.Context())
 	require.True(t, p.holds, p.evidenceText)
 	require.Equal(t, "8 players in 1 matches", p.evidenceText)
 
 	h.exec(`UPDATE seat_history SET session_id = gen_random_uuid(), match_id = NULL, team = NULL WHERE sub = 'bot-3'`)
-	h.broken(h.oneSeatEach(t.Context()), "bot-3 with 0 in "+id.String())
+	h.requireBroken(h.oneSeatEach(t.Context()), "bot-3 with 0 in "+id.String())
 	h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason, match_id, team)
 		SELECT region, x.id, 'bot-3', mode, x.id, 'bot-3', reserved_at, left_at, reason, match_id, team
 		FROM seat_history CROSS JOIN (VALUES (gen_random_uuid()), (gen_random_uuid())) x(id) WHERE sub = 'bot-4'`)
-	h.broken(h.oneSeatEach(t.Context()), "bot-3 with 2 in "+id.String())
+	h.requireBroken(h.oneSeatEach(t.Context()), "bot-3 with 2 in "+id.String())
 }
 
 // The proof finds a match that its profile does not allow.
@@ -66,11 +66,11 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	require.False(t, h.rulesHold(t.Context()).holds, "nothing was matched")
-	h.match(1, 0, eight(1500, 1700))
+	h.writeMatch(1, 0, eight(1500, 1700))
 	p := h.rulesHold(t.Context())
 	require.True(t, p.holds, p.evidenceText)
-	bad := h.match(1, 10, eight(1500, 1901))
-	h.broken(h.rulesHold(t.Context()), "match "+bad.String()+" breaks near-skill")
+	bad := h.writeMatch(1, 10, eight(1500, 1901))
+	h.requireBroken(h.rulesHold(t.Context()), "match "+bad.String()+" breaks near-skill")
 }
 
 // Only a worker that was killed may have lost the tickets of a match, and only of its last.
@@ -78,8 +78,8 @@ func TestUnrecordedTicketsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	h.chaosRecord.queueing.workerKilledAt, h.chaosRecord.queueing.epochKilled = after(0), 1
-	h.match(1, -10, eight(1500, 1500))
-	last := h.match(1, -1, eight(1500, 1500))
+	h.writeMatch(1, -10, eight(1500, 1500))
+	last := h.writeMatch(1, -1, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, last)
 	p := h.rulesHold(t.Context())
 	require.True(t, p.holds, p.evidenceText)
@@ -87,11 +87,11 @@ func TestUnrecordedTicketsAreFound(t *testing.T) {
 	require.Contains(t, p.evidenceText, "the tickets of its last 1")
 	require.True(t, h.oneSeatEach(t.Context()).holds)
 	h.exec(`DELETE FROM seat_history WHERE match_id = $1 AND sub = 'bot-3'`, last)
-	h.broken(h.oneSeatEach(t.Context()), last.String()+" with 8 players and 7 seats")
+	h.requireBroken(h.oneSeatEach(t.Context()), last.String()+" with 8 players and 7 seats")
 
-	later := h.match(1, 10, eight(1500, 1500))
+	later := h.writeMatch(1, 10, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, later)
-	h.broken(h.rulesHold(t.Context()), "the tickets of match "+later.String()+" (0 of its 8")
+	h.requireBroken(h.rulesHold(t.Context()), "the tickets of match "+later.String()+" (0 of its 8")
 }
 
 // The proof finds a queue in which nothing was matched after the worker had been killed.
@@ -99,9 +99,9 @@ func TestAStoppedQueueIsFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	h.chaosRecord.queueing.workerKilledAt, h.chaosRecord.queueing.takenOverAt, h.chaosRecord.queueing.epochKilled = after(0), after(1), 1
-	h.match(1, -5, eight(1500, 1500))
-	h.broken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
-	h.match(2, 3, eight(1500, 1500))
+	h.writeMatch(1, -5, eight(1500, 1500))
+	h.requireBroken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
+	h.writeMatch(2, 3, eight(1500, 1500))
 	p := h.matchingWentOn(t.Context())
 	require.True(t, p.holds, p.evidenceText)
 	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidenceText)
@@ -128,5 +128,5 @@ func TestForgottenWaitersAreFound(t *testing.T) {
 	require.True(t, p.holds, p.evidenceText)
 	require.Equal(t, "1 tickets waited before the first game server; 1 were assigned, all within 1.0 s", p.evidenceText)
 	event("t2", "waiting_for_server", 1, -1)
-	h.broken(h.waitersSeated(t.Context()), "2 tickets waited before the first game server; 1 were assigned")
+	h.requireBroken(h.waitersSeated(t.Context()), "2 tickets waited before the first game server; 1 were assigned")
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/lattice-director/director/match/verify"
 )
 
-// rulesHold proves, with the checker that shares no code with the director loop, that every match obeys the profile:
-// with the seats that its players had, at the time of the decision.
+// rulesHold proves that every match obeys the profile, with the seats that its players had, at the time of the
+// decision. The checker, match/verify, shares no code with the director loop.
 func (j *judge) rulesHold(ctx context.Context) proof {
 	p := proof{claim: "No match breaks its rules"}
 	// The document that was applied, and not what the workers made of it.
-	rules, err := profile.Parse(ranked)
+	rules, err := profile.Parse(rankedProfile)
 	if err != nil {
 		return proof{claim: p.claim, evidenceText: err.Error()}
 	}
@@ -49,9 +49,10 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 // them for a second.
 const recordedWithin = 3 * time.Second
 
-// countUnrecorded returns how many matches have no tickets in the history because their worker was killed just after.
-// Others are an error, but those of the last moments, which are not due yet. The worker may still decide between the
-// reading of the time and its end.
+// countUnrecorded returns how many matches have no tickets in the history because their worker was killed within
+// recordedWithin of the decision; up to a second after workerKilledAt, which is read before the kill. Tickets of
+// matches that are younger than recordedWithin now may still be missing. Any other match without its tickets is an
+// error.
 func (j *judge) countUnrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.dbPool.QueryRow(ctx, `
@@ -64,10 +65,13 @@ func (j *judge) countUnrecorded(ctx context.Context) (lost int, err error) {
 				AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
 		j.chaosRecord.queueing.workerKilledAt, recordedWithin, profileName,
 		j.chaosRecord.queueing.epochKilled).Scan(&lost, &missing)
-	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("the tickets of match %s are not in the history", missing[0])
+	if err != nil {
+		return 0, err
 	}
-	return lost, err
+	if len(missing) > 0 {
+		return 0, fmt.Errorf("the tickets of match %s are not in the history", missing[0])
+	}
+	return lost, nil
 }
 
 // decided is a match from the history.
@@ -96,7 +100,8 @@ func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
 		if err := row.Scan(&d.ID, &d.DecidedAt, &d.match.Mode, &d.match.Region, &tickets, &seats); err != nil {
 			return d, err
 		}
-		d.DecidedAt = d.DecidedAt.Add(time.Microsecond) // the precision of the database's times
+		// The database cuts times to microseconds: tickets that waited just long enough at the decision still do so then.
+		d.DecidedAt = d.DecidedAt.Add(time.Microsecond)
 		if d.match.Tickets, err = ticketsIn(tickets); err != nil {
 			return d, err
 		}
@@ -105,6 +110,7 @@ func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
 	})
 }
 
+// seatsIn decodes the seats of a match.
 func seatsIn(raw []byte) (seats []verify.Seat, err error) {
 	var rows []struct {
 		Ticket string `json:"ticket"`
@@ -120,8 +126,8 @@ func seatsIn(raw []byte) (seats []verify.Seat, err error) {
 	return seats, nil
 }
 
-// ticketsIn reads tickets of a document of the history, with what the check of the demo's matches compares: the skill
-// of each player, and the latencies of the ticket.
+// ticketsIn decodes tickets of the history, with what the demo's rules compare: the skill of each player, and the
+// latencies of the ticket.
 func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 	var rows []struct {
 		ID         string    `json:"id"`
@@ -137,10 +143,10 @@ func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 	}
 	for _, r := range rows {
 		t := match.Ticket{ID: r.ID, Created: r.Created, Profiles: r.Profiles, Latencies: r.Latencies}
-		delete(r.Attributes, "") // what is no player's
+		delete(r.Attributes, "") // the attributes of the whole ticket, which the demo's rules do not read
 		for sub, own := range r.Attributes {
 			skill := match.Value{Kind: match.Number, Number: own.Skill}
-			// The backend vouches for the skill: tellBackend has stored it.
+			// The backend vouches for the skill: storeFacts has stored it.
 			t.Players = append(t.Players, match.Player{Sub: sub, Source: match.FromBackend,
 				Attributes: match.Attributes{"skill": skill}})
 		}

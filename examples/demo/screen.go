@@ -27,16 +27,16 @@ func (s *screen) eventf(mark, format string, args ...any) {
 	s.printf("%6s  %s %s\n", time.Since(s.startedAt).Truncate(time.Second), mark, fmt.Sprintf(format, args...))
 }
 
-// showStep prints the name of a step, which may take minutes, makes it, and prints its outcome and duration.
-func (s *screen) showStep(what string, do func() (how string, err error)) error {
+// showStep prints the name of a step, which may take minutes, runs it, and prints its outcome and duration.
+func (s *screen) showStep(name string, do func() (how string, err error)) error {
 	begun := time.Now()
-	s.printf("  %-9s ", what)
+	s.printf("  %-9s ", name)
 	how, err := do()
-	// Otherwise the line stays open: the caller prints the error.
-	if err == nil {
-		s.printf("%s, %s\n", how, tookText(begun))
+	if err != nil {
+		return err // the line stays open: the caller prints the error
 	}
-	return err
+	s.printf("%s, %s\n", how, tookText(begun))
+	return nil
 }
 
 func tookText(since time.Time) string { return fmt.Sprintf("in %.1f s", time.Since(since).Seconds()) }

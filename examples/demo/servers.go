@@ -10,20 +10,20 @@ import (
 	"github.com/lattice-director/director/provider/process"
 )
 
-// owner is that of the servers of workers without DIRECTOR_PROVISION_OWNER.
+// owner is what the process provider marks servers with, for workers without DIRECTOR_PROVISION_OWNER.
 const owner provider.Owner = "ld-local"
 
 // serversDir is the directory of the game servers that the workers start.
 func (c *cluster) serversDir() string { return filepath.Join(c.workDir, "servers") }
 
-// orphans kills the game servers that the workers have started, after the demo itself was killed. These survive their
-// workers on purpose.
-const orphans = `sleep 1; for f in "$1"/*/pid; do read -r p <"$f" && kill -9 "-$p"; done 2>/dev/null`
+// killOrphans is a shell script that kills the game servers that the workers have started, which survive their workers
+// on purpose. It runs after the demo itself was killed.
+const killOrphans = `sleep 1; for f in "$1"/*/pid; do read -r p <"$f" && kill -9 "-$p"; done 2>/dev/null`
 
 // adoptServers opens the servers' directory beside the workers, and makes sure that no server outlives the demo.
 func (c *cluster) adoptServers() (err error) {
-	// Before the first server starts, so that there is none without it.
-	if c.revokeWill, err = lastwill.Leave(orphans, c.serversDir()); err != nil {
+	// The last will is there before the first server starts.
+	if c.revokeWill, err = lastwill.Leave(killOrphans, c.serversDir()); err != nil {
 		return err
 	}
 	c.launchedServers, err = process.New(process.Config{Dir: c.serversDir()})
@@ -45,19 +45,20 @@ func (c *cluster) endServers(ctx context.Context) error {
 	if c.launchedServers == nil {
 		return nil
 	}
-	// After the servers have ended: until then, a kill of the demo would leave them.
+	// Only after the servers have ended: without the last will, a kill of the demo would leave them.
 	defer c.revokeWill()
 	defer c.launchedServers.Close()
 	var left []string
 	var err error
-	if awaitTrue(ctx, func() bool {
+	isDone := awaitTrue(ctx, func() bool {
 		left, err = c.aliveServers(ctx)
 		for _, tag := range left {
 			_ = c.launchedServers.Stop(ctx, provider.Ref(tag), 0) // the next look shows whether it has ended
 		}
 		return err != nil || len(left) == 0
-	}) {
-		return err
+	})
+	if !isDone {
+		return fmt.Errorf("%d game servers of the pool do not end", len(left))
 	}
-	return fmt.Errorf("%d game servers of the pool do not end", len(left))
+	return err
 }

@@ -34,13 +34,13 @@ func (c *cluster) startAll(ctx context.Context, s *screen) (err error) {
 		return err
 	}
 	for _, step := range []struct {
-		what string
+		name string
 		do   func(context.Context) (string, error)
 	}{
 		{"postgres", c.startPostgres}, {"binaries", c.buildBinaries}, {"director", c.startDirector},
 		{"matchmaker", c.startMatchmaker},
 	} {
-		if err := s.showStep(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
+		if err := s.showStep(step.name, func() (string, error) { return step.do(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -76,32 +76,34 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	if err := c.newCommand("director", "migrate", c.directorEnv, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
-	// Two for the API of the replicas and two for their lobbies, then the control API of the lobby and the console.
 	addrs, err := subprocess.FreeAddrs(ctx, 6)
 	if err != nil {
 		return "", err
 	}
-	c.backend.URL = "http://" + addrs[4]
+	// Of each replica its API and its lobby; of the first one also the control API of the lobby and the console.
+	apiAddrs, lobbyAddrs, controlAddr, consoleAddr := addrs[:2], addrs[2:4], addrs[4], addrs[5]
+	c.backend.URL = "http://" + controlAddr
 	secret := rand.Text()
 	// Browsers send no server what follows #, so that no log has the secret.
-	c.consoleLink = "http://" + addrs[5] + "/login#token=" + secret
-	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5],
+	c.consoleLink = "http://" + consoleAddr + "/login#token=" + secret
+	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + controlAddr, "DIRECTOR_CONSOLE_ADDR=" + consoleAddr,
 		"DIRECTOR_OPS_TOKENS=demo=" + secret}
 	var group errgroup.Group
-	for i, addr := range addrs[:2] {
-		env := slices.Concat(c.directorEnv, control,
-			[]string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
+	for i, addr := range apiAddrs {
+		env := slices.Concat(c.directorEnv, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + lobbyAddrs[i]})
+		if i == 0 {
+			env = append(env, control...)
+		}
 		r := replica{c.newCommand("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
 		c.replicas = append(c.replicas, r)
 		c.replicaURLs = append(c.replicaURLs, r.baseURL)
-		c.lobbyURLs = append(c.lobbyURLs, "ws://"+addrs[2+i])
+		c.lobbyURLs = append(c.lobbyURLs, "ws://"+lobbyAddrs[i])
 		group.Go(func() error { return c.launchReplica(ctx, r) })
-		control = nil // one replica is enough
 	}
-	return "replicas at " + strings.Join(addrs[:2], " and "), group.Wait()
+	return "replicas at " + strings.Join(apiAddrs, " and "), group.Wait()
 }
 
-// commonSettings are the environment of all processes of the director.
+// commonSettings returns the settings that all processes of the director share, with new secrets.
 func (c *cluster) commonSettings() []string {
 	kek := make([]byte, 32)
 	_, _ = rand.Read(kek) // never fails
@@ -130,12 +132,13 @@ func (c *cluster) startServers(ctx context.Context) error {
 		}
 	}
 	var err error
-	// Whether it gave up, ctx.Err() says below.
 	awaitTrue(ctx, func() bool {
 		known := 0
-		err = errors.Join(c.unexpectedExit(), c.dbPool.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
+		err = errors.Join(c.unexpectedExit(), c.dbPool.QueryRow(ctx,
+			`SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
 		return err != nil || known == serverCount
 	})
+	// The end of ctx is the only other reason why awaitTrue has returned without all servers.
 	return errors.Join(err, ctx.Err())
 }
 
@@ -145,7 +148,8 @@ func (c *cluster) stopAll() error {
 	// A context of its own: that of the demo has ended, if Ctrl-C ended the demo.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	errs := []error{stopAll(ctx, c.processesNamed("arena-")), stopAll(ctx, c.processesNamed("")), c.endServers(ctx)}
+	errs := []error{stopProcesses(ctx, c.processesWithPrefix("arena-")), stopProcesses(ctx, c.processesWithPrefix("")),
+		c.endServers(ctx)}
 	// Before Postgres stops, which waits for busy connections.
 	if c.dbPool != nil {
 		c.dbPool.Close()

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/term"
 )
 
-// stayFor is how long the system runs on for somebody who looks around. It ends by itself, because a demo that somebody
-// forgot would use the machine for ever, and its bots remember all of their matches.
+// stayFor is how long the system runs on for somebody who looks around. Without an end, a forgotten demo would use the
+// machine for ever, and answers would remember all calls of its bots.
 const stayFor = 30 * time.Minute
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// parseStay returns how long the system runs on after the proofs. Without a value it does so on a terminal, where
+// parseStay returns how long the system runs on after the proofs. Without a value it runs on only on a terminal, where
 // somebody watches.
 func parseStay(value string, terminal bool) (time.Duration, error) {
 	stay := terminal
@@ -33,24 +33,25 @@ func parseStay(value string, terminal bool) (time.Duration, error) {
 	return stayFor, nil
 }
 
-// visit is the time in which somebody looks around.
-type visit struct {
-	maxTime     time.Duration
-	consoleLink string                // that opens the console
-	playUntil   func(context.Context) // until its context ends
-	failedError func() error          // the error of a process that ended by itself
+// inspection is the time in which somebody looks around in the running system.
+type inspection struct {
+	maxTime        time.Duration
+	consoleLink    string                // opens the console
+	runBots        func(context.Context) // returns after the end of its context
+	unexpectedExit func() error          // the error of a process that ended by itself
 }
 
-// lookAround plays on, prints the link last, and waits for Ctrl-C or until the time is over.
-func (v visit) lookAround(ctx context.Context, s *screen) error {
-	s.printf("\nThe system runs on, and so do its bots, until Ctrl-C, for at most %.0f minutes (until %s).\nLook around in the operators' console:\n\n  %s\n",
-		v.maxTime.Minutes(), time.Now().Add(v.maxTime).Format("15:04"), v.consoleLink)
-	timed, end := context.WithTimeout(ctx, v.maxTime)
+// await prints the link last, and lets the bots play until Ctrl-C or the end of maxTime.
+func (i inspection) await(ctx context.Context, s *screen) error {
+	s.printf("\nThe system runs on, and so do its bots, until Ctrl-C, for at most %.0f minutes (until %s).\n"+
+		"Look around in the operators' console:\n\n  %s\n",
+		i.maxTime.Minutes(), time.Now().Add(i.maxTime).Format("15:04"), i.consoleLink)
+	timed, end := context.WithTimeout(ctx, i.maxTime)
 	defer end()
-	group, stage := errgroup.WithContext(timed)
-	group.Go(func() error { v.playUntil(stage); return nil })
+	group, groupCtx := errgroup.WithContext(timed)
+	group.Go(func() error { i.runBots(groupCtx); return nil })
 	group.Go(func() (err error) {
-		awaitTrue(stage, func() bool { err = v.failedError(); return err != nil })
+		awaitTrue(groupCtx, func() bool { err = i.unexpectedExit(); return err != nil })
 		return err
 	})
 	// The end of the time is no error: only a process that has died by itself is one.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine
-// that stalls for seconds, faults wait.
+// step is one thing that chaos does: after a share of the play's length, and only when the system is ready for it, so
+// that faults wait on a machine that stalls for seconds.
 type step struct {
 	afterShare float64
 	isReady    func(context.Context) bool
@@ -15,19 +15,19 @@ type step struct {
 
 func (c *chaos) steps() []step {
 	return []step{
-		// A share of 0 has no time: the step follows the one before it as soon as the system is ready.
+		// A share of 0: the step follows the one before it as soon as the system is ready.
 		{0, c.matchesWait, c.openArena},
 		{0.22, c.isCrowded, c.tryCheating},
 		{0.25, c.isCrowded, c.stealTokens},
 		{0.33, c.isCrowded, c.killServer},
-		{0, c.evictedPlay, c.reportEvicted},
+		{0, c.areEvictedPlaying, c.reportEvicted},
 		{0.42, c.isCrowded, c.killWorker},
 		{0, c.noteTakeover, c.reportTakeover},
-		{0.52, c.crowdedWithFriends, c.killReplica},
+		{0.52, c.isCrowdedWithFriends, c.killReplica},
 		{0.60, c.isCrowded, c.drainServer},
-		{0.70, c.answeredWithoutReplica, c.restartReplica},
+		{0.70, c.hasAnsweredMeanwhile, c.restartReplica},
 		{0.80, c.isCrowded, c.stealTokens},
-		{1, c.everythingSeen, func(context.Context) error { return nil }},
+		{1, c.hasSeenEverything, func(context.Context) error { return nil }},
 	}
 }
 

@@ -34,7 +34,8 @@ func (p *players) stealTokens(ctx context.Context) (shown, refused int) {
 // redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits
 // anybody.
 func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
-	tokens := p.answers.findWhere(func(a answer) bool { return a.playerName == b.Name && a.matchTicket.SessionToken != "" })
+	hasToken := func(a answer) bool { return a.playerName == b.Name && a.matchTicket.SessionToken != "" }
+	tokens := p.answers.findWhere(hasToken)
 	if !b.Playing || len(tokens) == 0 {
 		return answer{}, false
 	}

@@ -21,8 +21,8 @@ type watcher struct {
 type tally struct {
 	lookCount        int
 	fullestShare     float64 // the largest share of a server's seats that its sessions took
-	overCapacity     string  // the servers that were first seen over capacity
-	brokenInvariants string  // the invariants that were first seen broken
+	overCapacity     string  // the servers over capacity at the first look that found any
+	brokenInvariants string  // the broken invariants at the first look that found any
 }
 
 // runWatch looks until ctx ends. Errors: a query failed, or a process ended by itself.
@@ -42,6 +42,7 @@ func (w *watcher) runWatch(ctx context.Context) error {
 	}
 }
 
+// lookOnce reads the fleet and the invariants once, and adds them to the tally.
 func (w *watcher) lookOnce(ctx context.Context) error {
 	var fleet, over, broken string
 	var fullest float64

@@ -1,22 +1,28 @@
-// The arena's protocol and picture: examples/arena/game has the messages and the rules.
-const size = 100; // metres
+// A player's side of the arena's protocol, and the drawing. examples/arena/game has the messages and the rules.
+const size = 100; // side of the field, in metres
 const colour = { me: '#d33', other: '#37c', coin: '#c90' };
-const endings = { 4001: 'The game server refused the token.', 4002: 'You connected elsewhere.', 4003: 'The match is over.', 1001: 'The game server closes.' };
+// By close code, see examples/arena/game/message.go.
+const endings = {
+  1001: 'The game server closes.',
+  4001: 'The game server refused the token.',
+  4002: 'You connected elsewhere.',
+  4003: 'The match is over.',
+};
 
 /** Plays until the connection ends, and returns why it did. */
 export function play(seat, { canvas, list, signal, onWelcome }) {
+  let you, position; // the player's name and place on the field, once the game server has sent them
   const socket = new WebSocket(seat.endpoint);
   const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
-  const stopSteering = steer(canvas, (heading) => send({ type: 'steer', heading }), () => me);
+  const stopSteering = steer(canvas, (heading) => send({ type: 'steer', heading }), () => position);
   const close = () => socket.close();
   signal.addEventListener('abort', close);
-  let you, me;
   socket.onopen = () => send({ type: 'hello', token: seat.session_token }); // not in the URL, which proxies log
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(data);
     if (message.type === 'welcome') onWelcome((you = message.you));
     if (message.type !== 'state') return;
-    me = message.state.players.find((player) => player.name === you)?.at;
+    position = message.state.players.find((player) => player.name === you)?.at;
     draw(canvas, message.state, you);
     showScores(list, message.state.players);
   };
@@ -30,13 +36,19 @@ export function play(seat, { canvas, list, signal, onWelcome }) {
   });
 }
 
-/** Turns the pointer and the arrow keys into headings. Returns a function that ends it. */
+/**
+ * Sends a heading for each move of the pointer, from the player's position towards it, and for each arrow key. Returns
+ * a function that ends this.
+ */
 function steer(canvas, send, position) {
   const keys = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const towards = (event) => {
     const box = canvas.getBoundingClientRect();
     const at = position();
-    if (at) send({ x: ((event.clientX - box.left) / box.width) * size - at.x, y: ((event.clientY - box.top) / box.height) * size - at.y });
+    if (!at) return; // no state of the world has arrived yet
+    const x = ((event.clientX - box.left) / box.width) * size;
+    const y = ((event.clientY - box.top) / box.height) * size;
+    send({ x: x - at.x, y: y - at.y });
   };
   const pressed = (event) => {
     if (!(event.key in keys)) return;
@@ -70,7 +82,7 @@ function showScores(list, players) {
   list.replaceChildren(...players.map(({ name, score, at }) => {
     const item = document.createElement('li');
     item.textContent = `${name}: ${score}`;
-    item.dataset.player = name;
+    item.dataset.player = name; // for the tests of the page, as is data-at
     item.dataset.at = `${at.x.toFixed(1)},${at.y.toFixed(1)}`;
     return item;
   }));

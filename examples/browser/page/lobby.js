@@ -1,68 +1,59 @@
-// Finds a room, chats, becomes ready, and plays: the client of sdk/ts for the realtime lobby. hall.js has the rooms, room.js one of them.
+// Connects a player to the realtime lobby, with the client of sdk/ts. hall.js shows the list of rooms, room.js the one
+// that the player is in.
 import { Lobby } from './sdk/lobby/index.js';
-import { $, act, say, show } from './parts.js';
+import { $, act, login, say, show } from './parts.js';
 import { openHall } from './hall.js';
 import { enterRoom } from './room.js';
 
 const settings = await (await fetch('settings')).json();
 
-/** Returns a function that gets a token of the lobby from the login, and a new one when the director refuses it. */
-function login(name) {
-  let token;
-  return async ({ refresh }) => {
-    if (!token || refresh) {
-      const answer = await fetch('lobby-login', { method: 'POST', body: new URLSearchParams({ name }) });
-      if (!answer.ok) throw new Error(await answer.text());
-      ({ token } = await answer.json());
-    }
-    return token;
-  };
-}
-
 $('enter').addEventListener('submit', (event) => {
   event.preventDefault();
-  act(() => enter($('name').value));
+  act(() => connect($('name').value));
 });
 
-// A page that is loaded again has the same name and session, and so is in the same room.
-const kept = JSON.parse(sessionStorage.getItem('player') ?? 'null');
-if (kept) {
-  $('name').value = kept.name;
-  await act(() => enter(kept.name, kept));
+// A page that is loaded again resumes the session, and so is in the same room.
+const stored = JSON.parse(sessionStorage.getItem('player') ?? 'null');
+if (stored) {
+  $('name').value = stored.name;
+  await act(() => connect(stored.name, stored));
 }
 
-async function enter(name, before = {}) {
+/** Connects as a player, with the session and the room that the page had before it was loaded again, if it had any. */
+async function connect(name, { session, room } = {}) {
   say('Connecting…');
-  const lobby = await Lobby.connect({ urls: settings.lobby, token: login(name), session: before.session }, { signal: AbortSignal.timeout(15_000) });
+  const options = { urls: settings.lobby, token: login('lobby-login', name), session };
+  const lobby = await Lobby.connect(options, { signal: AbortSignal.timeout(15_000) });
   const player = { lobby, name, settings };
-  const keep = (room) => sessionStorage.setItem('player', JSON.stringify({ name, session: lobby.session, room }));
+  const store = (roomID) =>
+    sessionStorage.setItem('player', JSON.stringify({ name, session: lobby.session, room: roomID }));
   lobby.on('connected', () => {
-    keep(player.room?.id);
+    store(player.room?.id);
     say('You are back.');
   });
   lobby.on('disconnected', () => say('The connection was lost. Reconnecting…'));
   lobby.on('ended', (err) => say(err.message));
-  lobby.on('invited', (invited) => offer(player, invited));
+  lobby.on('invited', (invitation) => showInvitation(player, invitation));
   player.openHall = () => {
     player.room = undefined;
-    keep();
+    store();
     openHall(player);
   };
-  const enter = (room) => {
-    player.room = room;
-    keep(room.id);
+  const showRoom = (joined) => {
+    player.room = joined;
+    store(joined.id);
     return enterRoom(player);
   };
-  player.join = async (type, id, options = {}) => enter(await lobby.join(type, id, { name, ...options }));
-  player.joinByCode = async (code) => enter(await lobby.joinByCode(code, { name }));
+  player.join = async (type, id, more = {}) => showRoom(await lobby.join(type, id, { name, ...more }));
+  player.joinByCode = async (code) => showRoom(await lobby.joinByCode(code, { name }));
   show({ enter: false });
   say(`You are ${name}.`);
-  if (before.room) return player.join('lobby', before.room).catch(player.openHall); // it may be gone
+  if (room) return player.join('lobby', room).catch(player.openHall); // the room may be gone
   return player.openHall();
 }
 
-/** Shows an invitation, unless the player is in that room. */
-function offer(player, { room, room_type, from_player }) {
+/** Shows an invitation, unless the player is in that room already. */
+function showInvitation(player, { room, room_type, from_player }) {
   if (player.room?.id === room) return;
   $('invited-by').textContent = `${from_player} invites you to ${room.slice(room.indexOf(':') + 1)}.`;
   show({ invitation: true });

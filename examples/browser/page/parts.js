@@ -1,24 +1,46 @@
-// What the scripts of the page with rooms share.
+// What the scripts of both pages share.
 export const $ = (id) => document.getElementById(id);
 
 export function say(text) {
   $('status').textContent = text;
 }
 
-export function show(parts) {
-  for (const [id, visible] of Object.entries(parts)) $(id).hidden = !visible;
+/** Shows or hides elements, by their ids: `{ room: true, hall: false }`. */
+export function show(visibleById) {
+  for (const [id, visible] of Object.entries(visibleById)) $(id).hidden = !visible;
 }
 
-/** Does something for the player, who is told why it fails. */
-export async function act(what) {
+/** Returns a function that gets a token from a path of the login, and a new one when the director refuses the last. */
+export function login(path, name) {
+  let token;
+  return async ({ refresh }) => {
+    if (!token || refresh) {
+      const answer = await fetch(path, { method: 'POST', body: new URLSearchParams({ name }) });
+      if (!answer.ok) throw new Error(await answer.text());
+      ({ token } = await answer.json());
+    }
+    return token;
+  };
+}
+
+/** Runs an action of the player, and shows why it failed. */
+export async function act(action) {
   try {
-    await what();
+    await action();
   } catch (err) {
     say(err.detail || err.message);
   }
 }
 
-/** Returns an element with a text. */
-export function element(tag, text, more = {}) {
-  return Object.assign(document.createElement(tag), { textContent: text, ...more });
+/** Runs an action with the value of a field whenever its form is submitted. */
+export function onSubmit(form, field, action) {
+  $(form).onsubmit = (event) => {
+    event.preventDefault();
+    act(() => action($(field).value));
+  };
+}
+
+/** Returns an element with a text, and with more properties. */
+export function element(tag, text, properties = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text, ...properties });
 }

@@ -1,23 +1,29 @@
-// A room: who is in it, the chat, readiness, and the game of its match.
+// A room: its members, the chat, readiness, and the game of its match.
 import { play } from './game.js';
-import { $, act, element, say, show } from './parts.js';
+import { $, act, element, onSubmit, say, show } from './parts.js';
 
-const phases = { open: 'All must be ready, then the owner starts.', queued: 'You wait for a match.', matched: 'Your match was found.', countdown: 'It starts soon.' };
+const phaseTexts = {
+  open: 'All must be ready, then the owner starts.',
+  queued: 'You wait for a match.',
+  matched: 'Your match was found.',
+  countdown: 'The match starts soon.',
+};
 
+/** Shows player.room until the player has left it. */
 export function enterRoom(player) {
   const { room, lobby } = player;
   $('room-title').textContent = room.id.slice('lobby:'.length);
   $('chat').replaceChildren();
-  const names = new Map(); // of sessions that have left, too
-  const listening = [
+  const names = new Map(); // by session, also of members who have left: their lines stay in the chat
+  const listeners = [
     room.on('state', () => draw(room, names)),
-    room.on('message', (message) => hear(message, names)),
-    room.on('left', ({ self, reason }) => self && end(reason === 'kicked' ? 'The owner removed you.' : `You left the room${reason ? ` (${reason})` : ''}.`)),
+    room.on('message', (message) => showLine(message, names)),
+    room.on('left', ({ self, reason }) => self && end(endText(reason))),
     lobby.on('match', (found) => act(() => playMatch(player, found))),
-    lobby.on('pending', (pending) => check(lobby, pending)),
+    lobby.on('pending', (pending) => askToAccept(lobby, pending)),
   ];
   const end = (text) => {
-    listening.forEach((off) => off());
+    listeners.forEach((remove) => remove());
     show({ room: false });
     say(text);
     player.openHall();
@@ -29,56 +35,68 @@ export function enterRoom(player) {
     await room.leave();
     end('You left the room.');
   });
-  submits('say', 'line', (text) => room.say(text));
-  submits('invite', 'friend', async (name) => {
+  onSend('say', 'line', (text) => room.say(text));
+  onSend('invite', 'friend', async (name) => {
     await room.invite(name);
     say(`${name} is invited for five minutes.`);
   });
   show({ room: true, hall: false, invitation: false });
   draw(room, names);
-  return act(() => greet(room, names));
+  return act(() => showHistoryAndCode(room, names));
+}
+
+function endText(reason) {
+  if (reason === 'kicked') return 'The owner removed you.';
+  return reason ? `You left the room (${reason}).` : 'You left the room.';
 }
 
 /** Shows what was said before, and the code with which friends join. */
-async function greet(room, names) {
-  for (const line of await room.history()) hear(line, names);
+async function showHistoryAndCode(room, names) {
+  for (const message of await room.history()) showLine(message, names);
+  // code() makes the code if there is none yet.
   $('room-code').textContent = room.isOwner ? (await room.code()).code : room.state.code ?? 'ask the owner';
 }
 
-/** Gives a form's field to a function, and empties it. */
-function submits(form, field, take) {
-  $(form).onsubmit = (event) => {
-    event.preventDefault();
-    const text = $(field).value;
+/** Does as onSubmit, and empties the field. */
+function onSend(form, field, action) {
+  onSubmit(form, field, (text) => {
     $(field).value = '';
-    act(() => take(text));
-  };
+    return action(text);
+  });
 }
 
+/** Shows the members and the phase, and enables what the player may do. */
 function draw(room, names) {
   const { members, state, me, isOwner } = room;
   for (const { session, name } of members) names.set(session, name);
   $('members').replaceChildren(...members.map(({ session, name, ready, away }) => {
     const notes = [session === state.owner && 'owner', away ? 'away' : ready ? 'ready' : 'not ready'].filter(Boolean);
     const item = element('li', `${name} (${notes.join(', ')})`);
-    if (isOwner && session !== me?.session) item.append(element('button', `Remove ${name}`, { onclick: () => act(() => room.kick(session)) }));
+    const remove = () => act(() => room.kick(session));
+    if (isOwner && session !== me?.session) item.append(element('button', `Remove ${name}`, { onclick: remove }));
     return item;
   }));
   $('ready').setAttribute('aria-pressed', String(me?.ready === true));
   $('start').disabled = !members.every(({ ready, away }) => ready && !away) || members.length < 2;
   show({ start: isOwner && state.phase !== 'queued', cancel: state.phase === 'queued' });
-  $('phase').textContent = phases[state.phase] ?? '';
+  $('phase').textContent = phaseTexts[state.phase] ?? '';
 }
 
-function hear({ type, data, from, from_player: player }, names) {
-  const line = { say: () => `${names.get(from) ?? player ?? 'somebody'}: ${data.text}`, unqueued: () => `Out of the queue: ${data.detail ?? data.reason}.`, matched: () => 'A match was found.' }[type]?.();
+/** Adds a message to the chat, if it is one that players read. */
+function showLine({ type, data, from, from_player: player }, names) {
+  const textByType = {
+    say: () => `${names.get(from) ?? player ?? 'somebody'}: ${data.text}`,
+    unqueued: () => `Out of the queue: ${data.detail ?? data.reason}.`,
+    matched: () => 'A match was found.',
+  };
+  const line = textByType[type]?.();
   if (!line) return;
   $('chat').append(element('p', line));
   $('chat').scrollTop = $('chat').scrollHeight;
 }
 
-/** Asks the player to accept a match. */
-function check(lobby, { match_id, seconds }) {
+/** Asks the player to accept a match within so many seconds. */
+function askToAccept(lobby, { match_id, seconds }) {
   $('check-seconds').textContent = seconds;
   show({ check: true });
   for (const answer of ['accept', 'decline']) {
@@ -89,6 +107,7 @@ function check(lobby, { match_id, seconds }) {
   }
 }
 
+/** Joins the room of a match and plays on its game server, until the game ends or the player goes back to the room. */
 async function playMatch({ lobby, name, room }, found) {
   show({ check: false });
   const match = await lobby.joinMatch(found, { name });
@@ -97,7 +116,8 @@ async function playMatch({ lobby, name, room }, found) {
   $('leave-game').onclick = () => leave.abort();
   show({ room: false, game: true });
   const seat = await match.resolve();
-  say(await play(seat, { canvas: $('field'), list: $('players'), signal: leave.signal, onWelcome: (you) => say(`You play as ${you}.`) }));
-  show({ room: room.seq > 0, game: false });
+  const onWelcome = (you) => say(`You play as ${you}.`);
+  say(await play(seat, { canvas: $('field'), list: $('players'), signal: leave.signal, onWelcome }));
+  show({ room: room.seq > 0, game: false }); // 0: the player is not in the room any more
   await match.leave();
 }
